@@ -1,0 +1,153 @@
+"""What training a method gives: its runs, judged, in one object that prints, saves and draws."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .evaluation.frame import degree_frame, worst_off
+from .evaluation.judgement import Judgement
+from .files import atomic_file
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from torch_geometric.data import Data
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A figure over the runs: mean and population standard deviation."""
+
+    mean: float
+    std: float
+    runs: list[float]
+
+    @classmethod
+    def of(cls, runs: list[float]) -> Spread:
+        return cls(float(np.mean(runs)), float(np.std(runs)), [float(run) for run in runs])
+
+
+@dataclass
+class Result:
+    """One method trained on one graph with one or more seeds.
+
+    ``logits`` has the shape (runs, nodes, classes), on the CPU; ``states`` holds each run's
+    weights. Figures are computed on the nodes in ``mask``, the graph's test nodes.
+    """
+
+    dataset: str
+    method: str
+    title: str
+    settings: dict[str, Any]
+    seeds: list[int]
+    device: str
+    parameters: int
+    seconds: dict[str, float]
+    peak_memory_mb: float
+    judgements: list[Judgement]
+    graph: Data = field(repr=False)
+    degree: Tensor = field(repr=False)
+    mask: Tensor = field(repr=False)
+    logits: Tensor = field(repr=False)
+    states: list[dict[str, Tensor]] = field(repr=False)
+    synthetic: bool = False
+    notes: list[str] = field(default_factory=list)
+
+    def _spread(self, name: str) -> Spread:
+        return Spread.of([getattr(judgement, name) for judgement in self.judgements])
+
+    @property
+    def normalisation(self) -> str:
+        return str(self.settings["normalisation"])
+
+    @property
+    def accuracy(self) -> Spread:
+        return self._spread("accuracy")
+
+    @property
+    def bias(self) -> Spread:
+        return self._spread("bias")
+
+    @property
+    def calibrated_bias(self) -> Spread:
+        return self._spread("calibrated_bias")
+
+    @property
+    def low_degree_accuracy(self) -> Spread:
+        return self._spread("low_degree_accuracy")
+
+    @property
+    def high_degree_accuracy(self) -> Spread:
+        return self._spread("high_degree_accuracy")
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """Count, loss and accuracy of every degree, with 95 % bootstrap intervals."""
+        return degree_frame(self.logits, self.graph.y, self.degree, self.mask)
+
+    def worst_off(self, groups: int = 3) -> pd.DataFrame:
+        """The degrees with the lowest accuracy (only degrees of more than five nodes)."""
+        return worst_off(self.frame, groups)
+
+    @property
+    def best_run(self) -> int:
+        """The run with the highest accuracy on the validation nodes."""
+        nodes = self.graph.val_mask
+        right = self.logits[:, nodes].argmax(-1) == self.graph.y[nodes]
+        return int(right.float().mean(1).argmax())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures, in the form that ``--json`` writes."""
+        return {
+            "dataset": self.dataset,
+            "synthetic": self.synthetic,
+            "method": self.method,
+            "normalisation": self.normalisation,
+            "lr": self.settings["lr"],
+            "epochs": self.settings["epochs"],
+            "seeds": self.seeds,
+            "device": self.device,
+            "parameters": self.parameters,
+            "accuracy": asdict(self.accuracy),
+            "bias": asdict(self.bias),
+            "calibrated_bias": asdict(self.calibrated_bias),
+            "low_degree_accuracy": asdict(self.low_degree_accuracy),
+            "high_degree_accuracy": asdict(self.high_degree_accuracy),
+            "loss_slope": asdict(self._spread("loss_slope")),
+            "accuracy_slope": asdict(self._spread("accuracy_slope")),
+            "temperature": asdict(self._spread("temperature")),
+            "seconds": self.seconds,
+            "peak_memory_mb": self.peak_memory_mb,
+            "settings": self.settings,
+            "notes": self.notes,
+        }
+
+    def to_json(self, path: str | Path) -> None:
+        with atomic_file(path) as temporary:
+            temporary.write_text(json.dumps(self.to_dict(), indent=2) + "\n", encoding="utf-8")
+
+    def probabilities(self, run: int | None = None) -> Tensor:
+        """Class probabilities of every node by one run (by default the best on validation)."""
+        return torch.softmax(self.logits[self.best_run if run is None else run], -1)
+
+    def __str__(self) -> str:
+        worst = self.worst_off(1)
+        who = (
+            f"   worst-off degree {worst.index[0]}: {worst['accuracy'].iloc[0]:.1f}"
+            if len(worst)
+            else ""
+        )
+        return (
+            f"{self.title} on {self.dataset}: "
+            f"accuracy {self.accuracy.mean:.1f} ± {self.accuracy.std:.1f}   "
+            f"bias {self.bias.mean:.3f} ± {self.bias.std:.3f} "
+            f"(calibrated {self.calibrated_bias.mean:.3f})   "
+            f"low-degree accuracy {self.low_degree_accuracy.mean:.1f}{who}"
+        )

@@ -1,0 +1,21 @@
+"""What tests share: the real graphs, where they are on disk, and small random graphs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import torch
+
+torch.set_num_threads(2)
+
+
+@pytest.fixture(scope="session")
+def data_root() -> Path:
+    """The folder of the paper's seven graphs; a test that needs them skips without it."""
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    root = Path(os.environ.get("RAWLSGCN_DATA", beside))
+    if not (root / "Photo" / "raw").is_dir():
+        pytest.skip(f"the real graphs are not on disk (looked in {root}; set RAWLSGCN_DATA)")
+    return root
