@@ -1,0 +1,8 @@
+"""The engines that run a method: the fast one for the GCN family, the plain one for any."""
+
+from __future__ import annotations
+
+from .engine import train
+from .runs import Job, Progress, Run
+
+__all__ = ["Job", "Progress", "Run", "train"]

@@ -1,0 +1,106 @@
+"""What a method is: a name, its default settings, and a learner it makes from a graph."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from ..balancing import propagation_matrix
+from .constant import Constant
+from .convolution import GraphConvolutionalNetwork
+from .inputs import Inputs
+from .settings import Settings
+
+
+class Learner(ABC):
+    """One run of a method: it learns an epoch at a time and can be asked what it thinks."""
+
+    module: nn.Module
+
+    @abstractmethod
+    def epoch(self) -> float:
+        """Learn for one epoch and return the training loss."""
+
+    @abstractmethod
+    def logits(self) -> Tensor:
+        """The class scores of every node, in evaluation mode."""
+
+
+class Method(ABC):
+    """A method is found by its ``name``; ``title`` is what tables call it."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    defaults: ClassVar[Settings]
+
+    @abstractmethod
+    def learner(self, inputs: Inputs, settings: Settings, seed: int) -> Learner:
+        """A fresh learner; the same seed gives the same numbers."""
+
+
+class Convolutional(Method):
+    """The GCN family: methods that differ only in the matrices of the two passes.
+
+    ``forward_form`` is the normalisation of Â that features are propagated with,
+    ``gradient_form`` the one that W's gradient is computed with (None: the forward one).
+    Methods of this family are trained by the fast engine.
+    """
+
+    @abstractmethod
+    def forward_form(self, settings: Settings) -> str: ...
+
+    def gradient_form(self, settings: Settings) -> str | None:
+        return None
+
+    @staticmethod
+    def sizes(inputs: Inputs, settings: Settings) -> list[int]:
+        return [inputs.num_features, *[settings.hidden] * (settings.layers - 1), inputs.classes]
+
+    def learner(self, inputs: Inputs, settings: Settings, seed: int) -> Learner:
+        return ConvolutionalLearner(self, inputs, settings, seed)
+
+
+class ConvolutionalLearner(Learner):
+    """Plain full-graph training of the GCN family, as the paper writes it."""
+
+    def __init__(
+        self, method: Convolutional, inputs: Inputs, settings: Settings, seed: int
+    ) -> None:
+        self.inputs = inputs
+        self.x = Constant.of(inputs.x)
+        self.propagation = constant_form(inputs, method.forward_form(settings))
+        form = method.gradient_form(settings)
+        self.fair = None if form is None else constant_form(inputs, form)
+        torch.manual_seed(seed)
+        self.module = GraphConvolutionalNetwork(method.sizes(inputs, settings), settings.dropout)
+        self.module.reset_parameters(torch.Generator().manual_seed(seed))
+        self.module.to(inputs.device, inputs.dtype)
+        self.optimiser = torch.optim.Adam(
+            self.module.parameters(), lr=settings.lr, weight_decay=settings.weight_decay
+        )
+
+    def epoch(self) -> float:
+        self.module.train()
+        self.optimiser.zero_grad()
+        logits = self.module(self.x, self.propagation, self.fair)[self.inputs.train]
+        loss = nn.functional.cross_entropy(logits, self.inputs.y[self.inputs.train])
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.optimiser.step()
+        return float(loss)
+
+    @torch.no_grad()
+    def logits(self) -> Tensor:
+        self.module.eval()
+        out: Tensor = self.module(self.x, self.propagation)
+        return out
+
+
+def constant_form(inputs: Inputs, form: str) -> Constant:
+    """A normalisation of the graph's Â, ready for products in both passes."""
+    matrix = propagation_matrix(
+        inputs.edge_index, inputs.edge_weight, inputs.num_nodes, form, dtype=inputs.dtype
+    )
+    return Constant.of(matrix, symmetric=form not in ("row", "column"))

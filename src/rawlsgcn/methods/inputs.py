@@ -1,0 +1,94 @@
+"""What every method learns from: a graph's tensors, on one device, features row-normalised."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """A graph as methods see it: A without self-loops, X, y and the nodes of each split."""
+
+    x: Tensor
+    y: Tensor
+    edge_index: Tensor
+    edge_weight: Tensor | None
+    train: Tensor
+    val: Tensor
+    test: Tensor
+    classes: int
+
+    @classmethod
+    def of(
+        cls,
+        graph: Data,
+        *,
+        normalise_features: bool = True,
+        device: torch.device | str = "cpu",
+        dtype: torch.dtype = torch.float32,
+    ) -> Inputs:
+        x = row_normalised(graph.x.to(dtype)) if normalise_features else graph.x.to(dtype)
+        weight = graph.get("edge_weight")
+        return cls(
+            x=x.to(device),
+            y=graph.y.to(device),
+            edge_index=graph.edge_index.to(device),
+            edge_weight=None if weight is None else weight.to(device),
+            train=graph.train_mask.nonzero().view(-1).to(device),
+            val=graph.val_mask.nonzero().view(-1).to(device),
+            test=graph.test_mask.nonzero().view(-1).to(device),
+            classes=int(graph.y.max()) + 1,
+        )
+
+    @property
+    def num_nodes(self) -> int:
+        return int(self.x.shape[0])
+
+    @property
+    def num_features(self) -> int:
+        return int(self.x.shape[1])
+
+    @property
+    def device(self) -> torch.device:
+        return self.x.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.x.dtype
+
+    @cached_property
+    def degree(self) -> Tensor:
+        """deg(i) = |N(i)|, self-loops not counted."""
+        return torch.bincount(self.edge_index[0], minlength=self.num_nodes)
+
+
+def has_negative_features(x: Tensor) -> bool:
+    values = x.values() if x.layout == torch.sparse_csr else x
+    return bool(values.numel()) and bool(values.min() < 0)
+
+
+def row_normalised(x: Tensor) -> Tensor:
+    """Each row divided by its sum; an all-zero row stays zero.
+
+    A row sum means nothing where features may be negative (embeddings, standardised columns):
+    such a matrix is returned as it is.
+    """
+    if has_negative_features(x):
+        return x
+    if x.layout != torch.sparse_csr:
+        return x / x.sum(1, keepdim=True).masked_fill_(x.sum(1, keepdim=True) == 0, 1)
+    counts = x.crow_indices().diff().long()
+    rows = torch.repeat_interleave(torch.arange(len(counts), device=x.device), counts)
+    sums = torch.zeros(len(counts), dtype=torch.float64, device=x.device)
+    sums.index_add_(0, rows, x.values().double())
+    sums[sums == 0] = 1
+    values = (x.values().double() / sums[rows]).to(x.dtype)
+    return torch.sparse_csr_tensor(x.crow_indices(), x.col_indices(), values, x.shape)

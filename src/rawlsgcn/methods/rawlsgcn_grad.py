@@ -1,0 +1,27 @@
+"""RawlsGCN-Grad: a GCN whose weights learn from the corrected gradient (in-processing)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from ..errors import unknown_name
+from .base import Convolutional
+from .settings import NORMALISATIONS, Settings
+
+
+class RawlsGCNGrad(Convolutional):
+    """Forward with Â; ∂J/∂W = Hᵀ Â_DSᵀ ∂J/∂E in every layer; 100 epochs, no early stopping."""
+
+    name = "rawlsgcn-grad"
+    title = "RawlsGCN-Grad"
+    defaults: ClassVar[Settings] = Settings(
+        lr=0.05, epochs=100, normalisation="doubly-stochastic"
+    )
+
+    def forward_form(self, settings: Settings) -> str:
+        return "renormalised"
+
+    def gradient_form(self, settings: Settings) -> str | None:
+        if settings.normalisation not in NORMALISATIONS:
+            raise unknown_name("normalisation", settings.normalisation, NORMALISATIONS)
+        return settings.normalisation

@@ -1,0 +1,160 @@
+"""Many runs of one network trained as one: weights side by side, one product for all.
+
+The runs differ in seed, learning rate, weight decay and dropout masks. The first layer is one
+wide product (rows, features) x (features, runs * width); later layers are batched. Forward and
+backward are written out, because with the first product precomputed they are a handful of lines.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from ..methods.constant import Constant
+from .dropout import Dropout
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A layer's restricted matrices: ``forward`` is Â_l (or Â X), ``gradient`` its fair form."""
+
+    forward: Constant
+    gradient: Constant
+
+    @cached_property
+    def fair(self) -> bool:
+        return self.forward is not self.gradient
+
+
+class Replicas:
+    """The weights of several runs and one training step for all of them.
+
+    All parameters lie in one vector, and so do their gradients: an optimiser step is one sweep.
+    ``weights[0]`` is (features, runs * width), ``weights[l]`` (runs, width, width'), and
+    ``biases[l]`` (runs, width').
+    """
+
+    def __init__(
+        self, layers: list[Layer], labels: Tensor, states: list[list[Tensor]], dropout: Dropout
+    ) -> None:
+        self.layers, self.dropout, self.runs = layers, dropout, len(states)
+        first = states[0][0]
+        device, dtype = labels.device, first.dtype
+        self.sizes = [first.shape[0], *[bias.shape[0] for bias in states[0][1::2]]]
+        total = self.runs * sum(tensor.numel() for tensor in states[0])
+        self.parameters = torch.empty(total, device=device, dtype=dtype)
+        self.gradients = torch.zeros_like(self.parameters)
+        self.weights, self.biases = self._views(self.parameters)
+        self.weight_gradients, self.bias_gradients = self._views(self.gradients)
+        for run, state in enumerate(states):
+            for view, tensor in zip(self._run_views(run), state, strict=True):
+                view.copy_(tensor)
+        # The gradient of the mean cross entropy is (softmax - one-hot) / nodes.
+        self.labels = labels
+        self.target = torch.zeros(len(labels), self.sizes[-1], device=device, dtype=dtype)
+        self.target[torch.arange(len(labels), device=device), labels] = 1
+
+    def _views(self, flat: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+        weights, biases, at = [], [], 0
+
+        def piece(*shape: int) -> Tensor:
+            nonlocal at
+            count = torch.Size(shape).numel()
+            at += count
+            return flat[at - count : at].view(shape)
+
+        for index, (a, b) in enumerate(zip(self.sizes[:-1], self.sizes[1:], strict=True)):
+            weights.append(piece(self.runs, a, b) if index else piece(a, self.runs * b))
+            biases.append(piece(self.runs, b))
+        return weights, biases
+
+    def _run_views(self, run: int) -> list[Tensor]:
+        first = self.weights[0].view(self.sizes[0], self.runs, -1)[:, run]
+        rest = [weight[run] for weight in self.weights[1:]]
+        biases = [bias[run] for bias in self.biases]
+        return [
+            tensor for pair in zip([first, *rest], biases, strict=True) for tensor in pair
+        ]
+
+    def state(self, run: int) -> list[Tensor]:
+        """A copy of one run's weights and biases, layer by layer."""
+        return [view.clone() for view in self._run_views(run)]
+
+    def spread(self, values: list[float]) -> Tensor:
+        """A vector as long as the parameters, with every run's value at its own parameters."""
+        flat = torch.empty_like(self.parameters)
+        each = torch.tensor(values, device=flat.device, dtype=flat.dtype)
+        weights, biases = self._views(flat)
+        weights[0].view(self.sizes[0], self.runs, -1).copy_(each[None, :, None])
+        for weight in weights[1:]:
+            weight.copy_(each[:, None, None])
+        for bias in biases:
+            bias.copy_(each[:, None])
+        return flat
+
+    def losses(self, logits: Tensor) -> Tensor:
+        """The mean cross entropy of every run, from logits of the shape (runs, nodes, classes)."""
+        rows = torch.arange(len(self.labels), device=logits.device)
+        return -torch.log_softmax(logits, -1)[:, rows, self.labels].mean(1)
+
+    @torch.no_grad()
+    def step(self) -> Tensor:
+        """Forward and backward for all runs: fills ``gradients`` and returns the logits."""
+        inputs, hidden = self._forward()
+        logits = hidden[-1]
+        grad = torch.softmax(logits, -1).sub_(self.target).div_(len(self.labels))
+        for index in range(len(self.layers) - 1, 0, -1):
+            self.bias_gradients[index].copy_(grad.sum(1))
+            layer = self.layers[index]
+            seen = self._batched(layer.gradient @ hidden[index - 1]) if layer.fair else inputs[index]
+            torch.bmm(seen.transpose(1, 2), grad, out=self.weight_gradients[index])
+            back = torch.bmm(grad, self.weights[index].transpose(1, 2))
+            pulled = layer.forward.T @ self._wide(back)
+            # hidden is zero exactly where ReLU or dropout closed the way.
+            wide = torch.ops.aten.threshold_backward(pulled, hidden[index - 1], 0)
+            if self.dropout.p:
+                wide.mul_(self.dropout.scale)
+            grad = self._batched(wide) if index > 1 else wide
+        if len(self.layers) == 1:
+            grad = self._wide(grad)
+        self.bias_gradients[0].copy_(grad.sum(0).view(self.runs, -1))
+        self._first_gradient(grad)
+        return logits
+
+    def _forward(self) -> tuple[list[Tensor], list[Tensor]]:
+        """Every layer's propagated input (runs, rows, d) and its output, ReLU and dropout done."""
+        out = self._first_output()
+        inputs, hidden = [out], []
+        for index, layer in enumerate(self.layers[1:], start=1):
+            out = self.dropout(out.relu_())
+            hidden.append(out)
+            inputs.append(self._batched(layer.forward @ out))
+            batched = torch.baddbmm(self.biases[index][:, None], inputs[index], self.weights[index])
+            if index < len(self.layers) - 1:
+                out = self._wide(batched)
+        hidden.append(batched if len(self.layers) > 1 else self._batched(out))
+        return inputs, hidden
+
+    def _first_output(self) -> Tensor:
+        product, bias = self.layers[0].forward.matrix, self.biases[0].view(-1)
+        if product.layout == torch.strided:
+            return torch.addmm(bias, product, self.weights[0])
+        return (product @ self.weights[0]).add_(bias)
+
+    def _first_gradient(self, grad: Tensor) -> None:
+        transposed = self.layers[0].gradient.transpose
+        if transposed.layout == torch.strided:
+            torch.mm(transposed, grad, out=self.weight_gradients[0])
+        else:
+            self.weight_gradients[0].copy_(transposed @ grad)
+
+    def _batched(self, wide: Tensor) -> Tensor:
+        """(rows, runs * d) as (runs, rows, d)."""
+        return wide.view(wide.shape[0], self.runs, -1).transpose(0, 1)
+
+    def _wide(self, batched: Tensor) -> Tensor:
+        """(runs, rows, d) as (rows, runs * d), contiguous."""
+        return batched.transpose(0, 1).reshape(batched.shape[1], -1)
