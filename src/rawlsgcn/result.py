@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +15,7 @@ from torch import Tensor
 
 from .evaluation.frame import degree_frame, worst_off
 from .evaluation.judgement import Judgement
-from .files import atomic_file
+from .files import atomic_directory, atomic_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,6 +33,15 @@ class Spread:
     @classmethod
     def of(cls, runs: list[float]) -> Spread:
         return cls(float(np.mean(runs)), float(np.std(runs)), [float(run) for run in runs])
+
+
+def _jsonable(value: Any) -> Any:
+    """JSON has no NaN: an undefined figure is null."""
+    if isinstance(value, dict):
+        return {name: _jsonable(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_jsonable(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 @dataclass
@@ -105,7 +115,7 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """The figures, in the form that ``--json`` writes."""
-        return {
+        figures = {
             "dataset": self.dataset,
             "synthetic": self.synthetic,
             "method": self.method,
@@ -128,6 +138,14 @@ class Result:
             "settings": self.settings,
             "notes": self.notes,
         }
+        return {name: _jsonable(value) for name, value in figures.items()}
+
+    def save(self, folder: str | Path) -> None:
+        """Keep the model: weights, configuration and metrics, for ``load_model``."""
+        from .models import write_model
+
+        with atomic_directory(folder) as temporary:
+            write_model(self, temporary)
 
     def to_json(self, path: str | Path) -> None:
         with atomic_file(path) as temporary:

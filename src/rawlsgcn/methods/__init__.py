@@ -41,6 +41,4 @@ def find(name: str) -> Method:
 
 
 def _subclasses(cls: type[Method]) -> list[type[Method]]:
-    return [
-        each for child in cls.__subclasses__() for each in (child, *_subclasses(child))
-    ]
+    return [each for child in cls.__subclasses__() for each in (child, *_subclasses(child))]

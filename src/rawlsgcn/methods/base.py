@@ -89,7 +89,7 @@ class ConvolutionalLearner(Learner):
         loss = nn.functional.cross_entropy(logits, self.inputs.y[self.inputs.train])
         loss.backward()  # type: ignore[no-untyped-call]
         self.optimiser.step()
-        return float(loss)
+        return loss.item()
 
     @torch.no_grad()
     def logits(self) -> Tensor:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ..sparse import csr_tensor
+
 
 @dataclass(frozen=True)
 class Constant:
@@ -39,7 +41,7 @@ def csr_transpose(matrix: Tensor) -> Tensor:
     """The transpose of a CSR matrix, as CSR with the same index type."""
     index = matrix.col_indices().dtype
     flipped = matrix.t().to_sparse_csr()
-    return torch.sparse_csr_tensor(
+    return csr_tensor(
         flipped.crow_indices().to(index),
         flipped.col_indices().to(index),
         flipped.values(),

@@ -12,6 +12,7 @@ DistributedDataParallel get it.
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -86,7 +87,7 @@ class GraphConvolutionalNetwork(nn.Module):
     def __init__(self, sizes: list[int], dropout: float) -> None:
         super().__init__()
         self.layers = nn.ModuleList(
-            GraphConvolution(a, b) for a, b in zip(sizes[:-1], sizes[1:], strict=True)
+            GraphConvolution(a, b) for a, b in itertools.pairwise(sizes)
         )
         self.dropout = dropout
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from ..sparse import csr_tensor
+
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
@@ -34,18 +36,27 @@ class Inputs:
         normalise_features: bool = True,
         device: torch.device | str = "cpu",
         dtype: torch.dtype = torch.float32,
+        classes: int | None = None,
     ) -> Inputs:
+        """Move a graph to a device; one without labels (to predict on) must say its classes."""
+        nodes = int(graph.num_nodes)
+        y = graph.get("y")
+        y = torch.full((nodes,), -1) if y is None else y
+        train, val, test = (
+            torch.zeros(nodes, dtype=torch.bool) if (mask := graph.get(name)) is None else mask
+            for name in ("train_mask", "val_mask", "test_mask")
+        )
         x = row_normalised(graph.x.to(dtype)) if normalise_features else graph.x.to(dtype)
         weight = graph.get("edge_weight")
         return cls(
             x=x.to(device),
-            y=graph.y.to(device),
+            y=y.to(device),
             edge_index=graph.edge_index.to(device),
             edge_weight=None if weight is None else weight.to(device),
-            train=graph.train_mask.nonzero().view(-1).to(device),
-            val=graph.val_mask.nonzero().view(-1).to(device),
-            test=graph.test_mask.nonzero().view(-1).to(device),
-            classes=int(graph.y.max()) + 1,
+            train=train.nonzero().view(-1).to(device),
+            val=val.nonzero().view(-1).to(device),
+            test=test.nonzero().view(-1).to(device),
+            classes=int(y.max()) + 1 if classes is None else classes,
         )
 
     @property
@@ -91,4 +102,4 @@ def row_normalised(x: Tensor) -> Tensor:
     sums.index_add_(0, rows, x.values().double())
     sums[sums == 0] = 1
     values = (x.values().double() / sums[rows]).to(x.dtype)
-    return torch.sparse_csr_tensor(x.crow_indices(), x.col_indices(), values, x.shape)
+    return csr_tensor(x.crow_indices(), x.col_indices(), values, x.shape)

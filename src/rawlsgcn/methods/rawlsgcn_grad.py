@@ -14,9 +14,7 @@ class RawlsGCNGrad(Convolutional):
 
     name = "rawlsgcn-grad"
     title = "RawlsGCN-Grad"
-    defaults: ClassVar[Settings] = Settings(
-        lr=0.05, epochs=100, normalisation="doubly-stochastic"
-    )
+    defaults: ClassVar[Settings] = Settings(lr=0.05, epochs=100, normalisation="doubly-stochastic")
 
     def forward_form(self, settings: Settings) -> str:
         return "renormalised"

@@ -18,9 +18,7 @@ class RawlsGCNGraph(Convolutional):
 
     name = "rawlsgcn-graph"
     title = "RawlsGCN-Graph"
-    defaults: ClassVar[Settings] = Settings(
-        lr=0.05, epochs=100, normalisation="doubly-stochastic"
-    )
+    defaults: ClassVar[Settings] = Settings(lr=0.05, epochs=100, normalisation="doubly-stochastic")
 
     def forward_form(self, settings: Settings) -> str:
         if settings.normalisation not in NORMALISATIONS:

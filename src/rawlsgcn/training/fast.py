@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, pairwise
 
 import torch
 from torch import Tensor
@@ -58,7 +58,7 @@ class FastEngine:
         parts = [
             [Constant.of(propagated(select_rows(m, rows[0]), self.inputs.x)) for m in matrices]
         ]
-        for inner, outer in zip(rows[:-1], rows[1:], strict=True):
+        for inner, outer in pairwise(rows):
             parts.append(
                 [Constant.of(select_columns(select_rows(m, outer), inner)) for m in matrices]
             )
@@ -96,9 +96,7 @@ class FastEngine:
             blocks += [members[at : at + size] for at in range(0, len(members), size)]
         return blocks
 
-    def _train_block(
-        self, block: list[Job], progress: Callable[[int], None]
-    ) -> list[list[Tensor]]:
+    def _train_block(self, block: list[Job], progress: Callable[[int], None]) -> list[list[Tensor]]:
         replicas = self.replicas(block)
         step = self._step(replicas, block)
         for epoch in range(block[0].settings.epochs):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ..sparse import csr_tensor
+
 # Above this share of nonzeros a dense product is faster than a sparse one (measured on two CPU
 # cores: dense about 190, sparse about 20 to 30 GFLOP/s).
 DENSE_ABOVE = 0.15
@@ -34,7 +36,7 @@ def _sparse_product(a: Tensor, b: Tensor) -> Tensor:
 
     product = sparse.csr_array(to_scipy(a) @ to_scipy(b))
     product.sort_indices()
-    return torch.sparse_csr_tensor(
+    return csr_tensor(
         torch.from_numpy(product.indptr.astype("int32", copy=False)),
         torch.from_numpy(product.indices.astype("int32", copy=False)),
         torch.from_numpy(product.data),

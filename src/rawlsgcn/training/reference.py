@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import torch
+
 from ..methods import Inputs, Learner, Method
 from .runs import Job, Progress, silent
 
@@ -17,11 +19,13 @@ def train(
 ) -> list[Learner]:
     """Train every job from its seed and return the learners in the same order."""
     total, done, learners = sum(job.settings.epochs for job in jobs), 0, []
-    for job in jobs:
-        learner = method.learner(inputs, job.settings, job.seed)
-        for _ in range(job.settings.epochs):
-            learner.epoch()
-            done += 1
-            progress(done, total)
-        learners.append(learner)
+    gpus = [inputs.device] if inputs.device.type == "cuda" else []
+    with torch.random.fork_rng(devices=gpus):
+        for job in jobs:
+            learner = method.learner(inputs, job.settings, job.seed)
+            for _ in range(job.settings.epochs):
+                learner.epoch()
+                done += 1
+                progress(done, total)
+            learners.append(learner)
     return learners

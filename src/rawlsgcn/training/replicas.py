@@ -50,7 +50,9 @@ class Replicas:
         self.weights, self.biases = self._views(self.parameters)
         self.weight_gradients, self.bias_gradients = self._views(self.gradients)
         for run, state in enumerate(states):
-            for view, tensor in zip(self._run_views(run), state, strict=True):
+            for view, tensor in zip(
+                self._of_run(run, self.weights, self.biases), state, strict=True
+            ):
                 view.copy_(tensor)
         # The gradient of the mean cross entropy is (softmax - one-hot) / nodes.
         self.labels = labels
@@ -71,17 +73,21 @@ class Replicas:
             biases.append(piece(self.runs, b))
         return weights, biases
 
-    def _run_views(self, run: int) -> list[Tensor]:
-        first = self.weights[0].view(self.sizes[0], self.runs, -1)[:, run]
-        rest = [weight[run] for weight in self.weights[1:]]
-        biases = [bias[run] for bias in self.biases]
-        return [
-            tensor for pair in zip([first, *rest], biases, strict=True) for tensor in pair
-        ]
+    def _of_run(self, run: int, weights: list[Tensor], biases: list[Tensor]) -> list[Tensor]:
+        """One run's part of the views, as weight, bias, weight, bias, …"""
+        first = weights[0].view(self.sizes[0], self.runs, -1)[:, run]
+        rest = [weight[run] for weight in weights[1:]]
+        pairs = zip([first, *rest], [bias[run] for bias in biases], strict=True)
+        return [tensor for pair in pairs for tensor in pair]
 
     def state(self, run: int) -> list[Tensor]:
         """A copy of one run's weights and biases, layer by layer."""
-        return [view.clone() for view in self._run_views(run)]
+        return [view.clone() for view in self._of_run(run, self.weights, self.biases)]
+
+    def gradient(self, run: int) -> list[Tensor]:
+        """A copy of one run's gradients, in the order of :meth:`state`."""
+        views = self._of_run(run, self.weight_gradients, self.bias_gradients)
+        return [view.clone() for view in views]
 
     def spread(self, values: list[float]) -> Tensor:
         """A vector as long as the parameters, with every run's value at its own parameters."""
@@ -109,7 +115,9 @@ class Replicas:
         for index in range(len(self.layers) - 1, 0, -1):
             self.bias_gradients[index].copy_(grad.sum(1))
             layer = self.layers[index]
-            seen = self._batched(layer.gradient @ hidden[index - 1]) if layer.fair else inputs[index]
+            seen = (
+                self._batched(layer.gradient @ hidden[index - 1]) if layer.fair else inputs[index]
+            )
             torch.bmm(seen.transpose(1, 2), grad, out=self.weight_gradients[index])
             back = torch.bmm(grad, self.weights[index].transpose(1, 2))
             pulled = layer.forward.T @ self._wide(back)

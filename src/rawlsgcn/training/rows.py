@@ -10,6 +10,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ..sparse import csr_tensor
+
 
 def reached_rows(matrix: Tensor, targets: Tensor, layers: int) -> list[Tensor]:
     """For layers 1 to L, the sorted nodes whose output in that layer the ``targets`` depend on.
@@ -34,7 +36,7 @@ def select_rows(matrix: Tensor, rows: Tensor) -> Tensor:
     torch.cumsum(count, 0, out=new_crow[1:])
     where = torch.repeat_interleave(start - new_crow[:-1], count)
     where += torch.arange(len(where), device=matrix.device)
-    return torch.sparse_csr_tensor(
+    return csr_tensor(
         new_crow.to(crow.dtype), columns[where], values[where], (len(rows), matrix.shape[1])
     )
 
@@ -44,6 +46,4 @@ def select_columns(matrix: Tensor, columns: Tensor) -> Tensor:
     place = torch.zeros(matrix.shape[1], dtype=torch.long, device=matrix.device)
     place[columns] = torch.arange(len(columns), device=matrix.device)
     new = place[matrix.col_indices().long()].to(matrix.col_indices().dtype)
-    return torch.sparse_csr_tensor(
-        matrix.crow_indices(), new, matrix.values(), (matrix.shape[0], len(columns))
-    )
+    return csr_tensor(matrix.crow_indices(), new, matrix.values(), (matrix.shape[0], len(columns)))

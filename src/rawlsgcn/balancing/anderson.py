@@ -1,0 +1,141 @@
+"""Anderson acceleration for matrix scaling, as an object beside the iteration.
+
+Anderson (1965), "Iterative procedures for nonlinear integral equations"; Walker and Ni (2011),
+"Anderson acceleration for fixed-point iterations". The classical form mixes the last few iterates
+by a linear model of the residual. A scaling problem allows better: its only expensive part, the
+product y = M x, is linear, so the product of any mixture of earlier iterates is the same mixture
+of earlier products and costs nothing. The mixture is therefore judged by the true residual
+x ∘ (M x) − 1, not by a model of it, and a bad one is refused without having spent a product.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+#: Nodes handled at once: small enough that all their vectors stay in the processor's cache.
+_CPU_PART = 1 << 17
+_CUDA_PART = 1 << 24
+#: A mixture must leave at most this share of the best residual so far, or lower φ.
+_CONTRACTION = 0.9
+#: Every component of x keeps at least this share of itself in a mixture, so that it stays positive.
+_LEAST_KEPT = 0.1
+#: The residual under which the mixture minimises the residual itself, no longer φ.
+_NEAR = 0.01
+
+
+class Anderson:
+    r"""Mixes the newest point with the last ``depth`` steps so as to lower the scaling energy.
+
+    A point is a pair (x, y = M x) with M symmetric. Balancing minimises
+
+    .. math:: φ(x) = ½ xᵀ M x − Σ_i \log x_i, \qquad x ∘ ∇φ(x) = x ∘ (M x) − 1,
+
+    and :meth:`mix` takes one Newton step for φ within the span of the remembered steps p_j, with
+    Hessian p_iᵀ (M + diag(x)⁻²) p_j.
+
+    *Safeguard.* A mixture is taken only if it contracts the best residual seen so far, or lowers
+    φ; otherwise the point is returned unchanged. Contractions of a number that never grows can
+    only be finitely many without convergence, and after them every step lowers φ, as the plain
+    step does (see :mod:`rawlsgcn.balancing.iterations`): the accelerated iteration converges
+    wherever the plain one does.
+
+    Steps are kept in float32, which halves the memory they take and the time to pass over them.
+    They enter a point multiplied by coefficients that shrink with the residual, so their rounding
+    is always about seven digits below it.
+    """
+
+    def __init__(self, size: int, depth: int, device: torch.device) -> None:
+        self._steps = torch.empty(depth, size, dtype=torch.float32, device=device)
+        self._images = torch.empty_like(self._steps)
+        self._pushed = 0
+        self._best = float("inf")
+        part = _CPU_PART if device.type == "cpu" else _CUDA_PART
+        self._parts = [slice(a, min(a + part, size)) for a in range(0, size, part)]
+
+    def push(self, x: Tensor, y: Tensor, new_x: Tensor, new_y: Tensor) -> None:
+        """Remember the step from (x, y) to (new_x, new_y) in place of the oldest."""
+        slot = self._pushed % len(self._steps)
+        for part in self._parts:
+            self._steps[slot, part] = new_x[part] - x[part]
+            self._images[slot, part] = new_y[part] - y[part]
+        self._pushed += 1
+
+    def mix(self, x: Tensor, y: Tensor, out_x: Tensor, out_y: Tensor) -> float:
+        """Write the mixed point to (out_x, out_y); the result is its residual max |x ∘ y − 1|.
+
+        Called once for every new point; what is written is (x, y) itself where no mixture helps.
+        """
+        residual = self._mixture(x, y, out_x, out_y)
+        if residual is None:
+            out_x.copy_(x)
+            out_y.copy_(y)
+            residual = self._residual(x, y)
+        self._best = min(self._best, residual)
+        return residual
+
+    def _mixture(self, x: Tensor, y: Tensor, out_x: Tensor, out_y: Tensor) -> float | None:
+        """The residual of the mixed point, or None where it is refused."""
+        weights = self._newton_weights(x, y)
+        if weights is None:
+            return None
+        kept, residual = self._move(x, y, weights, out_x, out_y)
+        if kept < _LEAST_KEPT:
+            shorter = weights * ((1 - _LEAST_KEPT) / (1 - kept))
+            _, residual = self._move(x, y, shorter, out_x, out_y)
+        if residual <= _CONTRACTION * self._best:
+            return residual
+        # A comparison with NaN is false, so that a mixture which overflowed is refused here.
+        return residual if self._energy_change(x, y, out_x, out_y) < 0 else None
+
+    def _move(
+        self, x: Tensor, y: Tensor, weights: Tensor, out_x: Tensor, out_y: Tensor
+    ) -> tuple[float, float]:
+        """Add the weighted steps to (x, y); the least new_x / x, and the new residual."""
+        known = len(weights)
+        kept = torch.ones((), dtype=torch.float64, device=x.device)
+        worst = torch.zeros((), dtype=torch.float64, device=x.device)
+        for part in self._parts:
+            new_x = torch.add(x[part], weights @ self._steps[:known, part], out=out_x[part])
+            new_y = torch.add(y[part], weights @ self._images[:known, part], out=out_y[part])
+            kept = torch.minimum(kept, (new_x / x[part]).min())
+            worst = torch.maximum(worst, (new_x * new_y).sub_(1).abs_().max())
+        return tuple(torch.stack([kept, worst]).tolist())  # type: ignore[return-value]
+
+    def _newton_weights(self, x: Tensor, y: Tensor) -> Tensor | None:
+        """t minimising the quadratic model φ(x + Σ_j t_j p_j); None where there is none."""
+        known = min(self._pushed, len(self._steps))
+        if known == 0:
+            return None
+        system = torch.zeros(known, known + 1, dtype=torch.float64, device=x.device)
+        for part in self._parts:
+            near = x[part].float()
+            relative = self._steps[:known, part] / near
+            change = torch.addcmul(relative, self._images[:known, part], near)
+            excess = (x[part] * y[part] - 1).float()
+            left = change if self._best < _NEAR else relative
+            system += left @ torch.cat([change, excess[None]]).T
+        hessian, gradient = system.cpu().split([known, 1], dim=1)
+        scale = hessian.diagonal().abs().clamp_min(1e-300).rsqrt()
+        hessian = (hessian + hessian.T) / 2 * scale * scale[:, None]
+        if not bool(torch.isfinite(hessian).all()):
+            return None
+        value, vector = torch.linalg.eigh(hessian)
+        # Steps that float32 cannot tell apart say nothing about φ: leave their span out.
+        inverse = torch.where(value > 1e-6 * value[-1].abs(), 1 / value, 0.0)
+        weights = -scale * (vector @ (inverse * (vector.T @ (scale * gradient[:, 0]))))
+        return weights.to(x.device, torch.float32)
+
+    def _residual(self, x: Tensor, y: Tensor) -> float:
+        worst = torch.zeros((), dtype=torch.float64, device=x.device)
+        for part in self._parts:
+            worst = torch.maximum(worst, (x[part] * y[part] - 1).abs().max())
+        return float(worst)
+
+    def _energy_change(self, x: Tensor, y: Tensor, new_x: Tensor, new_y: Tensor) -> float:
+        """φ(new_x) − φ(x)."""
+        change = torch.zeros((), dtype=torch.float64, device=x.device)
+        for part in self._parts:
+            product = (new_x[part] * new_y[part] - x[part] * y[part]) / 2
+            change += (product - (new_x[part] / x[part]).log()).sum()
+        return float(change)

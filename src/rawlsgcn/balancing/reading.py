@@ -1,0 +1,184 @@
+"""Every form in which a matrix can be given, read into one CSR form without needless copies."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..errors import RawlsError
+from .products import SparseMatrix
+
+_LARGEST = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Form:
+    """How the matrix was given, so that the balanced one can be handed back the same way."""
+
+    kind: str  # "edges", "numpy edges", "scipy" or "torch"
+    scipy_class: Any = None
+    layout: torch.layout = torch.sparse_csr
+
+
+def read(matrix: Any, edge_weight: Any, num_nodes: int | None) -> tuple[SparseMatrix, Form]:
+    """The matrix as given, its stored diagonal included, and the form it was given in."""
+    if hasattr(matrix, "tocsr"):
+        _refuse_extras(edge_weight, num_nodes, "a scipy matrix")
+        return _checked(*_from_scipy(matrix)), Form("scipy", scipy_class=type(matrix))
+    if isinstance(matrix, Tensor) and matrix.layout != torch.strided:
+        _refuse_extras(edge_weight, num_nodes, "a torch sparse tensor")
+        return _checked(*_from_torch(matrix.detach())), Form("torch", layout=matrix.layout)
+    if isinstance(matrix, np.ndarray):
+        edges, kind = _tensor(matrix), "numpy edges"
+    elif isinstance(matrix, Tensor):
+        edges, kind = matrix, "edges"
+    else:
+        raise RawlsError(
+            f"cannot balance a {type(matrix).__name__}: give an edge index of shape (2, E), "
+            "a scipy sparse matrix or a torch sparse tensor."
+        )
+    if edges.dim() != 2 or edges.shape[0] != 2 or edges.is_floating_point():
+        raise RawlsError(
+            f"an edge index has shape (2, E) and integers, this one has shape "
+            f"{tuple(edges.shape)} and {edges.dtype}; give a dense matrix as a sparse one."
+        )
+    weight = None if edge_weight is None else _tensor(edge_weight).detach().to(edges.device)
+    return _checked(*_from_edges(edges, weight, num_nodes)), Form(kind)
+
+
+def without_diagonal(matrix: SparseMatrix) -> SparseMatrix:
+    """The matrix without its stored diagonal."""
+    row = matrix.rows()
+    keep = row != matrix.column
+    starts = torch.zeros_like(matrix.row_start)
+    torch.cumsum(torch.bincount(row[keep], minlength=matrix.size), 0, out=starts[1:])
+    values = None if matrix.values is None else matrix.values[keep]
+    return SparseMatrix(starts, matrix.column[keep], values, matrix.loops)
+
+
+def _refuse_extras(edge_weight: Any, num_nodes: int | None, what: str) -> None:
+    if edge_weight is not None or num_nodes is not None:
+        raise RawlsError(
+            f"edge_weight and num_nodes belong to an edge index; {what} carries its own."
+        )
+
+
+def _tensor(array: Any) -> Tensor:
+    if isinstance(array, Tensor):
+        return array
+    with warnings.catch_warnings():
+        # A read-only array (a memory map, say) is only ever read here.
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+        try:
+            return torch.from_numpy(np.ascontiguousarray(array))
+        except TypeError as error:
+            kind = np.asarray(array).dtype
+            raise RawlsError(f"cannot balance numbers of type {kind}: use float64.") from error
+
+
+def _from_scipy(matrix: Any) -> tuple[Tensor, Tensor, Tensor | None]:
+    if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise RawlsError(f"only a square matrix can be balanced, this one is {matrix.shape}.")
+    csr = matrix.tocsr()
+    if not csr.has_canonical_format:
+        csr = csr.copy()
+        csr.sum_duplicates()
+    return _tensor(csr.indptr), _tensor(csr.indices), _tensor(csr.data)
+
+
+def _from_torch(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+    if matrix.dim() != 2 or matrix.shape[0] != matrix.shape[1] or matrix.dense_dim():
+        raise RawlsError(
+            f"only a square matrix can be balanced, this one is {tuple(matrix.shape)}."
+        )
+    if matrix.layout == torch.sparse_coo:
+        matrix = matrix.coalesce()
+    elif matrix.layout not in (torch.sparse_csr, torch.sparse_csc):
+        raise RawlsError(f"cannot balance layout {matrix.layout}: use matrix.to_sparse_csr().")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sparse CS[RC] tensor support is in beta")
+        csr = matrix.to_sparse_csr()
+        starts, column = csr.crow_indices(), csr.col_indices()
+        if not _is_sorted(starts, column):
+            csr = csr.to_sparse_coo().coalesce().to_sparse_csr()
+            starts, column = csr.crow_indices(), csr.col_indices()
+    return starts, column, csr.values()
+
+
+def _from_edges(
+    edges: Tensor, weight: Tensor | None, num_nodes: int | None
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    if weight is not None and weight.shape != edges.shape[1:]:
+        raise RawlsError(
+            f"edge_weight has shape {tuple(weight.shape)}, but there are {edges.shape[1]} edges."
+        )
+    low, high = (int(end) for end in edges.aminmax()) if edges.numel() else (0, -1)
+    if num_nodes is None:
+        num_nodes = high + 1
+    if low < 0 or high >= num_nodes:
+        raise RawlsError(
+            f"the edge index names node {low if low < 0 else high}, "
+            f"but the {num_nodes} nodes are numbered from 0 to {num_nodes - 1}."
+        )
+    row, column = edges
+    if bool((row[1:] >= row[:-1]).all()):
+        starts = torch.zeros(num_nodes + 1, dtype=torch.int32, device=edges.device)
+        torch.cumsum(torch.bincount(row, minlength=num_nodes), 0, out=starts[1:])
+        if _is_sorted(starts, column):
+            return starts, column, weight
+    # Repeated edges add up, as they do in torch_geometric's own normalisation.
+    if weight is None:
+        weight = torch.ones(edges.shape[1], dtype=torch.float32, device=edges.device)
+    shape = (num_nodes, num_nodes)
+    if edges.device.type != "cpu":
+        return _from_torch(torch.sparse_coo_tensor(edges, weight, shape))
+    # Two counting sorts, where torch's coalesce would sort 64-bit keys and need thrice the memory.
+    from scipy.sparse import coo_array
+
+    return _from_scipy(coo_array((weight.numpy(), (row.numpy(), column.numpy())), shape=shape))
+
+
+def _is_sorted(starts: Tensor, column: Tensor) -> bool:
+    """Whether columns grow strictly within each row (so that none is there twice)."""
+    rising = column[1:] > column[:-1]
+    first = starts[1:-1]
+    rising[first[(first > 0) & (first < len(column))].long() - 1] = True
+    return bool(rising.all())
+
+
+def _checked(starts: Tensor, column: Tensor, values: Tensor | None) -> SparseMatrix:
+    """The matrix with 32-bit indices; a matrix of ones without values; no stored zeros."""
+    if len(starts) == 1:
+        raise RawlsError("an empty matrix cannot be balanced: it has no rows.")
+    if len(starts) > _LARGEST or len(column) > _LARGEST:
+        raise RawlsError(f"a matrix of {len(column)} entries is too large: 2³¹ − 1 at most.")
+    if values is not None and len(values):
+        if values.is_complex():
+            raise RawlsError("a matrix of complex numbers cannot be balanced.")
+        if values.dtype == torch.bool:
+            values = values.to(torch.uint8)
+        low, high = (end.item() for end in values.aminmax())
+        if not (np.isfinite(low) and np.isfinite(high)) or low < 0:
+            bad = (values < 0) if np.isfinite(low) and low < 0 else ~values.isfinite()
+            at = int(bad.nonzero()[0])
+            where = int(torch.searchsorted(starts, at, right=True)) - 1
+            raise RawlsError(
+                f"the entry at row {where}, column {int(column[at])} is {values[at].item()}: "
+                "only finite entries of at least 0 can be balanced."
+            )
+        if low == 0:
+            keep = values != 0
+            kept = torch.zeros(len(values) + 1, dtype=torch.int32, device=values.device)
+            torch.cumsum(keep, 0, out=kept[1:])
+            starts, column, values = kept[starts.long()], column[keep], values[keep]
+        elif low == high == 1:
+            values = None
+    elif values is not None:
+        values = None
+    column = column.to(torch.int32).contiguous()
+    return SparseMatrix(starts.to(torch.int32).contiguous(), column, values, loops=False)

@@ -1,0 +1,136 @@
+"""The answer of ``balance``: the scaling, how it was reached, and the balanced matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .products import SparseMatrix
+from .reading import Form
+
+
+class Outcome(Enum):
+    """How a balancing ended; the value is a sentence that says what to do next."""
+
+    CONVERGED = "The row and column sums are within tol of 1; nothing is left to do."
+    OUT_OF_ITERATIONS = (
+        "The products ran out before the sums were within tol of 1; "
+        "raise max_iterations or loosen tol."
+    )
+    STAGNATED = (
+        "The sums stopped improving at the rounding of float64; this is the best scaling there "
+        "is, so use it or loosen tol."
+    )
+    OVERFLOWED = (
+        "The scaling left the range of float64; the entries span too many magnitudes, "
+        "so rescale or clip the weights."
+    )
+
+    @property
+    def message(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """diag(``row_scale``) M diag(``col_scale``) is doubly stochastic (the paper's Â_DS).
+
+    Attributes:
+        scale: x with diag(x) M diag(x) balanced, for symmetric M; None otherwise.
+        row_scale: r, float64, on the device of the matrix; equal to ``scale`` for symmetric M.
+        col_scale: c, likewise.
+        iterations: products with M (or Mᵀ) that were spent.
+        residual: max |sum − 1| over all rows and columns of the balanced matrix.
+        history: the residual after each product.
+        reason: how it ended and what to do next, see :class:`Outcome`.
+    """
+
+    scale: Tensor | None
+    row_scale: Tensor = field(repr=False)
+    col_scale: Tensor = field(repr=False)
+    iterations: int
+    residual: float
+    history: tuple[float, ...] = field(repr=False)
+    reason: Outcome
+    _matrix: SparseMatrix = field(repr=False)
+    _form: Form = field(repr=False)
+
+    @property
+    def converged(self) -> bool:
+        return self.reason is Outcome.CONVERGED
+
+    def __str__(self) -> str:
+        return f"residual {self.residual:.1e} after {self.iterations} products. {self.reason.value}"
+
+    def weight(self, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
+        """(x_i x_j) a_ij for the given edges (a_ij = 1 without ``edge_weight``).
+
+        Right on any sampled part of the graph too, since an entry of the balanced matrix depends
+        on nothing else. A self-loop of the graph form has a_ii = 1.
+        """
+        row, column = edge_index
+        weight = self.row_scale[row] * self.col_scale[column]
+        return weight if edge_weight is None else weight * edge_weight
+
+    def csr(self, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, Tensor]:
+        """The balanced matrix as (row starts, columns, values), self-loops stored."""
+        matrix = with_stored_loops(self._matrix)
+        values = torch.empty(len(matrix.column), dtype=dtype, device=matrix.device)
+        for first, last in matrix.row_blocks():
+            start, stop = matrix.row_start[[first, last]].tolist()
+            part = self.row_scale.index_select(0, matrix.rows(first, last))
+            # x_i x_j first: that product is the same for (i, j) and (j, i), to the last bit.
+            part *= self.col_scale.index_select(0, matrix.column[start:stop])
+            if matrix.values is not None:
+                part *= matrix.entries(start, stop)
+            values[start:stop] = part
+        return matrix.row_start, matrix.column, values
+
+    def matrix(self, dtype: torch.dtype = torch.float64) -> Any:
+        """The balanced matrix in the form it was given in; exactly symmetric if that was.
+
+        For an edge index: the pair (edge_index, edge_weight), self-loops among the edges.
+        """
+        starts, column, values = self.csr(dtype)
+        size = (len(starts) - 1, len(starts) - 1)
+        if self._form.kind in ("edges", "numpy edges"):
+            whole = SparseMatrix(starts, column, None, loops=False)
+            edges = torch.stack([whole.rows().long(), column.long()])
+            return (edges, values) if self._form.kind == "edges" else (edges.numpy(), values.numpy())
+        if self._form.kind == "scipy":
+            from scipy.sparse import csr_array
+
+            numpy_csr = csr_array((values.numpy(), column.numpy(), starts.numpy()), shape=size)
+            return self._form.scipy_class(numpy_csr)
+        if self._form.layout != torch.sparse_csr:
+            starts, column = starts.long(), column.long()
+        csr = torch.sparse_csr_tensor(starts, column, values, size, check_invariants=False)
+        if self._form.layout == torch.sparse_coo:
+            return csr.to_sparse_coo().coalesce()
+        return csr if self._form.layout == torch.sparse_csr else csr.to_sparse_csc()
+
+
+def with_stored_loops(matrix: SparseMatrix) -> SparseMatrix:
+    """The same matrix with its self-loops among the stored entries, each in its sorted place."""
+    if not matrix.loops:
+        return matrix
+    row, node = matrix.rows(), torch.arange(matrix.size + 1, device=matrix.device)
+    after = matrix.column > row
+    before = torch.bincount(row[~after], minlength=matrix.size)
+    # An entry moves on by one for each row above it, and by one more if its own loop precedes it.
+    place = torch.arange(len(row), device=matrix.device) + row + after
+    loop = matrix.row_start[:-1] + node[:-1] + before
+    total = len(row) + matrix.size
+    column = torch.empty(total, dtype=torch.int32, device=matrix.device)
+    column[place] = matrix.column
+    column[loop] = node[:-1].int()
+    values = matrix.values
+    if values is not None:
+        filled = torch.ones(total, dtype=values.dtype, device=matrix.device)
+        filled[place] = values
+        values = filled
+    return SparseMatrix(matrix.row_start + node.int(), column, values, loops=False)

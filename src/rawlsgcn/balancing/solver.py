@@ -1,0 +1,125 @@
+"""``balance``: the doubly stochastic form of a graph or a matrix."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..errors import RawlsError
+from .anderson import Anderson
+from .iterations import Iteration, SinkhornKnopp, Symmetric
+from .products import SparseMatrix
+from .reading import read, without_diagonal
+from .scaling import Outcome, Scaling
+from .structure import require_support, survey
+
+#: Steps remembered. A small graph's vectors lie in the cache, where more of them cost little; on
+#: a large one each further step is one more pass over memory, and five bring nearly all the gain.
+_DEPTH_SMALL, _DEPTH_LARGE, _SMALL = 10, 5, 1 << 17
+#: Products without any gain after which a residual this small is taken to be rounding.
+_PATIENCE, _ROUNDING = 20, 1e-10
+
+
+def balance(
+    matrix: Any,
+    edge_weight: Any = None,
+    *,
+    num_nodes: int | None = None,
+    self_loops: bool | None = None,
+    tol: float = 1e-8,
+    max_iterations: int = 2000,
+    accelerate: bool = True,
+) -> Scaling:
+    r"""Scale a nonnegative matrix M so that every row and every column sums to one.
+
+    .. math:: \hat A_{DS} = \operatorname{diag}(r)\, M \operatorname{diag}(c)
+
+    For symmetric M, r = c = x. The form is the same for Â as for A + I, of which it is a diagonal
+    scaling, so a graph is balanced as A + I.
+
+    Args:
+        matrix: an edge index of shape (2, E) (tensor or array of integers), a scipy sparse matrix
+            or array, or a torch sparse tensor (COO, CSR or CSC), on the CPU or on CUDA.
+        edge_weight: weights of the edges of an edge index; all one by default.
+        num_nodes: number of nodes of an edge index; its largest number plus one by default.
+        self_loops: balance A + I, with stored loops dropped first, rather than the matrix as it
+            is. By default true for an edge index, false for a matrix.
+        tol: largest |sum − 1| of a row or column that counts as converged.
+        max_iterations: products with M (or Mᵀ) after which to give up.
+        accelerate: use Anderson acceleration; without it the plain iteration runs.
+
+    Raises:
+        RawlsError: for input that is no such matrix, and for a matrix without total support, which
+            has no doubly stochastic form; the rows and columns at fault are named.
+    """
+    if not (math.isfinite(tol) and tol >= 0):
+        raise RawlsError(f"tol must be a number of at least 0, not {tol}.")
+    if max_iterations < 2:
+        raise RawlsError(f"max_iterations must be at least 2, not {max_iterations}.")
+    stored, form = read(matrix, edge_weight, num_nodes)
+    symmetric, diagonal = survey(stored)
+    if self_loops is None:
+        self_loops = form.kind in ("edges", "numpy edges")
+    if self_loops:
+        if bool((diagonal != 0).any()):
+            stored = without_diagonal(stored)
+        stored = SparseMatrix(stored.row_start, stored.column, stored.values, loops=True)
+        diagonal = torch.ones_like(diagonal)
+    require_support(stored, symmetric, diagonal)
+
+    iteration: Iteration
+    if symmetric:
+        iteration = Symmetric(stored, diagonal)
+    else:
+        iteration = SinkhornKnopp(stored)
+    del diagonal
+    x, residual, history, reason = _run(iteration, stored.device, tol, max_iterations, accelerate)
+    row_scale, col_scale = (x, x) if symmetric else (x[: stored.size], x[stored.size :])
+    return Scaling(
+        scale=x if symmetric else None,
+        row_scale=row_scale,
+        col_scale=col_scale,
+        iterations=len(history),
+        residual=residual,
+        history=tuple(history),
+        reason=reason,
+        _matrix=stored,
+        _form=form,
+    )
+
+
+def _run(
+    iteration: Iteration,
+    device: torch.device,
+    tol: float,
+    max_iterations: int,
+    accelerate: bool,
+) -> tuple[Tensor, float, list[float], Outcome]:
+    """The best point found, its residual, the residual after each product, and the reason."""
+    x, y, mixed_x, mixed_y, best_x = (
+        torch.empty(iteration.size, dtype=torch.float64, device=device) for _ in range(5)
+    )
+    depth = _DEPTH_SMALL if iteration.size <= _SMALL else _DEPTH_LARGE
+    memory = Anderson(iteration.size, depth if accelerate else 0, device)
+    history = iteration.start(x, y)
+    best, best_at = math.inf, 0
+    while True:
+        residual = memory.mix(x, y, mixed_x, mixed_y)
+        history[-1] = residual
+        if residual < best:
+            best, best_at = residual, len(history)
+            best_x.copy_(mixed_x)
+        if best <= tol:
+            return best_x, best, history, Outcome.CONVERGED
+        if not math.isfinite(residual):
+            return best_x, best, history, Outcome.OVERFLOWED
+        if best < _ROUNDING and len(history) - best_at >= _PATIENCE:
+            return best_x, best, history, Outcome.STAGNATED
+        if len(history) + iteration.products > max_iterations:
+            return best_x, best, history, Outcome.OUT_OF_ITERATIONS
+        history += iteration.step(mixed_x, mixed_y, x, y)
+        if accelerate:
+            memory.push(mixed_x, mixed_y, x, y)

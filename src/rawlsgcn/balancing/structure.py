@@ -1,0 +1,149 @@
+"""What kind of matrix it is: symmetric or not, and whether a doubly stochastic form exists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..errors import RawlsError
+from .products import SparseMatrix
+
+_NAMED = 5
+
+
+def survey(matrix: SparseMatrix) -> tuple[bool, Tensor]:
+    """Whether the stored matrix is symmetric, and its diagonal, in one pass over the entries.
+
+    Every entry (i, j, m) adds ± k_i k_j h(m) to a sum modulo 2⁶⁴, with the sign of i − j, a random
+    key k for each node and a hash h of the bits of m. The sum of a symmetric matrix is zero
+    exactly; any other matrix, even one that differs from its transpose in the last bit of one
+    entry, gives zero with a chance of about 2⁻⁶⁰. A transpose, which takes as much memory as the
+    matrix and as much time as a dozen products, is never made.
+    """
+    device = matrix.device
+    generator = torch.Generator().manual_seed(20220430)
+    key = torch.randint(-(2**63), 2**63 - 1, (matrix.size,), generator=generator).to(device)
+    key.bitwise_or_(1)
+    diagonal = torch.zeros(matrix.size, dtype=torch.float64, device=device)
+    total = torch.zeros((), dtype=torch.int64, device=device)
+    for first, last in matrix.row_blocks(1 << 20 if device.type == "cpu" else 1 << 26):
+        start, stop = matrix.row_start[[first, last]].tolist()
+        row, column = matrix.rows(first, last), matrix.column[start:stop]
+        side = row - column
+        term = key.index_select(0, row)
+        term *= key.index_select(0, column)
+        term *= side.sign()
+        if matrix.values is not None:
+            term *= _hash(matrix.values[start:stop])
+        total += term.sum()
+        loop = (side == 0).nonzero().squeeze(1)
+        if len(loop):
+            diagonal[row[loop].long()] = (
+                1.0 if matrix.values is None else matrix.values[start + loop].double()
+            )
+    return int(total) == 0, diagonal
+
+
+def _hash(values: Tensor) -> Tensor:
+    """64 well-mixed bits of each number (the finaliser of splitmix64)."""
+    bits = values.double().view(torch.int64).clone()
+    bits ^= bits >> 30
+    bits *= -0x40A7B892E31B1A47
+    bits ^= bits >> 27
+    bits *= -0x6B2FB644ECCEEE15
+    return bits ^ (bits >> 31)
+
+
+def require_support(matrix: SparseMatrix, symmetric: bool, diagonal: Tensor) -> None:
+    """Refuse a matrix without total support, naming the rows and columns at fault.
+
+    A nonnegative matrix can be balanced exactly when every positive entry lies on a positive
+    diagonal, that is, is used by some perfect matching of rows with columns (Sinkhorn and Knopp
+    1967). A symmetric matrix with a positive diagonal always can: (i, j) lies on the diagonal that
+    swaps i and j and leaves the rest alone.
+    """
+    full_diagonal = matrix.loops or bool((diagonal > 0).all())
+    if symmetric and full_diagonal:
+        return
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
+
+    starts, column = matrix.row_start.cpu().numpy(), matrix.column.cpu().numpy()
+    n = matrix.size
+    pattern = csr_array((np.ones(len(column), dtype=np.int8), column, starts), shape=(n, n))
+    if full_diagonal:
+        partner = np.arange(n)
+    else:
+        _refuse_empty(starts, column, n)
+        partner = maximum_bipartite_matching(pattern, perm_type="column")
+        if (partner < 0).any():
+            _refuse_deficient(pattern, partner)
+    # With each column named after its partner row, an entry i → j lies on a positive diagonal
+    # exactly when it lies on a cycle, that is, within one strongly connected component.
+    row_of = np.empty(n, dtype=column.dtype)
+    row_of[partner] = np.arange(n)
+    graph = csr_array((pattern.data, row_of[column], starts), shape=(n, n))
+    _, part = connected_components(graph, directed=True, connection="strong")
+    row = np.repeat(np.arange(n), np.diff(starts))
+    across = np.flatnonzero(part[row] != part[row_of[column]])
+    if len(across):
+        some = ", ".join(f"({row[e]}, {column[e]})" for e in across[:_NAMED])
+        raise RawlsError(
+            f"the matrix has no doubly stochastic form: {len(across)} of its entries lie on no "
+            f"positive diagonal (row, column: {some}{_dots(across)}), so no scaling can keep "
+            "them; remove them, or balance a symmetric matrix with self-loops."
+        )
+
+
+def _refuse_empty(starts: Any, column: Any, n: int) -> None:
+    filled = np.zeros(n, dtype=bool)
+    filled[column] = True
+    for what, empty in (
+        ("row", np.flatnonzero(np.diff(starts) == 0)),
+        ("column", np.flatnonzero(~filled)),
+    ):
+        if len(empty):
+            raise RawlsError(
+                f"the matrix has no doubly stochastic form: {_names(what, empty)} "
+                f"{'has' if len(empty) == 1 else 'have'} no positive entry; "
+                "add self-loops or leave these nodes out."
+            )
+
+
+def _refuse_deficient(pattern: Any, partner: Any) -> None:
+    """Name rows that together have too few columns (a violation of Hall's condition)."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import breadth_first_order
+
+    n = len(partner)
+    row_of = np.full(n, -1)
+    matched = np.flatnonzero(partner >= 0)
+    row_of[partner[matched]] = matched
+    row = np.repeat(np.arange(n), np.diff(pattern.indptr))
+    target = row_of[pattern.indices]
+    usable = target >= 0
+    graph = csr_array(
+        (np.ones(usable.sum(), dtype=np.int8), (row[usable], target[usable])), shape=(n, n)
+    )
+    unmatched = int(np.flatnonzero(partner < 0)[0])
+    rows = np.sort(breadth_first_order(graph, unmatched, return_predecessors=False))
+    columns = np.unique(pattern[rows].indices)
+    raise RawlsError(
+        f"the matrix has no doubly stochastic form: {_names('row', rows)} have entries only in "
+        f"{_names('column', columns)}, which cannot give each of these rows a sum of 1; "
+        "add self-loops or leave these nodes out."
+    )
+
+
+def _names(what: str, ids: Any) -> str:
+    if len(ids) == 1:
+        return f"{what} {ids[0]}"
+    more = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
+    return f"{what}s {', '.join(map(str, ids[:_NAMED]))}{more} ({len(ids)} in all)"
+
+
+def _dots(ids: Any) -> str:
+    return ", …" if len(ids) > _NAMED else ""

@@ -1,0 +1,420 @@
+"""The command line: parse, call, print. Nothing heavy is imported before a command runs."""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from . import __version__
+from .errors import RawlsError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from torch_geometric.data import Data
+
+    from .result import Result
+
+app = typer.Typer(
+    name="rawlsgcn",
+    help="Degree-fair graph neural networks: train them, compare them, see who is worst off.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+
+F = TypeVar("F", bound=Callable[..., None])
+
+
+def command(function: F) -> F:
+    """Register a command whose user errors become one sentence and exit status 2."""
+
+    @functools.wraps(function)
+    def guarded(*args: Any, **kwargs: Any) -> None:
+        try:
+            function(*args, **kwargs)
+        except RawlsError as error:
+            _fail(str(error), 2)
+        except KeyboardInterrupt:
+            _fail("interrupted: nothing unfinished was written", 130)
+        except MemoryError:
+            _fail("out of memory: try a smaller graph, fewer seeds or a narrower network", 2)
+        except BrokenPipeError:
+            sys.stderr.close()  # the reader has gone; there is nobody to tell
+            raise typer.Exit(1) from None
+        except OSError as error:
+            where = f"{error.filename}: " if error.filename else ""
+            _fail(f"{where}{error.strerror or error}", 2)
+
+    app.command()(guarded)
+    return function
+
+
+def _fail(message: str, status: int) -> None:
+    typer.echo(f"rawlsgcn: {' '.join(message.split())}", err=True)
+    raise typer.Exit(status)
+
+
+Dataset = Annotated[
+    str | None, typer.Option(help="A graph by name: see 'rawlsgcn datasets'; or 'synthetic'.")
+]
+Graph = Annotated[
+    Path | None, typer.Option(help="A graph of your own: .npz, .csv, .tsv, .parquet or .pt.")
+]
+Features = Annotated[Path | None, typer.Option(help="Node features, if not in the graph's file.")]
+Labels = Annotated[Path | None, typer.Option(help="Node labels, if not in the graph's file.")]
+Split = Annotated[
+    str | None, typer.Option(help="paper (20 a class, 500, 1000), stored (masks), or random.")
+]
+DataRoot = Annotated[
+    Path | None,
+    typer.Option(help="Where the named datasets lie (also the variable RAWLSGCN_DATA)."),
+]
+Lr = Annotated[float | None, typer.Option(help="Learning rate (by default the method's).")]
+Epochs = Annotated[int | None, typer.Option(help="Epochs (by default the method's).")]
+Normalisation = Annotated[
+    str | None,
+    typer.Option(help="doubly-stochastic, row, column or symmetric, for the RawlsGCN methods."),
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Any other setting, as name=value; may be repeated."),
+]
+Seeds = Annotated[int, typer.Option(min=1, help="Number of runs, with seeds 0 to N-1.")]
+Device = Annotated[str, typer.Option(help="cpu, cuda, or auto for a GPU where there is one.")]
+Engine = Annotated[str, typer.Option(help="auto, fast, or reference (plain training).")]
+Json = Annotated[
+    str | None, typer.Option("--json", help="Write the figures to this file, or '-' for stdout.")
+]
+
+
+def _graph(
+    dataset: str | None,
+    graph: Path | None,
+    features: Path | None = None,
+    labels: Path | None = None,
+    split: str | None = None,
+    data_root: Path | None = None,
+    **needs: bool,
+) -> Data:
+    from .graphs import load, read
+
+    if (dataset is None) == (graph is None):
+        raise RawlsError("name one graph: either --dataset NAME or --graph FILE")
+    if dataset is not None:
+        if features is not None or labels is not None:
+            raise RawlsError("--features and --labels go with --graph, not with --dataset")
+        return load(dataset, root=data_root, split=split)
+    assert graph is not None
+    return read(graph, features=features, labels=labels, split=split, **needs)
+
+
+def _settings(pairs: Sequence[str] | None, **given: Any) -> dict[str, Any]:
+    settings = {name: value for name, value in given.items() if value is not None}
+    for pair in pairs or ():
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise RawlsError(f"--set takes name=value, for example --set hidden=32, not '{pair}'")
+        settings[name] = value
+    return settings
+
+
+def _people(json_path: str | None) -> Console:
+    """Where people read: stdout, or stderr when stdout carries the JSON."""
+    from rich.console import Console
+
+    return Console(stderr=json_path == "-")
+
+
+def _write_json(path: str | None, value: Any) -> None:
+    if path is None:
+        return
+    text = json.dumps(value, indent=2, allow_nan=False) + "\n"
+    if path == "-":
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    from .files import atomic_file
+
+    with atomic_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def _show(results: list[Result], json_path: str | None) -> None:
+    from .reporting.table import results_table
+
+    console = _people(json_path)
+    for note in results[0].notes:
+        console.print(f"Note: {note}", style="yellow", markup=False, highlight=False)
+    console.print(results_table(results))
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"rawlsgcn {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Options before a command."""
+
+
+@command
+def demo(
+    out: Annotated[Path, typer.Option(help="Where the page and the picture go.")] = Path("out"),
+    nodes: Annotated[int, typer.Option(min=100, help="Size of the synthetic graph.")] = 3000,
+    seeds: Seeds = 5,
+    device: Device = "auto",
+    json_path: Json = None,
+) -> None:
+    """Compare GCN and both RawlsGCN methods on the embedded synthetic graph."""
+    from .graphs import synthetic
+
+    _compare(synthetic(nodes), list(_MAIN), out, json_path, "rawlsgcn demo", seeds, device)
+
+
+@command
+def datasets(data_root: DataRoot = None, json_path: Json = None) -> None:
+    """List the named graphs, whether they are on disk, and their statistics."""
+    from .graphs.catalogue import CATALOGUE, SYNTHETIC
+    from .graphs.catalogue import data_root as root_folder
+    from .reporting.progress import progress
+    from .reporting.table import datasets_table
+
+    entries = [(entry.name, entry.title, entry.on_disk(data_root)) for entry in CATALOGUE.values()]
+    entries.append((SYNTHETIC, "Synthetic (made on the spot)", True))
+    rows: list[dict[str, Any]] = []
+    with progress("reading the graphs") as tell:
+        for count, (name, title, on_disk) in enumerate(entries):
+            row = {"name": name, "title": title, "on_disk": on_disk}
+            if on_disk:
+                from .graphs import load, statistics
+
+                tell(count, len(entries), f"reading {name}")
+                row |= statistics(load(name, root=data_root)).to_dict()
+            rows.append(row)
+    console = _people(json_path)
+    console.print(datasets_table(rows))
+    console.print(f"Looked in {root_folder(data_root)}", style="dim", markup=False, highlight=False)
+    _write_json(json_path, rows)
+
+
+@command
+def train(
+    dataset: Dataset = None,
+    graph: Graph = None,
+    features: Features = None,
+    labels: Labels = None,
+    method: Annotated[str, typer.Option(help="gcn, rawlsgcn-graph, …")] = "rawlsgcn-graph",
+    lr: Lr = None,
+    epochs: Epochs = None,
+    normalisation: Normalisation = None,
+    settings: Set = None,
+    seeds: Seeds = 5,
+    split: Split = None,
+    device: Device = "auto",
+    engine: Engine = "auto",
+    data_root: DataRoot = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Keep the model, its metrics, a page and a picture here.")
+    ] = None,
+    json_path: Json = None,
+) -> None:
+    """Train one method on a graph and judge it by degree."""
+    from .api import fit
+    from .methods import find, with_changes
+    from .reporting.progress import progress
+
+    changes = _settings(settings, lr=lr, epochs=epochs, normalisation=normalisation)
+    with_changes(find(method).defaults, changes)  # a wrong name is told before a graph is read
+    data = _graph(dataset, graph, features, labels, split, data_root)
+    with progress("training") as tell:
+        result = fit(
+            data, method, seeds=seeds, device=device, engine=engine, progress=tell, **changes
+        )
+    if out is not None:
+        from .files import atomic_directory
+        from .models import write_model
+        from .reporting import figures
+        from .reporting.page import report
+
+        with atomic_directory(out) as folder:
+            write_model(result, folder)
+            figures.save(figures.by_degree(result), folder / "by_degree.png")
+            report(result, folder / "report.html", command=_command())
+    _show([result], json_path)
+    if out is not None:
+        _people(json_path).print(f"Written to {out}", markup=False, highlight=False)
+    _write_json(json_path, result.to_dict())
+
+
+_MAIN = ("gcn", "rawlsgcn-graph", "rawlsgcn-grad")
+
+
+@command
+def compare(
+    dataset: Dataset = None,
+    graph: Graph = None,
+    features: Features = None,
+    labels: Labels = None,
+    methods: Annotated[str, typer.Option(help="Names, separated by commas.")] = ",".join(_MAIN),
+    lr: Lr = None,
+    epochs: Epochs = None,
+    normalisation: Normalisation = None,
+    settings: Set = None,
+    seeds: Seeds = 5,
+    split: Split = None,
+    device: Device = "auto",
+    engine: Engine = "auto",
+    data_root: DataRoot = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write a page, the figures and the results here.")
+    ] = None,
+    json_path: Json = None,
+) -> None:
+    """Train several methods on one graph and set them side by side."""
+    from .methods import find, with_changes
+
+    names = [name.strip() for name in methods.split(",") if name.strip()]
+    changes = _settings(settings, lr=lr, epochs=epochs, normalisation=normalisation)
+    for name in names:
+        with_changes(find(name).defaults, changes)
+    data = _graph(dataset, graph, features, labels, split, data_root)
+    _compare(data, names, out, json_path, _command(), seeds, device, engine, changes)
+
+
+def _compare(
+    data: Data,
+    names: list[str],
+    out: Path | None,
+    json_path: str | None,
+    said: str,
+    seeds: int,
+    device: str,
+    engine: str = "auto",
+    changes: dict[str, Any] | None = None,
+) -> None:
+    from . import api
+    from .reporting.progress import progress
+
+    with progress("training") as tell:
+        results = api.compare(
+            data,
+            names,
+            seeds=seeds,
+            device=device,
+            engine=engine,
+            progress=tell,
+            **(changes or {}),
+        )
+    figures_json = [result.to_dict() for result in results]
+    if out is not None:
+        from .files import atomic_directory
+        from .reporting import figures
+        from .reporting.page import report
+
+        with atomic_directory(out) as folder, progress("drawing") as tell:
+            tell(0, len(results) + 3)
+            for count, result in enumerate(results, start=1):
+                picture = folder / f"by_degree-{result.method}.png"
+                figures.save(figures.by_degree(result), picture)
+                tell(count, len(results) + 3)
+            figures.save(figures.degrees(results[0].graph), folder / "degrees.png")
+            figures.save(figures.side_by_side(results), folder / "side_by_side.png")
+            report(results, folder / "report.html", command=said)
+            (folder / "results.json").write_text(json.dumps(figures_json, indent=2) + "\n")
+    _show(results, json_path)
+    if out is not None:
+        where = f"Page: {out / 'report.html'}   Picture: {out / 'side_by_side.png'}"
+        _people(json_path).print(where, markup=False, highlight=False)
+    _write_json(json_path, figures_json)
+
+
+@command
+def predict(
+    model: Annotated[Path, typer.Option(help="The folder that 'train --out' wrote.")],
+    out: Annotated[Path, typer.Option(help="Where to write: .csv, .parquet or .npz.")],
+    dataset: Dataset = None,
+    graph: Graph = None,
+    features: Features = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Which run's seed (by default the best on validation).")
+    ] = None,
+    device: Device = "auto",
+    data_root: DataRoot = None,
+) -> None:
+    """Predict every node's class with a trained model, on the same or another graph."""
+    from .api import pick_device
+    from .models import load_model
+    from .predictions import write_predictions
+
+    trained = load_model(model, seed)
+    data = _graph(dataset, graph, features, data_root=data_root, need_labels=False)
+    probabilities = trained.predict(data, device=str(pick_device(device)))
+    write_predictions(probabilities, data.get("node_ids"), out)
+    typer.echo(f"{trained.method.title}: predictions of {len(probabilities)} nodes in {out}")
+
+
+@command
+def balance(
+    out: Annotated[
+        Path, typer.Option(help="Where to write: .npz (scipy's form) or .csv (an edge list).")
+    ],
+    dataset: Dataset = None,
+    graph: Graph = None,
+    tol: Annotated[float, typer.Option(help="Largest error of a row or column sum.")] = 1e-8,
+    max_iterations: Annotated[int, typer.Option(min=1, help="Most products to spend.")] = 10_000,
+    device: Device = "auto",
+    data_root: DataRoot = None,
+    json_path: Json = None,
+) -> None:
+    """Write the doubly stochastic form of a graph's A + I, and its scaling vector."""
+    from .api import pick_device
+    from .balancing import balance as balance_graph
+    from .balancing.output import write_balanced
+
+    where = pick_device(device)
+    data = _graph(dataset, graph, data_root=data_root, need_labels=False, need_features=False)
+    weight = data.get("edge_weight")
+    scaling = balance_graph(
+        data.edge_index.to(where),
+        None if weight is None else weight.to(where),
+        num_nodes=data.num_nodes,
+        tol=tol,
+        max_iterations=max_iterations,
+    )
+    if not scaling.converged:
+        raise RawlsError(f"not balanced: {scaling.reason.message}")
+    write_balanced(scaling, data.get("node_ids"), out)
+    summary = {
+        "dataset": data.get("name"),
+        "nodes": int(data.num_nodes),
+        "iterations": scaling.iterations,
+        "residual": scaling.residual,
+        "converged": scaling.converged,
+        "reason": scaling.reason.name.lower(),
+    }
+    _people(json_path).print(
+        f"{data.get('name')}: every row and column of A + I sums to 1 within "
+        f"{scaling.residual:.1e} after {scaling.iterations} products; written to {out}",
+        markup=False,
+        highlight=False,
+    )
+    _write_json(json_path, summary)
+
+
+def _command() -> str:
+    """The command line as it was typed, for the page."""
+    import shlex
+
+    return shlex.join(["rawlsgcn", *sys.argv[1:]])

@@ -1,0 +1,74 @@
+"""Temperature scaling: how sure a model should have been, found on the validation nodes."""
+
+from __future__ import annotations
+
+import math
+from enum import Enum
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+LOWEST, HIGHEST = 1e-3, 1e3
+
+
+class Outcome(str, Enum):
+    """How the search for the temperature ended; the value is a sentence for people."""
+
+    FOUND = "the temperature was found"
+    NO_NODES = "there are no labelled validation nodes, so nothing was scaled: give some"
+    FLAT = "all classes are equally likely everywhere, so every temperature gives the same"
+    SEPARABLE = (
+        "every sharper model fits the validation nodes better, so the lowest temperature was "
+        "taken and the calibrated bias means little: give more validation nodes"
+    )
+    HOPELESS = (
+        "no sharper guess than a uniform one fits the validation nodes, so the highest "
+        "temperature was taken: look at the accuracy first"
+    )
+    DIVERGED = "the logits are not all numbers, so there is no temperature: train with a lower rate"
+
+
+class Temperature(NamedTuple):
+    """The temperature T and how it came about."""
+
+    value: float
+    outcome: Outcome
+
+
+def temperature(logits: Tensor, y: Tensor) -> Temperature:
+    """The T in [1e-3, 1e3] for which softmax(logits / T) has the least cross entropy.
+
+    Guo et al., On Calibration of Modern Neural Networks (2017). ``logits`` is (nodes, classes),
+    ``y`` the classes. The mean cross entropy is convex in β = 1/T, with derivative
+
+        g(β) = mean over u of (Σ_c softmax(β z_u)_c z_uc - z_u,y(u)),
+
+    which never falls: its root is bracketed by the bounds and found to rounding.
+    """
+    if not len(y):
+        return Temperature(1.0, Outcome.NO_NODES)
+    z = logits.double()
+    z = z - z.amax(-1, keepdim=True)
+    if bool(z.isnan().any()):
+        return Temperature(math.nan, Outcome.DIVERGED)
+    # A probability of exactly 0 is a logit of -inf, and 0 times -inf would be NaN.
+    z = z.clamp(min=-1e30)
+    if float(z.min()) == 0:
+        return Temperature(1.0, Outcome.FLAT)
+    of_label = z.gather(-1, y.unsqueeze(-1)).squeeze(-1)
+
+    def derivative(log_beta: float) -> float:
+        p = torch.softmax(math.exp(log_beta) * z, -1)
+        return float(((p * z).sum(-1) - of_label).mean())
+
+    blurred, sharp = -math.log(HIGHEST), -math.log(LOWEST)
+    if derivative(sharp) <= 0:
+        return Temperature(LOWEST, Outcome.SEPARABLE)
+    if derivative(blurred) >= 0:
+        return Temperature(HIGHEST, Outcome.HOPELESS)
+
+    from scipy.optimize import brentq
+
+    root = float(brentq(derivative, blurred, sharp, xtol=1e-14, rtol=1e-14))
+    return Temperature(math.exp(-root), Outcome.FOUND)

@@ -1,0 +1,130 @@
+"""Theorem 1: the gradient of a layer as a sum of the nodes' influences, weighted by degree.
+
+For a layer E = Â H W (one graph convolution before its activation) and G = ∂J/∂E,
+
+    ∂J/∂W = Σ_j deg_Â(j) I_j^(row) = Σ_i deg_Â(i) I_i^(col).
+
+Every influence matrix has rank one, so it is kept as its two vectors and never as a matrix: the
+memory is that of H and G, not n times that of W.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Influence:
+    """The influences of all nodes in one layer: I_v = left[v]^T right[v], weighted by degree[v].
+
+    ``left`` is (nodes, d_in), sparse where the layer's input is; ``right`` is (nodes, d_out);
+    ``degree`` is deg_Â, (nodes,).
+    """
+
+    left: Tensor
+    right: Tensor
+    degree: Tensor
+
+    def matrices(self, nodes: Tensor) -> Tensor:
+        """The influence matrices of the chosen ``nodes`` (k,), dense: (k, d_in, d_out)."""
+        return _rows(self.left, nodes).unsqueeze(-1) * self.right[nodes].unsqueeze(-2)
+
+    def norms(self) -> Tensor:
+        """‖I_v‖_F of every node: for a matrix of rank one the product of its vectors' norms."""
+        return _squared_rows(self.left).sqrt() * _squared_rows(self.right).sqrt()
+
+    def total(self) -> Tensor:
+        """Σ_v deg_Â(v) I_v, which is ∂J/∂W by the theorem."""
+        return self.left.t() @ (self.degree.unsqueeze(-1) * self.right)
+
+
+@dataclass(frozen=True)
+class NodeInfluence:
+    """Who moves the weights: each node's ‖I‖_F in every layer (layers, nodes), and its weight.
+
+    ``row_degree`` weights ``row`` and ``column_degree`` weights ``column``; for a symmetric Â
+    they are the same, and for a doubly stochastic one they are all 1.
+    """
+
+    row: Tensor
+    column: Tensor
+    row_degree: Tensor
+    column_degree: Tensor
+
+
+def row_influence(matrix: Tensor, inputs: Tensor, gradient: Tensor) -> Influence:
+    """I_j^(row) = H[j]^T E_{i ~ Â[:, j]} [∂J/∂E[i]], of every node j.
+
+    Args:
+        matrix: Â, (nodes, nodes), not negative, dense or sparse in any of torch's layouts.
+        inputs: H^(l-1), the input of the layer (after dropout), dense or sparse.
+        gradient: ∂J/∂E^(l).
+
+    deg_Â(j) is the sum of column j, so that the theorem also holds where Â is not symmetric.
+    """
+    transposed = _same_type(matrix, gradient).t()
+    degree = _row_sums(transposed)
+    received = transposed @ gradient
+    return Influence(_same_type(inputs, gradient), _divided(received, degree), degree)
+
+
+def column_influence(matrix: Tensor, inputs: Tensor, gradient: Tensor) -> Influence:
+    """I_i^(col) = (E_{j ~ Â[i, :]} [H[j]])^T ∂J/∂E[i], of every node i.
+
+    Arguments as in :func:`row_influence`; deg_Â(i) is the sum of row i. The division by it is
+    done on the gradient's side, which is always dense; the product is the same.
+    """
+    matrix, inputs = _same_type(matrix, gradient), _same_type(inputs, gradient)
+    degree = _row_sums(matrix)
+    return Influence(_product(matrix, inputs), _divided(gradient, degree), degree)
+
+
+def node_influence(matrix: Tensor, layers: Sequence[tuple[Tensor, Tensor]]) -> NodeInfluence:
+    """The influence of every node in every layer, from the layers' (H^(l-1), ∂J/∂E^(l))."""
+    rows = [row_influence(matrix, inputs, gradient) for inputs, gradient in layers]
+    columns = [column_influence(matrix, inputs, gradient) for inputs, gradient in layers]
+    return NodeInfluence(
+        row=torch.stack([layer.norms() for layer in rows]),
+        column=torch.stack([layer.norms() for layer in columns]),
+        row_degree=rows[0].degree,
+        column_degree=columns[0].degree,
+    )
+
+
+def _same_type(matrix: Tensor, like: Tensor) -> Tensor:
+    return matrix.detach().to(like.dtype)
+
+
+def _row_sums(matrix: Tensor) -> Tensor:
+    ones = torch.ones(matrix.shape[1], 1, dtype=matrix.dtype, device=matrix.device)
+    return (matrix @ ones).squeeze(-1)
+
+
+def _divided(rows: Tensor, degree: Tensor) -> Tensor:
+    """Rows over their degree; a node of degree 0 has no neighbourhood, hence no influence."""
+    return torch.where(degree == 0, 0, 1 / degree).unsqueeze(-1) * rows.detach()
+
+
+def _product(matrix: Tensor, inputs: Tensor) -> Tensor:
+    """Â H, sparse where both are: torch multiplies two sparse matrices of one layout only."""
+    if matrix.layout == torch.strided or inputs.layout == torch.strided:
+        dense = inputs if inputs.layout == torch.strided else inputs.to_dense()
+        return matrix @ dense
+    return matrix.to_sparse_csr() @ inputs.to_sparse_csr()
+
+
+def _rows(matrix: Tensor, nodes: Tensor) -> Tensor:
+    if matrix.layout == torch.strided:
+        return matrix[nodes]
+    return matrix.to_sparse().index_select(0, nodes).to_dense()
+
+
+def _squared_rows(matrix: Tensor) -> Tensor:
+    """‖row‖² of every row."""
+    if matrix.layout == torch.strided:
+        return matrix.square().sum(-1)
+    return _row_sums(matrix.to_sparse().coalesce().square())

@@ -1,0 +1,98 @@
+"""Edges in the form the method is defined for: both directions, no self-loops, each once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+Array = NDArray[Any]
+
+
+def clean_edges(
+    source: Array, target: Array, weight: Array | None, nodes: int
+) -> tuple[Tensor, Tensor | None, list[str]]:
+    """The symmetric adjacency matrix A of the arcs, as a sorted edge index and its weights.
+
+    Self-loops and arcs of weight zero are dropped. An arc that stands several times becomes one
+    with the sum of its weights (without weights simply one). An arc in either direction becomes
+    an edge in both; where both are there with different weights, their mean counts. Weights
+    that are all one are left away. Returns also a sentence for each thing that was changed.
+    """
+    notes = []
+    keep = source != target
+    loops = len(source) - int(np.count_nonzero(keep))
+    if loops:
+        notes.append(f"{_count(loops, 'self-loop')} dropped.")
+    if weight is not None:
+        empty = int(np.count_nonzero(keep & (weight == 0)))
+        if empty:
+            keep &= weight != 0
+            notes.append(f"{_count(empty, 'edge')} of weight zero dropped.")
+    if not keep.all():
+        source, target = source[keep], target[keep]
+        weight = None if weight is None else weight[keep]
+
+    values = np.ones(len(source), np.float32) if weight is None else weight.astype(np.float64)
+    forward = sp.coo_matrix((values, (source, target)), shape=(nodes, nodes)).tocsr()
+    forward.sum_duplicates()
+    repeated = len(source) - forward.nnz
+    if repeated:
+        how = "" if weight is None else ", their weights summed"
+        notes.append(f"{_count(repeated, 'repeated edge')} merged{how}.")
+    backward = forward.T.tocsr()
+    if _same_pattern(forward, backward):
+        matrix = forward
+        if weight is not None:
+            differ = int(np.count_nonzero(forward.data != backward.data)) // 2
+            if differ:
+                notes.append(
+                    f"{_count(differ, 'edge')} had different weights in the two directions: "
+                    "their mean is used."
+                )
+                matrix.data = (forward.data + backward.data) / 2
+    else:
+        matrix = _symmetrise(forward, backward, weighted=weight is not None)
+        notes.append(
+            f"directed graph symmetrised: {matrix.nnz - forward.nnz:,} of its {forward.nnz:,} "
+            "arcs had no counterpart in the other direction."
+        )
+    return _edge_index(matrix), _edge_weight(matrix, weight), notes
+
+
+def _symmetrise(forward: Any, backward: Any, weighted: bool) -> Any:
+    total = forward + backward
+    if weighted:
+        for matrix in (forward, backward):
+            matrix.data = np.ones_like(matrix.data)
+        total.sort_indices()
+        directions = forward + backward
+        directions.sort_indices()
+        total.data /= directions.data
+    return total
+
+
+def _same_pattern(a: Any, b: Any) -> bool:
+    return np.array_equal(a.indptr, b.indptr) and np.array_equal(a.indices, b.indices)
+
+
+def _edge_index(matrix: Any) -> Tensor:
+    matrix.sort_indices()
+    edge_index = np.empty((2, matrix.nnz), np.int64)
+    edge_index[0] = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    edge_index[1] = matrix.indices
+    return torch.from_numpy(edge_index)
+
+
+def _edge_weight(matrix: Any, weight: Array | None) -> Tensor | None:
+    if weight is None or bool(np.all(matrix.data == 1)):
+        return None
+    return torch.from_numpy(matrix.data.astype(np.float32))
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

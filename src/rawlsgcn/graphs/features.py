@@ -1,0 +1,79 @@
+"""Node features in the form the rest of the package expects: sparse where they are sparse."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+SPARSE_BELOW = 0.1
+"""Features with a smaller share of non-zeros than this are kept as ``torch.sparse_csr``."""
+
+
+def compact(x: Any) -> Tensor:
+    """``x`` in float32: CSR with int64 indices if under 10 % of it is non-zero, else dense.
+
+    ``x`` is a matrix of numpy, scipy.sparse or torch, which is left as it is (a dense float32 one is shared, not copied).
+    """
+    if isinstance(x, Tensor):
+        if x.layout == torch.sparse_csr and x.dtype == torch.float32 and _density(x) < SPARSE_BELOW:
+            return x.detach().cpu()
+        x = _from_torch(x.detach().cpu())
+    # float64 to float32 may overflow; the check for finite features says so in its own words.
+    with np.errstate(over="ignore"):
+        if sp.issparse(x):
+            matrix = sp.csr_matrix(x, dtype=np.float32, copy=True)
+            matrix.sum_duplicates()
+            matrix.eliminate_zeros()
+            return _choose(matrix)
+        dense = np.ascontiguousarray(x, dtype=np.float32)
+    if np.count_nonzero(dense) >= SPARSE_BELOW * max(dense.size, 1):
+        return torch.from_numpy(dense)
+    return csr_tensor(sp.csr_matrix(dense))
+
+
+def csr_tensor(matrix: Any) -> Tensor:
+    """A scipy CSR matrix as a ``torch.sparse_csr`` tensor."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
+        return torch.sparse_csr_tensor(
+            torch.from_numpy(matrix.indptr.astype(np.int64)),
+            torch.from_numpy(matrix.indices.astype(np.int64)),
+            torch.from_numpy(np.asarray(matrix.data, dtype=np.float32)),
+            size=matrix.shape,
+        )
+
+
+def first_not_finite(x: Tensor) -> int | None:
+    """The first row of ``x`` with a NaN or an infinity."""
+    if x.layout == torch.sparse_csr:
+        bad = (~torch.isfinite(x.values())).nonzero().view(-1)
+        if len(bad) == 0:
+            return None
+        return int(torch.searchsorted(x.crow_indices(), bad[0], right=True)) - 1
+    rows = (~torch.isfinite(x).all(1)).nonzero().view(-1)
+    return int(rows[0]) if len(rows) else None
+
+
+def _choose(matrix: Any) -> Tensor:
+    if matrix.nnz < SPARSE_BELOW * max(matrix.shape[0] * matrix.shape[1], 1):
+        return csr_tensor(matrix)
+    return torch.from_numpy(matrix.toarray())
+
+
+def _density(x: Tensor) -> float:
+    return x.values().numel() / max(x.numel(), 1)
+
+
+def _from_torch(x: Tensor) -> Any:
+    if x.layout == torch.strided:
+        return x.to(torch.float32).numpy()
+    # Any other layout passes through COO, the one that all of them convert to.
+    coo = x.to_sparse_coo().coalesce()
+    return sp.coo_matrix(
+        (coo.values().to(torch.float32).numpy(), coo.indices().numpy()), shape=tuple(x.shape)
+    )

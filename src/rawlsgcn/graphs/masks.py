@@ -1,0 +1,65 @@
+"""The choice of the split, and the checks of masks that came with the graph."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch_geometric.data import Data
+
+from ..errors import RawlsError
+from .found import MASKS, Found
+from .splits import Split, fits_paper_split, paper_split, random_split
+
+
+def choose_split(graph: Data, found: Found, split: str | None) -> None:
+    """Give ``graph`` its three masks: see :func:`.checks.assemble` for the choice."""
+    y = graph.y
+    if not bool((y >= 0).any()):
+        raise RawlsError(f"{found.labels_from}: every node is unlabelled (-1), nothing to learn")
+    if split is None and not found.masks and not fits_paper_split(y):
+        split = "random"
+        graph.notes.append(
+            "too few nodes for the paper's split (20 a class, 500, 1,000): a random split of "
+            "10 % training, 10 % validation and 80 % test nodes is used."
+        )
+    if split == "stored" or (split is None and found.masks):
+        masks = _stored_split(graph, found)
+    else:
+        masks = random_split(y) if split == "random" else paper_split(y)
+    for key, mask in zip(MASKS, masks, strict=True):
+        graph[key] = mask
+
+
+def _stored_split(graph: Data, found: Found) -> Split:
+    where, nodes = found.labels_from, len(graph.y)
+    absent = [key for key in MASKS if key not in found.masks]
+    if absent:
+        raise RawlsError(
+            f"{where} stores no {' and no '.join(absent)}: "
+            "give all three masks, or choose the split 'paper' or 'random'"
+        )
+    masks = []
+    for key in MASKS:
+        mask = found.masks[key]
+        if mask.ndim == 2 and len(mask) == nodes and mask.shape[1] > 0:
+            if key == MASKS[0]:
+                graph.notes.append(f"the first of {mask.shape[1]} stored splits is used.")
+            mask = mask[:, 0]
+        if mask.shape != (nodes,):
+            raise RawlsError(
+                f"{where}: {key} has the shape {tuple(mask.shape)}, but there are {nodes} nodes"
+            )
+        if mask.dtype.kind not in "biuf" or not np.isin(mask, (0, 1)).all():
+            raise RawlsError(f"{where}: {key} must be true or false for each node")
+        masks.append(torch.from_numpy(mask.astype(bool)))
+    overlap = (sum(mask.int() for mask in masks) > 1).nonzero().view(-1)
+    if len(overlap):
+        raise RawlsError(f"{where}: {found.who(int(overlap[0]))} is in more than one of the masks")
+    unlabelled = int(sum((mask & (graph.y < 0)).sum() for mask in masks))
+    if unlabelled:
+        graph.notes.append(f"{unlabelled:,} unlabelled nodes taken out of the stored masks.")
+    masks = [mask & (graph.y >= 0) for mask in masks]
+    for key, mask in zip(MASKS, masks, strict=True):
+        if not bool(mask.any()):
+            raise RawlsError(f"{where}: {key} has no labelled node in it")
+    return Split(*masks)

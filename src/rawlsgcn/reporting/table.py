@@ -1,0 +1,127 @@
+"""Tables for the terminal, at most a hundred columns wide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from .wording import names, number, percent, printable, spread, together, where
+
+if TYPE_CHECKING:
+    from ..result import Result
+
+WIDTH = 100
+_BEST = "bold green"
+
+
+def results_table(results: Result | Sequence[Result]) -> Table:
+    """One row a method: how accurate, how biased, who is worst off, at what cost.
+
+    The best figure of a column is emphasised where there is something to compare; equal figures,
+    as shown, are all best.
+    """
+    results = together(results)
+    table = _table(caption=Text(f"\n{where(results)}. {_LEGEND}", style="dim"))
+    # Method names wrap before a figure does.
+    table.add_column("\nmethod", overflow="fold", min_width=8)
+    for heading in (
+        "accuracy\n(%)",
+        "of low\ndegrees",
+        "of high\ndegrees",
+        "\nbias",
+        "calibrated\nbias",
+        "worst-off\ndegrees",
+        "para-\nmeters",
+        "\nseconds",
+    ):
+        table.add_column(heading, justify="right", no_wrap=True)
+    styles = zip(
+        _emphasis([result.accuracy.mean for result in results], percent, max),
+        _emphasis([result.low_degree_accuracy.mean for result in results], percent, max),
+        _emphasis([result.high_degree_accuracy.mean for result in results], percent, max),
+        _emphasis([result.bias.mean for result in results], number, min),
+        _emphasis([result.calibrated_bias.mean for result in results], number, min),
+        strict=True,
+    )
+    for result, name, style in zip(results, names(results), styles, strict=True):
+        table.add_row(
+            Text(name),
+            Text(spread(result.accuracy, "percent"), style=style[0]),
+            Text(percent(result.low_degree_accuracy.mean), style=style[1]),
+            Text(percent(result.high_degree_accuracy.mean), style=style[2]),
+            Text(spread(result.bias, "number"), style=style[3]),
+            Text(number(result.calibrated_bias.mean), style=style[4]),
+            ", ".join(str(degree) for degree in result.worst_off().index) or "–",
+            f"{result.parameters:,}",
+            f"{sum(result.seconds.values()):,.1f}",
+        )
+    return table
+
+
+_LEGEND = (
+    "Low and high degrees: the lowest and the highest quarter. "
+    "Less bias is better, but a blurred model has less of it: read the calibrated one."
+)
+
+
+def datasets_table(rows: Iterable[dict[str, Any]]) -> Table:
+    """The datasets known by name, with the statistics of those that are on disk.
+
+    A row has ``name``, ``title``, ``on_disk``, ``nodes``, ``edges``, ``features``, ``classes``,
+    ``median_degree`` and ``isolated_nodes``; a statistic that is not known is None or absent.
+    """
+    table = _table(caption=None)
+    for heading in ("\nname", "\ngraph", "on\ndisk"):
+        table.add_column(heading, overflow="fold")
+    statistics = ("nodes", "edges", "features", "classes", "median_degree", "isolated_nodes")
+    for key in statistics:
+        table.add_column(_HEADINGS.get(key, f"\n{key}"), justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(
+            Text(printable(row["name"])),
+            Text(printable(row["title"])),
+            Text("yes", style="green") if row["on_disk"] else Text("no", style="dim"),
+            *(_count(row.get(key)) for key in statistics),
+        )
+    return table
+
+
+_HEADINGS = {"median_degree": "median\ndegree", "isolated_nodes": "isolated\nnodes"}
+
+
+def _count(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
+
+
+def _table(caption: Text | None) -> Table:
+    return Table(
+        box=box.SIMPLE_HEAD,
+        caption=caption,
+        caption_justify="left",
+        padding=(0, 1),
+        collapse_padding=True,
+        pad_edge=False,
+        show_edge=False,
+        header_style="bold",
+    )
+
+
+def _emphasis(
+    values: list[float],
+    show: Callable[[float], str],
+    best_of: Callable[[list[float]], float],
+) -> list[str]:
+    """The style of each value: emphasis for those that look like the best one."""
+    finite = [value for value in values if value == value]
+    if len(values) < 2 or not finite:
+        return [""] * len(values)
+    best = show(best_of(finite))
+    if all(show(value) == best for value in values):
+        return [""] * len(values)
+    return [_BEST if show(value) == best else "" for value in values]

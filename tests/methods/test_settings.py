@@ -1,0 +1,60 @@
+"""Settings: defaults of the paper, text from a command line, and clear refusals."""
+
+from __future__ import annotations
+
+import pytest
+
+from rawlsgcn.errors import RawlsError
+from rawlsgcn.methods import available, find, with_changes
+
+
+def test_the_papers_defaults() -> None:
+    gcn, graph, grad = (find(n).defaults for n in ("gcn", "rawlsgcn-graph", "rawlsgcn-grad"))
+    assert (gcn.lr, gcn.epochs, gcn.weight_decay, gcn.hidden, gcn.layers) == (
+        0.01,
+        200,
+        5e-4,
+        64,
+        2,
+    )
+    assert graph.epochs == grad.epochs == 100
+    assert graph.normalisation == grad.normalisation == "doubly-stochastic"
+
+
+def test_text_becomes_the_fields_type() -> None:
+    changed = with_changes(
+        find("gcn").defaults, {"lr": "0.5", "epochs": "7", "normalise-features": "no"}
+    )
+    assert (changed.lr, changed.epochs, changed.normalise_features) == (0.5, 7, False)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"lr": -1.0}, "lr must be a positive number"),
+        ({"lr": float("nan")}, "lr must be"),
+        ({"lr": "fast"}, "lr must be a number, not 'fast'"),
+        ({"epochs": 1.5}, "epochs must be a whole number"),
+        ({"epochs": -1}, "epochs must be zero or more"),
+        ({"dropout": 1.0}, "dropout must be"),
+        ({"hidden": 0}, "hidden must be at least 1"),
+        ({"layers": 0}, "layers must be at least 1"),
+        ({"weight_decay": -1}, "weight_decay must be"),
+        ({"normalise_features": "perhaps"}, "true or false"),
+        ({"hiden": 3}, "did you mean hidden"),
+    ],
+)
+def test_wrong_settings_are_refused_in_one_sentence(change: dict[str, object], words: str) -> None:
+    with pytest.raises(RawlsError, match=words):
+        with_changes(find("gcn").defaults, change)
+
+
+def test_an_unknown_method_offers_the_nearest() -> None:
+    with pytest.raises(RawlsError, match="did you mean rawlsgcn-gra"):
+        find("rawlsgcn-grph")
+
+
+def test_every_method_has_a_name_and_a_title() -> None:
+    methods = available()
+    assert {"gcn", "rawlsgcn-graph", "rawlsgcn-grad"} <= set(methods)
+    assert all(method.name == name and method.title for name, method in methods.items())

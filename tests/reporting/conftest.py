@@ -1,0 +1,104 @@
+"""Results with known properties, without training anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch_geometric.data import Data
+from torch_geometric.utils import coalesce, to_undirected
+
+from rawlsgcn.evaluation.judgement import judge
+from rawlsgcn.result import Result
+
+NODES, CLASSES = 600, 4
+
+
+def invented_graph(name: str = "amazon-photo", synthetic: bool = False) -> Data:
+    """A graph of uneven degrees, isolated nodes among them."""
+    generator = torch.Generator().manual_seed(1)
+    weight = torch.rand(NODES, generator=generator).clamp(min=0.02) ** -1.0
+    weight[:12] = 0
+    ends = torch.multinomial(weight, 2 * 2500, replacement=True, generator=generator).view(2, -1)
+    ends = ends[:, ends[0] != ends[1]]
+    order = torch.randperm(NODES, generator=generator)
+    masks = torch.zeros(3, NODES, dtype=torch.bool)
+    for mask, nodes in zip(masks, order.split([60, 100, NODES - 160]), strict=True):
+        mask[nodes] = True
+    return Data(
+        edge_index=coalesce(to_undirected(ends)),
+        y=torch.randint(0, CLASSES, (NODES,), generator=generator),
+        train_mask=masks[0],
+        val_mask=masks[1],
+        test_mask=masks[2],
+        num_nodes=NODES,
+        name=name,
+        synthetic=synthetic,
+    )
+
+
+Make = Callable[..., Result]
+
+
+@pytest.fixture(scope="session")
+def make() -> Make:
+    """Make a result whose nodes are right the surer the higher their degree, by ``by_degree``."""
+
+    def result(
+        method: str = "gcn",
+        title: str = "GCN",
+        *,
+        base: float = 0.5,
+        by_degree: float = 0.9,
+        seeds: int = 3,
+        graph: Data | None = None,
+        **changes: Any,
+    ) -> Result:
+        graph = invented_graph() if graph is None else graph
+        degree = torch.bincount(graph.edge_index[0], minlength=graph.num_nodes)
+        generator = torch.Generator().manual_seed(2)
+        logits = torch.randn(seeds, graph.num_nodes, CLASSES, generator=generator)
+        logits[:, torch.arange(graph.num_nodes), graph.y.clamp(min=0)] += (
+            base + by_degree * torch.log1p(degree.float())
+        )
+        fields: dict[str, Any] = {
+            "dataset": graph.name,
+            "method": method,
+            "title": title,
+            "settings": {"lr": 0.01, "epochs": 200, "normalisation": "renormalised"},
+            "seeds": list(range(seeds)),
+            "device": "cpu",
+            "parameters": 48264,
+            "seconds": {"prepare": 0.25, "train": 3.5, "evaluate": 0.25},
+            "peak_memory_mb": 512.0,
+            "judgements": [
+                judge(run, graph.y, degree, graph.test_mask, graph.val_mask) for run in logits
+            ],
+            "graph": graph,
+            "degree": degree,
+            "mask": graph.test_mask,
+            "logits": logits,
+            "states": [{} for _ in range(seeds)],
+            "synthetic": graph.synthetic,
+            "notes": ["The directed graph was symmetrised."],
+        }
+        return Result(**(fields | changes))
+
+    return result
+
+
+@pytest.fixture(scope="session")
+def graph_of() -> Callable[..., Data]:
+    return invented_graph
+
+
+@pytest.fixture(scope="session")
+def three(make: Make) -> list[Result]:
+    graph = invented_graph()
+    return [
+        make(graph=graph),
+        make("rawlsgcn-graph", "RawlsGCN-Graph", base=2.4, by_degree=0.3, graph=graph),
+        make("rawlsgcn-grad", "RawlsGCN-Grad", base=1.2, by_degree=0.8, graph=graph),
+    ]

@@ -1,0 +1,135 @@
+"""The paper's figures show the right dots and lines."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from matplotlib.collections import PathCollection
+from torch_geometric.data import Data
+
+from rawlsgcn.errors import RawlsError
+from rawlsgcn.reporting import figures
+
+
+def dots(axes):
+    return next(c for c in axes.collections if isinstance(c, PathCollection)).get_offsets()
+
+
+def line(axes):
+    return next(drawn for drawn in axes.lines if drawn.get_label() == "_line")
+
+
+def texts(figure):
+    own = [text.get_text() for axes in figure.axes for text in [*axes.texts, axes.title]]
+    return " ".join([*own, figure.get_suptitle(), figure.get_supxlabel()])
+
+
+@pytest.mark.parametrize(("place", "name"), [(0, "loss"), (1, "accuracy")])
+def test_a_dot_for_every_degree_of_more_than_five_nodes_and_their_regression_line(
+    make, place, name
+):
+    result = make()
+    big = result.frame[result.frame["count"] > 5]
+    assert 5 < len(big) < len(result.frame)
+    axes = figures.by_degree(result).axes[place]
+    np.testing.assert_allclose(dots(axes), np.column_stack([big.index, big[name]]))
+    slope, intercept = np.polyfit(big.index, big[name], 1)
+    x, y = line(axes).get_data()
+    np.testing.assert_allclose(y, intercept + slope * np.asarray(x), rtol=1e-9)
+    judged = np.mean([getattr(judgement, f"{name}_slope") for judgement in result.judgements])
+    assert slope == pytest.approx(judged, rel=1e-9)
+
+
+def test_side_by_side_has_a_column_a_method_on_shared_axes(three):
+    figure = figures.side_by_side(three)
+    assert len(figure.axes) == 6
+    for row in (figure.axes[:3], figure.axes[3:]):
+        assert len({axes.get_ylim() for axes in row}) == 1
+    for result, axes in zip(three, figure.axes[:3], strict=True):
+        big = result.frame[result.frame["count"] > 5]
+        np.testing.assert_allclose(dots(axes)[:, 1], big["loss"])
+        assert axes.get_title() == result.title
+        assert any("slope" in text.get_text() for text in axes.texts)
+
+
+def test_degrees_equal_the_dense_row_sums_of_the_renormalised_laplacian(graph_of):
+    graph = graph_of()
+    A = torch.zeros(graph.num_nodes, graph.num_nodes, dtype=torch.float64)
+    A[graph.edge_index[0], graph.edge_index[1]] = 1
+    scale = (A.sum(1) + 1).rsqrt()
+    expected = (scale[:, None] * (A + torch.eye(len(A))) * scale).sum(1)
+    axes = figures.degrees(graph).axes[0]
+    nodes = axes.lines[0]
+    np.testing.assert_allclose(nodes.get_xdata(), A.sum(1))
+    np.testing.assert_allclose(nodes.get_ydata(), expected)
+    assert any(np.allclose(drawn.get_ydata(), 1) for drawn in axes.lines if drawn is not nodes)
+
+
+def test_weights_count_in_the_laplacian_but_not_as_neighbours():
+    edges = torch.tensor([[0, 1], [1, 0]])
+    graph = Data(edge_index=edges, edge_weight=torch.tensor([3.0, 3.0]), num_nodes=3, name="w")
+    nodes = figures.degrees(graph).axes[0].lines[0]
+    np.testing.assert_allclose(nodes.get_xdata(), [1, 1, 0])
+    np.testing.assert_allclose(nodes.get_ydata(), [1, 1, 1])
+
+
+def test_titles_name_dataset_nodes_and_seeds_and_say_synthetic(make, graph_of):
+    result = make(graph=graph_of("blocks", synthetic=True))
+    said = texts(figures.by_degree(result))
+    assert "GCN on blocks (synthetic)" in said
+    assert "440 evaluated nodes" in said
+    assert "3 seeds (0–2)" in said
+    assert "synthetic" in texts(figures.degrees(result.graph))
+    assert "synthetic" not in texts(figures.by_degree(make()))
+
+
+def test_no_degree_large_enough_is_said_instead_of_drawn(make, graph_of):
+    graph = graph_of()
+    graph.test_mask = torch.zeros_like(graph.test_mask)
+    graph.test_mask[100:104] = True
+    assert "no degree has more than five nodes" in texts(figures.by_degree(make(graph=graph)))
+
+
+@pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf", ".PNG"])
+def test_save_writes_the_format_of_the_suffix_the_same_every_time(make, tmp_path, suffix):
+    begins = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}[suffix.lower()]
+    result = make()
+    written = []
+    for name in ("a", "b"):
+        path = figures.save(figures.by_degree(result), tmp_path / f"{name}{suffix}")
+        written.append(path.read_bytes())
+    assert written[0].startswith(begins)
+    assert written[0] == written[1]
+
+
+def test_a_dollar_sign_in_a_name_is_no_formula(make, graph_of, tmp_path):
+    result = make(graph=graph_of(r"a$\frac{$b"), title=r"$\bad{$")
+    figures.save(figures.side_by_side([result, result]), tmp_path / "a.png")
+
+
+def test_unknown_suffix_is_one_sentence_and_writes_nothing(make, tmp_path):
+    with pytest.raises(RawlsError, match=r"end its name in \.png, \.svg or \.pdf"):
+        figures.save(figures.by_degree(make()), tmp_path / "figure.gif")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_full_disk_is_one_sentence_and_leaves_nothing(make, tmp_path, monkeypatch):
+    figure = figures.by_degree(make())
+
+    def full(path, **_):
+        path.write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(figure, "savefig", full)
+    with pytest.raises(RawlsError, match="No space left on device"):
+        figures.save(figure, tmp_path / "figure.png")
+    assert not list(tmp_path.iterdir())
+
+
+def test_pyplot_is_never_loaded():
+    code = "import sys, rawlsgcn.reporting.page; assert 'matplotlib.pyplot' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,115 @@
+"""The terminal tables carry the results' numbers and fit a hundred columns."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from rich.console import Console
+
+from rawlsgcn.errors import RawlsError
+from rawlsgcn.reporting.table import WIDTH, datasets_table, results_table
+
+
+def lines(table, width=WIDTH):
+    console = Console(width=width, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
+    console.print(table)
+    return console.export_text().splitlines()
+
+
+def test_every_figure_of_a_result_stands_in_its_row(three):
+    shown = lines(results_table(three))
+    assert max(map(len, shown)) <= WIDTH
+    for result in three:
+        row = next(line for line in shown if line.startswith(result.title))
+        for figure in (
+            f"{result.accuracy.mean:.1f} ± {result.accuracy.std:.1f}",
+            f"{result.low_degree_accuracy.mean:.1f}",
+            f"{result.high_degree_accuracy.mean:.1f}",
+            f"{result.bias.mean:.3f} ± {result.bias.std:.3f}",
+            f"{result.calibrated_bias.mean:.3f}",
+            ", ".join(map(str, result.worst_off().index)),
+            "48,264",
+            "4.0",
+        ):
+            assert figure in row
+
+
+def test_the_caption_names_dataset_split_and_seeds(three):
+    text = " ".join(" ".join(lines(results_table(three))).split())
+    assert "amazon-photo: 600 nodes (60 training, 100 validation, 440 evaluated); 3 seeds" in text
+
+
+def emphasised(table, column):
+    return [bool(cell.style) for cell in table.columns[column].cells]
+
+
+def test_the_best_is_emphasised_high_for_accuracy_and_low_for_bias(three):
+    table = results_table(three)
+    for column, best_of, name in ((1, max, "accuracy"), (2, max, "low_degree_accuracy")):
+        means = [getattr(result, name).mean for result in three]
+        assert emphasised(table, column) == [mean == best_of(means) for mean in means]
+    biases = [result.bias.mean for result in three]
+    assert emphasised(table, 4) == [bias == min(biases) for bias in biases]
+
+
+def test_nothing_is_best_alone_or_among_equals(make):
+    result = make()
+    for results in ([result], [result, result]):
+        assert not any(any(emphasised(results_table(results), column)) for column in range(1, 6))
+
+
+def test_one_method_twice_is_told_apart_by_its_settings(make):
+    settings = {"lr": 0.01, "epochs": 200, "normalisation": "row"}
+    other = make(settings=settings | {"normalisation": "column"})
+    cells = [
+        cell.plain for cell in results_table([make(settings=settings), other]).columns[0].cells
+    ]
+    assert cells == ["GCN (normalisation row)", "GCN (normalisation column)"]
+
+
+def test_markup_and_control_characters_in_names_do_nothing(make, graph_of):
+    result = make(graph=graph_of("[red]x[/red]\x1b[2J"), title="[bold]m[/bold]")
+    shown = "\n".join(lines(results_table(result)))
+    assert "[red]x[/red]" in shown
+    assert "[bold]m[/bold]" in shown
+    assert "\x1b" not in shown
+
+
+def test_results_of_different_graphs_or_nodes_are_refused(make, graph_of):
+    with pytest.raises(RawlsError, match="amazon-photo and cora-ml cannot be shown together"):
+        results_table([make(), make(graph=graph_of("cora-ml"))])
+    other = graph_of()
+    other.test_mask = other.val_mask
+    with pytest.raises(RawlsError, match="same split"):
+        results_table([make(), make(graph=other)])
+    with pytest.raises(RawlsError, match="at least one"):
+        results_table([])
+
+
+def test_datasets_show_their_statistics_where_they_are_on_disk():
+    names = ("nodes", "edges", "features", "classes", "median_degree", "isolated_nodes")
+    there = dict(zip(names, (7650, 119081, 745, 8, 22.0, 115), strict=True))
+    rows = [
+        {"name": "amazon-photo", "title": "Amazon Photo", "on_disk": True, **there},
+        {"name": "chameleon", "title": "Chameleon", "on_disk": False},
+    ]
+    shown = lines(datasets_table(rows))
+    photo = next(line for line in shown if "amazon-photo" in line)
+    assert photo.split()[3:] == ["yes", "7,650", "119,081", "745", "8", "22", "115"]
+    assert next(line for line in shown if "chameleon" in line).split()[2:] == ["no"] + 6 * ["–"]
+
+
+def test_large_counts_are_not_rounded():
+    row = dict.fromkeys(("edges", "features", "classes", "median_degree", "isolated_nodes"), 1234567)
+    row |= {"name": "a", "title": "A", "on_disk": True, "nodes": 12345678}
+    assert "12,345,678" in "\n".join(lines(datasets_table([row])))
+
+
+def test_tables_load_neither_torch_nor_matplotlib():
+    code = (
+        "import sys, rawlsgcn.reporting.table, rawlsgcn.reporting.progress;"
+        "assert not {'torch', 'matplotlib', 'pandas', 'scipy'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

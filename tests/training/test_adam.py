@@ -1,0 +1,31 @@
+"""VectorAdam is torch's Adam, with a rate and a weight decay for every stretch."""
+
+from __future__ import annotations
+
+import torch
+
+from rawlsgcn.training.adam import VectorAdam
+
+
+def test_every_stretch_follows_torchs_adam() -> None:
+    generator = torch.Generator().manual_seed(0)
+    start = torch.randn(3, 5, dtype=torch.float64, generator=generator)
+    rates, decays = [0.1, 0.01, 0.003], [0.0, 5e-4, 0.1]
+    theirs = [start[i].clone().requires_grad_() for i in range(3)]
+    optimiser = torch.optim.Adam(
+        [{"params": [p], "lr": rates[i], "weight_decay": decays[i]} for i, p in enumerate(theirs)]
+    )
+    ours, gradients = start.clone().view(-1), torch.zeros(15, dtype=torch.float64)
+    per_element = [
+        torch.tensor(v, dtype=torch.float64).repeat_interleave(5) for v in (rates, decays)
+    ]
+    adam = VectorAdam(ours, gradients, *per_element)
+    for _ in range(25):
+        step = torch.randn(3, 5, dtype=torch.float64, generator=generator)
+        gradients.copy_(step.view(-1))
+        adam.step()
+        for i, parameter in enumerate(theirs):
+            parameter.grad = step[i]
+        optimiser.step()
+        expected = torch.cat([parameter.detach() for parameter in theirs])
+        torch.testing.assert_close(ours, expected, rtol=1e-10, atol=1e-12)
