@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from .errors import RawlsError
+from .evaluation.calibration import Outcome
 from .evaluation.judgement import judge
 from .graphs import check, load
 from .methods import Inputs, Method, Settings, find, with_changes
@@ -113,6 +114,8 @@ def judged(
     notes = list(graph.get("notes") or [])
     if settings.normalise_features and has_negative_features(graph.x):
         notes.append("some features are negative: rows were not divided by their sums.")
+    outcomes = {judgement.calibration for judgement in judgements} - {Outcome.FOUND}
+    notes += [f"temperature scaling: {outcome.value}" for outcome in sorted(outcomes)]
     return Result(
         dataset=graph.get("name") or "graph",
         synthetic=bool(graph.get("synthetic")),

@@ -21,12 +21,12 @@ from .splits import Split, paper_split, random_split
 Array = NDArray[Any]
 
 # Chosen so that a GCN does well where a node has many neighbours and badly where it has few:
-# the words of one node say little about its class, and a quarter of the edges lead astray.
-_EXPONENT = 2.5
-_WITHIN = 0.75
-_WORDS = 12.0
-_TOPICAL = 0.15
-_POPULAR = 1.5
+# a node's own words say only so much, and half of its edges lead to other classes.
+_EXPONENT = 2.5  # of the power law of expected degrees
+_WITHIN = 0.5  # share of the edges that stay within a class
+_POPULAR = 1.75  # the others favour high degrees: their ends are drawn by degree to this power
+_WORDS = 8.0  # a node has on average
+_TOPICAL = 0.4  # share of its words that come from its class's topic
 
 
 def synthetic(
@@ -42,10 +42,11 @@ def synthetic(
     """A synthetic graph on which low-degree nodes are worse off, of any size, always the same.
 
     Expected degrees follow a power law with exponent 2.5 and the given mean, except for the
-    share ``isolated`` of nodes without any edge (some others stay alone by chance). Three edges
-    in four stay within a class. A node has about twelve words out of ``features``, most of them
-    from a background that all classes share. The split is the paper's, with fewer validation
-    and test nodes where the graph is small; or ``split="random"``.
+    share ``isolated`` of nodes without any edge (some others stay alone by chance). Half of the
+    edges stay within a class; the others lead mostly to hubs, which are linked from everywhere.
+    A node has about eight words out of ``features``, four in ten from the topic of its class,
+    the rest from a background that all classes share. The split is the paper's, with fewer
+    nodes where the graph is small; or ``split="random"``.
 
     Degree-corrected stochastic block model: Karrer and Newman, Physical Review E 83 (2011).
     """
@@ -90,7 +91,6 @@ def _edges(
     shift = random.integers(1, classes, size=edges)
     target = np.empty_like(source)
     target[stays] = _draw(random, *_reach(pull, label, classes), block[stays])
-    # What links across classes is mostly the popular: hubs belong a little to everyone.
     target[~stays] = _draw(
         random, *_reach(pull**_POPULAR, label, classes), ((block + shift) % classes)[~stays]
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pkgutil
 from importlib import import_module
 from inspect import isabstract
+from typing import Any
 
 from ..errors import unknown_name
 from .base import Convolutional, Learner, Method
@@ -28,7 +29,7 @@ def available() -> dict[str, Method]:
     """Every method in this folder, by name."""
     for module in pkgutil.iter_modules(__path__):
         import_module(f"{__name__}.{module.name}")
-    found = {cls.name: cls() for cls in _subclasses(Method) if not isabstract(cls)}
+    found = {cls.name: cls() for cls in _descendants(Method) if not isabstract(cls)}
     return dict(sorted(found.items()))
 
 
@@ -40,5 +41,5 @@ def find(name: str) -> Method:
     return methods[name]
 
 
-def _subclasses(cls: type[Method]) -> list[type[Method]]:
-    return [each for child in cls.__subclasses__() for each in (child, *_subclasses(child))]
+def _descendants(cls: Any) -> list[type[Method]]:
+    return [each for child in cls.__subclasses__() for each in (child, *_descendants(child))]

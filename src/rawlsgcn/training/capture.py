@@ -17,7 +17,7 @@ def recorded(step: Callable[[], object], state: list[Tensor]) -> Callable[[], No
     device = state[0].device
     before = [tensor.clone() for tensor in state]
     random = torch.cuda.get_rng_state(device)
-    side = torch.cuda.Stream(device)
+    side = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
     side.wait_stream(torch.cuda.current_stream(device))
     with torch.cuda.stream(side):
         for _ in range(3):

@@ -125,18 +125,13 @@ class FastEngine:
                 replicas.spread([job.settings.weight_decay for job in block]),
             )
             torch.cuda.manual_seed(block[0].seed)
-            return recorded(lambda: (replicas.step(), adam.step()), adam.state)
+            return recorded(lambda: _both(replicas.step, adam.step), adam.state)
         settings = block[0].settings
         replicas.parameters.grad = replicas.gradients
-        optimiser = torch.optim.Adam(
+        fused = torch.optim.Adam(
             [replicas.parameters], settings.lr, weight_decay=settings.weight_decay, fused=True
         )
-
-        def step() -> None:
-            replicas.step()
-            optimiser.step()
-
-        return step
+        return lambda: _both(replicas.step, fused.step)
 
     @torch.no_grad()
     def logits(self, state: list[Tensor]) -> Tensor:
@@ -145,6 +140,11 @@ class FastEngine:
         for index, (weight, bias) in enumerate(zip(state[::2], state[1::2], strict=True)):
             h = self.propagation @ ((h.relu() if index else h) @ weight) + bias
         return h
+
+
+def _both(gradients: Callable[[], object], update: Callable[[], object]) -> None:
+    gradients()
+    update()
 
 
 def _kind(settings: Settings, mixed_rates: bool = False) -> tuple[object, ...]:
