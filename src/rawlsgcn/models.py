@@ -24,14 +24,15 @@ WEIGHTS, CONFIG, METRICS = "model.safetensors", "config.json", "metrics.json"
 
 def write_model(result: Result, folder: Path) -> None:
     """Write a result's weights (of every run), configuration and metrics into ``folder``."""
-    from safetensors.torch import save_file
+    from safetensors.torch import save
 
     tensors = {
         f"{seed}/{name}": tensor.contiguous()
         for seed, state in zip(result.seeds, result.states, strict=True)
         for name, tensor in state.items()
     }
-    save_file(tensors, folder / WEIGHTS, metadata={"format": "pt"})
+    # Not save_file: a full disk must be an OSError like any other.
+    (folder / WEIGHTS).write_bytes(save(tensors, metadata={"format": "pt"}))
     config = {
         "rawlsgcn": __version__,
         "method": result.method,

@@ -15,6 +15,7 @@ from rawlsgcn.evaluation.calibration import Outcome
 from rawlsgcn.evaluation.judgement import judge
 from rawlsgcn.reporting.page import render, report
 
+
 @pytest.fixture(scope="module")
 def page(three):
     return render(three)
@@ -145,7 +146,8 @@ def test_ids_are_unique_and_every_reference_finds_its_target(page):
     assert set(wanted) <= set(reader.ids)
 
 
-def test_semantics_for_those_who_do_not_see_the_
+def test_semantics_for_those_who_do_not_see_the_page(page, three):
+    reader = Reader(page)
     assert reader.tags.count("h1") == 1
     assert reader.tags.count("table") == reader.tags.count("caption")
     for tag, attributes in reader.attributes:

@@ -102,7 +102,9 @@ def test_datasets_show_their_statistics_where_they_are_on_disk():
 
 
 def test_large_counts_are_not_rounded():
-    row = dict.fromkeys(("edges", "features", "classes", "median_degree", "isolated_nodes"), 1234567)
+    row = dict.fromkeys(
+        ("edges", "features", "classes", "median_degree", "isolated_nodes"), 1234567
+    )
     row |= {"name": "a", "title": "A", "on_disk": True, "nodes": 12345678}
     assert "12,345,678" in "\n".join(lines(datasets_table([row])))
 

@@ -40,14 +40,15 @@ class Anderson:
     step does (see :mod:`rawlsgcn.balancing.iterations`): the accelerated iteration converges
     wherever the plain one does.
 
-    Steps are kept in float32, which halves the memory they take and the time to pass over them.
-    They enter a point multiplied by coefficients that shrink with the residual, so their rounding
-    is always about seven digits below it.
+    Steps may be kept in float32, which halves the memory they take and the time to pass over
+    them. Their rounding is about seven digits below the length of the mixed step, and is added to
+    the residual that :meth:`mix` gives, so that it is never stated too small.
     """
 
-    def __init__(self, size: int, depth: int, device: torch.device) -> None:
-        self._steps = torch.empty(depth, size, dtype=torch.float32, device=device)
+    def __init__(self, size: int, depth: int, dtype: torch.dtype, device: torch.device) -> None:
+        self._steps = torch.empty(depth, size, dtype=dtype, device=device)
         self._images = torch.empty_like(self._steps)
+        self._rounding = 16 * torch.finfo(dtype).eps
         self._pushed = 0
         self._best = float("inf")
         part = _CPU_PART if device.type == "cpu" else _CUDA_PART
@@ -93,26 +94,31 @@ class Anderson:
     ) -> tuple[float, float]:
         """Add the weighted steps to (x, y); the least new_x / x, and the new residual."""
         known = len(weights)
-        kept = torch.ones((), dtype=torch.float64, device=x.device)
-        worst = torch.zeros((), dtype=torch.float64, device=x.device)
+        kept, grown, worst = torch.tensor([1.0, 1.0, 0.0], dtype=torch.float64, device=x.device)
         for part in self._parts:
             new_x = torch.add(x[part], weights @ self._steps[:known, part], out=out_x[part])
             new_y = torch.add(y[part], weights @ self._images[:known, part], out=out_y[part])
-            kept = torch.minimum(kept, (new_x / x[part]).min())
+            least, most = (new_x / x[part]).aminmax()
+            kept, grown = torch.minimum(kept, least), torch.maximum(grown, most)
             worst = torch.maximum(worst, (new_x * new_y).sub_(1).abs_().max())
-        return tuple(torch.stack([kept, worst]).tolist())  # type: ignore[return-value]
+        least, most, residual = torch.stack([kept, grown, worst]).tolist()
+        return least, residual + self._rounding * max(1 - least, most - 1)
 
     def _newton_weights(self, x: Tensor, y: Tensor) -> Tensor | None:
-        """t minimising the quadratic model φ(x + Σ_j t_j p_j); None where there is none."""
+        """t minimising the quadratic model of φ(x + Σ_j t_j p_j); None where there is none.
+
+        Near the solution t minimises the linear model of the residual instead, as the classical
+        form does: φ is flat there, and its least value is not yet the least residual.
+        """
         known = min(self._pushed, len(self._steps))
         if known == 0:
             return None
         system = torch.zeros(known, known + 1, dtype=torch.float64, device=x.device)
         for part in self._parts:
-            near = x[part].float()
+            near = x[part].to(self._steps.dtype)
             relative = self._steps[:known, part] / near
             change = torch.addcmul(relative, self._images[:known, part], near)
-            excess = (x[part] * y[part] - 1).float()
+            excess = (x[part] * y[part]).sub_(1).to(near.dtype)
             left = change if self._best < _NEAR else relative
             system += left @ torch.cat([change, excess[None]]).T
         hessian, gradient = system.cpu().split([known, 1], dim=1)
@@ -121,10 +127,10 @@ class Anderson:
         if not bool(torch.isfinite(hessian).all()):
             return None
         value, vector = torch.linalg.eigh(hessian)
-        # Steps that float32 cannot tell apart say nothing about φ: leave their span out.
-        inverse = torch.where(value > 1e-6 * value[-1].abs(), 1 / value, 0.0)
+        # Steps that rounding cannot tell apart say nothing: leave their span out.
+        inverse = torch.where(value > self._rounding * value[-1].abs(), 1 / value, 0.0)
         weights = -scale * (vector @ (inverse * (vector.T @ (scale * gradient[:, 0]))))
-        return weights.to(x.device, torch.float32)
+        return weights.to(x.device, self._steps.dtype)
 
     def _residual(self, x: Tensor, y: Tensor) -> float:
         worst = torch.zeros((), dtype=torch.float64, device=x.device)

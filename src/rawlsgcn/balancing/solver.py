@@ -16,9 +16,10 @@ from .reading import read, without_diagonal
 from .scaling import Outcome, Scaling
 from .structure import require_support, survey
 
-#: Steps remembered. A small graph's vectors lie in the cache, where more of them cost little; on
-#: a large one each further step is one more pass over memory, and five bring nearly all the gain.
-_DEPTH_SMALL, _DEPTH_LARGE, _SMALL = 10, 5, 1 << 17
+#: Steps remembered. A small graph's vectors lie in the cache, where many of them in full precision
+#: cost little; on a large one each is one more pass over memory, and five bring most of the gain.
+_SMALL = 1 << 17
+_DEPTH_SMALL, _DEPTH_LARGE = 10, 5
 #: Products without any gain after which a residual this small is taken to be rounding.
 _PATIENCE, _ROUNDING = 20, 1e-10
 
@@ -102,8 +103,9 @@ def _run(
     x, y, mixed_x, mixed_y, best_x = (
         torch.empty(iteration.size, dtype=torch.float64, device=device) for _ in range(5)
     )
-    depth = _DEPTH_SMALL if iteration.size <= _SMALL else _DEPTH_LARGE
-    memory = Anderson(iteration.size, depth if accelerate else 0, device)
+    small = iteration.size <= _SMALL
+    depth = (_DEPTH_SMALL if small else _DEPTH_LARGE) if accelerate else 0
+    memory = Anderson(iteration.size, depth, torch.float64 if small else torch.float32, device)
     history = iteration.start(x, y)
     best, best_at = math.inf, 0
     while True:

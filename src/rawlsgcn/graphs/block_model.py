@@ -108,7 +108,8 @@ def _draw(random: np.random.Generator, reach: Array, borders: Array, block: Arra
     low = np.where(block < 0, 0.0, borders[block])
     high = np.where(block < 0, reach[-1], borders[block + 1])
     nodes = np.searchsorted(reach, low + random.random(len(low)) * (high - low), side="right") - 1
-    return np.minimum(nodes, len(reach) - 2)
+    last: int = len(reach) - 2
+    return nodes.clip(max=last)
 
 
 def _bag_of_words(random: np.random.Generator, label: Array, classes: int, words: int) -> Any:

@@ -51,8 +51,8 @@ def load(name: str, *, root: str | Path | None = None, split: str | None = None)
     if entry.split == "stored" and split != "paper":
         sizes = " / ".join(f"{int(graph[key].sum()):,}" for key in MASKS)
         graph.notes.append(
-            f"split 0 of the {entry.title} files is used ({sizes} nodes), which the paper's printed "
-            "accuracies come from; the 20-per-class split of its text is --split paper."
+            f"the first stored split of {entry.title} is used ({sizes} nodes), which the paper's "
+            "printed accuracies come from; the 20-per-class split of its text is --split paper."
         )
     return graph
 

@@ -17,7 +17,8 @@ SPARSE_BELOW = 0.1
 def compact(x: Any) -> Tensor:
     """``x`` in float32: CSR with int64 indices if under 10 % of it is non-zero, else dense.
 
-    ``x`` is a matrix of numpy, scipy.sparse or torch, which is left as it is (a dense float32 one is shared, not copied).
+    ``x`` is a matrix of numpy, scipy.sparse or torch, which is left as it is; where its form is
+    right already, it is shared and not copied.
     """
     if isinstance(x, Tensor):
         if x.layout == torch.sparse_csr and x.dtype == torch.float32 and _density(x) < SPARSE_BELOW:
@@ -73,7 +74,7 @@ def _from_torch(x: Tensor) -> Any:
     if x.layout == torch.strided:
         return x.to(torch.float32).numpy()
     # Any other layout passes through COO, the one that all of them convert to.
-    coo = x.to_sparse_coo().coalesce()
+    coo = x.to_sparse(layout=torch.sparse_coo).coalesce()
     return sp.coo_matrix(
         (coo.values().to(torch.float32).numpy(), coo.indices().numpy()), shape=tuple(x.shape)
     )

@@ -52,14 +52,14 @@ def _stored_split(graph: Data, found: Found) -> Split:
         if mask.dtype.kind not in "biuf" or not np.isin(mask, (0, 1)).all():
             raise RawlsError(f"{where}: {key} must be true or false for each node")
         masks.append(torch.from_numpy(mask.astype(bool)))
-    overlap = (sum(mask.int() for mask in masks) > 1).nonzero().view(-1)
+    overlap = (torch.stack(masks).sum(0) > 1).nonzero().view(-1)
     if len(overlap):
         raise RawlsError(f"{where}: {found.who(int(overlap[0]))} is in more than one of the masks")
     unlabelled = int(sum((mask & (graph.y < 0)).sum() for mask in masks))
     if unlabelled:
         graph.notes.append(f"{unlabelled:,} unlabelled nodes taken out of the stored masks.")
-    masks = [mask & (graph.y >= 0) for mask in masks]
-    for key, mask in zip(MASKS, masks, strict=True):
-        if not bool(mask.any()):
+    split = Split(*(mask & (graph.y >= 0) for mask in masks))
+    for key, chosen in zip(MASKS, split, strict=True):
+        if not bool(chosen.any()):
             raise RawlsError(f"{where}: {key} has no labelled node in it")
-    return Split(*masks)
+    return split

@@ -66,7 +66,6 @@ def _plain_types() -> list[Any]:
         NodeStorage,
     )
 
-    multiarray = np._core.multiarray if hasattr(np, "_core") else np.core.multiarray
     dtypes = {type(np.dtype(code)) for code in "?bBhHiIlLqQefdU"}
     return [
         Data,
@@ -78,6 +77,7 @@ def _plain_types() -> list[Any]:
         EdgeStorage,
         np.ndarray,
         np.dtype,
-        multiarray._reconstruct,
+        # numpy.core.multiarray._reconstruct, wherever this numpy keeps it.
+        np.empty(0).__reduce__()[0],
         *dtypes,
     ]

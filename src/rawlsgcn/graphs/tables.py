@@ -103,7 +103,7 @@ def is_number(cell: str) -> bool:
 def _read_text(path: Path, header: bool, **options: Any) -> pd.DataFrame:
     """``pandas.read_csv`` where only an empty cell is missing: NA and null may be ids."""
     try:
-        frame = pd.read_csv(
+        frame: pd.DataFrame = pd.read_csv(
             path,
             sep=SEPARATORS[path.suffix.lower()],
             header=None,

@@ -185,6 +185,8 @@ def _draw(axes: Axes, result: Result, name: str, colour: str) -> None:
         va="top" if name == "loss" else "bottom",
         fontsize=10,
         color=INK,
+        zorder=5,
+        bbox={"facecolor": PAPER, "edgecolor": "none", "alpha": 0.8, "pad": 2},
     )
 
 

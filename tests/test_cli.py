@@ -1,0 +1,288 @@
+"""The command line: what it prints, where it prints it, and how it fails."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner, Result
+
+from rawlsgcn.cli import app
+
+QUICK = ["--epochs", "2", "--seeds", "2"]
+FIELDS = {
+    *("dataset", "method", "normalisation", "lr", "epochs", "seeds", "device", "parameters"),
+    *("accuracy", "bias", "calibrated_bias", "low_degree_accuracy", "high_degree_accuracy"),
+    *("seconds", "peak_memory_mb"),
+}
+
+
+def call(*words: object) -> Result:
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def refused(result: Result, *words: str) -> None:
+    """One sentence on stderr, status 2, nothing on stdout."""
+    assert result.exit_code == 2, result.output
+    lines = result.stderr.strip().splitlines()
+    assert len(lines) == 1, result.stderr
+    assert lines[0].startswith("rawlsgcn: ")
+    assert "Traceback" not in result.stderr
+    for word in words:
+        assert word in lines[0]
+
+
+@pytest.fixture
+def graph_files(tmp_path: Path) -> dict[str, Path]:
+    """A graph of 120 nodes as an edge list with features and labels in files of their own."""
+    rng = np.random.default_rng(0)
+    n = 120
+    labels = np.arange(n) % 2
+    pairs = rng.integers(0, n, (600, 2))
+    same = labels[pairs[:, 0]] == labels[pairs[:, 1]]
+    pairs = pairs[(pairs[:, 0] != pairs[:, 1]) & (same | (rng.random(600) < 0.2))]
+    files = {name: tmp_path / f"{name}.csv" for name in ("edges", "features", "labels")}
+    files["edges"].write_text(
+        "source,target\n" + "".join(f"n{a},n{b}\n" for a, b in pairs), encoding="utf-8"
+    )
+    features = rng.random((n, 5)) + labels[:, None]
+    rows = "".join(f"n{i}," + ",".join(f"{v:.4f}" for v in features[i]) + "\n" for i in range(n))
+    files["features"].write_text("node,a,b,c,d,e\n" + rows, encoding="utf-8")
+    files["labels"].write_text(
+        "node,label\n" + "".join(f"n{i},{labels[i]}\n" for i in range(n)), encoding="utf-8"
+    )
+    return files
+
+
+def own_graph(files: dict[str, Path]) -> list[str]:
+    options = [("--graph", "edges"), ("--features", "features"), ("--labels", "labels")]
+    return [str(word) for option, name in options for word in (option, files[name])]
+
+
+def test_help_does_not_import_torch() -> None:
+    code = (
+        "import sys\nfrom rawlsgcn.cli import app\n"
+        "try:\n    app(['--help'])\nexcept SystemExit:\n    pass\n"
+        "assert 'torch' not in sys.modules and 'pandas' not in sys.modules, 'heavy imports'"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_json_on_stdout_is_pure_and_has_every_field() -> None:
+    result = call("train", "--dataset", "synthetic", "--method", "gcn", *QUICK, "--json", "-")
+    assert result.exit_code == 0, result.output
+    figures = json.loads(result.stdout)
+    assert set(figures) >= FIELDS
+    assert figures["dataset"] == "synthetic"
+    assert figures["synthetic"] is True
+    assert figures["seeds"] == [0, 1]
+    assert figures["epochs"] == 2
+    assert set(figures["seconds"]) == {"prepare", "train", "evaluate"}
+    for name in ("accuracy", "bias", "calibrated_bias", "low_degree_accuracy"):
+        assert figures[name]["mean"] == pytest.approx(np.mean(figures[name]["runs"]))
+        assert figures[name]["std"] == pytest.approx(np.std(figures[name]["runs"]))
+    assert "synthetic" in result.stderr
+
+
+def test_the_same_command_gives_the_same_numbers() -> None:
+    words = ["train", "--dataset", "synthetic", "--method", "rawlsgcn-grad", *QUICK, "--json", "-"]
+    first, second = (json.loads(call(*words).stdout) for _ in range(2))
+    for figures in (first, second):
+        del figures["seconds"], figures["peak_memory_mb"]
+    assert first == second
+
+
+def test_compare_writes_a_list_a_page_and_the_figures(tmp_path: Path) -> None:
+    out, figures = tmp_path / "out", tmp_path / "figures.json"
+    words = ["--dataset", "synthetic", *QUICK, "--out", out, "--json", figures]
+    result = call("compare", *words, "--methods", "gcn,rawlsgcn-graph")
+    assert result.exit_code == 0, result.output
+    found = json.loads(figures.read_text())
+    assert [each["method"] for each in found] == ["gcn", "rawlsgcn-graph"]
+    assert {path.name for path in out.iterdir()} == {
+        *("by_degree-gcn.png", "by_degree-rawlsgcn-graph.png", "degrees.png"),
+        *("side_by_side.png", "report.html", "results.json"),
+    }
+    assert "RawlsGCN-Graph" in result.stdout
+
+
+def test_a_model_is_kept_and_predicts_the_same_later(
+    tmp_path: Path, graph_files: dict[str, Path]
+) -> None:
+    model, out = tmp_path / "model", tmp_path / "predictions.csv"
+    trained = call("train", *own_graph(graph_files), *QUICK, "--split", "random", "--out", model)
+    assert trained.exit_code == 0, trained.output
+    names = {"model.safetensors", "config.json", "metrics.json", "by_degree.png", "report.html"}
+    assert {path.name for path in model.iterdir()} == names
+    options = own_graph(graph_files)[:4]  # no labels are needed to predict
+    result = call("predict", "--model", model, *options, "--out", out)
+    assert result.exit_code == 0, result.output
+    lines = out.read_text().splitlines()
+    assert lines[0] == "node,predicted,p_0,p_1"
+    assert len(lines) == 121
+    assert lines[1].startswith("n")
+
+
+def test_balance_writes_a_doubly_stochastic_matrix(tmp_path: Path) -> None:
+    from scipy import sparse
+
+    out = tmp_path / "balanced.npz"
+    result = call("balance", "--dataset", "synthetic", "--out", out)
+    assert result.exit_code == 0, result.output
+    matrix = sparse.load_npz(out)
+    assert abs(matrix.sum(0) - 1).max() < 1e-8
+    assert abs(matrix.sum(1) - 1).max() < 1e-8
+    assert abs(matrix - matrix.T).max() == 0
+
+
+def test_datasets_lists_all_eight(tmp_path: Path) -> None:
+    result = call("datasets", "--data-root", tmp_path, "--json", "-")
+    assert result.exit_code == 0, result.output
+    rows = json.loads(result.stdout)
+    assert len(rows) == 8
+    assert [row["on_disk"] for row in rows] == [False] * 7 + [True]
+
+
+# Bad input: one sentence, status 2, nothing half-written.
+
+
+def test_an_unknown_method_or_dataset_offers_the_nearest() -> None:
+    refused(call("train", "--dataset", "synthetic", "--method", "gnc"), "gnc", "did you mean gcn")
+    refused(call("train", "--dataset", "amazon-foto"), "did you mean amazon-photo")
+    refused(call("compare", "--dataset", "synthetic", "--methods", "gcn,dsgnc"), "dsgnc")
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    refused(call("train", "--graph", tmp_path / "none.npz"), "none.npz")
+    refused(call("predict", "--model", tmp_path, "--graph", "x.npz", "--out", "p.csv"), "no model")
+
+
+def test_a_corrupt_npz(tmp_path: Path) -> None:
+    whole, cut = tmp_path / "whole.npz", tmp_path / "cut.npz"
+    np.savez(whole, edge_index=np.zeros((2, 1000), dtype=int))
+    cut.write_bytes(whole.read_bytes()[:500])
+    refused(call("train", "--graph", cut), "cut.npz")
+    cut.write_bytes(b"not an archive at all")
+    refused(call("train", "--graph", cut), "cut.npz")
+
+
+class Trap:
+    """A pickle that would leave a file behind if anybody unpickled it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = str(path)
+
+    def __reduce__(self) -> tuple[object, tuple[str, str]]:
+        return open, (self.path, "w")
+
+
+@pytest.mark.parametrize("suffix", ["npz", "npy", "pt", "csv", "parquet"])
+def test_a_pickle_in_disguise_is_never_unpickled(tmp_path: Path, suffix: str) -> None:
+    sprung, file = tmp_path / "sprung", tmp_path / f"graph.{suffix}"
+    if suffix == "npz":
+        np.savez(file, edge_index=np.array([Trap(sprung)], dtype=object))
+    elif suffix == "pt":
+        torch.save({"edge_index": Trap(sprung)}, file)
+    else:
+        file.write_bytes(pickle.dumps(Trap(sprung)))
+    refused(call("train", "--graph", file), f"graph.{suffix}")
+    assert not sprung.exists()
+
+
+def test_a_csv_with_a_text_cell(graph_files: dict[str, Path]) -> None:
+    text = graph_files["features"].read_text().replace("n7,", "n7,lots,", 1)
+    lines = text.splitlines()
+    lines[8] = ",".join(lines[8].split(",")[:6])
+    graph_files["features"].write_text("\n".join(lines) + "\n")
+    refused(call("train", *own_graph(graph_files), *QUICK), "features.csv", "lots")
+
+
+def test_wrong_options(tmp_path: Path) -> None:
+    refused(call("train"), "--dataset NAME or --graph FILE")
+    refused(call("train", "--dataset", "synthetic", "--graph", "x.npz"), "one graph")
+    refused(call("train", "--dataset", "synthetic", "--lr", "-1"), "lr must be a positive number")
+    refused(call("train", "--dataset", "synthetic", "--set", "hidden"), "name=value")
+    refused(call("train", "--dataset", "synthetic", "--set", "hidden=wide"), "whole number")
+    refused(call("train", "--dataset", "synthetic", "--device", "tpu"), "unknown device")
+    refused(call("train", "--dataset", "synthetic", "--normalisation", "rows"), "row")
+    refused(call("balance", "--dataset", "synthetic", "--out", tmp_path / "b.xls"), ".npz")
+    if not torch.cuda.is_available():
+        refused(call("train", "--dataset", "synthetic", "--device", "cuda"), "--device cpu")
+
+
+def test_a_model_for_other_features_is_refused(
+    tmp_path: Path, graph_files: dict[str, Path]
+) -> None:
+    model = tmp_path / "model"
+    call("train", *own_graph(graph_files), *QUICK, "--split", "random", "--out", model)
+    words = ["--dataset", "synthetic", "--out", tmp_path / "p.csv"]
+    refused(call("predict", "--model", model, *words), "trained on 5 features")
+    (model / "model.safetensors").write_bytes(b"cut")
+    refused(call("predict", "--model", model, *words), "model.safetensors")
+    (model / "config.json").write_text("[]")
+    refused(call("predict", "--model", model, *words), "config.json")
+
+
+def test_a_disk_that_fills_leaves_nothing_behind(tmp_path: Path) -> None:
+    """A limit on file sizes stands for the full disk: the write fails half-way."""
+
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+
+    out = tmp_path / "results" / "model"
+    words = ["train", "--dataset", "synthetic", *QUICK, "--out", str(out)]
+    done = subprocess.run(
+        [sys.executable, "-m", "rawlsgcn", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=limit,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+    )
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.strip().startswith("rawlsgcn: cannot write into")
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert list((tmp_path / "results").iterdir()) == []
+
+
+def test_ctrl_c_in_training_exits_130_and_leaves_nothing(tmp_path: Path) -> None:
+    out = tmp_path / "results" / "model"
+    words = ["train", "--dataset", "synthetic", "--epochs", "1000000", "--out", str(out)]
+    code = (
+        "import sys, rawlsgcn.training.fast as fast\n"
+        "from rawlsgcn.cli import app\n"
+        "plain = fast.FastEngine._train_block\n"
+        "def told(self, *args):\n    print('training', flush=True)\n    return plain(self, *args)\n"
+        "fast.FastEngine._train_block = told\n"
+        f"app({words!r})"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "training\n"
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert errors.strip().splitlines() == ["rawlsgcn: interrupted: nothing unfinished was written"]
+    assert not (tmp_path / "results").exists()
+
+
+def test_an_out_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("mine")
+    refused(call("train", "--dataset", "synthetic", *QUICK, "--out", file), "not a folder")
+    assert file.read_text() == "mine"
