@@ -36,6 +36,24 @@ def test_every_figure_of_a_result_stands_in_its_row(three):
             assert figure in row
 
 
+@pytest.mark.parametrize("width", [79, 80, 90])
+def test_a_narrow_terminal_loses_the_cost_but_no_method_and_no_figure(three, width):
+    shown = lines(results_table(three), width)
+    assert max(map(len, shown)) <= width
+    assert "seconds" not in "".join(shown)
+    for result in three:
+        row = next(line for line in shown if line.startswith(result.title))
+        worst = ", ".join(map(str, result.worst_off().index))
+        assert (
+            row.removeprefix(result.title).split()
+            == (
+                f"{result.accuracy.mean:.1f} ± {result.accuracy.std:.1f} "
+                f"{result.low_degree_accuracy.mean:.1f} {result.high_degree_accuracy.mean:.1f} "
+                f"{result.bias.mean:.3f} {result.calibrated_bias.mean:.3f} {worst}"
+            ).split()
+        )
+
+
 def test_the_caption_names_dataset_split_and_seeds(three):
     text = " ".join(" ".join(lines(results_table(three))).split())
     assert "amazon-photo: 600 nodes (60 training, 100 validation, 440 evaluated); 3 seeds" in text
@@ -99,6 +117,14 @@ def test_datasets_show_their_statistics_where_they_are_on_disk():
     photo = next(line for line in shown if "amazon-photo" in line)
     assert photo.split()[3:] == ["yes", "7,650", "119,081", "745", "8", "22", "115"]
     assert next(line for line in shown if "chameleon" in line).split()[2:] == ["no"] + 6 * ["–"]
+
+
+def test_dataset_names_stay_whole_in_eighty_columns():
+    names = ("nodes", "edges", "features", "classes", "median_degree", "isolated_nodes")
+    row = dict(zip(names, (34493, 495924, 8415, 5, 10, 0), strict=True))
+    row |= {"name": "coauthor-physics", "title": "A rather long title", "on_disk": True}
+    shown = lines(datasets_table([row]), 80)
+    assert shown[-1].split() == "coauthor-physics yes 34,493 495,924 8,415 5 10 0".split()
 
 
 def test_large_counts_are_not_rounded():

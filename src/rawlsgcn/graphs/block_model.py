@@ -107,9 +107,8 @@ def _draw(random: np.random.Generator, reach: Array, borders: Array, block: Arra
     """Nodes drawn in proportion to their pull: one of each ``block``, or of all for -1."""
     low = np.where(block < 0, 0.0, borders[block])
     high = np.where(block < 0, reach[-1], borders[block + 1])
-    nodes = np.searchsorted(reach, low + random.random(len(low)) * (high - low), side="right") - 1
-    last: int = len(reach) - 2
-    return nodes.clip(max=last)
+    nodes: Array = np.searchsorted(reach, low + random.random(len(low)) * (high - low), side="right") - 1
+    return np.asarray(nodes.clip(max=len(reach) - 2))
 
 
 def _bag_of_words(random: np.random.Generator, label: Array, classes: int, words: int) -> Any:

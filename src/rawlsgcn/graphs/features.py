@@ -40,7 +40,7 @@ def compact(x: Any) -> Tensor:
 def csr_tensor(matrix: Any) -> Tensor:
     """A scipy CSR matrix as a ``torch.sparse_csr`` tensor."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
+        warnings.filterwarnings("ignore", "Sparse", UserWarning)
         return torch.sparse_csr_tensor(
             torch.from_numpy(matrix.indptr.astype(np.int64)),
             torch.from_numpy(matrix.indices.astype(np.int64)),

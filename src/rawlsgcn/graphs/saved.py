@@ -35,7 +35,7 @@ def read_saved(path: Path) -> Data:
 def _load(path: Path) -> Any:
     try:
         with torch.serialization.safe_globals(_plain_types()), warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
+            warnings.filterwarnings("ignore", "Sparse", UserWarning)
             return torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError as error:
         raise RawlsError(f"there is no file {path}") from error

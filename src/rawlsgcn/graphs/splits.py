@@ -87,9 +87,9 @@ def _misfit(y: Tensor, per_class: int, val: int, test: int) -> str:
     rest = int(counts.sum()) - per_class * len(labels)
     if rest < val + test:
         return (
-            f"{rest} labelled nodes remain after {per_class} of each class, too few for the paper's "
-            f"split, which takes {val} for validation and {test} for the test: use the 'random' "
-            "split, or masks of your own"
+            f"{rest} labelled nodes remain after {per_class} of each class, too few for the "
+            f"paper's split, which takes {val} for validation and {test} for the test: use the "
+            "'random' split, or masks of your own"
         )
     return ""
 

@@ -1,4 +1,4 @@
-"""Tables for the terminal, at most a hundred columns wide."""
+"""Tables for the terminal, made for eighty columns."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich import box
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -14,31 +16,50 @@ from .wording import names, number, percent, printable, spread, together, where
 if TYPE_CHECKING:
     from ..result import Result
 
-WIDTH = 100
 _BEST = "bold green"
+
+
+class FittingTable(Table):
+    """A table that gives way to a ``narrower`` one where the console has too few columns."""
+
+    narrower: Table | None = None
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        wanted = Measurement.get(console, options.update(width=10 * WIDTH), self).maximum
+        if self.narrower is not None and wanted > options.max_width:
+            yield self.narrower
+        else:
+            yield from super().__rich_console__(console, options)
 
 
 def results_table(results: Result | Sequence[Result]) -> Table:
     """One row a method: how accurate, how biased, who is worst off, at what cost.
 
     The best figure of a column is emphasised where there is something to compare; equal figures,
-    as shown, are all best.
+    as shown, are all best. On fewer than a hundred columns the cost and the spread of the bias
+    are left out.
     """
     results = together(results)
+    table = _results_table(results, whole=True)
+    table.narrower = _results_table(results, whole=False)
+    return table
+
+
+def _results_table(results: list[Result], whole: bool) -> FittingTable:
     table = _table(caption=Text(f"\n{where(results)}. {_LEGEND}", style="dim"))
     # Method names wrap before a figure does.
-    table.add_column("\nmethod", overflow="fold", min_width=8)
-    for heading in (
+    table.add_column("\nmethod", overflow="fold")
+    headings = (
         "accuracy\n(%)",
         "of low\ndegrees",
         "of high\ndegrees",
         "\nbias",
         "calibrated\nbias",
         "worst-off\ndegrees",
-        "para-\nmeters",
-        "\nseconds",
-    ):
-        table.add_column(heading, justify="right", no_wrap=True)
+        *(("para-\nmeters", "\nseconds") if whole else ()),
+    )
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=whole)
     styles = zip(
         _emphasis([result.accuracy.mean for result in results], percent, max),
         _emphasis([result.low_degree_accuracy.mean for result in results], percent, max),
@@ -48,22 +69,23 @@ def results_table(results: Result | Sequence[Result]) -> Table:
         strict=True,
     )
     for result, name, style in zip(results, names(results), styles, strict=True):
+        bias = spread(result.bias, "number") if whole else number(result.bias.mean)
+        cost = (f"{result.parameters:,}", f"{sum(result.seconds.values()):,.1f}")
         table.add_row(
             Text(name),
             Text(spread(result.accuracy, "percent"), style=style[0]),
             Text(percent(result.low_degree_accuracy.mean), style=style[1]),
             Text(percent(result.high_degree_accuracy.mean), style=style[2]),
-            Text(spread(result.bias, "number"), style=style[3]),
+            Text(bias, style=style[3]),
             Text(number(result.calibrated_bias.mean), style=style[4]),
             ", ".join(str(degree) for degree in result.worst_off().index) or "–",
-            f"{result.parameters:,}",
-            f"{sum(result.seconds.values()):,.1f}",
+            *(cost if whole else ()),
         )
     return table
 
 
 _LEGEND = (
-    "Low and high degrees: the lowest and the highest quarter. "
+    "Low, high: accuracy of the quarters with the lowest and highest degrees. "
     "Less bias is better, but a blurred model has less of it: read the calibrated one."
 )
 
@@ -74,23 +96,35 @@ def datasets_table(rows: Iterable[dict[str, Any]]) -> Table:
     A row has ``name``, ``title``, ``on_disk``, ``nodes``, ``edges``, ``features``, ``classes``,
     ``median_degree`` and ``isolated_nodes``; a statistic that is not known is None or absent.
     """
+    rows = list(rows)
+    table = _datasets_table(rows, ("name", "title"))
+    table.narrower = _datasets_table(rows, ("name",))
+    return table
+
+
+def _datasets_table(rows: list[dict[str, Any]], called: tuple[str, ...]) -> FittingTable:
     table = _table(caption=None)
-    for heading in ("\nname", "\ngraph", "on\ndisk"):
-        table.add_column(heading, overflow="fold")
+    for key in called:
+        table.add_column(_HEADINGS[key], overflow="fold")
+    table.add_column("on\ndisk")
     statistics = ("nodes", "edges", "features", "classes", "median_degree", "isolated_nodes")
     for key in statistics:
-        table.add_column(_HEADINGS.get(key, f"\n{key}"), justify="right", no_wrap=True)
+        table.add_column(_HEADINGS.get(key, f"\n{key}"), justify="right")
     for row in rows:
         table.add_row(
-            Text(printable(row["name"])),
-            Text(printable(row["title"])),
+            *(Text(printable(row[key])) for key in called),
             Text("yes", style="green") if row["on_disk"] else Text("no", style="dim"),
             *(_count(row.get(key)) for key in statistics),
         )
     return table
 
 
-_HEADINGS = {"median_degree": "median\ndegree", "isolated_nodes": "isolated\nnodes"}
+_HEADINGS = {
+    "name": "\nname",
+    "title": "\ngraph",
+    "median_degree": "median\ndegree",
+    "isolated_nodes": "isolated\nnodes",
+}
 
 
 def _count(value: float | None) -> str:
@@ -99,8 +133,8 @@ def _count(value: float | None) -> str:
     return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
 
 
-def _table(caption: Text | None) -> Table:
-    return Table(
+def _table(caption: Text | None) -> FittingTable:
+    return FittingTable(
         box=box.SIMPLE_HEAD,
         caption=caption,
         caption_justify="left",

@@ -1,0 +1,75 @@
+"""The splits: drawn as the authors draw them, disjoint, and refused where nodes are too few."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rawlsgcn.errors import RawlsError
+from rawlsgcn.graphs.splits import fits_paper_split, paper_split, random_split
+
+
+def test_paper_split_is_the_published_draw() -> None:
+    y = torch.arange(4000) % 7
+    torch.manual_seed(1684992425)
+    train = []
+    for label in range(7):
+        nodes = (y == label).nonzero().view(-1)
+        train.append(nodes[torch.randperm(len(nodes))[:20]])
+    left = torch.ones(4000, dtype=torch.bool)
+    left[torch.cat(train)] = False
+    rest = left.nonzero().view(-1)
+    rest = rest[torch.randperm(len(rest))]
+
+    split = paper_split(y)
+
+    assert torch.equal(split.train_mask.nonzero().view(-1), torch.cat(train).sort().values)
+    assert torch.equal(split.val_mask.nonzero().view(-1), rest[:500].sort().values)
+    assert torch.equal(split.test_mask.nonzero().view(-1), rest[500:1500].sort().values)
+
+
+def test_drawing_leaves_torchs_own_generator_alone() -> None:
+    torch.manual_seed(3)
+    expected = torch.rand(4)
+    torch.manual_seed(3)
+    paper_split(torch.arange(4000) % 7)
+    assert torch.equal(torch.rand(4), expected)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(-1, 3), min_size=12, max_size=80), st.integers(0, 5))
+def test_random_split_is_disjoint_covers_the_labelled_and_has_every_class(
+    labels: list[int], seed: int
+) -> None:
+    y = torch.tensor(labels)
+    try:
+        split = random_split(y, seed=seed)
+    except RawlsError:
+        assert (y >= 0).sum() < 2 + len(set(labels) - {-1}) + 0.1 * len(labels) + 4
+        return
+    assert torch.equal(torch.stack(split).sum(0), (y >= 0).long())
+    assert set(y[split.train_mask].tolist()) == set(labels) - {-1}
+    assert split.val_mask.any()
+    assert split.test_mask.any()
+
+
+def test_unlabelled_nodes_are_never_drawn() -> None:
+    y = torch.arange(3000) % 3
+    y[::2] = -1
+    y[1::2] = torch.arange(1500) % 3
+    split = paper_split(y, val=400, test=1000)
+    assert not any(mask[::2].any() for mask in split)
+
+
+def test_a_class_with_too_few_nodes_is_named() -> None:
+    y = torch.cat([torch.zeros(2000, dtype=torch.long), torch.ones(7, dtype=torch.long)])
+    with pytest.raises(RawlsError, match="class 1 has 7 labelled nodes"):
+        paper_split(y)
+    assert not fits_paper_split(y)
+
+
+def test_too_few_remaining_nodes_are_counted() -> None:
+    with pytest.raises(RawlsError, match="960 labelled nodes remain"):
+        paper_split(torch.arange(1000) % 2)
