@@ -1,4 +1,4 @@
-"""Tables for the terminal, made for eighty columns."""
+"""Tables for the terminal: whole in a hundred columns, without their last details in eighty."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..result import Result
 
 _BEST = "bold green"
+_UNBOUNDED = 10_000
 
 
 class FittingTable(Table):
@@ -25,7 +26,7 @@ class FittingTable(Table):
     narrower: Table | None = None
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        wanted = Measurement.get(console, options.update(width=10 * WIDTH), self).maximum
+        wanted = Measurement.get(console, options.update(width=_UNBOUNDED), self).maximum
         if self.narrower is not None and wanted > options.max_width:
             yield self.narrower
         else:
