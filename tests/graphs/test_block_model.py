@@ -40,7 +40,7 @@ def test_it_passes_the_door_unchanged(graph) -> None:  # type: ignore[no-untyped
 def test_degrees_follow_a_power_law_with_isolated_nodes(graph) -> None:  # type: ignore[no-untyped-def]
     degree = torch.bincount(graph.edge_index[0], minlength=3000).numpy()
     assert 30 <= (degree == 0).sum() <= 200
-    assert 7 <= degree.mean() <= 8
+    assert 12 <= degree.mean() <= 14
     assert degree.max() > 20 * np.median(degree)
     # Hill's estimate of the exponent over the top tenth.
     top = np.sort(degree)[-300:].astype(float)
@@ -51,7 +51,7 @@ def test_edges_and_words_tell_of_the_class_but_not_all(graph) -> None:  # type: 
     same = (graph.y[graph.edge_index[0]] == graph.y[graph.edge_index[1]]).float().mean()
     assert 0.4 < same < 0.65
     words = graph.x.to_dense()
-    assert 5 < words.sum(1).mean() < 9
+    assert 45 < words.sum(1).mean() < 80
     assert bool(((words == 0) | (words == 1)).all())
 
 

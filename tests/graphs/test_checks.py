@@ -59,7 +59,9 @@ def test_the_given_data_is_not_touched() -> None:
     graph = check(data)
     assert data.keys() == before.keys()
     assert all(
-        torch.equal(data[k], before[k]) for k in data.keys() if isinstance(data[k], torch.Tensor)  # noqa: SIM118
+        torch.equal(data[k], before[k])
+        for k in before.to_dict()
+        if isinstance(data[k], torch.Tensor)
     )
     assert graph.mine == "kept"
     assert graph.x.dtype == torch.float32
@@ -124,7 +126,9 @@ def test_balancing_needs_neither_features_nor_labels() -> None:
 
 
 def test_empty_classes_are_noted() -> None:
-    assert any("no node has the label 0" in n for n in check(ring(y=torch.arange(40) % 2 + 1)).notes)
+    assert any(
+        "no node has the label 0" in n for n in check(ring(y=torch.arange(40) % 2 + 1)).notes
+    )
 
 
 NAN = torch.rand(40, 3)

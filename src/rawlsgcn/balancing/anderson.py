@@ -20,6 +20,8 @@ _CUDA_PART = 1 << 24
 _CONTRACTION = 0.9
 #: Every component of x keeps at least this share of itself in a mixture, so that it stays positive.
 _LEAST_KEPT = 0.1
+#: The rounding of a difference of two float64 products, relative to them.
+_DIFFERENCE = 16 * torch.finfo(torch.float64).eps
 #: The residual under which the mixture minimises the residual itself, no longer φ.
 _NEAR = 0.01
 
@@ -41,25 +43,34 @@ class Anderson:
     wherever the plain one does.
 
     Steps may be kept in float32, which halves the memory they take and the time to pass over
-    them. Their rounding is about seven digits below the length of the mixed step, and is added to
-    the residual that :meth:`mix` gives, so that it is never stated too small.
+    them. ``error`` bounds what their rounding can have done to the residual of the last mixture,
+    so that the caller knows when that residual must be measured anew.
     """
 
     def __init__(self, size: int, depth: int, dtype: torch.dtype, device: torch.device) -> None:
         self._steps = torch.empty(depth, size, dtype=dtype, device=device)
         self._images = torch.empty_like(self._steps)
-        self._rounding = 16 * torch.finfo(dtype).eps
+        self._rounding = torch.finfo(dtype).eps
+        # How far x ∘ y may be from x ∘ (M x): for each step, and for the last mixed point.
+        self._errors = torch.zeros(depth, dtype=torch.float64)
+        self.error = 0.0
+        # Squared, as the small system is: steps closer than this are told apart by rounding alone.
+        self._apart = 1e-6 if dtype == torch.float32 else 1e-10
         self._pushed = 0
         self._best = float("inf")
         part = _CPU_PART if device.type == "cpu" else _CUDA_PART
         self._parts = [slice(a, min(a + part, size)) for a in range(0, size, part)]
 
     def push(self, x: Tensor, y: Tensor, new_x: Tensor, new_y: Tensor) -> None:
-        """Remember the step from (x, y) to (new_x, new_y) in place of the oldest."""
+        """Remember the step from the last mixed point to a new one in place of the oldest."""
         slot = self._pushed % len(self._steps)
+        length = torch.zeros((), dtype=torch.float64, device=x.device)
         for part in self._parts:
-            self._steps[slot, part] = new_x[part] - x[part]
+            step = new_x[part] - x[part]
+            self._steps[slot, part] = step
             self._images[slot, part] = new_y[part] - y[part]
+            length = torch.maximum(length, step.div_(new_x[part]).abs_().max())
+        self._errors[slot] = self.error + self._rounding * float(length) + _DIFFERENCE
         self._pushed += 1
 
     def mix(self, x: Tensor, y: Tensor, out_x: Tensor, out_y: Tensor) -> float:
@@ -71,9 +82,18 @@ class Anderson:
         if residual is None:
             out_x.copy_(x)
             out_y.copy_(y)
-            residual = self._residual(x, y)
+            residual, self.error = self._residual(x, y), 0.0
         self._best = min(self._best, residual)
         return residual
+
+    def measured(self, x: Tensor, y: Tensor) -> float:
+        """The residual of the last mixed point, now that y = M x was computed for it."""
+        self.error = 0.0
+        return self._residual(x, y)
+
+    def forget(self) -> None:
+        """Start anew, with no steps remembered."""
+        self._pushed = 0
 
     def _mixture(self, x: Tensor, y: Tensor, out_x: Tensor, out_y: Tensor) -> float | None:
         """The residual of the mixed point, or None where it is refused."""
@@ -94,15 +114,15 @@ class Anderson:
     ) -> tuple[float, float]:
         """Add the weighted steps to (x, y); the least new_x / x, and the new residual."""
         known = len(weights)
-        kept, grown, worst = torch.tensor([1.0, 1.0, 0.0], dtype=torch.float64, device=x.device)
+        kept, worst = torch.tensor([1.0, 0.0], dtype=torch.float64, device=x.device)
         for part in self._parts:
             new_x = torch.add(x[part], weights @ self._steps[:known, part], out=out_x[part])
             new_y = torch.add(y[part], weights @ self._images[:known, part], out=out_y[part])
-            least, most = (new_x / x[part]).aminmax()
-            kept, grown = torch.minimum(kept, least), torch.maximum(grown, most)
+            kept = torch.minimum(kept, (new_x / x[part]).min())
             worst = torch.maximum(worst, (new_x * new_y).sub_(1).abs_().max())
-        least, most, residual = torch.stack([kept, grown, worst]).tolist()
-        return least, residual + self._rounding * max(1 - least, most - 1)
+        least, residual = torch.stack([kept, worst]).tolist()
+        self.error = float(weights.abs().cpu().double() @ self._errors[:known])
+        return least, residual
 
     def _newton_weights(self, x: Tensor, y: Tensor) -> Tensor | None:
         """t minimising the quadratic model of φ(x + Σ_j t_j p_j); None where there is none.
@@ -121,15 +141,15 @@ class Anderson:
             excess = (x[part] * y[part]).sub_(1).to(near.dtype)
             left = change if self._best < _NEAR else relative
             system += left @ torch.cat([change, excess[None]]).T
-        hessian, gradient = system.cpu().split([known, 1], dim=1)
+        system = system.cpu()
+        hessian, gradient = system[:, :known], system[:, known]
         scale = hessian.diagonal().abs().clamp_min(1e-300).rsqrt()
         hessian = (hessian + hessian.T) / 2 * scale * scale[:, None]
         if not bool(torch.isfinite(hessian).all()):
             return None
         value, vector = torch.linalg.eigh(hessian)
-        # Steps that rounding cannot tell apart say nothing: leave their span out.
-        inverse = torch.where(value > self._rounding * value[-1].abs(), 1 / value, 0.0)
-        weights = -scale * (vector @ (inverse * (vector.T @ (scale * gradient[:, 0]))))
+        inverse = torch.where(value > self._apart * value[-1].abs(), 1 / value, 0.0)
+        weights: Tensor = -scale * (vector @ (inverse * (vector.T @ (scale * gradient))))
         return weights.to(x.device, self._steps.dtype)
 
     def _residual(self, x: Tensor, y: Tensor) -> float:

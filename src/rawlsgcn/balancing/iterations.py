@@ -3,8 +3,9 @@ r"""The two fixed-point iterations behind ``balance``, as steps of a point (x, y
 **Symmetric** (Knight, Ruiz and Uçar 2014; the damped form of Sinkhorn and Knopp 1967):
 x ← x / √(x ∘ (M x)) = √(x / y). It is a majorise-minimise step for the energy
 φ(x) = ½ xᵀ M x − Σ log x_i: with r = x ∘ (M x) and a new point x ∘ e^d,
-½ Σ x_i m_ij x_j e^(d_i + d_j) ≤ ½ Σ r_i e^(2 d_i), whose minimum d = −½ log r is the step. So φ falls
-by at least ½ Σ (r_i − 1 − log r_i) each time, and the iteration converges from any start.
+½ Σ x_i m_ij x_j e^(d_i + d_j) ≤ ½ Σ r_i e^(2 d_i), and d = −½ log r, the step, makes the right side
+less its Σ d_i least. So φ falls by at least ½ Σ (r_i − 1 − log r_i) each time, and the iteration
+converges from any start.
 
 **Sinkhorn-Knopp**, for any other matrix: c ← 1 / (Mᵀ r), r ← 1 / (M c). It is alternate
 minimisation of the same energy for the symmetric matrix [[0, M], [Mᵀ, 0]], so the point
@@ -26,7 +27,10 @@ _SAMPLE = 1 << 16
 
 
 class Iteration(Protocol):
-    """What the driver needs of an iteration."""
+    """What the driver needs of an iteration.
+
+    The last residual of each list is left to the driver (NaN), which computes it in any case.
+    """
 
     size: int
     products: int
@@ -36,6 +40,9 @@ class Iteration(Protocol):
 
     def step(self, x: Tensor, y: Tensor, new_x: Tensor, new_y: Tensor) -> list[float]:
         """Write the point after (x, y); the result is the residual after each product spent."""
+
+    def measure(self, x: Tensor, y: Tensor) -> list[float]:
+        """Write M x to ``y``; the result as above."""
 
 
 class Symmetric:
@@ -71,7 +78,10 @@ class Symmetric:
 
     def step(self, x: Tensor, y: Tensor, new_x: Tensor, new_y: Tensor) -> list[float]:
         torch.div(x, y, out=new_x).sqrt_()
-        self._product(new_x, new_y)
+        return self.measure(new_x, new_y)
+
+    def measure(self, x: Tensor, y: Tensor) -> list[float]:
+        self._product(x, y)
         return [math.nan]
 
 
@@ -101,6 +111,13 @@ class SinkhornKnopp:
         self._by_columns(new_x[:n], new_y[n:])
         return [rows, math.nan]
 
+    def measure(self, x: Tensor, y: Tensor) -> list[float]:
+        n = self._half
+        self._by_rows(x[n:], y[:n])
+        rows = _residual(x[:n], y[:n])
+        self._by_columns(x[:n], y[n:])
+        return [rows, math.nan]
+
 
 def _neighbour_mean(outer: Tensor, diagonal: Tensor) -> float:
     """s with s = Σ o_i x_i / Σ o_i and m_ii x_i² + o_i s x_i = 1, where o = d − diag(M)."""
@@ -109,11 +126,11 @@ def _neighbour_mean(outer: Tensor, diagonal: Tensor) -> float:
     total = float(outer.sum())
     if total == 0:
         return 0.0
-    mean = (len(outer) / total) ** 0.5
+    mean = math.sqrt(len(outer) / total)
     for _ in range(8):
         linear = outer * mean
         x = 2 / (linear + (linear * linear + 4 * diagonal).sqrt())
-        mean = (mean * float(outer @ x) / total) ** 0.5
+        mean = math.sqrt(mean * float(outer @ x) / total)
     return mean
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -55,9 +56,8 @@ class SparseMatrix:
         starts = self.row_start
         total = int(starts[-1])
         wanted = torch.arange(0, total, nonzeros, device=self.device, dtype=starts.dtype)
-        cuts = torch.searchsorted(starts, wanted).unique().tolist()
-        cuts = [0, *(cut for cut in cuts if 0 < cut < self.size), self.size]
-        return list(zip(cuts[:-1], cuts[1:], strict=True))
+        cuts = {0, *torch.searchsorted(starts, wanted).tolist(), self.size}
+        return list(pairwise(sorted(cuts)))
 
 
 class Product:
@@ -75,11 +75,11 @@ class Product:
         spans = matrix.row_blocks()
         starts = matrix.row_start[[0, *(stop for _, stop in spans)]].tolist()
         shared = torch.float64 != getattr(matrix.values, "dtype", None)
-        longest = max(b - a for a, b in zip(starts[:-1], starts[1:], strict=True))
+        longest = max(b - a for a, b in pairwise(starts))
         self._buffer = torch.ones(
             longest if shared else 0, dtype=torch.float64, device=matrix.device
         )
-        for (first, last), a, b in zip(spans, starts[:-1], starts[1:], strict=True):
+        for (first, last), (a, b) in zip(spans, pairwise(starts), strict=True):
             own = None if matrix.values is None else matrix.values[a:b]
             values = self._buffer[: b - a] if shared or own is None else own
             with warnings.catch_warnings():

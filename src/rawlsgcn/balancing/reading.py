@@ -105,7 +105,12 @@ def _from_torch(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         csr = matrix.to_sparse_csr()
         starts, column = csr.crow_indices(), csr.col_indices()
         if not _is_sorted(starts, column):
-            csr = csr.to_sparse_coo().coalesce().to_sparse_csr()
+            # The conversion takes for granted that its entries are unique: count them anew.
+            coo = csr.to_sparse(layout=torch.sparse_coo)
+            coo = torch.sparse_coo_tensor(
+                coo.indices(), coo.values(), coo.shape, check_invariants=False
+            )
+            csr = coo.coalesce().to_sparse_csr()
             starts, column = csr.crow_indices(), csr.col_indices()
     return starts, column, csr.values()
 
@@ -136,7 +141,7 @@ def _from_edges(
         weight = torch.ones(edges.shape[1], dtype=torch.float32, device=edges.device)
     shape = (num_nodes, num_nodes)
     if edges.device.type != "cpu":
-        return _from_torch(torch.sparse_coo_tensor(edges, weight, shape))
+        return _from_torch(torch.sparse_coo_tensor(edges, weight, shape, check_invariants=False))
     # Two counting sorts, where torch's coalesce would sort 64-bit keys and need thrice the memory.
     from scipy.sparse import coo_array
 

@@ -100,7 +100,9 @@ class Scaling:
         if self._form.kind in ("edges", "numpy edges"):
             whole = SparseMatrix(starts, column, None, loops=False)
             edges = torch.stack([whole.rows().long(), column.long()])
-            return (edges, values) if self._form.kind == "edges" else (edges.numpy(), values.numpy())
+            return (
+                (edges, values) if self._form.kind == "edges" else (edges.numpy(), values.numpy())
+            )
         if self._form.kind == "scipy":
             from scipy.sparse import csr_array
 
@@ -109,9 +111,12 @@ class Scaling:
         if self._form.layout != torch.sparse_csr:
             starts, column = starts.long(), column.long()
         csr = torch.sparse_csr_tensor(starts, column, values, size, check_invariants=False)
-        if self._form.layout == torch.sparse_coo:
-            return csr.to_sparse_coo().coalesce()
-        return csr if self._form.layout == torch.sparse_csr else csr.to_sparse_csc()
+        same = (
+            csr
+            if self._form.layout == torch.sparse_csr
+            else csr.to_sparse(layout=self._form.layout)
+        )
+        return same.coalesce() if self._form.layout == torch.sparse_coo else same
 
 
 def with_stored_loops(matrix: SparseMatrix) -> SparseMatrix:

@@ -20,8 +20,8 @@ from .structure import require_support, survey
 #: cost little; on a large one each is one more pass over memory, and five bring most of the gain.
 _SMALL = 1 << 17
 _DEPTH_SMALL, _DEPTH_LARGE = 10, 5
-#: Products without any gain after which a residual this small is taken to be rounding.
-_PATIENCE, _ROUNDING = 20, 1e-10
+#: Products without a gain of a tenth after which a residual this small is taken to be rounding.
+_PATIENCE, _ROUNDING = 20, 1e-9
 
 
 def balance(
@@ -72,10 +72,7 @@ def balance(
     require_support(stored, symmetric, diagonal)
 
     iteration: Iteration
-    if symmetric:
-        iteration = Symmetric(stored, diagonal)
-    else:
-        iteration = SinkhornKnopp(stored)
+    iteration = Symmetric(stored, diagonal) if symmetric else SinkhornKnopp(stored)
     del diagonal
     x, residual, history, reason = _run(iteration, stored.device, tol, max_iterations, accelerate)
     row_scale, col_scale = (x, x) if symmetric else (x[: stored.size], x[stored.size :])
@@ -106,20 +103,31 @@ def _run(
     small = iteration.size <= _SMALL
     depth = (_DEPTH_SMALL if small else _DEPTH_LARGE) if accelerate else 0
     memory = Anderson(iteration.size, depth, torch.float64 if small else torch.float32, device)
+    best_x.fill_(1.0)
     history = iteration.start(x, y)
-    best, best_at = math.inf, 0
+    best, gained, gained_at = math.inf, math.inf, 0
     while True:
-        residual = memory.mix(x, y, mixed_x, mixed_y)
+        estimate = memory.mix(x, y, mixed_x, mixed_y)
+        residual = estimate + memory.error
         history[-1] = residual
+        if estimate <= tol < residual:
+            history += iteration.measure(mixed_x, mixed_y)
+            history[-1] = estimate = residual = memory.measured(mixed_x, mixed_y)
         if residual < best:
-            best, best_at = residual, len(history)
+            best = residual
             best_x.copy_(mixed_x)
         if best <= tol:
             return best_x, best, history, Outcome.CONVERGED
         if not math.isfinite(residual):
             return best_x, best, history, Outcome.OVERFLOWED
-        if best < _ROUNDING and len(history) - best_at >= _PATIENCE:
+        if residual <= 0.9 * gained:
+            gained, gained_at = residual, len(history)
+        stalled = len(history) - gained_at if gained < _ROUNDING else 0
+        if stalled >= _PATIENCE:
             return best_x, best, history, Outcome.STAGNATED
+        if stalled >= _PATIENCE // 2:
+            # Steps this small are mostly rounding, and so is what is mixed from them.
+            memory.forget()
         if len(history) + iteration.products > max_iterations:
             return best_x, best, history, Outcome.OUT_OF_ITERATIONS
         history += iteration.step(mixed_x, mixed_y, x, y)

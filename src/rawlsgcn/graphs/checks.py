@@ -106,7 +106,7 @@ def found_in(data: Any, where: str = "the graph") -> Found:
         edge_index, weight = to_edge_index(data.adj_t)
     if edge_index is None:
         raise RawlsError(f"{where} has no edge_index: give its edges as a (2, edges) tensor")
-    source, target = endpoints(edge_index.detach().cpu().numpy(), where)
+    source, target = endpoints(_numpy(edge_index), where)
     notes = list(data.get("notes") or [])
     if data.get("edge_attr") is not None:
         notes.append("edge_attr is not used: put edge weights into edge_weight.")
@@ -118,7 +118,7 @@ def found_in(data: Any, where: str = "the graph") -> Found:
         target=target,
         weight=None if weight is None else _numpy(weight),
         num_nodes=data.num_nodes if "num_nodes" in data else None,
-        x=data.x,
+        x=data.x if data.x is None or isinstance(data.x, Tensor) else _numpy(data.x),
         y=None if y is None else _numpy(y),
         masks={key: _numpy(data[key]) for key in MASKS if data.get(key) is not None},
         node_ids=data.get("node_ids"),
@@ -134,7 +134,10 @@ def _numpy(value: Any) -> Array:
     if isinstance(value, Tensor):
         value = value.detach().cpu()
         value = value.float() if value.dtype == torch.bfloat16 else value
-    return np.asarray(value)
+    try:
+        return np.asarray(value)
+    except ValueError as error:
+        raise RawlsError("the graph holds lists of different lengths: give tensors") from error
 
 
 def endpoints(edge_index: Array, where: str) -> tuple[Array, Array]:

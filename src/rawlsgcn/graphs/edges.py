@@ -91,7 +91,9 @@ def _edge_index(matrix: Any) -> Tensor:
 def _edge_weight(matrix: Any, weight: Array | None) -> Tensor | None:
     if weight is None or bool(np.all(matrix.data == 1)):
         return None
-    return torch.from_numpy(matrix.data.astype(np.float32))
+    # What overflows to infinity is refused at the door, with a sentence of its own.
+    with np.errstate(over="ignore"):
+        return torch.from_numpy(matrix.data.astype(np.float32))
 
 
 def _count(number: int, what: str) -> str:

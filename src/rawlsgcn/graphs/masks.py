@@ -25,7 +25,10 @@ def choose_split(graph: Data, found: Found, split: str | None) -> None:
     if split == "stored" or (split is None and found.masks):
         masks = _stored_split(graph, found)
     else:
-        masks = random_split(y) if split == "random" else paper_split(y)
+        try:
+            masks = random_split(y) if split == "random" else paper_split(y)
+        except RawlsError as error:
+            raise RawlsError(f"{found.labels_from}: {error}") from error
     for key, mask in zip(MASKS, masks, strict=True):
         graph[key] = mask
 

@@ -6,6 +6,7 @@ Each takes the raw paths in the order of the dataset class and returns a ``Data`
 from __future__ import annotations
 
 import pickle
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from torch_geometric.data import Data
 from torch_geometric.io.planetoid import read_planetoid_data
 
 from .edges import clean_edges
-from .features import csr_tensor
+from .features import compact
 from .found import MASKS
 
 
@@ -30,7 +31,7 @@ def read_npz(paths: list[Path]) -> Data:
     attr.data = np.where(attr.data > 0, 1, attr.data).astype(np.float32)
     edge_index, _, _ = clean_edges(adj.row, adj.col, None, adj.shape[0])
     return Data(
-        x=csr_tensor(attr),
+        x=compact(attr),
         edge_index=edge_index,
         y=torch.from_numpy(y.astype(np.int64)),
     )
@@ -53,8 +54,10 @@ def read_geom_gcn(paths: list[Path]) -> Data:
     rows = [line.split("\t") for line in paths[0].read_text().splitlines()[1:]]
     x = np.array([np.fromstring(row[1], np.float32, sep=",") for row in rows])
     y = np.array([int(row[2]) for row in rows])
-    arcs = np.loadtxt(paths[1], dtype=np.int64, skiprows=1).T
-    arcs = np.unique(arcs, axis=1)
+    if not rows:
+        raise ValueError(f"{paths[0].name} has no nodes in it")
+    arcs = np.loadtxt(paths[1], dtype=np.int64, skiprows=1, ndmin=2)
+    arcs = np.unique(arcs, axis=0).T.copy()
     splits: dict[str, list[Any]] = {key: [] for key in MASKS}
     for path in paths[2:]:
         with np.load(path, allow_pickle=False) as file:
@@ -103,4 +106,6 @@ class _PlainUnpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in self._KNOWN:
             raise pickle.UnpicklingError(f"it holds {module}.{name}, which is no plain array")
-        return super().find_class(module, name)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # the old name of scipy's module
+            return super().find_class(module, name)

@@ -34,8 +34,9 @@ def read_saved(path: Path) -> Data:
 
 def _load(path: Path) -> Any:
     try:
-        with torch.serialization.safe_globals(_plain_types()), warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Sparse", UserWarning)
+        with torch.serialization.safe_globals(_new_types()), warnings.catch_warnings():
+            # torch warns of sparse tensors and of old pickles; what matters is raised.
+            warnings.simplefilter("ignore")
             return torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError as error:
         raise RawlsError(f"there is no file {path}") from error
@@ -54,6 +55,16 @@ def _load(path: Path) -> Any:
         TypeError,
     ) as error:
         raise RawlsError(f"{path} is not a torch file, or is damaged or cut short") from error
+
+
+def _new_types() -> list[Any]:
+    """Those of our types that torch does not allow yet.
+
+    On leaving, torch forgets every type it was given, also those that torch_geometric had
+    allowed for good.
+    """
+    allowed = torch.serialization.get_safe_globals()
+    return [kind for kind in _plain_types() if kind not in allowed]
 
 
 def _plain_types() -> list[Any]:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from ..errors import RawlsError
@@ -37,12 +36,14 @@ class Side:
     def ids(self, as_text: bool) -> Array:
         """The ids of the rows, of which none may stand twice."""
         assert self.table is not None
-        ids = self.table.text(0) if as_text else self.table.ids(0)
-        repeated = pd.Series(ids).duplicated()
+        ids = self.table.ids(0, as_text)
+        repeated = ids.duplicated()
         if repeated.any():
             row = int(repeated.to_numpy().argmax())
-            raise RawlsError(f"{self.table.row(row)}: node {ids[row]} stands there a second time")
-        return ids
+            raise RawlsError(
+                f"{self.table.row(row)}: node {ids.iloc[row]} stands there a second time"
+            )
+        return ids.to_numpy(dtype=object if as_text else np.int64)
 
     def take(self, rows: Array) -> None:
         """Put the rows into another order."""

@@ -57,7 +57,7 @@ def random_split(y: Tensor, train: float = 0.1, val: float = 0.1, seed: int = SP
     rest = labelled - sum(max(1, round(train * len(nodes))) for nodes in groups)
     if rest < 2:
         raise RawlsError(
-            f"the graph has {labelled} labelled nodes in {len(groups)} classes, too few to split "
+            f"there are {labelled} labelled nodes in {len(groups)} classes, too few to split "
             "into training, validation and test nodes: label more nodes, or give masks of your own"
         )
     generator = torch.Generator().manual_seed(seed)
@@ -71,20 +71,20 @@ def random_split(y: Tensor, train: float = 0.1, val: float = 0.1, seed: int = SP
 
 def _by_class(y: Tensor) -> list[Tensor]:
     """The nodes of each class that has any, in the order of the classes."""
-    labels = torch.unique(y)
-    return [(y == label).nonzero().view(-1) for label in labels[labels >= 0]]
+    labels = torch.bincount(y[y >= 0]).nonzero().view(-1).tolist()
+    return [(y == label).nonzero().view(-1) for label in labels]
 
 
 def _misfit(y: Tensor, per_class: int, val: int, test: int) -> str:
     """Why the paper's split cannot be drawn, or an empty string."""
-    labels, counts = torch.unique(y[y >= 0], return_counts=True)
-    for label, count in zip(labels.tolist(), counts.tolist(), strict=True):
-        if count < per_class:
+    counts = torch.bincount(y[y >= 0]).tolist()
+    for label, count in enumerate(counts):
+        if 0 < count < per_class:
             return (
                 f"class {label} has {count} labelled nodes, too few for the paper's split, which "
                 f"trains on {per_class} of each class: use the 'random' split, or masks of your own"
             )
-    rest = int(counts.sum()) - per_class * len(labels)
+    rest = sum(counts) - per_class * sum(count > 0 for count in counts)
     if rest < val + test:
         return (
             f"{rest} labelled nodes remain after {per_class} of each class, too few for the "

@@ -45,24 +45,24 @@ class Table:
                 return index
         return None
 
-    def ids(self, index: int) -> Array:
-        """A column of ids: int64 where all are whole numbers, else text (dtype object)."""
+    def has_text_ids(self, index: int) -> bool:
+        """Whether the ids of a column are text, that is, not all of them whole numbers."""
         column = self.frame[index]
         empty = np.flatnonzero(column.isna().to_numpy())
         if len(empty):
             raise RawlsError(f"{self.row(int(empty[0]))}: the id in {self.column(index)} is empty")
-        if column.dtype.kind in "iu" and column.dtype != np.uint64:
-            return column.to_numpy(dtype=np.int64)
-        return self.text(index)
+        return column.dtype.kind not in "iu" or column.dtype == np.uint64
 
-    def text(self, index: int) -> Array:
-        """A column exactly as it is written, so that 007 and 7 stay two ids."""
+    def ids(self, index: int, as_text: bool) -> pd.Series[Any]:
+        """A column of ids, as whole numbers or exactly as written: 007 and 7 are two texts."""
         column = self.frame[index]
+        if not as_text:
+            return column.astype(np.int64)
         if pd.api.types.is_numeric_dtype(column.dtype) and self.path.suffix.lower() != ".parquet":
             column = _read_text(self.path, self.names is not None, usecols=[index], dtype=str)[
                 index
             ]
-        return column.astype(str).to_numpy(dtype=object)
+        return column.astype(str)
 
     def numbers(self, columns: list[int]) -> Array:
         """Columns as one float or integer matrix; a text cell is named in the error."""
@@ -111,6 +111,7 @@ def _read_text(path: Path, header: bool, **options: Any) -> pd.DataFrame:
             keep_default_na=False,
             na_values=[""],
             low_memory=False,
+            skipinitialspace=True,
             encoding="utf-8-sig",
             **options,
         )

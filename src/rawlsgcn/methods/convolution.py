@@ -86,9 +86,7 @@ class GraphConvolutionalNetwork(nn.Module):
 
     def __init__(self, sizes: list[int], dropout: float) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(
-            GraphConvolution(a, b) for a, b in itertools.pairwise(sizes)
-        )
+        self.layers = nn.ModuleList(GraphConvolution(a, b) for a, b in itertools.pairwise(sizes))
         self.dropout = dropout
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:

@@ -1,0 +1,128 @@
+"""Loading by name, when the raw files are missing, broken or malicious."""
+
+from __future__ import annotations
+
+import pickle
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+
+from rawlsgcn.errors import RawlsError
+from rawlsgcn.graphs import load, statistics
+from rawlsgcn.graphs.catalogue import CATALOGUE, find
+
+
+@pytest.fixture
+def offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: Any, **kwargs: Any) -> None:
+        raise OSError("the network is\nunreachable")
+
+    monkeypatch.setattr(urllib.request, "urlopen", refuse)
+    monkeypatch.setattr("torch_geometric.io.fs.cp", refuse)
+
+
+def small_npz(path: Path) -> None:
+    """A graph in the form of the Amazon files: 60 nodes in 3 classes, in a directed ring."""
+    adj = sp.csr_matrix((np.ones(60), (np.arange(60), (np.arange(60) + 1) % 60)))
+    attr = sp.csr_matrix(np.arange(240).reshape(60, 4) % 3)
+    path.parent.mkdir(parents=True)
+    parts = {
+        f"{prefix}_{part}": getattr(matrix, part)
+        for prefix, matrix in (("adj", adj), ("attr", attr))
+        for part in ("data", "indices", "indptr", "shape")
+    }
+    np.savez(path, **parts, labels=np.arange(60) % 3)
+
+
+@pytest.mark.usefixtures("offline")
+@pytest.mark.parametrize("name", list(CATALOGUE))
+def test_what_is_neither_there_nor_to_be_had_is_one_sentence(name: str, tmp_path: Path) -> None:
+    with pytest.raises(RawlsError) as caught:
+        load(name, root=tmp_path / "data")
+    said = str(caught.value)
+    assert "\n" not in said
+    assert all(part in said for part in (name, "--data-root", "RAWLSGCN_DATA", "unreachable"))
+    assert str(find(name).raw_dir(tmp_path / "data")) in said
+    assert [path for path in (tmp_path / "data").rglob("*") if path.is_file()] == []
+
+
+def test_a_download_goes_into_the_root_and_half_a_download_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_npz(tmp_path / "origin" / "photo.npz")
+    content = (tmp_path / "origin" / "photo.npz").read_bytes()
+    target = find("amazon-photo").raw_paths(tmp_path)[0]
+
+    def cut_short(url: str, folder: str, *args: Any, **kwargs: Any) -> None:
+        target.write_bytes(content[:100])
+        raise KeyboardInterrupt
+
+    def complete(url: str, folder: str, *args: Any, **kwargs: Any) -> None:
+        target.write_bytes(content)
+
+    monkeypatch.setattr("torch_geometric.datasets.amazon.download_url", cut_short)
+    with pytest.raises(KeyboardInterrupt):
+        load("amazon-photo", root=tmp_path)
+    assert not target.exists()
+    monkeypatch.setattr("torch_geometric.datasets.amazon.download_url", complete)
+    assert load("amazon-photo", root=tmp_path, split="random").num_nodes == 60
+    assert target.exists()
+
+
+def test_raw_files_are_enough_and_nothing_is_written(tmp_path: Path) -> None:
+    path = find("amazon-photo").raw_paths(tmp_path)[0]
+    small_npz(path)
+    graph = load("amazon-photo", root=tmp_path, split="random")
+    assert statistics(graph).edges == 120
+    assert graph.name == "amazon-photo"
+    assert graph.x.max() == 1
+    assert [item for item in tmp_path.rglob("*") if item.is_file()] == [path]
+
+
+@pytest.mark.parametrize("name", ["amazon-photo", "citeseer", "chameleon"])
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 not a zip", b"\x80\x04garbage"])
+def test_corrupt_raw_files_are_one_sentence(name: str, content: bytes, tmp_path: Path) -> None:
+    for path in find(name).raw_paths(tmp_path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    with pytest.raises(RawlsError, match=f"{name}: the files in .* cannot be read") as caught:
+        load(name, root=tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+class _Trap:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (self.path,)
+
+
+def test_code_in_a_planetoid_file_is_not_run(tmp_path: Path) -> None:
+    for path in find("citeseer").raw_paths(tmp_path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(pickle.dumps(_Trap(tmp_path / "sprung")))
+    with pytest.raises(RawlsError, match="no plain array"):
+        load("citeseer", root=tmp_path)
+    assert not (tmp_path / "sprung").exists()
+
+
+def test_names_and_splits_are_checked_before_anything_is_read(tmp_path: Path) -> None:
+    with pytest.raises(RawlsError, match="unknown dataset 'cora': did you mean cora-ml"):
+        load("cora", root=tmp_path)
+    with pytest.raises(RawlsError, match="unknown split"):
+        load("cora-ml", root=tmp_path, split="thirds")
+    small_npz(find("amazon-photo").raw_paths(tmp_path)[0])
+    with pytest.raises(RawlsError, match="no split of its own"):
+        load("amazon-photo", root=tmp_path, split="stored")
+
+
+def test_the_synthetic_graph_has_a_name_too() -> None:
+    graph = load("Synthetic")
+    assert graph.synthetic is True
+    assert torch.equal(graph.y, load("synthetic").y)
