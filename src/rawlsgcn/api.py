@@ -124,7 +124,7 @@ def judged(
         settings=asdict(settings),
         seeds=seeds,
         device=inputs.device.type,
-        parameters=sum(tensor.numel() for tensor in runs[0].state.values()),
+        parameters=runs[0].parameters,
         seconds=seconds,
         peak_memory_mb=_peak_memory_mb(inputs.device),
         judgements=judgements,

@@ -73,9 +73,7 @@ class TrainedModel:
             device=device,
             classes=self.classes,
         )
-        learner = self.method.learner(inputs, self.settings, self.seed)
-        learner.module.load_state_dict(self.state)
-        return learner.logits().cpu()
+        return self.method.restore(inputs, self.settings, self.state).logits().cpu()
 
     def predict(self, graph: Data | str, *, device: str = "cpu") -> Tensor:
         """The class probabilities of every node, of the shape (nodes, classes)."""

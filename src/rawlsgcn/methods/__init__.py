@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pkgutil
 from importlib import import_module
-from inspect import isabstract
-from typing import Any
+from inspect import isabstract, isclass
 
 from ..errors import unknown_name
 from .base import Convolutional, Learner, Method
@@ -27,9 +26,13 @@ __all__ = [
 
 def available() -> dict[str, Method]:
     """Every method in this folder, by name."""
-    for module in pkgutil.iter_modules(__path__):
-        import_module(f"{__name__}.{module.name}")
-    found = {cls.name: cls() for cls in _descendants(Method) if not isabstract(cls)}
+    found = {}
+    for entry in pkgutil.iter_modules(__path__):
+        module = import_module(f"{__name__}.{entry.name}")
+        for value in vars(module).values():
+            own = isclass(value) and value.__module__ == module.__name__
+            if own and issubclass(value, Method) and not isabstract(value):
+                found[value.name] = value()
     return dict(sorted(found.items()))
 
 
@@ -39,7 +42,3 @@ def find(name: str) -> Method:
     if name not in methods:
         raise unknown_name("method", name, methods)
     return methods[name]
-
-
-def _descendants(cls: Any) -> list[type[Method]]:
-    return [each for child in cls.__subclasses__() for each in (child, *_descendants(child))]

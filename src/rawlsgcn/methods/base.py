@@ -16,8 +16,12 @@ from .settings import Settings
 
 
 class Learner(ABC):
-    """One run of a method: it learns an epoch at a time and can be asked what it thinks."""
+    """One run of a method: it learns an epoch at a time and can be asked what it thinks.
 
+    ``module`` holds everything that is learnt: its parameters are counted and its state is kept.
+    """
+
+    inputs: Inputs
     module: nn.Module
 
     @abstractmethod
@@ -27,6 +31,11 @@ class Learner(ABC):
     @abstractmethod
     def logits(self) -> Tensor:
         """The class scores of every node, in evaluation mode."""
+
+    def validation_score(self) -> float:
+        """What early stopping watches, higher is better: the accuracy on the validation nodes."""
+        nodes = self.inputs.val
+        return (self.logits()[nodes].argmax(1) == self.inputs.y[nodes]).float().mean().item()
 
 
 class Method(ABC):
@@ -39,6 +48,15 @@ class Method(ABC):
     @abstractmethod
     def learner(self, inputs: Inputs, settings: Settings, seed: int) -> Learner:
         """A fresh learner; the same seed gives the same numbers."""
+
+    def restore(self, inputs: Inputs, settings: Settings, state: dict[str, Tensor]) -> Learner:
+        """A learner with kept weights, to predict on ``inputs``, which may be another graph.
+
+        A method whose weights depend on the graph it was trained on overrides this.
+        """
+        learner = self.learner(inputs, settings, seed=0)
+        learner.module.load_state_dict(state)
+        return learner
 
 
 class Convolutional(Method):

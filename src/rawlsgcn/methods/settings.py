@@ -17,6 +17,8 @@ class Settings:
     """What every method can be told; a method with more to tell subclasses this.
 
     The defaults are the paper's (Section 4.1): two layers, 64 wide, Adam with weight decay 5e-4.
+    With ``patience`` training stops when so many epochs bring nothing better on the validation
+    nodes, and the best weights are restored; 0 trains to the end.
     """
 
     lr: float = 0.01
@@ -27,6 +29,7 @@ class Settings:
     layers: int = 2
     normalisation: str = "renormalised"
     normalise_features: bool = True
+    patience: int = 0
 
     def __post_init__(self) -> None:
         self._require(self.lr > 0 and math.isfinite(self.lr), "lr", "a positive number")
@@ -39,6 +42,7 @@ class Settings:
         self._require(0 <= self.dropout < 1, "dropout", "at least 0 and less than 1")
         self._require(self.hidden >= 1, "hidden", "at least 1")
         self._require(self.layers >= 1, "layers", "at least 1")
+        self._require(self.patience >= 0, "patience", "zero or more")
 
     def _require(self, holds: bool, name: str, what: str) -> None:
         if not holds:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from ..errors import RawlsError, unknown_name
-from ..methods import Convolutional, Inputs, Method
+from ..methods import Convolutional, Inputs, Learner, Method
 from . import reference
 from .fast import FastEngine
 from .runs import Job, Progress, Run, silent
@@ -33,23 +33,27 @@ def train(
     if engine == "fast" and not isinstance(method, Convolutional):
         raise RawlsError(f"the fast engine cannot train {method.name}: use the reference engine")
     times = [time.perf_counter()]
-    if isinstance(method, Convolutional) and engine != "reference":
+    early = any(job.settings.patience for job in jobs)  # watching epochs needs the plain engine
+    if isinstance(method, Convolutional) and engine != "reference" and not early:
         fast = FastEngine(method, inputs, jobs[0].settings)
         times.append(time.perf_counter())
         states = fast.train(jobs, progress)
         times.append(time.perf_counter())
-        runs = [Run(_named(state), fast.logits(state).cpu()) for state in states]
+        count = sum(tensor.numel() for tensor in states[0])
+        runs = [Run(count, _named(state), fast.logits(state).cpu()) for state in states]
     else:
         times.append(times[0])
         learners = reference.train(method, inputs, jobs, progress)
         times.append(time.perf_counter())
-        runs = [
-            Run(_on_cpu(learner.module.state_dict()), learner.logits().cpu())
-            for learner in learners
-        ]
+        runs = [_run(learner) for learner in learners]
     times.append(time.perf_counter())
     parts = ("prepare", "train", "evaluate")
     return runs, {part: b - a for part, a, b in zip(parts, times, times[1:], strict=False)}
+
+
+def _run(learner: Learner) -> Run:
+    parameters = sum(parameter.numel() for parameter in learner.module.parameters())
+    return Run(parameters, _on_cpu(learner.module.state_dict()), learner.logits().cpu())
 
 
 def _named(state: list[Tensor]) -> dict[str, Tensor]:

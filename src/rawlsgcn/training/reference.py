@@ -6,9 +6,12 @@ use it.
 
 from __future__ import annotations
 
+import copy
+import math
 from collections.abc import Sequence
 
 import torch
+from torch import Tensor
 
 from ..methods import Inputs, Learner, Method
 from .runs import Job, Progress, silent
@@ -23,9 +26,39 @@ def train(
     with torch.random.fork_rng(devices=gpus):
         for job in jobs:
             learner = method.learner(inputs, job.settings, job.seed)
-            for _ in range(job.settings.epochs):
+            best = Best(learner, job.settings.patience)
+            for epoch in range(1, job.settings.epochs + 1):
                 learner.epoch()
-                done += 1
-                progress(done, total)
+                progress(done + epoch, total)
+                if best.has_passed():
+                    break
+            best.restore()
+            done += job.settings.epochs
+            progress(done, total)
             learners.append(learner)
     return learners
+
+
+class Best:
+    """Early stopping: the best weights on validation, and how long ago they were found."""
+
+    def __init__(self, learner: Learner, patience: int) -> None:
+        self.learner, self.patience = learner, patience
+        self.score, self.since = -math.inf, 0
+        self.state: dict[str, Tensor] | None = None
+
+    def has_passed(self) -> bool:
+        """Look at the learner after an epoch; True when patience has run out."""
+        if self.patience == 0:
+            return False
+        score = self.learner.validation_score()
+        if score > self.score:
+            self.score, self.since = score, 0
+            self.state = copy.deepcopy(self.learner.module.state_dict())
+        else:
+            self.since += 1
+        return self.since >= self.patience
+
+    def restore(self) -> None:
+        if self.state is not None:
+            self.learner.module.load_state_dict(self.state)

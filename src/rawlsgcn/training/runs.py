@@ -25,6 +25,7 @@ class Job:
 class Run:
     """One trained run: its weights by name, and the logits of all nodes (nodes, classes)."""
 
+    parameters: int
     state: dict[str, Tensor]
     logits: Tensor
 
