@@ -89,7 +89,8 @@ class Anderson:
     def measured(self, x: Tensor, y: Tensor) -> float:
         """The residual of the last mixed point, now that y = M x was computed for it."""
         self.error = 0.0
-        return self._residual(x, y)
+        self._best = self._residual(x, y)
+        return self._best
 
     def forget(self) -> None:
         """Start anew, with no steps remembered."""
@@ -140,7 +141,8 @@ class Anderson:
             change = torch.addcmul(relative, self._images[:known, part], near)
             excess = (x[part] * y[part]).sub_(1).to(near.dtype)
             left = change if self._best < _NEAR else relative
-            system += left @ torch.cat([change, excess[None]]).T
+            system[:, :known] += left @ change.T
+            system[:, known] += left @ excess
         system = system.cpu()
         hessian, gradient = system[:, :known], system[:, known]
         scale = hessian.diagonal().abs().clamp_min(1e-300).rsqrt()

@@ -23,7 +23,7 @@ from torch import Tensor
 from .products import Product, SparseMatrix
 
 #: Nodes from which the mean of the first guess is estimated; it need not be exact.
-_SAMPLE = 1 << 16
+_SAMPLE = 1 << 13
 
 
 class Iteration(Protocol):
@@ -50,8 +50,8 @@ class Symmetric:
 
     products = 1
 
-    def __init__(self, matrix: SparseMatrix, diagonal: Tensor) -> None:
-        self._product = Product(matrix)
+    def __init__(self, matrix: SparseMatrix, product: Product, diagonal: Tensor) -> None:
+        self._product = product
         self._matrix = matrix
         self._diagonal = diagonal
         self.size = matrix.size
@@ -90,8 +90,8 @@ class SinkhornKnopp:
 
     products = 2
 
-    def __init__(self, matrix: SparseMatrix) -> None:
-        self._by_rows = Product(matrix)
+    def __init__(self, matrix: SparseMatrix, product: Product) -> None:
+        self._by_rows = product
         self._by_columns = Product(transposed(matrix))
         self._half = matrix.size
         self.size = 2 * matrix.size

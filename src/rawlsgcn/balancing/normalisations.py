@@ -13,14 +13,13 @@ doubly-stochastic  Â_DS = diag(x) (A + I) diag(x); every row and every column s
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..errors import RawlsError, unknown_name
-from .products import SparseMatrix
+from .products import SparseMatrix, csr_tensor
 from .reading import read, without_diagonal
 from .scaling import Scaling, with_stored_loops
 from .solver import balance
@@ -109,7 +108,4 @@ def _sums(group: Tensor, values: Tensor, size: int) -> Tensor:
 
 
 def _csr(starts: Tensor, column: Tensor, values: Tensor) -> Tensor:
-    n = len(starts) - 1
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
-        return torch.sparse_csr_tensor(starts, column, values, (n, n), check_invariants=False)
+    return csr_tensor(starts, column, values, (len(starts) - 1, len(starts) - 1))

@@ -60,6 +60,14 @@ class SparseMatrix:
         return list(pairwise(sorted(cuts)))
 
 
+def csr_tensor(starts: Tensor, column: Tensor, values: Tensor, size: tuple[int, int]) -> Tensor:
+    """The pieces of a CSR matrix, right by construction, as a torch tensor that shares them."""
+    with warnings.catch_warnings():
+        # Torch warns of each process's first sparse tensor, and of its not being checked.
+        warnings.filterwarnings("ignore", message="Sparse (CSR tensor|invariant)")
+        return torch.sparse_csr_tensor(starts, column, values, size, check_invariants=False)
+
+
 class Product:
     """y = M x in float64, block of rows by block of rows.
 
@@ -82,15 +90,12 @@ class Product:
         for (first, last), (a, b) in zip(spans, pairwise(starts), strict=True):
             own = None if matrix.values is None else matrix.values[a:b]
             values = self._buffer[: b - a] if shared or own is None else own
-            with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
-                block = torch.sparse_csr_tensor(
-                    matrix.row_start[first : last + 1] - a,
-                    matrix.column[a:b],
-                    values,
-                    (last - first, matrix.size),
-                    check_invariants=False,
-                )
+            block = csr_tensor(
+                matrix.row_start[first : last + 1] - a,
+                matrix.column[a:b],
+                values,
+                (last - first, matrix.size),
+            )
             self._blocks.append((first, last, block, own if shared else None))
 
     def __call__(self, x: Tensor, out: Tensor) -> None:

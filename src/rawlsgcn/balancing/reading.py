@@ -101,7 +101,7 @@ def _from_torch(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
     elif matrix.layout not in (torch.sparse_csr, torch.sparse_csc):
         raise RawlsError(f"cannot balance layout {matrix.layout}: use matrix.to_sparse_csr().")
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Sparse CS[RC] tensor support is in beta")
+        warnings.filterwarnings("ignore", message="Sparse (CS[RC] tensor|invariant)")
         csr = matrix.to_sparse_csr()
         starts, column = csr.crow_indices(), csr.col_indices()
         if not _is_sorted(starts, column):

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .products import SparseMatrix
+from .products import SparseMatrix, csr_tensor
 from .reading import Form
 
 
@@ -110,7 +110,7 @@ class Scaling:
             return self._form.scipy_class(numpy_csr)
         if self._form.layout != torch.sparse_csr:
             starts, column = starts.long(), column.long()
-        csr = torch.sparse_csr_tensor(starts, column, values, size, check_invariants=False)
+        csr = csr_tensor(starts, column, values, size)
         same = (
             csr
             if self._form.layout == torch.sparse_csr

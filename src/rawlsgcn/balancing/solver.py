@@ -11,14 +11,14 @@ from torch import Tensor
 from ..errors import RawlsError
 from .anderson import Anderson
 from .iterations import Iteration, SinkhornKnopp, Symmetric
-from .products import SparseMatrix
+from .products import Product, SparseMatrix
 from .reading import read, without_diagonal
 from .scaling import Outcome, Scaling
-from .structure import require_support, survey
+from .structure import diagonal_of, is_symmetric, require_support
 
 #: Steps remembered. A small graph's vectors lie in the cache, where many of them in full precision
 #: cost little; on a large one each is one more pass over memory, and five bring most of the gain.
-_SMALL = 1 << 17
+_SMALL = 1 << 14
 _DEPTH_SMALL, _DEPTH_LARGE = 10, 5
 #: Products without a gain of a tenth after which a residual this small is taken to be rounding.
 _PATIENCE, _ROUNDING = 20, 1e-9
@@ -61,18 +61,23 @@ def balance(
     if max_iterations < 2:
         raise RawlsError(f"max_iterations must be at least 2, not {max_iterations}.")
     stored, form = read(matrix, edge_weight, num_nodes)
-    symmetric, diagonal = survey(stored)
+    diagonal = diagonal_of(stored)
     if self_loops is None:
         self_loops = form.kind in ("edges", "numpy edges")
     if self_loops:
         if bool((diagonal != 0).any()):
             stored = without_diagonal(stored)
         stored = SparseMatrix(stored.row_start, stored.column, stored.values, loops=True)
-        diagonal = torch.ones_like(diagonal)
+        diagonal.fill_(1.0)
+    product = Product(stored)
+    symmetric = is_symmetric(stored, product)
     require_support(stored, symmetric, diagonal)
 
     iteration: Iteration
-    iteration = Symmetric(stored, diagonal) if symmetric else SinkhornKnopp(stored)
+    if symmetric:
+        iteration = Symmetric(stored, product, diagonal)
+    else:
+        iteration = SinkhornKnopp(stored, product)
     del diagonal
     x, residual, history, reason = _run(iteration, stored.device, tol, max_iterations, accelerate)
     row_scale, col_scale = (x, x) if symmetric else (x[: stored.size], x[stored.size :])
@@ -110,9 +115,10 @@ def _run(
         estimate = memory.mix(x, y, mixed_x, mixed_y)
         residual = estimate + memory.error
         history[-1] = residual
-        if estimate <= tol < residual:
+        exhausted = len(history) + iteration.products > max_iterations
+        if estimate <= tol < residual and not exhausted:
             history += iteration.measure(mixed_x, mixed_y)
-            history[-1] = estimate = residual = memory.measured(mixed_x, mixed_y)
+            history[-1] = residual = memory.measured(mixed_x, mixed_y)
         if residual < best:
             best = residual
             best_x.copy_(mixed_x)

@@ -9,42 +9,66 @@ import torch
 from torch import Tensor
 
 from ..errors import RawlsError
-from .products import SparseMatrix
+from .products import Product, SparseMatrix
 
 _NAMED = 5
 
 
-def survey(matrix: SparseMatrix) -> tuple[bool, Tensor]:
-    """Whether the stored matrix is symmetric, and its diagonal, in one pass over the entries.
+def diagonal_of(matrix: SparseMatrix) -> Tensor:
+    """The stored diagonal, in float64; zero where no entry is stored."""
+    diagonal = torch.zeros(matrix.size, dtype=torch.float64, device=matrix.device)
+    for first, last in matrix.row_blocks(_block(matrix)):
+        start, stop = matrix.row_start[[first, last]].tolist()
+        row = matrix.rows(first, last)
+        loop = (row == matrix.column[start:stop]).nonzero().squeeze(1)
+        if len(loop):
+            entries = 1.0 if matrix.values is None else matrix.values[start + loop].double()
+            diagonal[row[loop].long()] = entries
+    return diagonal
 
-    Every entry (i, j, m) adds ± k_i k_j h(m) to a sum modulo 2⁶⁴, with the sign of i − j, a random
-    key k for each node and a hash h of the bits of m. The sum of a symmetric matrix is zero
-    exactly; any other matrix, even one that differs from its transpose in the last bit of one
-    entry, gives zero with a chance of about 2⁻⁶⁰. A transpose, which takes as much memory as the
-    matrix and as much time as a dozen products, is never made.
+
+def is_symmetric(matrix: SparseMatrix, product: Product) -> bool:
+    """Whether M equals Mᵀ to the last bit, without a transpose, by a random fingerprint.
+
+    A transpose would take as much memory as the matrix and as much time as a dozen products.
+
+    *A matrix of ones*: gᵀ M h = hᵀ M g for random vectors of integers, so small that M g and M h
+    are exact in float64, the rest modulo 2⁶⁴. *Weights*: every entry (i, j, m) adds ± k_i k_j h(m)
+    to a sum modulo 2⁶⁴, with the sign of i − j, a random key k for each node and a hash h of the
+    bits of m. Both hold exactly for a symmetric matrix; another passes with a chance of about
+    2⁻⁴⁰ (the more bits of 52 a hub's degree leaves, the less).
     """
-    device = matrix.device
     generator = torch.Generator().manual_seed(20220430)
-    key = torch.randint(-(2**63), 2**63 - 1, (matrix.size,), generator=generator).to(device)
+    if matrix.values is None:
+        return _same_form(matrix, product, generator)
+    key = torch.randint(-(2**63), 2**63 - 1, (matrix.size,), generator=generator).to(matrix.device)
     key.bitwise_or_(1)
-    diagonal = torch.zeros(matrix.size, dtype=torch.float64, device=device)
-    total = torch.zeros((), dtype=torch.int64, device=device)
-    for first, last in matrix.row_blocks(1 << 20 if device.type == "cpu" else 1 << 26):
+    total = torch.zeros((), dtype=torch.int64, device=matrix.device)
+    for first, last in matrix.row_blocks(_block(matrix)):
         start, stop = matrix.row_start[[first, last]].tolist()
         row, column = matrix.rows(first, last), matrix.column[start:stop]
-        side = row - column
         term = key.index_select(0, row)
         term *= key.index_select(0, column)
-        term *= side.sign()
-        if matrix.values is not None:
-            term *= _hash(matrix.values[start:stop])
+        term *= (row - column).sign_()
+        term *= _hash(matrix.values[start:stop])
         total += term.sum()
-        loop = (side == 0).nonzero().squeeze(1)
-        if len(loop):
-            diagonal[row[loop].long()] = (
-                1.0 if matrix.values is None else matrix.values[start + loop].double()
-            )
-    return int(total) == 0, diagonal
+    return int(total) == 0
+
+
+def _same_form(matrix: SparseMatrix, product: Product, generator: torch.Generator) -> bool:
+    largest = int(matrix.row_start.diff().max()) + 1
+    high = 2 ** (52 - largest.bit_length())
+    keys = torch.randint(0, high, (2, matrix.size), generator=generator).to(matrix.device)
+    images = torch.empty(matrix.size, dtype=torch.float64, device=matrix.device)
+    forms = []
+    for one, other in (keys, keys.flip(0)):
+        product(one.double(), images)
+        forms.append(int((other * images.long()).sum()))
+    return forms[0] == forms[1]
+
+
+def _block(matrix: SparseMatrix) -> int:
+    return 1 << 20 if matrix.device.type == "cpu" else 1 << 26
 
 
 def _hash(values: Tensor) -> Tensor:
