@@ -115,7 +115,7 @@ class FeatureLists:
 
 
 def ranking_loss(logits: Tensor, nodes: Tensor, features: FeatureLists, sigma: float) -> Tensor:
-    """R, whose gradient is LambdaRank's: the sum over the ``nodes`` and the pairs of their lists."""
+    """R, whose gradient is LambdaRank's: a sum over ``nodes`` and over the pairs of their lists."""
     size = logits.norm(dim=1, keepdim=True)
     units = logits / torch.where(size > 0, size, 1)
     lists = output_lists(units.detach(), nodes, features.k)
@@ -146,12 +146,13 @@ def feature_cosines(x: Tensor, nodes: Tensor) -> Tensor:
     if x.layout == torch.sparse_csr:
         squares = csr_tensor(x.crow_indices(), x.col_indices(), x.values() ** 2, x.shape)
         size = (squares @ x.values().new_ones(x.shape[1], 1)).sqrt()
-        rows = x.to_sparse_coo().index_select(0, nodes).to_dense()
+        rows = x.to_sparse(layout=torch.sparse_coo).index_select(0, nodes).to_dense()
     else:
         size = x.norm(dim=1, keepdim=True)
         rows = x[nodes]
     size = torch.where(size > 0, size, 1)
-    return ((x @ (rows / size[nodes]).t()) / size).t().contiguous()
+    cosines: Tensor = (x @ (rows / size[nodes]).t()) / size
+    return cosines.t().contiguous()
 
 
 def _without_self(similarity: Tensor, nodes: Tensor) -> Tensor:
