@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import pytest
-import torch
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the command line does
+
+import pytest  # noqa: E402
+import torch  # noqa: E402
 
 # Small tensors gain nothing from threads, and on a busy machine they lose a lot.
 torch.set_num_threads(1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     from .result import Result
+
+# Torch's threads spin while they wait for each other, which on a machine with other work to do
+# costs several times what it saves. It must be said before torch is loaded; the user's word wins.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 app = typer.Typer(
     name="rawlsgcn",

@@ -203,13 +203,14 @@ def ndcg(logits: Tensor, inputs: Inputs) -> float:
 
 
 def test_the_ranking_makes_the_lists_better() -> None:
+    """Whatever the seed: the worst list with the ranking beats the best without."""
     graph = synthetic(400)
     inputs = Inputs.of(graph)
-    scores = [
-        ndcg(rg.fit(graph, "redress", seeds=1, epochs=80, alpha=alpha).logits[0], inputs)
-        for alpha in (0.0, 0.1)
-    ]
-    assert scores[1] > scores[0] + 0.02
+    without, ranked = (
+        [ndcg(e, inputs) for e in rg.fit(graph, "redress", seeds=3, epochs=80, alpha=a).logits]
+        for a in (0.0, 0.1)
+    )
+    assert min(ranked) > max(without)
 
 
 def test_the_same_seed_gives_the_same_numbers() -> None:

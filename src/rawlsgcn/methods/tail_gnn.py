@@ -1,8 +1,8 @@
 """Tail-GNN (Liu et al., 2021): low-degree nodes are given the information that they miss.
 
-A layer translates a node's features to what its neighbourhood should look like, r_i = γ_i ∘ r + β_i
-with γ_i = LeakyReLU(G1 x_i + G2 n_i) + 1 and β_i = LeakyReLU(B1 x_i + B2 n_i), where n_i is the mean
-of the neighbours. What the node misses is m_i = x_i + r_i - n_i. With Σ_i = x_i + Σ_{j in N(i)} x_j
+With n_i the mean of the neighbours, a layer translates x_i to what the neighbourhood should be,
+r_i = γ_i ∘ r + β_i with γ_i = LeakyReLU(G1 x_i + G2 n_i) + 1 and β_i = LeakyReLU(B1 x_i + B2 n_i).
+What node i misses is m_i = x_i + r_i - n_i. With Σ_i = x_i + Σ_{j in N(i)} x_j
 
     head branch   h_i = Wᵀ Σ_i / (deg(i) + 1) + b
     tail branch   h_i = (Wᵀ Σ_i + b + Wᵀ m_i) / (deg(i) + 2).
@@ -15,17 +15,23 @@ many neighbours a forged one keeps, goes by the number of neighbours.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
-from torch.nn import functional as F
+from torch.nn.functional import (
+    binary_cross_entropy_with_logits,
+    cross_entropy,
+    dropout,
+    elu,
+    leaky_relu,
+)
 
 from ..errors import RawlsError
 from ..sparse import csr_tensor
@@ -57,24 +63,20 @@ class _Product(torch.autograd.Function):
 
 
 def times(left: Tensor | Constant, right: Tensor) -> Tensor:
-    """left @ right, whether the left side is an input of the network or a layer's output."""
-    if isinstance(left, Constant):
-        out: Tensor = _Product.apply(left, right)  # type: ignore[no-untyped-call]
-        return out
-    return left @ right
-
-
-def dense(value: Tensor | Constant) -> Tensor:
-    return value.matrix.to_dense() if isinstance(value, Constant) else value
+    """left @ right, where the left side is constant or a layer's output."""
+    if isinstance(left, Tensor):
+        return left @ right
+    out: Tensor = _Product.apply(left, right)  # type: ignore[no-untyped-call]
+    return out
 
 
 @dataclass(frozen=True)
-class Seen:
+class View:
     """What some rows of a layer see of its input.
 
-    ``mixed`` is the linear part of the branch: Σ_i / (deg(i) + 1) in the head branch, and
-    (Σ_i + x_i - n_i) / (deg(i) + 2) in the tail branch. ``x`` and ``n`` stand only for the rows
-    whose translation is asked for, with deg(i) of the same rows.
+    ``mixed`` is the linear part of the branch: Σ_i / (deg(i) + 1) in the head branch and
+    (Σ_i + x_i - n_i) / (deg(i) + 2) in the tail branch. ``x``, ``n`` and ``degree`` are of the
+    rows whose translation is asked for.
     """
 
     mixed: Tensor | Constant
@@ -89,13 +91,12 @@ class SquareMap(nn.Module):
     def __init__(self, width: int) -> None:
         super().__init__()
         sizes = [width, width] if width <= WIDE else [width, BOTTLENECK, width]
-        self.factors = nn.ParameterList(
-            nn.Parameter(torch.empty(a, b)) for a, b in itertools.pairwise(sizes)
-        )
+        self.factors = nn.ParameterList(torch.empty(pair) for pair in pairwise(sizes))
 
     def forward(self, x: Tensor | Constant) -> Tensor:
-        out = times(x, self.factors[0])
-        for factor in list(self.factors)[1:]:
+        first, *rest = self.factors
+        out = times(x, first)
+        for factor in rest:
             out = out @ factor
         return out
 
@@ -113,22 +114,23 @@ class TailLayer(nn.Module):
         self.generator = SquareMap(inputs)
         self.generator_bias = nn.Parameter(torch.empty(inputs))
 
-    def translation(self, seen: Seen) -> Tensor:
+    def translation(self, view: View) -> Tensor:
         """r_i = γ_i ∘ r + β_i."""
-        gamma = F.leaky_relu(self.g1(seen.x) + self.g2(seen.n), 0.2) + 1
-        beta = F.leaky_relu(self.b1(seen.x) + self.b2(seen.n), 0.2)
+        gamma = leaky_relu(self.g1(view.x) + self.g2(view.n), 0.2) + 1
+        beta = leaky_relu(self.b1(view.x) + self.b2(view.n), 0.2)
         return torch.addcmul(beta, gamma, self.r)
 
-    def missing(self, seen: Seen) -> Tensor:
+    def missing(self, view: View) -> Tensor:
         """m_i = x_i + r_i - n_i."""
-        return dense(seen.x) + self.translation(seen) - dense(seen.n)
+        x, n = (v.matrix.to_dense() if isinstance(v, Constant) else v for v in (view.x, view.n))
+        return x + self.translation(view) - n
 
-    def head(self, seen: Seen) -> Tensor:
-        return times(seen.mixed, self.weight) + self.bias
-
-    def tail(self, seen: Seen) -> Tensor:
-        filled = torch.addmm(self.bias, self.translation(seen), self.weight)
-        return times(seen.mixed, self.weight) + filled / (seen.degree + 2)[:, None]
+    def forward(self, view: View, tail: bool) -> Tensor:
+        linear = times(view.mixed, self.weight)
+        if not tail:
+            return linear + self.bias
+        filled = torch.addmm(self.bias, self.translation(view), self.weight)
+        return linear + filled / (view.degree + 2)[:, None]
 
 
 class Discriminator(nn.Module):
@@ -141,8 +143,13 @@ class Discriminator(nn.Module):
         self.out = nn.Parameter(torch.empty(classes, 1))
 
     def forward(self, scores: Tensor) -> Tensor:
-        hidden = F.dropout(F.elu(scores), 0.5, self.training)
-        return (F.elu(hidden @ self.weight + self.bias) @ self.out).view(-1)
+        hidden = dropout(elu(scores), 0.5, self.training) @ self.weight + self.bias
+        return (elu(hidden) @ self.out).view(-1)
+
+    def loss(self, scores: Tensor, label: int) -> Tensor:
+        """BCE(scores, label): 1 for outputs of the head branch, 0 for those of the tail branch."""
+        logits = self(scores)
+        return binary_cross_entropy_with_logits(logits, torch.full_like(logits, label))
 
 
 class TailNetwork(nn.Module):
@@ -150,66 +157,76 @@ class TailNetwork(nn.Module):
 
     def __init__(self, sizes: list[int], dropout: float) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(TailLayer(a, b) for a, b in itertools.pairwise(sizes))
+        self.layers = nn.ModuleList(TailLayer(a, b) for a, b in pairwise(sizes))
         self.discriminator = Discriminator(sizes[-1])
         self.dropout = dropout
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
         """Uniform in ±1/√(d_out), drawn on the CPU; d_out is every parameter's last dimension."""
-        with torch.no_grad():
-            for parameter in self.parameters():
-                bound = 1 / math.sqrt(parameter.shape[-1])
-                draw = torch.empty(parameter.shape).uniform_(-bound, bound, generator=generator)
-                parameter.copy_(draw)
+        for parameter in self.parameters():
+            bound = 1 / math.sqrt(parameter.shape[-1])
+            draw = torch.empty(parameter.shape).uniform_(-bound, bound, generator=generator)
+            parameter.data.copy_(draw)
 
-    def first(self, blocks: Iterable[Seen], tail: bool) -> Tensor:
+    def first(self, plan: Plan) -> Tensor:
         """The first layer's output, before ELU and dropout."""
-        layer = self.layers[0]
-        return torch.cat([(layer.tail if tail else layer.head)(seen) for seen in blocks])  # type: ignore[operator]
+        return torch.cat([self.layers[0](view, plan.tail) for view in plan.first])
 
-    def rest(self, h: Tensor, hops: list[Hop], tail: bool) -> tuple[Tensor, list[Seen]]:
+    def rest(self, h: Tensor, plan: Plan) -> tuple[Tensor, list[View]]:
         """The class scores, from the first layer's output, and what the later layers saw."""
         views = []
-        for layer, hop in zip(list(self.layers)[1:], hops, strict=True):
-            views.append(hop.view(F.dropout(F.elu(h), self.dropout, self.training)))
-            h = (layer.tail if tail else layer.head)(views[-1])  # type: ignore[operator]
+        for layer, hop in zip(list(self.layers)[1:], plan.hops, strict=True):
+            views.append(hop.view(dropout(elu(h), self.dropout, self.training)))
+            h = layer(views[-1], plan.tail)
         return h, views
 
 
 @dataclass(frozen=True)
 class Hop:
-    """The constant matrices of a branch from some input rows to some output rows of a layer."""
+    """The constant matrices of a branch, from some rows of a layer's input to its output."""
 
     mix: Constant
     own: Constant
     mean: Constant
     degree: Tensor
 
-    def view(self, h: Tensor) -> Seen:
-        return Seen(times(self.mix, h), times(self.own, h), times(self.mean, h), self.degree)
+    def view(self, h: Tensor) -> View:
+        return View(times(self.mix, h), times(self.own, h), times(self.mean, h), self.degree)
 
-    def features(self, x: Tensor) -> Seen:
-        """The view of the network's input, which never changes: computed once."""
-        mixed, own, mean = (_aggregated(m, x) for m in (self.mix, self.own, self.mean))
-        return Seen(mixed, own, mean, self.degree)
+    def features(self, x: Tensor) -> View:
+        """The view of the network's own input, which never changes."""
+        mixed, own, mean = (_aggregated(matrix, x) for matrix in (self.mix, self.own, self.mean))
+        return View(mixed, own, mean, self.degree)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a branch needs for the class scores of some nodes, and no row more."""
+
+    first: Iterable[View]
+    hops: list[Hop]
+    tail: bool
 
 
 def _aggregated(matrix: Constant, x: Tensor) -> Constant:
     """A matrix times the features, in the form that is faster to multiply with."""
     if x.layout == torch.strided:
         return Constant.of(matrix @ x)
-    product = torch.sparse.mm(matrix.matrix.to_sparse_coo(), x.to_sparse_coo()).coalesce()
+    both: Any = (matrix.matrix, x)
+    product = torch.sparse.mm(*(m.to_sparse_coo() for m in both)).coalesce()
     if product.values().numel() > DENSE_ABOVE * product.shape[0] * product.shape[1]:
         return Constant.of(product.to_dense())
-    return Constant.of(_csr(*product.indices(), product.values(), tuple(product.shape)))
+    row, column = product.indices()
+    return Constant.of(_csr(row, column, product.values(), product.shape))
 
 
-def _csr(row: Tensor, column: Tensor, values: Tensor, shape: tuple[int, ...]) -> Tensor:
+def _csr(row: Tensor, column: Tensor, values: Tensor, shape: Iterable[int]) -> Tensor:
     """A CSR matrix from unique entries, with the 32-bit indices that products are faster with."""
-    order = torch.argsort(row * shape[1] + column)
-    starts = torch.zeros(shape[0] + 1, dtype=torch.int32, device=row.device)
-    starts[1:] = torch.bincount(row, minlength=shape[0]).cumsum(0)
-    return csr_tensor(starts, column[order].int(), values[order], shape)
+    height, width = shape
+    order = torch.argsort(row * width + column)
+    starts = torch.zeros(height + 1, dtype=torch.int32, device=row.device)
+    starts[1:] = torch.bincount(row, minlength=height).cumsum(0)
+    return csr_tensor(starts, column[order].int(), values[order], (height, width))
 
 
 @dataclass(frozen=True)
@@ -224,34 +241,28 @@ class Branch:
 
     @cached_property
     def degree(self) -> Tensor:
-        return torch.zeros(
-            self.nodes, dtype=self.weight.dtype, device=self.weight.device
-        ).index_add_(0, self.row, self.weight)
+        return self.weight.new_zeros(self.nodes).index_add_(0, self.row, self.weight)
 
     def rows(self, targets: Tensor, layers: int) -> list[Tensor]:
-        """For layers 1 to L, the sorted nodes whose output there the ``targets`` depend on."""
+        """For layers 1 to L, the nodes whose output in that layer the ``targets`` depend on."""
         reached = [targets]
         for _ in range(layers - 1):
-            wanted = torch.zeros(self.nodes, dtype=torch.bool, device=self.row.device)
-            wanted[reached[0]] = True
-            closed = wanted.clone()
-            closed[self.column[wanted[self.row]]] = True
+            closed = self._places(reached[0]) >= 0
+            closed[self.column[closed[self.row]]] = True
             reached.insert(0, closed.nonzero().view(-1))
         return reached
 
     def hop(self, rows: Tensor, columns: Tensor, about: Tensor) -> Hop:
         """From a layer's input at ``columns`` to its ``rows``, with translations of ``about``."""
         near, degree = self.weight, self.degree
-        share = near / degree[self.row]
+        mean = near / degree[self.row]
+        scale = 1 / (degree + (2 if self.tail else 1))
         if self.tail:
-            scale = 1 / (degree + 2)
-            mix = self._matrix(rows, columns, (near - share) * scale[self.row], 2 * scale)
+            mix = self._matrix(rows, columns, (near - mean) * scale[self.row], 2 * scale)
         else:
-            scale = 1 / (degree + 1)
             mix = self._matrix(rows, columns, near * scale[self.row], scale)
         own = self._matrix(about, columns, None, torch.ones_like(degree))
-        mean = self._matrix(about, columns, share, None)
-        return Hop(mix, own, mean, degree[about])
+        return Hop(mix, own, self._matrix(about, columns, mean, None), degree[about])
 
     def _matrix(
         self, rows: Tensor, columns: Tensor, near: Tensor | None, own: Tensor | None
@@ -263,7 +274,7 @@ class Branch:
             keep = at[self.row] >= 0
             parts.append((at[self.row[keep]], to[self.column[keep]], near[keep]))
         if own is not None:
-            parts.append((torch.arange(len(rows), device=rows.device), to[rows], own[rows]))
+            parts.append((at[rows], to[rows], own[rows]))
         line, place, values = (torch.cat(part) for part in zip(*parts, strict=True))
         return Constant.of(_csr(line, place, values, (len(rows), len(columns))))
 
@@ -276,37 +287,25 @@ class Branch:
 def forged(branch: Branch, train: Tensor, k: int, generator: torch.Generator) -> Branch:
     """The forged tail graph: training nodes of degree ≥ k keep 1 to k random neighbours.
 
-    Only their own rows lose entries; others still see them. Drawn on the CPU, so that a seed
+    Only their own rows lose entries; other nodes still see them. Drawn on the CPU, so that a seed
     means the same on every device.
     """
-    row = branch.row.cpu()
+    row, heads = branch.row.cpu(), train.cpu()
     count = torch.bincount(row, minlength=branch.nodes)
-    limit = count.clone()
-    heads = train.cpu()
-    heads = heads[count[heads] >= k]
-    limit[heads] = torch.randint(1, k + 1, (len(heads),), generator=generator)
-    key = torch.rand(len(row), dtype=torch.float64, generator=generator)
-    shuffled = torch.argsort(key)
+    heads, kept = heads[count[heads] >= k], count.clone()
+    kept[heads] = torch.randint(1, k + 1, (len(heads),), generator=generator)
+    shuffled = torch.randperm(len(row), generator=generator)
     shuffled = shuffled[torch.argsort(row[shuffled], stable=True)]
     rank = torch.empty_like(row)
     rank[shuffled] = torch.arange(len(row)) - (count.cumsum(0) - count)[row[shuffled]]
-    keep = (rank < limit[row]).to(branch.row.device)
+    keep = (rank < kept[row]).to(branch.row.device)
     return Branch(branch.row[keep], branch.column[keep], branch.weight[keep], branch.nodes, True)
 
 
 @dataclass(frozen=True)
-class Plan:
-    """All that a branch needs to compute the class scores of some nodes."""
-
-    blocks: Iterable[Seen]
-    hops: list[Hop]
-    tail: bool
-
-
-@dataclass(frozen=True)
 class TailSettings(Settings):
-    """η is ``adversary``, μ is ``missing``, and k, the degree up to which a node is a tail node,
-    is ``tail_degree``."""
+    """k, up to which degree a node is a tail node, is ``tail_degree``; η is ``adversary``, the
+    weight of the discriminator, and μ is ``missing``, that of the missing information."""
 
     tail_degree: int = 5
     adversary: float = 0.1
@@ -329,103 +328,85 @@ class TailLearner(Learner):
         torch.manual_seed(seed)
         generator = torch.Generator().manual_seed(seed)
         hidden = [settings.hidden] * (settings.layers - 1)
-        sizes = [inputs.num_features, *hidden, inputs.classes]
-        self.module = TailNetwork(sizes, settings.dropout)
+        self.module = TailNetwork([inputs.num_features, *hidden, inputs.classes], settings.dropout)
         self.module.reset_parameters(generator)
         self.module.to(inputs.device, inputs.dtype)
         row, column = inputs.edge_index
-        weight = inputs.edge_weight
-        weight = torch.ones_like(row) if weight is None else weight
-        weight = weight.to(inputs.dtype)
-        self.head = Branch(row, column, weight, inputs.num_nodes, tail=False)
+        weight = torch.ones_like(row) if inputs.edge_weight is None else inputs.edge_weight
+        self.head = Branch(row, column, weight.to(inputs.dtype), inputs.num_nodes, tail=False)
         self.tail = replace(self.head, tail=True)
         self.forged = forged(self.tail, inputs.train, settings.tail_degree, generator)
         self.model_optimiser, self.discriminator_optimiser = (
             torch.optim.Adam(
-                part.parameters(), lr=settings.lr, weight_decay=settings.weight_decay, fused=True
+                part.parameters(), settings.lr, weight_decay=settings.weight_decay, fused=True
             )
             for part in (self.module.layers, self.module.discriminator)
         )
 
     @cached_property
-    def training(self) -> tuple[Plan, Plan]:
+    def training(self) -> list[Plan]:
         """The head branch on the graph and the tail branch on the forged one, at training nodes."""
         train = self.inputs.train
-        return tuple(self._plan(branch, train, train) for branch in (self.head, self.forged))  # type: ignore[return-value]
+        return [self._plan(branch, train, train) for branch in (self.head, self.forged)]
 
     def epoch(self) -> float:
         self.module.train()
-        # The weights stand still until the last turn and dropout comes after the first layer:
-        # its outputs serve every turn.
-        firsts = [self.module.first(plan.blocks, plan.tail) for plan in self.training]
+        # No weight of the network changes before its own turn, and dropout comes after the first
+        # layer: its outputs serve all turns.
+        first = [self.module.first(plan) for plan in self.training]
         for _ in range(2):
-            self.discriminator_turn(firsts)
-        return self.model_turn(firsts)
+            self.discriminator_turn(first)
+        return self.model_turn(first)
 
-    def discriminator_turn(self, firsts: list[Tensor]) -> float:
+    def discriminator_turn(self, first: list[Tensor]) -> None:
         with torch.no_grad():
-            head, tail = (
-                self.module.rest(first, plan.hops, plan.tail)[0]
-                for first, plan in zip(firsts, self.training, strict=True)
-            )
+            head, tail = map(self.module.rest, first, self.training)
+        discriminator = self.module.discriminator
         self.discriminator_optimiser.zero_grad()
-        loss = (self._judged(head, 1) + self._judged(tail, 0)) / 2
+        loss = (discriminator.loss(head[0], 1) + discriminator.loss(tail[0], 0)) / 2
         loss.backward()  # type: ignore[no-untyped-call]
         self.discriminator_optimiser.step()
-        return loss.item()
 
-    def model_turn(self, firsts: list[Tensor]) -> float:
-        """½ (CE_head + CE_tail) - η BCE(tail, 0) + μ Σ_l mean ‖m^(l)‖."""
-        train, (head_plan, tail_plan) = self.inputs.train, self.training
-        head, views = self.module.rest(firsts[0], head_plan.hops, tail=False)
-        tail, _ = self.module.rest(firsts[1], tail_plan.hops, tail=True)
-        y = self.inputs.y[train]
-        missing = torch.stack(
-            [
-                layer.missing(seen).norm(dim=1).mean()  # type: ignore[operator]
-                for layer, seen in zip(self.module.layers, [*head_plan.blocks, *views], strict=True)
-            ]
-        )
+    def model_turn(self, first: list[Tensor]) -> float:
+        """½ (CE_head + CE_tail) - η BCE(tail, 0) + μ Σ_l mean ‖m^(l)‖, m from the head."""
+        (head, views), (tail, _) = map(self.module.rest, first, self.training)
+        seen = zip(self.module.layers, [*self.training[0].first, *views], strict=True)
+        missing = [layer.missing(view).norm(dim=1).mean() for layer, view in seen]  # type: ignore[operator]
+        y = self.inputs.y[self.inputs.train]
         loss = (
-            (F.cross_entropy(head, y) + F.cross_entropy(tail, y)) / 2
-            - self.settings.adversary * self._judged(tail, 0)
-            + self.settings.missing * missing.sum()
+            (cross_entropy(head, y) + cross_entropy(tail, y)) / 2
+            - self.settings.adversary * self.module.discriminator.loss(tail, 0)
+            + self.settings.missing * torch.stack(missing).sum()
         )
         self.model_optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         self.model_optimiser.step()
         return loss.item()
 
-    def _judged(self, scores: Tensor, label: int) -> Tensor:
-        logits: Tensor = self.module.discriminator(scores)
-        return F.binary_cross_entropy_with_logits(logits, torch.full_like(logits, label))
-
     @torch.no_grad()
     def logits(self) -> Tensor:
         """A node of degree > k is read by the head branch, the others by the tail branch."""
+        self.module.eval()
         nodes = torch.arange(self.inputs.num_nodes, device=self.inputs.device)
-        out = self.inputs.x.new_empty(len(nodes), self.inputs.classes)
+        out = self.inputs.x.new_empty(len(nodes), self.inputs.classes, layout=torch.strided)
         for part, plan in self._plans(nodes):
-            out[part] = self._scores(plan)
+            out[part], _ = self.module.rest(self.module.first(plan), plan)
         return out
 
     @torch.no_grad()
     def validation_score(self) -> float:
-        right = [
-            (self._scores(plan).argmax(1) == self.inputs.y[part]).float()
-            for part, plan in self.validation
-        ]
-        return torch.cat(right).mean().item()
+        self.module.eval()
+        right = 0.0
+        for part, plan in self.validation:
+            scores, _ = self.module.rest(self.module.first(plan), plan)
+            right += (scores.argmax(1) == self.inputs.y[part]).sum().item()
+        return right / max(1, len(self.inputs.val))
 
     @cached_property
     def validation(self) -> list[tuple[Tensor, Plan]]:
         """The validation nodes' rows, kept because every epoch needs them."""
         plans = self._plans(self.inputs.val)
-        return [(part, replace(plan, blocks=list(plan.blocks))) for part, plan in plans]
-
-    def _scores(self, plan: Plan) -> Tensor:
-        self.module.eval()
-        return self.module.rest(self.module.first(plan.blocks, plan.tail), plan.hops, plan.tail)[0]
+        return [(part, replace(plan, first=list(plan.first))) for part, plan in plans]
 
     def _plans(self, nodes: Tensor) -> Iterator[tuple[Tensor, Plan]]:
         is_head = self.inputs.degree[nodes] > self.settings.tail_degree
@@ -434,22 +415,20 @@ class TailLearner(Learner):
                 yield part, self._plan(branch, part)
 
     def _plan(self, branch: Branch, targets: Tensor, about: Tensor | None = None) -> Plan:
-        """What ``branch`` needs for the scores of ``targets``.
-
-        Training tells the head branch ``about`` which nodes it wants translations, and has the
-        first layer in one block. Evaluation gets it in blocks, each made when it is asked for.
-        """
-        everything = torch.arange(self.inputs.num_nodes, device=targets.device)
+        """Training tells the head branch ``about`` which nodes it wants translations, and has the
+        first layer in one piece; evaluation has it in pieces, each made when it is asked for."""
+        x, size = self.inputs.x, BLOCK_ENTRIES // self.inputs.num_features
+        everything = torch.arange(self.inputs.num_nodes, device=x.device)
         rows = branch.rows(targets, self.settings.layers)
         told = targets[:0] if about is None else about
 
         def hop(to: Tensor, columns: Tensor) -> Hop:
             return branch.hop(to, columns, to if branch.tail else told)
 
-        size = max(1, BLOCK_ENTRIES // self.inputs.num_features if about is None else len(rows[0]))
-        blocks = (hop(part, everything).features(self.inputs.x) for part in rows[0].split(size))
-        hops = [hop(to, columns) for columns, to in itertools.pairwise(rows)]
-        return Plan(blocks if about is None else list(blocks), hops, branch.tail)
+        pieces = torch.split(rows[0], max(1, size if about is None else len(rows[0])))
+        first = (hop(piece, everything).features(x) for piece in pieces)
+        hops = [hop(to, columns) for columns, to in pairwise(rows)]
+        return Plan(first if about is None else list(first), hops, branch.tail)
 
 
 class TailGNN(Method):
@@ -457,9 +436,7 @@ class TailGNN(Method):
 
     name = "tail-gnn"
     title = "Tail-GNN"
-    defaults: ClassVar[TailSettings] = TailSettings(
-        lr=0.01, epochs=1000, weight_decay=1e-4, patience=200
-    )
+    defaults: ClassVar[TailSettings] = TailSettings(epochs=1000, weight_decay=1e-4, patience=200)
 
     def learner(self, inputs: Inputs, settings: Settings, seed: int) -> TailLearner:
         assert isinstance(settings, TailSettings)
