@@ -7,8 +7,8 @@ from pathlib import Path
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the command line does
 
-import pytest  # noqa: E402
-import torch  # noqa: E402
+import pytest
+import torch
 
 # Small tensors gain nothing from threads, and on a busy machine they lose a lot.
 torch.set_num_threads(1)
