@@ -263,9 +263,9 @@ def test_ctrl_c_in_training_exits_130_and_leaves_nothing(tmp_path: Path) -> None
     code = (
         "import sys, rawlsgcn.training.fast as fast\n"
         "from rawlsgcn.cli import app\n"
-        "plain = fast.FastEngine._train_block\n"
+        "plain = fast.FastEngine.step\n"
         "def told(self, *args):\n    print('training', flush=True)\n    return plain(self, *args)\n"
-        "fast.FastEngine._train_block = told\n"
+        "fast.FastEngine.step = told\n"
         f"app({words!r})"
     )
     process = subprocess.Popen(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .graphs import synthetic as synthetic
     from .models import load_model as load_model
     from .reporting.page import report as report
+    from .tuning import tune as tune
 
 _HOMES = {
     "RawlsError": "errors",
@@ -31,6 +32,7 @@ _HOMES = {
     "read": "graphs",
     "report": "reporting.page",
     "synthetic": "graphs",
+    "tune": "tuning",
 }
 __all__ = sorted(_HOMES)
 

@@ -50,7 +50,7 @@ def fit(
     """
     chosen = find(method)
     changed = with_changes(chosen.defaults, settings)
-    return _fit(_checked(graph), chosen, changed, _seeds(seeds), device, engine, progress)
+    return _fit(checked(graph), chosen, changed, seed_list(seeds), device, engine, progress)
 
 
 def compare(
@@ -68,7 +68,7 @@ def compare(
     if not chosen:
         raise RawlsError("no method to compare: name at least one")
     changed = [with_changes(method.defaults, settings) for method in chosen]
-    clean, each = _checked(graph), _seeds(seeds)
+    clean, each = checked(graph), seed_list(seeds)
     return [
         _fit(clean, method, own, each, device, engine, progress)
         for method, own in zip(chosen, changed, strict=True)
@@ -84,17 +84,30 @@ def _fit(
     engine: str,
     progress: Tell | None,
 ) -> Result:
+    inputs = inputs_of(graph, settings, device)
+    jobs = [Job(settings, seed) for seed in seeds]
+    runs, seconds = train(
+        method, inputs, jobs, engine=engine, progress=teller(progress, method.title)
+    )
+    return judged(graph, inputs, method, settings, seeds, runs, seconds)
+
+
+def inputs_of(graph: Data, settings: Settings, device: str) -> Inputs:
+    """The graph on its device; the GPU's peak memory is counted from here."""
     target = pick_device(device)
-    inputs = Inputs.of(graph, normalise_features=settings.normalise_features, device=target)
+    if target.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(target)
+    return Inputs.of(graph, normalise_features=settings.normalise_features, device=target)
+
+
+def teller(progress: Tell | None, title: str) -> Callable[[int, int], None]:
+    """What an engine calls after an epoch: it adds what is being trained."""
 
     def tell(done: int, total: int) -> None:
         if progress is not None:
-            progress(done, total, method.title)
+            progress(done, total, title)
 
-    jobs = [Job(settings, seed) for seed in seeds]
-    _start_memory(target)
-    runs, seconds = train(method, inputs, jobs, engine=engine, progress=tell)
-    return judged(graph, inputs, method, settings, seeds, runs, seconds)
+    return tell
 
 
 def judged(
@@ -137,11 +150,13 @@ def judged(
     )
 
 
-def _checked(graph: Data | str) -> Data:
+def checked(graph: Data | str) -> Data:
+    """A dataset by name, or the user's own graph after the checks at the door."""
     return load(graph) if isinstance(graph, str) else check(graph)
 
 
-def _seeds(seeds: int | Iterable[int]) -> list[int]:
+def seed_list(seeds: int | Iterable[int]) -> list[int]:
+    """Seeds 0 to N-1 for a number N, or the seeds as they were given."""
     chosen = list(range(seeds)) if isinstance(seeds, int) else [int(seed) for seed in seeds]
     if not chosen:
         raise RawlsError("no seeds: ask for at least one run")
@@ -166,11 +181,6 @@ def pick_device(name: str) -> torch.device:
         count = torch.cuda.device_count()
         raise RawlsError(f"there is no GPU '{name}' here: the last is cuda:{count - 1}")
     return device
-
-
-def _start_memory(device: torch.device) -> None:
-    if device.type == "cuda":
-        torch.cuda.reset_peak_memory_stats(device)
 
 
 def _peak_memory_mb(device: torch.device) -> float:

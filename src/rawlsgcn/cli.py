@@ -154,9 +154,13 @@ def _show(results: list[Result], json_path: str | None) -> None:
     from .reporting.table import results_table
 
     console = _people(json_path)
-    for note in results[0].notes:
-        console.print(f"Note: {note}", style="yellow", markup=False, highlight=False)
+    _say_notes(results[0], console)
     console.print(results_table(results))
+
+
+def _say_notes(result: Result, console: Console) -> None:
+    for note in result.notes:
+        console.print(f"Note: {note}", style="yellow", markup=False, highlight=False)
 
 
 def _version(asked: bool) -> None:
@@ -343,6 +347,70 @@ def _compare(
         where = f"Page: {out / 'report.html'}   Picture: {out / 'side_by_side.png'}"
         _people(json_path).print(where, markup=False, highlight=False)
     _write_json(json_path, figures_json)
+
+
+@command
+def tune(
+    dataset: Dataset = None,
+    graph: Graph = None,
+    features: Features = None,
+    labels: Labels = None,
+    method: Annotated[str, typer.Option(help="gcn, rawlsgcn-graph, …")] = "rawlsgcn-graph",
+    grid: Annotated[
+        list[str] | None,
+        typer.Option(help="Values to try, as name=a,b,c; may be repeated (else the paper's)."),
+    ] = None,
+    normalisation: Normalisation = None,
+    settings: Set = None,
+    seeds: Seeds = 5,
+    split: Split = None,
+    device: Device = "auto",
+    engine: Engine = "auto",
+    data_root: DataRoot = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Keep the chosen model, its metrics and all trials here.")
+    ] = None,
+    json_path: Json = None,
+) -> None:
+    """Search a grid of settings, all runs at once, and choose by validation accuracy."""
+    from .methods import find, with_changes
+    from .reporting.progress import progress
+    from .reporting.table import tuning_table
+    from .tuning import tune as tune_method
+
+    changes = _settings(settings, normalisation=normalisation)
+    with_changes(find(method).defaults, changes)
+    values = {name: text.split(",") for name, text in _settings(grid).items()} or None
+    for name, each in (values or {}).items():
+        for value in each:
+            with_changes(find(method).defaults, {name: value})
+    data = _graph(dataset, graph, features, labels, split, data_root)
+    with progress("training") as tell:
+        tuning = tune_method(
+            data,
+            method,
+            values,
+            seeds=seeds,
+            device=device,
+            engine=engine,
+            progress=tell,
+            **changes,
+        )
+    if out is not None:
+        from .files import atomic_directory
+        from .models import write_model
+
+        with atomic_directory(out) as folder:
+            write_model(tuning.best, folder)
+            text = json.dumps(tuning.to_dict(), indent=2, allow_nan=False) + "\n"
+            (folder / "tuning.json").write_text(text, encoding="utf-8")
+    console = _people(json_path)
+    _say_notes(tuning.best, console)
+    console.print(tuning_table(tuning))
+    took = f"{len(tuning.trials) * seeds} runs in {sum(tuning.seconds.values()):.1f} s"
+    kept = "" if out is None else f"; the chosen model is in {out}"
+    console.print(f"{took}{kept}", markup=False, highlight=False)
+    _write_json(json_path, tuning.to_dict())
 
 
 @command

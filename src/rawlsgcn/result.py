@@ -97,6 +97,13 @@ class Result:
     def high_degree_accuracy(self) -> Spread:
         return self._spread("high_degree_accuracy")
 
+    @property
+    def validation_accuracy(self) -> Spread:
+        """In percent, on the labelled validation nodes; what settings are chosen by."""
+        nodes = self.graph.val_mask & (self.graph.y >= 0)
+        right = self.logits[:, nodes].argmax(-1) == self.graph.y[nodes]
+        return Spread.of((100 * right.double().mean(1)).tolist())
+
     @cached_property
     def frame(self) -> pd.DataFrame:
         """Count, loss and accuracy of every degree, with 95 % bootstrap intervals."""
@@ -109,9 +116,8 @@ class Result:
     @property
     def best_run(self) -> int:
         """The run with the highest accuracy on the validation nodes."""
-        nodes = self.graph.val_mask
-        right = self.logits[:, nodes].argmax(-1) == self.graph.y[nodes]
-        return int(right.float().mean(1).argmax())
+        runs = self.validation_accuracy.runs
+        return max(range(len(runs)), key=lambda run: -1 if math.isnan(runs[run]) else runs[run])
 
     def to_dict(self) -> dict[str, Any]:
         """The figures, in the form that ``--json`` writes."""
@@ -127,6 +133,7 @@ class Result:
             "parameters": self.parameters,
             "accuracy": asdict(self.accuracy),
             "bias": asdict(self.bias),
+            "validation_accuracy": asdict(self.validation_accuracy),
             "calibrated_bias": asdict(self.calibrated_bias),
             "low_degree_accuracy": asdict(self.low_degree_accuracy),
             "high_degree_accuracy": asdict(self.high_degree_accuracy),

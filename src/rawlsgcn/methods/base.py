@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import torch
@@ -44,6 +45,10 @@ class Method(ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     defaults: ClassVar[Settings]
+    # The settings that the paper searched for this method, each with the values it tried.
+    grid: ClassVar[Mapping[str, Sequence[float]]] = {
+        "lr": (0.075, 0.05, 0.025, 0.01, 0.0075, 0.005, 0.0025)
+    }
 
     @abstractmethod
     def learner(self, inputs: Inputs, settings: Settings, seed: int) -> Learner:

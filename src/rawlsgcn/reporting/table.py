@@ -15,6 +15,7 @@ from .wording import names, number, percent, printable, spread, together, where
 
 if TYPE_CHECKING:
     from ..result import Result
+    from ..tuning import Tuning
 
 _BEST = "bold green"
 _UNBOUNDED = 10_000
@@ -160,3 +161,31 @@ def _emphasis(
     if all(show(value) == best for value in values):
         return [""] * len(values)
     return [_BEST if show(value) == best else "" for value in values]
+
+
+def tuning_table(tuning: Tuning) -> Table:
+    """One row a combination of the grid, in the grid's order; the chosen one is emphasised."""
+    trials, best, on_test = tuning.trials, tuning.best, tuning.best_on_test
+    legend = (
+        "Chosen by accuracy on the validation nodes. "
+        + ("The test nodes would choose the same." if best is on_test else "")
+        + ("" if best is on_test else "†: what the test nodes would choose (for comparison only).")
+    )
+    table = _table(caption=Text(f"\n{where([best])}. {legend}", style="dim"))
+    table.add_column("")
+    for name in tuning.grid:
+        table.add_column(name, justify="right", no_wrap=True)
+    for heading in ("validation\naccuracy", "test\naccuracy", "\nbias", "calibrated\nbias"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for trial in trials:
+        chosen = trial is best
+        table.add_row(
+            "→" if chosen else "†" if trial is on_test else "",
+            *(f"{trial.settings[name]}" for name in tuning.grid),
+            percent(trial.validation_accuracy.mean),
+            spread(trial.accuracy, "percent"),
+            spread(trial.bias, "number"),
+            number(trial.calibrated_bias.mean),
+            style=_BEST if chosen else "",
+        )
+    return table

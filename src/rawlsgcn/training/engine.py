@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor
 
 from ..errors import RawlsError, unknown_name
-from ..methods import Convolutional, Inputs, Learner, Method
+from ..methods import Convolutional, Inputs, Learner, Method, Settings
 from . import reference
-from .fast import FastEngine
+from .fast import FastEngine, shared_settings
 from .runs import Job, Progress, Run, silent
 
 ENGINES = ("auto", "fast", "reference")
@@ -26,29 +27,68 @@ def train(
 ) -> tuple[list[Run], dict[str, float]]:
     """Train ``jobs`` and return the runs, in order, and the seconds that each part took.
 
-    The jobs of one call share depth, width and normalisation and may differ in the rest.
+    Jobs that share depth, width and normalisation are trained as one by the fast engine.
     """
     if engine not in ENGINES:
         raise unknown_name("engine", engine, ENGINES)
     if engine == "fast" and not isinstance(method, Convolutional):
         raise RawlsError(f"the fast engine cannot train {method.name}: use the reference engine")
-    times = [time.perf_counter()]
+    clock = Clock(inputs.device)
     early = any(job.settings.patience for job in jobs)  # watching epochs needs the plain engine
     if isinstance(method, Convolutional) and engine != "reference" and not early:
-        fast = FastEngine(method, inputs, jobs[0].settings)
-        times.append(time.perf_counter())
-        states = fast.train(jobs, progress)
-        times.append(time.perf_counter())
-        count = sum(tensor.numel() for tensor in states[0])
-        runs = [Run(count, _named(state), fast.logits(state).cpu()) for state in states]
+        runs = _train_fast(method, inputs, jobs, progress, clock)
     else:
-        times.append(times[0])
         learners = reference.train(method, inputs, jobs, progress)
-        times.append(time.perf_counter())
+        clock.lap("train")
         runs = [_run(learner) for learner in learners]
-    times.append(time.perf_counter())
-    parts = ("prepare", "train", "evaluate")
-    return runs, {part: b - a for part, a, b in zip(parts, times, times[1:], strict=False)}
+        clock.lap("evaluate")
+    return runs, clock.seconds
+
+
+def _train_fast(
+    method: Convolutional,
+    inputs: Inputs,
+    jobs: Sequence[Job],
+    progress: Progress,
+    clock: Clock,
+) -> list[Run]:
+    groups: dict[Settings, list[int]] = {}
+    for place, job in enumerate(jobs):
+        groups.setdefault(shared_settings(job.settings), []).append(place)
+    total, done = sum(job.settings.epochs for job in jobs), 0
+    runs: dict[int, Run] = {}
+    for settings, places in groups.items():
+        share = sum(jobs[place].settings.epochs for place in places)
+        engine = FastEngine(method, inputs, settings)
+        clock.lap("prepare")
+
+        def tell(step: int, steps: int, before: int = done, own: int = share) -> None:
+            progress(before + own * step // max(1, steps), total)
+
+        states = engine.train([jobs[place] for place in places], tell)
+        clock.lap("train")
+        count = sum(tensor.numel() for tensor in states[0])
+        for place, state in zip(places, states, strict=True):
+            runs[place] = Run(count, _named(state), engine.logits(state).cpu())
+        clock.lap("evaluate")
+        done += share
+    return [runs[place] for place in range(len(jobs))]
+
+
+class Clock:
+    """The seconds of preparing, training and evaluating, each with the GPU's work done."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+        self.seconds = {"prepare": 0.0, "train": 0.0, "evaluate": 0.0}
+        self.last = time.perf_counter()
+
+    def lap(self, part: str) -> None:
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+        now = time.perf_counter()
+        self.seconds[part] += now - self.last
+        self.last = now
 
 
 def _run(learner: Learner) -> Run:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import groupby, pairwise
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -66,43 +66,41 @@ class FastEngine:
 
     def train(self, jobs: Sequence[Job], progress: Progress = silent) -> list[list[Tensor]]:
         """Train all jobs, block by block; every run's weights and biases, in the jobs' order."""
-        order = sorted(range(len(jobs)), key=lambda i: _kind(jobs[i].settings))
-        blocks = self._blocks([jobs[i] for i in order])
-        total = sum(block[0].settings.epochs for block in blocks)
-        done, trained = 0, []
+        blocks = self._blocks(jobs)
+        total = sum(jobs[block[0]].settings.epochs for block in blocks)
+        done = 0
+        states: dict[int, list[Tensor]] = {}
         with torch.random.fork_rng(devices=self._gpus()):
             for block in blocks:
-
-                def count(epoch: int, before: int = done) -> None:
-                    progress(before + epoch, total)
-
-                trained += self._train_block(block, count)
-                done += block[0].settings.epochs
-        for gpu in self._gpus():
-            torch.cuda.synchronize(gpu)
-        by_place = dict(zip(order, trained, strict=True))
-        return [by_place[place] for place in range(len(jobs))]
+                replicas = self.replicas([jobs[place] for place in block])
+                step = self.step(replicas, [jobs[place] for place in block])
+                for _ in range(jobs[block[0]].settings.epochs):
+                    step()
+                    done += 1
+                    progress(done, total)
+                states.update((place, replicas.state(run)) for run, place in enumerate(block))
+        return [states[place] for place in range(len(jobs))]
 
     def _gpus(self) -> list[torch.device]:
         return [self.inputs.device] if self.inputs.device.type == "cuda" else []
 
-    def _blocks(self, jobs: list[Job]) -> list[list[Job]]:
+    def _blocks(self, jobs: Sequence[Job]) -> list[list[int]]:
+        """The jobs' places, in blocks that are trained side by side.
+
+        A CPU wants the rates of a block equal (torch's fused Adam) and products as wide as suits
+        the features; a GPU wants as few and as large products as can be.
+        """
         on_gpu = self.inputs.device.type == "cuda"
         sparse = self.layers[0].forward.matrix.layout != torch.strided
         size = len(jobs) if on_gpu else SPARSE_BLOCK if sparse else DENSE_BLOCK
-        blocks = []
-        for _, group in groupby(jobs, key=lambda job: _kind(job.settings, mixed_rates=on_gpu)):
-            members = list(group)
-            blocks += [members[at : at + size] for at in range(0, len(members), size)]
-        return blocks
-
-    def _train_block(self, block: list[Job], progress: Callable[[int], None]) -> list[list[Tensor]]:
-        replicas = self.replicas(block)
-        step = self._step(replicas, block)
-        for epoch in range(block[0].settings.epochs):
-            step()
-            progress(epoch + 1)
-        return [replicas.state(run) for run in range(len(block))]
+        alike: dict[tuple[float, ...], list[int]] = {}
+        for place, job in enumerate(jobs):
+            alike.setdefault(_kind(job.settings, mixed_rates=on_gpu), []).append(place)
+        return [
+            places[at : at + size]
+            for places in alike.values()
+            for at in range(0, len(places), size)
+        ]
 
     def replicas(self, block: list[Job]) -> Replicas:
         """The block's runs at their initial weights: the same that the reference engine draws."""
@@ -115,7 +113,7 @@ class FastEngine:
         dropout = Dropout([job.seed for job in block], block[0].settings.dropout, device)
         return Replicas(self.layers, self.inputs.y[self.inputs.train], states, dropout)
 
-    def _step(self, replicas: Replicas, block: list[Job]) -> Callable[[], None]:
+    def step(self, replicas: Replicas, block: list[Job]) -> Callable[[], None]:
         """One epoch of the block: gradients, then Adam."""
         if self.inputs.device.type == "cuda":
             adam = VectorAdam(
@@ -147,7 +145,12 @@ def _both(gradients: Callable[[], object], update: Callable[[], object]) -> None
     update()
 
 
-def _kind(settings: Settings, mixed_rates: bool = False) -> tuple[object, ...]:
-    """What runs of one block must share, besides depth, width and normalisation."""
-    same = replace(settings, lr=1.0, weight_decay=0.0) if mixed_rates else settings
-    return (same.lr, same.weight_decay, same.dropout, same.epochs)
+def shared_settings(settings: Settings) -> Settings:
+    """``settings`` with all that runs of one engine may differ in set to the same."""
+    return replace(settings, lr=1.0, weight_decay=0.0, dropout=0.0, epochs=0)
+
+
+def _kind(settings: Settings, mixed_rates: bool) -> tuple[float, ...]:
+    """What the runs of one block must share, besides what the engine's runs share."""
+    rates = () if mixed_rates else (settings.lr, settings.weight_decay)
+    return (*rates, settings.dropout, settings.epochs)

@@ -1,0 +1,80 @@
+"""Tuning: the grid is covered, the choice is by validation, and it equals separate fits."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+import rawlsgcn as rg
+from rawlsgcn.cli import app
+
+GRID = {"lr": [0.05, 0.01], "weight_decay": [0.0, 5e-4]}
+
+
+def test_every_combination_equals_a_fit_of_its_own() -> None:
+    graph = rg.synthetic(400)
+    tuning = rg.tune(graph, "rawlsgcn-grad", GRID, seeds=2, epochs=5)
+    tried = [(t.settings["lr"], t.settings["weight_decay"]) for t in tuning.trials]
+    assert tried == [(lr, decay) for lr in GRID["lr"] for decay in GRID["weight_decay"]]
+    for trial in tuning.trials:
+        lr, decay = trial.settings["lr"], trial.settings["weight_decay"]
+        alone = rg.fit(graph, "rawlsgcn-grad", lr=lr, weight_decay=decay, seeds=2, epochs=5)
+        torch.testing.assert_close(trial.logits, alone.logits, rtol=1e-3, atol=1e-4)
+
+
+def test_grids_that_change_the_network_or_its_inputs_work_too() -> None:
+    grid = {"hidden": [4, 8], "normalise_features": [True, False], "layers": [1, 2]}
+    tuning = rg.tune(rg.synthetic(300, classes=2), "gcn", grid, seeds=1, epochs=3)
+    assert len(tuning.trials) == 8
+    for trial in tuning.trials:
+        width = trial.settings["hidden"] if trial.settings["layers"] == 2 else 0
+        features = trial.graph.x.shape[1]
+        expected = features * width + width + width * 2 + 2 if width else features * 2 + 2
+        assert trial.parameters == expected
+
+
+def test_the_choice_is_by_validation_accuracy() -> None:
+    tuning = rg.tune(rg.synthetic(400), "gcn", {"lr": [0.05, 1e-5]}, seeds=2, epochs=30)
+    best = max(tuning.trials, key=lambda t: t.validation_accuracy.mean)
+    assert tuning.best is best
+    assert tuning.best.settings["lr"] == 0.05
+    on_test = max(tuning.trials, key=lambda t: t.accuracy.mean)
+    assert tuning.best_on_test is on_test
+
+
+def test_the_default_grid_is_the_papers() -> None:
+    tuning = rg.tune(rg.synthetic(300, classes=2), seeds=1, epochs=1)
+    assert tuning.grid == {"lr": [0.075, 0.05, 0.025, 0.01, 0.0075, 0.005, 0.0025]}
+
+
+def test_wrong_grids_are_refused() -> None:
+    graph = rg.synthetic(300, classes=2)
+    for grid, words in (
+        ({"lr": []}, "no value for lr"),
+        ({"lr": [0.1, 0.1]}, "same combination twice"),
+        ({"lrr": [0.1]}, "did you mean lr"),
+        ({"lr": [-1]}, "positive"),
+    ):
+        with pytest.raises(rg.RawlsError, match=words):
+            rg.tune(graph, "gcn", grid, seeds=1, epochs=1)
+
+
+def test_the_command_writes_trials_and_the_choice(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    words = ["tune", "--dataset", "synthetic", "--grid", "lr=0.05,0.01", "--grid", "hidden=4,8"]
+    options = ["--set", "epochs=3", "--seeds", "2", "--json", "-", "--out", str(tmp_path / "m")]
+    result = CliRunner().invoke(app, [*words, *options])
+    assert result.exit_code == 0, result.output
+    figures = json.loads(result.stdout)
+    assert figures["grid"] == {"lr": [0.05, 0.01], "hidden": [4, 8]}
+    assert figures["runs"] == 8
+    assert len(figures["trials"]) == 4
+    assert figures["best"] in figures["trials"]
+    names = {"model.safetensors", "config.json", "metrics.json", "tuning.json"}
+    assert {path.name for path in (tmp_path / "m").iterdir()} == names
+    assert rg.load_model(tmp_path / "m").settings.hidden == figures["best"]["settings"]["hidden"]
+    bad = CliRunner().invoke(app, ["tune", "--dataset", "synthetic", "--grid", "lr=fast"])
+    assert bad.exit_code == 2
+    assert "lr must be a number" in bad.stderr
