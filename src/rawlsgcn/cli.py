@@ -486,6 +486,55 @@ def balance(
     _write_json(json_path, summary)
 
 
+@command
+def bench(
+    parts: Annotated[
+        list[str] | None, typer.Argument(help="training, methods, balance, scaling (else all).")
+    ] = None,
+    datasets: Annotated[
+        str, typer.Option(help="Names, separated by commas; 'synthetic' needs no files.")
+    ] = "amazon-photo,citeseer,coauthor-cs,coauthor-physics",
+    repeats: Annotated[int, typer.Option(min=1, help="Repetitions of each timing.")] = 3,
+    limit: Annotated[int, typer.Option(help="Largest size of the scaling tables.")] = 10**8,
+    device: Device = "cpu",
+    data_root: DataRoot = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write RESULTS.md, the figures and a plot here.")
+    ] = None,
+    json_path: Json = None,
+) -> None:
+    """Measure speed and memory, as ratios against named rivals in the same run."""
+    from .api import pick_device
+    from .bench import report, suite
+    from .errors import unknown_name
+    from .graphs.catalogue import NAMES
+
+    chosen = list(parts or suite.PARTS)
+    names = [name.strip() for name in datasets.split(",") if name.strip()]
+    for kind, asked, known in (("part", chosen, suite.PARTS), ("dataset", names, NAMES)):
+        for name in asked:
+            if name not in known:
+                raise unknown_name(kind, name, known)
+    console = _people(json_path)
+    from rich.console import Console
+
+    with Console(stderr=True).status("measuring") as status:
+        results = suite.run(
+            chosen,
+            names,
+            pick_device(device),
+            repeats=repeats,
+            limit=limit,
+            root=data_root,
+            command=_command(),
+            tell=lambda what: status.update(f"measuring {what}"),
+        )
+    if out is not None:
+        report.write(results, out)
+    console.print(report.table(results["figures"]))
+    _write_json(json_path, results)
+
+
 def _command() -> str:
     """The command line as it was typed, for the page."""
     import shlex

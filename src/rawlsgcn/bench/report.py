@@ -1,0 +1,173 @@
+"""The benchmark shown: a table for the terminal, JSON, a Markdown page and a plot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
+
+def table(figures: list[dict[str, Any]]) -> Table:
+    """One row a figure: ours, the rival's, the ratio and what was aimed at."""
+    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    shown.add_column("what", overflow="fold", ratio=3)
+    shown.add_column("ours (s)", justify="right", no_wrap=True)
+    shown.add_column("rival (s)", justify="right", no_wrap=True)
+    shown.add_column("ratio", justify="right", no_wrap=True)
+    shown.add_column("goal", overflow="fold", ratio=1)
+    for figure in figures:
+        shown.add_row(
+            f"{figure['name']} — {figure['rival_name']}",
+            seconds(figure["ours"]["median"]),
+            seconds(figure["rival"]["median"]),
+            ratio(figure["ratio"]),
+            figure["goal"],
+        )
+    return shown
+
+
+def seconds(value: float) -> str:
+    return f"{value:.4f}" if value < 0.1 else f"{value:.3f}" if value < 10 else f"{value:,.1f}"
+
+
+def ratio(value: float) -> str:
+    return f"{value:.2f}" if value < 10 else f"{value:,.0f}"
+
+
+def markdown(results: dict[str, Any]) -> str:
+    """A page of tables; every number in it is from ``results``."""
+    host = results["machine"]
+    where = host["gpu"] or "CPU"
+    lines = [
+        f"## {where}",
+        "",
+        f"`{results['command']}` on {host['processor']}, {host['threads']} threads"
+        + (f", {host['gpu']}" if host["gpu"] else "")
+        + f"; torch {host['torch']}, Python {host['python']}. Medians of "
+        f"{results['repeats']} repetitions, least and most in brackets, seconds.",
+        "",
+    ]
+    groups = dict.fromkeys(figure["group"] for figure in results["figures"])
+    for group in groups:
+        rows = [figure for figure in results["figures"] if figure["group"] == group]
+        lines += [
+            f"### {group.capitalize()}",
+            "",
+            f"| what | ours | rival | ratio ({rows[0]['of']}) | goal |",
+            "| --- | --- | --- | --- | --- |",
+        ]
+        for row in rows:
+            lines.append(
+                f"| {row['name']} | {_spread(row['ours'])} | {_spread(row['rival'])}: "
+                f"{row['rival_name']} | {ratio(row['ratio'])} | {row['goal']} |"
+            )
+        lines += ["", *_notes(rows)]
+    if results["training_scaling"]:
+        lines += [
+            "### Training at scale",
+            "",
+            "Five runs of RawlsGCN-Grad on synthetic graphs, 100 features.",
+            "",
+            "| edges | training nodes | prepare (s) | epoch (s) | microseconds per edge |",
+            "| --- | --- | --- | --- | --- |",
+        ]
+        for row in results["training_scaling"]:
+            lines.append(
+                f"| {row['edges']:,} | {row['training_nodes']} | {row['prepare_seconds']:.3f} "
+                f"| {seconds(row['epoch_seconds'])} | {row['microseconds_per_edge']:.4f} |"
+            )
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _spread(value: dict[str, Any]) -> str:
+    return f"{seconds(value['median'])} ({seconds(value['low'])} to {seconds(value['high'])})"
+
+
+def _notes(rows: list[dict[str, Any]]) -> list[str]:
+    notes = []
+    for row in rows:
+        if "prepare_seconds" in row:
+            notes.append(f"- {row['name']}: preparation {row['prepare_seconds']:.3f} s")
+        if "extra_memory_mb" in row:
+            notes.append(
+                f"- {row['nonzeros']:,} nonzeros: {row['extra_memory_mb']:,.0f} MB beyond the "
+                f"graph, whose CSR form takes {row['csr_mb']:,.0f} MB; "
+                f"{row['nanoseconds_per_nonzero']:.1f} ns per nonzero"
+            )
+    return [*notes, ""] if notes else []
+
+
+def plot(results: dict[str, Any]) -> Picture | None:
+    """Balancing per nonzero and training per epoch against size, both axes logarithmic."""
+    from matplotlib.figure import Figure as Picture
+
+    balance = [row for row in results["figures"] if "nanoseconds_per_nonzero" in row]
+    training = results["training_scaling"]
+    if not balance or not training:
+        return None
+    picture = Picture(figsize=(10, 4), layout="constrained")
+    left, right = picture.subplots(1, 2)
+    left.plot(
+        [row["nonzeros"] for row in balance],
+        [row["ratio"] for row in balance],
+        "o-",
+        color="#0072b2",
+    )
+    left.set(
+        xscale="log",
+        ylim=(0, None),
+        xlabel="nonzeros",
+        ylabel="time of one scipy product",
+        title="Balancing to 1e-6",
+    )
+    for kind, colour in zip(
+        dict.fromkeys(row["training_nodes"] for row in training),
+        ("#d55e00", "#009e73"),
+        strict=False,
+    ):
+        rows = [row for row in training if row["training_nodes"] == kind]
+        edges = [row["edges"] for row in rows]
+        times = [row["epoch_seconds"] for row in rows]
+        right.plot(edges, times, "o-", color=colour, label=f"training nodes: {kind}")
+    right.set(
+        xscale="log",
+        yscale="log",
+        xlabel="edges (both directions)",
+        ylabel="seconds per epoch, five runs",
+        title="Training, RawlsGCN-Grad",
+    )
+    right.legend(frameon=False)
+    for axes in (left, right):
+        axes.grid(alpha=0.3)
+        axes.spines[["top", "right"]].set_visible(False)
+    return picture
+
+
+def write(results: dict[str, Any], folder: Path) -> None:
+    """results-DEVICE.json, RESULTS.md of every such file in the folder, and the plot."""
+    import json
+
+    from ..files import atomic_file
+    from ..reporting.figures import save
+
+    kind = "cuda" if results["machine"]["gpu"] else "cpu"
+    with atomic_file(folder / f"results-{kind}.json") as temporary:
+        temporary.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    picture = plot(results)
+    if picture is not None:
+        save(picture, folder / f"scaling-{kind}.png")
+    parts = ["# Speed\n\nRatios against a named rival in the same run, by `rawlsgcn bench`.\n"]
+    for name in ("cpu", "cuda"):
+        file = folder / f"results-{name}.json"
+        if file.is_file():
+            parts.append(markdown(json.loads(file.read_text(encoding="utf-8"))))
+        if (folder / f"scaling-{name}.png").is_file():
+            parts.append(f"![How cost grows with size](scaling-{name}.png)\n")
+    with atomic_file(folder / "RESULTS.md") as temporary:
+        temporary.write_text("\n".join(parts), encoding="utf-8")
