@@ -400,7 +400,7 @@ class TailLearner(Learner):
         for part, plan in self.validation:
             scores, _ = self.module.rest(self.module.first(plan), plan)
             right += (scores.argmax(1) == self.inputs.y[part]).sum().item()
-        return right / max(1, len(self.inputs.val))
+        return right / len(self.inputs.val) if len(self.inputs.val) else math.nan
 
     @cached_property
     def validation(self) -> list[tuple[Tensor, Plan]]:

@@ -1,0 +1,263 @@
+"""AdvFair (after Bose and Hamilton, 2019): embeddings that do not tell a node's degree.
+
+Two graph convolutions embed a node, a filter removes what gives its degree away, and a linear
+classifier reads the rest. A discriminator tries to tell deg(i) from the filtered embedding. In
+turns, on the training nodes, it minimises its own cross entropy and the model minimises
+
+    CE_task - λ CE_discriminator.
+
+Degrees are numbers of neighbours; edge weights, where there are any, are those of Â.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, pairwise
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+from torch.nn.functional import cross_entropy, dropout
+
+from ..errors import RawlsError
+from ..sparse import csr_tensor
+from .base import Learner, Method, constant_form
+from .constant import Constant
+from .convolution import GraphConvolution
+from .inputs import Inputs
+from .settings import Settings
+
+# Above this share of nonzeros a dense product is faster than a sparse one.
+DENSE_ABOVE = 0.15
+
+
+class _Product(torch.autograd.Function):
+    """A constant matrix times a tensor that learns."""
+
+    @staticmethod
+    def forward(ctx: Any, constant: Constant, tensor: Tensor) -> Tensor:
+        ctx.constant = constant
+        return constant @ tensor
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor]:
+        return None, ctx.constant.T @ grad
+
+
+def perceptron(*sizes: int) -> nn.Sequential:
+    """Linear maps with Leaky ReLU between them."""
+    maps = [nn.Linear(a, b) for a, b in pairwise(sizes)]
+    return nn.Sequential(maps[0], *chain(*((nn.LeakyReLU(), each) for each in maps[1:])))
+
+
+@dataclass(frozen=True)
+class Path:
+    """The rows of (Â X) and of Â in later layers that reach some nodes, and no others."""
+
+    features: Constant
+    matrices: list[Constant]
+
+
+class AdvFairNetwork(nn.Module):
+    """Embedding, filter and classifier, and the discriminator of ``groups`` degrees."""
+
+    def __init__(
+        self, features: int, hidden: int, layers: int, classes: int, groups: int, dropout: float
+    ) -> None:
+        super().__init__()
+        sizes = [features, *[hidden] * layers]
+        self.convolutions = nn.ModuleList(GraphConvolution(a, b) for a, b in pairwise(sizes))
+        self.filter = perceptron(hidden, 2 * hidden, hidden)
+        self.classifier = nn.Linear(hidden, classes)
+        self.discriminator = perceptron(hidden, hidden, groups)
+        self.dropout = dropout
+
+    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        """Uniform in ±1/√(d_out), drawn on the CPU so that a seed means the same anywhere."""
+        for module in self.modules():
+            if isinstance(module, GraphConvolution):
+                module.reset_parameters(generator)
+            elif isinstance(module, nn.Linear):
+                bound = 1 / math.sqrt(module.out_features)
+                for parameter in module.parameters():
+                    draw = torch.empty(parameter.shape).uniform_(-bound, bound, generator=generator)
+                    parameter.data.copy_(draw)
+
+    def forward(self, path: Path) -> Tensor:
+        """The filtered embedding of the nodes that the path leads to."""
+        first = self.convolutions[0]
+        return self.later(
+            _Product.apply(path.features, first.weight) + first.bias,  # type: ignore[no-untyped-call]
+            path.matrices,
+        )
+
+    def later(self, h: Tensor, matrices: list[Constant]) -> Tensor:
+        """The filtered embedding, from the first convolution's output."""
+        h = torch.relu(h)
+        for layer, matrix in zip(list(self.convolutions)[1:], matrices, strict=True):
+            h = torch.relu(layer(dropout(h, self.dropout, self.training), matrix))
+        out: Tensor = self.filter(h)
+        return out
+
+
+def path_to(targets: Tensor, propagation: Tensor, x: Tensor, layers: int) -> Path:
+    """The path of ``layers`` convolutions to the sorted nodes ``targets``; Â X is kept sparse
+    where it is sparse."""
+    matrices: list[Constant] = []
+    rows = _rows(propagation, targets)
+    for _ in range(layers - 1):
+        columns, place = torch.unique(rows.col_indices(), return_inverse=True)
+        shape = (rows.shape[0], len(columns))
+        part = csr_tensor(rows.crow_indices(), place.int(), rows.values(), shape)
+        matrices.insert(0, Constant.of(part))
+        rows = _rows(propagation, columns.long())
+    if x.layout == torch.strided:
+        return Path(Constant.of(rows @ x), matrices)
+    both: Any = (rows, x)
+    features = torch.sparse.mm(*(matrix.to_sparse_coo() for matrix in both))
+    if features._nnz() > DENSE_ABOVE * features.numel():
+        return Path(Constant.of(features.to_dense()), matrices)
+    features = features.to_sparse_csr()
+    starts, columns = features.crow_indices().int(), features.col_indices().int()
+    features = csr_tensor(starts, columns, features.values(), features.shape)
+    return Path(Constant.of(features), matrices)
+
+
+def _rows(matrix: Tensor, rows: Tensor) -> Tensor:
+    """matrix[rows] for a CSR matrix and sorted rows."""
+    count = matrix.crow_indices().diff()
+    wanted = torch.zeros(len(count), dtype=torch.bool, device=rows.device)
+    wanted[rows] = True
+    keep = torch.repeat_interleave(wanted, count)
+    starts = torch.zeros(len(rows) + 1, dtype=torch.int32, device=rows.device)
+    starts[1:] = count[rows].cumsum(0)
+    shape = (len(rows), matrix.shape[1])
+    return csr_tensor(starts, matrix.col_indices()[keep], matrix.values()[keep], shape)
+
+
+@dataclass(frozen=True)
+class AdvFairSettings(Settings):
+    """``adversary`` is λ, the weight of the discriminator, which the paper does not give."""
+
+    adversary: float = 0.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require(self.adversary >= 0, "adversary", "zero or a positive number")
+
+
+class AdvFairLearner(Learner):
+    """A turn of the discriminator and a turn of the model in every epoch."""
+
+    module: AdvFairNetwork
+
+    def __init__(self, inputs: Inputs, settings: AdvFairSettings, seed: int, groups: int) -> None:
+        self.inputs, self.settings = inputs, settings
+        torch.manual_seed(seed)
+        self.module = AdvFairNetwork(
+            inputs.num_features,
+            settings.hidden,
+            settings.layers,
+            inputs.classes,
+            groups,
+            settings.dropout,
+        )
+        self.module.reset_parameters(torch.Generator().manual_seed(seed))
+        self.module.to(inputs.device, inputs.dtype)
+        self.propagation = constant_form(inputs, "renormalised")
+        adversary = list(self.module.discriminator.parameters())
+        apart = {id(parameter) for parameter in adversary}
+        model = [p for p in self.module.parameters() if id(p) not in apart]
+        self.model_optimiser, self.discriminator_optimiser = (
+            torch.optim.Adam(part, settings.lr, weight_decay=settings.weight_decay, fused=True)
+            for part in (model, adversary)
+        )
+
+    @cached_property
+    def group(self) -> Tensor:
+        """The degree group of each training node; every degree of the graph has one."""
+        _, group = torch.unique(self.inputs.degree, return_inverse=True)
+        return torch.take(group, self.inputs.train)
+
+    @cached_property
+    def training(self) -> Path:
+        return self._path(self.inputs.train)
+
+    @cached_property
+    def validation(self) -> Path:
+        return self._path(self.inputs.val)
+
+    def _path(self, nodes: Tensor) -> Path:
+        return path_to(nodes, self.propagation.matrix, self.inputs.x, self.settings.layers)
+
+    def epoch(self) -> float:
+        self.module.train()
+        embedding = self.module(self.training)
+        self.discriminator_turn(embedding)
+        return self.model_turn(embedding)
+
+    def discriminator_turn(self, embedding: Tensor) -> None:
+        self.discriminator_optimiser.zero_grad()
+        loss = cross_entropy(self.module.discriminator(embedding.detach()), self.group)
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.discriminator_optimiser.step()
+
+    def model_turn(self, embedding: Tensor) -> float:
+        told = cross_entropy(self.module.discriminator(embedding), self.group)
+        task = self.module.classifier(embedding)
+        loss = cross_entropy(task, self.inputs.y[self.inputs.train])
+        loss = loss - self.settings.adversary * told
+        self.model_optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.model_optimiser.step()
+        return loss.item()
+
+    @torch.no_grad()
+    def logits(self) -> Tensor:
+        self.module.eval()
+        first: Any = self.module.convolutions[0]
+        h = self.propagation @ (self.inputs.x @ first.weight) + first.bias
+        matrices = [self.propagation] * (self.settings.layers - 1)
+        out: Tensor = self.module.classifier(self.module.later(h, matrices))
+        return out
+
+    @torch.no_grad()
+    def validation_score(self) -> float:
+        self.module.eval()
+        scores: Tensor = self.module.classifier(self.module(self.validation))
+        return (scores.argmax(1) == self.inputs.y[self.inputs.val]).float().mean().item()
+
+
+class AdvFair(Method):
+    """A GCN embedding, filtered against an adversary that guesses degrees; up to 1000 epochs."""
+
+    name = "advfair"
+    title = "AdvFair"
+    defaults: ClassVar[AdvFairSettings] = AdvFairSettings(epochs=1000, patience=200)
+
+    def learner(self, inputs: Inputs, settings: Settings, seed: int) -> AdvFairLearner:
+        return self._learner(inputs, settings, seed, len(torch.unique(inputs.degree)))
+
+    def restore(
+        self, inputs: Inputs, settings: Settings, state: dict[str, Tensor]
+    ) -> AdvFairLearner:
+        """The discriminator has one output for each degree of the graph it was trained on."""
+        groups = state["discriminator.2.bias"].shape[0]
+        learner = self._learner(inputs, settings, 0, groups)
+        learner.module.load_state_dict(state)
+        return learner
+
+    def _learner(
+        self, inputs: Inputs, settings: Settings, seed: int, groups: int
+    ) -> AdvFairLearner:
+        assert isinstance(settings, AdvFairSettings)
+        if settings.normalisation != "renormalised":
+            raise RawlsError(
+                f"advfair has no normalisation '{settings.normalisation}': it is defined with the "
+                "renormalised Laplacian; use rawlsgcn-graph for the others"
+            )
+        return AdvFairLearner(inputs, settings, seed, groups)
