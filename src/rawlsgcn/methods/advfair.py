@@ -19,33 +19,16 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 from torch.nn.functional import cross_entropy, dropout
 
 from ..errors import RawlsError
-from ..sparse import csr_tensor
 from .base import Learner, Method, constant_form
-from .constant import Constant
+from .constant import Constant, times
 from .convolution import GraphConvolution
 from .inputs import Inputs
+from .products import propagated
+from .rows import reached_rows, select_columns, select_rows
 from .settings import Settings
-
-# Above this share of nonzeros a dense product is faster than a sparse one.
-DENSE_ABOVE = 0.15
-
-
-class _Product(torch.autograd.Function):
-    """A constant matrix times a tensor that learns."""
-
-    @staticmethod
-    def forward(ctx: Any, constant: Constant, tensor: Tensor) -> Tensor:
-        ctx.constant = constant
-        return constant @ tensor
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor]:
-        return None, ctx.constant.T @ grad
 
 
 def perceptron(*sizes: int) -> nn.Sequential:
@@ -90,10 +73,8 @@ class AdvFairNetwork(nn.Module):
     def forward(self, path: Path) -> Tensor:
         """The filtered embedding of the nodes that the path leads to."""
         first = self.convolutions[0]
-        return self.later(
-            _Product.apply(path.features, first.weight) + first.bias,  # type: ignore[no-untyped-call]
-            path.matrices,
-        )
+        assert isinstance(first, GraphConvolution)
+        return self.later(times(path.features, first.weight) + first.bias, path.matrices)
 
     def later(self, h: Tensor, matrices: list[Constant]) -> Tensor:
         """The filtered embedding, from the first convolution's output."""
@@ -105,38 +86,13 @@ class AdvFairNetwork(nn.Module):
 
 
 def path_to(targets: Tensor, propagation: Tensor, x: Tensor, layers: int) -> Path:
-    """The path of ``layers`` convolutions to the sorted nodes ``targets``; Â X is kept sparse
-    where it is sparse."""
-    matrices: list[Constant] = []
-    rows = _rows(propagation, targets)
-    for _ in range(layers - 1):
-        columns, place = torch.unique(rows.col_indices(), return_inverse=True)
-        shape = (rows.shape[0], len(columns))
-        part = csr_tensor(rows.crow_indices(), place.int(), rows.values(), shape)
-        matrices.insert(0, Constant.of(part))
-        rows = _rows(propagation, columns.long())
-    if x.layout == torch.strided:
-        return Path(Constant.of(rows @ x), matrices)
-    both: Any = (rows, x)
-    features = torch.sparse.mm(*(matrix.to_sparse_coo() for matrix in both))
-    if features._nnz() > DENSE_ABOVE * features.numel():
-        return Path(Constant.of(features.to_dense()), matrices)
-    features = features.to_sparse_csr()
-    starts, columns = features.crow_indices().int(), features.col_indices().int()
-    features = csr_tensor(starts, columns, features.values(), features.shape)
-    return Path(Constant.of(features), matrices)
-
-
-def _rows(matrix: Tensor, rows: Tensor) -> Tensor:
-    """matrix[rows] for a CSR matrix and sorted rows."""
-    count = matrix.crow_indices().diff()
-    wanted = torch.zeros(len(count), dtype=torch.bool, device=rows.device)
-    wanted[rows] = True
-    keep = torch.repeat_interleave(wanted, count)
-    starts = torch.zeros(len(rows) + 1, dtype=torch.int32, device=rows.device)
-    starts[1:] = count[rows].cumsum(0)
-    shape = (len(rows), matrix.shape[1])
-    return csr_tensor(starts, matrix.col_indices()[keep], matrix.values()[keep], shape)
+    """The path of ``layers`` convolutions to the sorted nodes ``targets``."""
+    rows = reached_rows(propagation, targets, layers)
+    features = propagated(select_rows(propagation, rows[0]), x)
+    matrices = [
+        select_columns(select_rows(propagation, outer), inner) for inner, outer in pairwise(rows)
+    ]
+    return Path(Constant.of(features), [Constant.of(matrix) for matrix in matrices])
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from ..sparse import csr_tensor
 
@@ -35,6 +37,28 @@ class Constant:
     @property
     def T(self) -> Constant:
         return Constant(self.transpose, self.matrix)
+
+
+class _Product(torch.autograd.Function):
+    """A constant matrix times a tensor that learns."""
+
+    @staticmethod
+    def forward(ctx: Any, constant: Constant, tensor: Tensor) -> Tensor:
+        ctx.constant = constant
+        return constant @ tensor
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor]:
+        return None, ctx.constant.T @ grad
+
+
+def times(left: Tensor | Constant, right: Tensor) -> Tensor:
+    """left @ right, where the left side is a layer's output or constant."""
+    if isinstance(left, Tensor):
+        return left @ right
+    out: Tensor = _Product.apply(left, right)  # type: ignore[no-untyped-call]
+    return out
 
 
 def csr_transpose(matrix: Tensor) -> Tensor:

@@ -1,8 +1,9 @@
 """The fast engine for the GCN family: exact, and many times faster than plain training.
 
-Four ideas, each in a file of its own: only the rows that reach the loss are computed (rows.py),
-products that never change are computed once (products.py), runs are trained side by side
-(replicas.py), and on a GPU an epoch is recorded once and replayed (capture.py).
+Four ideas, each in a file of its own: only the rows that reach the loss are computed
+(methods/rows.py), products that never change are computed once (methods/products.py), runs are
+trained side by side (replicas.py), and on a GPU an epoch is recorded once and replayed
+(capture.py).
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from ..balancing import propagation_matrix
 from ..methods import Convolutional, Inputs, Settings
 from ..methods.constant import Constant
 from ..methods.convolution import GraphConvolutionalNetwork
+from ..methods.products import propagated
+from ..methods.rows import reached_rows, select_columns, select_rows
 from .adam import VectorAdam
 from .capture import recorded
 from .dropout import Dropout
-from .products import propagated
 from .replicas import Layer, Replicas
-from .rows import reached_rows, select_columns, select_rows
 from .runs import Job, Progress, silent
 
 # Runs per block on the CPU: wide products pay for dense features, narrow ones for sparse.

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from strategies import dense_form, graphs
 from torch_geometric.data import Data
 
-from rawlsgcn.training.rows import reached_rows, select_columns, select_rows
+from rawlsgcn.methods.rows import reached_rows, select_columns, select_rows
 
 
 @settings(max_examples=60, deadline=None)
