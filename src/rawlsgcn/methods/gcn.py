@@ -19,7 +19,7 @@ class GCN(Convolutional):
     def forward_form(self, settings: Settings) -> str:
         if settings.normalisation != "renormalised":
             raise RawlsError(
-                f"gcn has no normalisation '{settings.normalisation}': it is defined with the "
+                f"a GCN has no normalisation '{settings.normalisation}': it is defined with the "
                 "renormalised Laplacian; use rawlsgcn-graph for the others"
             )
         return "renormalised"

@@ -1,14 +1,14 @@
 """REDRESS (Dong et al., KDD 2021): who is alike in the features should be alike in the output.
 
-A GCN with logits E learns from the task and from a ranking, ∂J/∂E + α ∂R/∂E. For a training node
-i, every other node j of the graph has two similarities to it,
+A GCN with logits E learns from the task and from a ranking, ∂J/∂E + α ∂R/∂E. The ranking is among
+the training nodes: every other one, j, has two similarities to node i,
 
     s_ij = 5 (cos(x_i, x_j) + 1)    of the input features,
     t_ij = 5 (cos(e_i, e_j) + 1)    of the logits,
 
 and a row of zeros has cosine 0 with everything. The list of i is the k nodes with the largest
 t_ij, in that order: the node of rank r = 0, 1, … counts 1 / log2(r + 2). With gains 2^s - 1, and
-with the best order there is, that of s over all nodes, as the ideal list,
+with the best order there is, that of s, as the ideal list,
 
     |ΔNDCG_jm| = |2^s_ij - 2^s_im| · |1 / log2(r_j + 2) - 1 / log2(r_m + 2)| / IDCG@k(i)
 
@@ -25,6 +25,7 @@ logits of i and of the nodes in its list.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -32,10 +33,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from ..sparse import csr_tensor
 from .base import ConvolutionalLearner, Learner, Method
 from .gcn import GCN
 from .inputs import Inputs
+from .rows import select_rows
 from .settings import Settings
 
 
@@ -66,6 +67,7 @@ class Redress(Method):
     name = "redress"
     title = "REDRESS"
     defaults: ClassVar[Settings] = RedressSettings(lr=0.01, epochs=200)
+    grid: ClassVar[Mapping[str, Sequence[float]]] = {"alpha": (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)}
 
     def learner(self, inputs: Inputs, settings: Settings, seed: int) -> Learner:
         assert isinstance(settings, RedressSettings)
@@ -73,7 +75,7 @@ class Redress(Method):
 
 
 class RedressLearner(ConvolutionalLearner):
-    """Full-graph training: the lists are over all nodes, so all logits are needed every epoch."""
+    """A GCN's learner whose loss also ranks the training nodes."""
 
     def __init__(self, inputs: Inputs, settings: RedressSettings, seed: int) -> None:
         super().__init__(GCN(), inputs, settings, seed)
@@ -82,15 +84,18 @@ class RedressLearner(ConvolutionalLearner):
     @cached_property
     def features(self) -> FeatureLists:
         """Made at the first epoch: a learner that only predicts has no use for them."""
-        return FeatureLists.of(self.inputs.x, self.inputs.train, self.settings.k)
+        x, train = self.inputs.x, self.inputs.train
+        return FeatureLists.of(
+            select_rows(x, train) if x.layout == torch.sparse_csr else x[train], self.settings.k
+        )
 
     def epoch(self) -> float:
         self.module.train()
         self.optimiser.zero_grad()
-        logits, train = self.module(self.x, self.propagation), self.inputs.train
-        loss = nn.functional.cross_entropy(logits[train], self.inputs.y[train])
+        logits = self.module(self.x, self.propagation)[self.inputs.train]
+        loss = nn.functional.cross_entropy(logits, self.inputs.y[self.inputs.train])
         if self.settings.alpha:
-            ranking = ranking_loss(logits, train, self.features, self.settings.sigma)
+            ranking = ranking_loss(logits, self.features, self.settings.sigma)
             loss = loss + self.settings.alpha * ranking
         loss.backward()  # type: ignore[no-untyped-call]
         self.optimiser.step()
@@ -99,35 +104,35 @@ class RedressLearner(ConvolutionalLearner):
 
 @dataclass(frozen=True)
 class FeatureLists:
-    """What the input features say of the training nodes: s (training nodes, n), and IDCG@k."""
+    """What the features say of some nodes: s of each with each, and IDCG@k."""
 
     similarity: Tensor
     ideal: Tensor
     k: int
 
     @classmethod
-    def of(cls, x: Tensor, nodes: Tensor, k: int) -> FeatureLists:
-        """Lists of ``k`` nodes for each of ``nodes``; shorter where the graph has fewer others."""
+    def of(cls, x: Tensor, k: int) -> FeatureLists:
+        """Lists of ``k`` for each row of ``x``; shorter where there are fewer others."""
         k = min(k, x.shape[0] - 1)
-        similarity = 5 * (feature_cosines(x, nodes) + 1)
-        best = _without_self(similarity, nodes).topk(k).values
+        similarity = 5 * (feature_cosines(x) + 1)
+        best = _without_self(similarity).topk(k).values
         return cls(similarity, (_gain(best) * _discount(best)).sum(1), k)
 
 
-def ranking_loss(logits: Tensor, nodes: Tensor, features: FeatureLists, sigma: float) -> Tensor:
-    """R, whose gradient is LambdaRank's: a sum over ``nodes`` and over the pairs of their lists."""
+def ranking_loss(logits: Tensor, features: FeatureLists, sigma: float) -> Tensor:
+    """R, whose gradient is LambdaRank's: a sum over nodes and over the pairs of their lists."""
     size = logits.norm(dim=1, keepdim=True)
     units = logits / torch.where(size > 0, size, 1)
-    lists = output_lists(units.detach(), nodes, features.k)
+    lists = output_lists(units.detach(), features.k)
     # embedding and not units[lists]: its backward adds in a fixed order, whatever the threads
     chosen = nn.functional.embedding(lists, units)
-    t = 5 * (torch.einsum("ic,ijc->ij", units[nodes], chosen) + 1)
+    t = 5 * (torch.einsum("ic,ijc->ij", units, chosen) + 1)
     return lambda_rank(t, features.similarity.gather(1, lists), features.ideal, sigma)
 
 
-def output_lists(units: Tensor, nodes: Tensor, k: int) -> Tensor:
-    """For each of the ``nodes`` the ``k`` others with the most similar outputs, nearest first."""
-    return _without_self(units[nodes] @ units.t(), nodes).topk(k).indices
+def output_lists(units: Tensor, k: int) -> Tensor:
+    """For each node the ``k`` others with the most similar outputs, nearest first."""
+    return _without_self(units @ units.t()).topk(k).indices
 
 
 def lambda_rank(t: Tensor, s: Tensor, ideal: Tensor, sigma: float) -> Tensor:
@@ -138,26 +143,18 @@ def lambda_rank(t: Tensor, s: Tensor, ideal: Tensor, sigma: float) -> Tensor:
     return (swap * nn.functional.softplus(-sigma * _pairs(t))).sum()
 
 
-def feature_cosines(x: Tensor, nodes: Tensor) -> Tensor:
-    """cos(x_i, x_j) of ``nodes`` with all nodes, (nodes, n) and dense, from dense or CSR features.
-
-    It is the one matrix of that size, and is computed once.
-    """
+def feature_cosines(x: Tensor) -> Tensor:
+    """cos(x_i, x_j) of all rows, dense, from dense or CSR features."""
     if x.layout == torch.sparse_csr:
-        squares = csr_tensor(x.crow_indices(), x.col_indices(), x.values() ** 2, x.shape)
-        size = (squares @ x.values().new_ones(x.shape[1], 1)).sqrt()
-        rows = x.to_sparse(layout=torch.sparse_coo).index_select(0, nodes).to_dense()
-    else:
-        size = x.norm(dim=1, keepdim=True)
-        rows = x[nodes]
-    size = torch.where(size > 0, size, 1)
-    cosines: Tensor = (x @ (rows / size[nodes]).t()) / size
-    return cosines.t().contiguous()
+        x = x.to_dense()  # of the training nodes only
+    size = x.norm(dim=1, keepdim=True)
+    units = x / torch.where(size > 0, size, 1)
+    return units @ units.t()
 
 
-def _without_self(similarity: Tensor, nodes: Tensor) -> Tensor:
+def _without_self(similarity: Tensor) -> Tensor:
     """Nobody stands in their own list."""
-    return similarity.scatter(1, nodes[:, None], -torch.inf)
+    return similarity.clone().fill_diagonal_(-torch.inf)
 
 
 def _gain(s: Tensor) -> Tensor:

@@ -1,0 +1,84 @@
+"""The benchmark: its arithmetic, and that every part runs and is shown; no test of speed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from rawlsgcn.balancing import balance
+from rawlsgcn.bench.balancing import random_matrix, scipy_matrix
+from rawlsgcn.bench.measure import Figure, Seconds, timed
+from rawlsgcn.bench.report import markdown
+from rawlsgcn.bench.rivals import cached_gcn_training, textbook_sinkhorn_knopp
+from rawlsgcn.cli import app
+from rawlsgcn.graphs import synthetic
+from rawlsgcn.methods import Inputs
+
+
+def test_a_ratio_is_of_medians_in_the_same_unit() -> None:
+    ours, rival = Seconds([1.0, 2.0, 9.0]), Seconds([3.0, 1.0, 2.0], times=10)
+    assert (ours.median, rival.median, rival.low, rival.high) == (2, 20, 10, 30)
+    assert Figure("g", "n", ours, rival, "r").ratio == 10
+    assert Figure("g", "n", ours, rival, "r", inverse=True).ratio == 0.1
+
+
+def test_timing_warms_up_and_repeats() -> None:
+    calls: list[int] = []
+    took = timed(lambda: calls.append(1), 3, torch.device("cpu"))
+    assert len(calls) == 4
+    assert len(took.samples) == 3
+
+
+def test_the_rival_gcn_learns() -> None:
+    """A rival that did nothing would be easily beaten."""
+    inputs = Inputs.of(synthetic(300, classes=2))
+    train = cached_gcn_training(inputs)
+    model = next(
+        cell.cell_contents for cell in train.__closure__ if hasattr(cell.cell_contents, "eval")
+    )
+    train(100)
+    out = model.eval()(inputs.x.to_dense(), inputs.edge_index)[inputs.train]
+    assert (out.argmax(1) == inputs.y[inputs.train]).float().mean() > 0.8
+
+
+def test_the_rival_balancing_balances_and_ours_agrees() -> None:
+    matrix = scipy_matrix(synthetic(200))
+    products = textbook_sinkhorn_knopp(matrix, 1e-6)
+    assert products > balance(matrix, tol=1e-6).iterations
+
+
+def test_the_random_matrix_is_symmetric_with_loops() -> None:
+    matrix = random_matrix(20_000)
+    assert abs(matrix - matrix.T).max() == 0
+    assert matrix.diagonal().min() == 1
+    assert set(np.unique(matrix.data)) == {1.0}
+    assert 0.7 < matrix.nnz / 20_000 < 1.1
+
+
+def test_every_part_runs_and_is_shown(tmp_path: Path) -> None:
+    words = ["bench", "--datasets", "synthetic", "--repeats", "1", "--limit", "100000"]
+    result = CliRunner().invoke(app, [*words, "--out", str(tmp_path), "--json", "-"])
+    assert result.exit_code == 0, result.output
+    results = json.loads(result.stdout)
+    groups = {figure["group"] for figure in results["figures"]}
+    assert groups == {"training", "methods", "balance", "balance at scale"}
+    assert all(figure["ratio"] > 0 for figure in results["figures"])
+    page = (tmp_path / "RESULTS.md").read_text()
+    assert markdown(results) in page
+    names = {"RESULTS.md", "results-cpu.json", "scaling-cpu.png"}
+    assert {path.name for path in tmp_path.iterdir()} == names
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [(["trainig"], "did you mean training"), (["--datasets", "photo"], "amazon-photo")],
+)
+def test_unknown_names_are_refused(words: list[str], said: str) -> None:
+    result = CliRunner().invoke(app, ["bench", *words])
+    assert result.exit_code == 2
+    assert said in result.stderr
