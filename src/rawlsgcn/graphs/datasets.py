@@ -17,8 +17,9 @@ from torch_geometric.data import Data
 from ..errors import RawlsError, unknown_name
 from .block_model import synthetic
 from .catalogue import SYNTHETIC, Entry, data_root, find
-from .checks import assemble, found_in
+from .checks import assemble
 from .found import MASKS
+from .given import found_in
 from .raw import READERS
 from .splits import SPLITS
 
