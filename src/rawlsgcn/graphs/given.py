@@ -78,7 +78,8 @@ def node_count(value: Any, where: str) -> int:
     try:
         count = operator.index(value)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise RawlsError(f"{where}: num_nodes must be one integer, not {value!r}") from error
+        given = " ".join(repr(value).split())[:40]
+        raise RawlsError(f"{where}: num_nodes must be one integer, not {given}") from error
     if count < 0:
         raise RawlsError(f"{where}: num_nodes is {count}, a number of nodes is not negative")
     return check_count(count, where)
