@@ -14,6 +14,21 @@ def csr_tensor(crow: Tensor, columns: Tensor, values: Tensor, shape: Sequence[in
     return torch.sparse_csr_tensor(crow, columns, values, tuple(shape), check_invariants=False)
 
 
+def csr_from_entries(row: Tensor, column: Tensor, value: Tensor, shape: Sequence[int]) -> Tensor:
+    """A CSR matrix with 32-bit indices, which products are faster with, from unique entries."""
+    order = (row * shape[1] + column).argsort()
+    crow = torch.zeros(shape[0] + 1, dtype=torch.long, device=row.device)
+    torch.cumsum(torch.bincount(row, minlength=shape[0]), 0, out=crow[1:])
+    return csr_tensor(crow.int(), column[order].int(), value[order], shape)
+
+
+def csr_entries(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The rows, columns and values of a CSR matrix."""
+    counts = matrix.crow_indices().diff().long()
+    row = torch.repeat_interleave(torch.arange(len(counts), device=matrix.device), counts)
+    return row, matrix.col_indices().long(), matrix.values()
+
+
 # Torch says once in every process that CSR tensors are in beta and that their invariants are not
 # checked. Neither is anything our users can act on: let it be said here, to nobody.
 with warnings.catch_warnings():

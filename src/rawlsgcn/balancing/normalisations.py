@@ -54,7 +54,7 @@ def normalise(A_hat: Tensor, kind: str) -> Tensor:
     if kind not in NORMALISATIONS:
         raise unknown_name("normalisation", kind, NORMALISATIONS)
     if kind == "doubly-stochastic":
-        return _csr(*_converged(balance(A_hat)).csr(A_hat.dtype))
+        return _csr(*_usable(balance(A_hat, tol=_tolerance(A_hat.dtype))).csr(A_hat.dtype))
     matrix, _ = read(A_hat, None, None)
     row, column = matrix.rows(), matrix.column
     values = matrix.entries(0, len(column))
@@ -86,8 +86,9 @@ def propagation_matrix(
         raise unknown_name("normalisation", kind, ("renormalised", *NORMALISATIONS))
     if kind == "doubly-stochastic":
         # The same matrix as the doubly stochastic form of Â, from simpler entries.
-        scaling = balance(edge_index, edge_weight, num_nodes=num_nodes)
-        matrix = _csr(*_converged(scaling).csr(dtype))
+        tol = _tolerance(dtype)
+        scaling = balance(edge_index, edge_weight, num_nodes=num_nodes, tol=tol)
+        matrix = _csr(*_usable(scaling).csr(dtype))
     else:
         matrix = renormalised_laplacian(edge_index, edge_weight, num_nodes)
         matrix = matrix if kind == "renormalised" else normalise(matrix, kind)
@@ -96,8 +97,14 @@ def propagation_matrix(
     return matrix if device is None else matrix.to(device)
 
 
-def _converged(scaling: Scaling) -> Scaling:
-    if not scaling.converged:
+def _tolerance(dtype: torch.dtype) -> float:
+    """As exact as the values can tell."""
+    return 1e-12 if dtype == torch.float64 else 1e-8
+
+
+def _usable(scaling: Scaling) -> Scaling:
+    """A scaling that stopped at the rounding of float64 is as good as there is."""
+    if not scaling.converged and not scaling.residual <= 1e-8:
         raise RawlsError(f"the matrix could not be balanced: {scaling}")
     return scaling
 

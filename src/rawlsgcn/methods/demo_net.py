@@ -27,10 +27,12 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from ..errors import RawlsError
+from ..sparse import csr_entries, csr_from_entries
 from .base import Convolutional, Learner, Method
-from .constant import Constant
-from .dsgcn import GroupedLearner, Reach, Step, csr, entries, product, times
+from .constant import Constant, times
+from .grouped import GroupedLearner, Reach, Step
 from .inputs import Inputs
+from .products import propagated
 from .settings import Settings
 
 # What one more batched product costs, in padded rows.
@@ -70,8 +72,8 @@ class DemoNetLayer(nn.Module):
         self.bias = nn.Parameter(torch.empty(outputs))
 
     def forward(self, x: Tensor | Constant, m: Means, p: float) -> Tensor:
-        own = product(x, self.own)
-        around = product(m.rows, self.common) + m.by_group(self.by_degree)
+        own = times(x, self.own)
+        around = times(m.rows, self.common) + m.by_group(self.by_degree)
         return nn.functional.dropout(own, p) + nn.functional.dropout(around, p) + self.bias
 
 
@@ -95,7 +97,7 @@ class DemoNetNetwork(nn.Module):
         h: Tensor = self.layers[0](x, m, p)
         for layer, (step, groups) in zip(list(self.layers)[1:], later, strict=True):
             h = nn.functional.elu(h)
-            h = layer(h[step.own], Means(product(step.matrix, h), groups), p)
+            h = layer(h[step.own], Means(times(step.matrix, h), groups), p)
         return h
 
 
@@ -138,19 +140,21 @@ def neighbour_mean(inputs: Inputs) -> tuple[Tensor, Tensor, Tensor]:
 
 def first_rows(step: Step, groups: Groups, x: Tensor) -> tuple[Tensor | Constant, Means]:
     """The first layer's rows of X and of M; where M is sparse both are."""
-    m = times(step.matrix.matrix, x)
+    m = propagated(step.matrix.matrix, x)
     if m.layout == torch.strided:
         return (x if x.layout == torch.strided else x.to_dense())[step.own], Means(m, groups)
     size = len(step.own)
     one = torch.ones(size, dtype=x.dtype, device=x.device)
-    chosen = csr(torch.arange(size, device=x.device), step.own, one, (size, x.shape[0]))
+    chosen = csr_from_entries(
+        torch.arange(size, device=x.device), step.own, one, (size, x.shape[0])
+    )
     # By groups, a sparse M is one wider matrix: an entry in a row of group k stands k widths
     # further to the right, and meets the weights of all groups below one another.
-    row, column, value = entries(m)
+    row, column, value = csr_entries(m)
     inside = step.group[row] >= 0
     row, value, column = row[inside], value[inside], (column + step.group[row] * m.shape[1])[inside]
-    wide = csr(row, column, value, (size, len(step.counts) * m.shape[1]))
-    own = times(chosen, x)
+    wide = csr_from_entries(row, column, value, (size, len(step.counts) * m.shape[1]))
+    own = propagated(chosen, x)
     own_rows = own if own.layout == torch.strided else Constant.of(own)
     return own_rows, Means(Constant.of(m), groups, Constant.of(wide))
 
@@ -166,7 +170,7 @@ class Means:
     def by_group(self, weights: Tensor) -> Tensor:
         """Each row times the weights of its group; nothing for a row without one."""
         if self.wide is not None:
-            return product(self.wide, weights.flatten(0, 1))
+            return times(self.wide, weights.flatten(0, 1))
         out: Tensor = _ByGroup.apply(self.rows, weights, self.groups)  # type: ignore[no-untyped-call]
         return out
 

@@ -9,7 +9,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from ..sparse import csr_tensor
+from ..sparse import csr_from_entries
 from .constant import Constant, times
 from .products import propagated
 
@@ -105,7 +105,7 @@ class Branch:
         if own is not None:
             parts.append((at[rows], to[rows], own[rows]))
         line, place, values = (torch.cat(part) for part in zip(*parts, strict=True))
-        return Constant.of(_csr(line, place, values, (len(rows), len(columns))))
+        return Constant.of(csr_from_entries(line, place, values, (len(rows), len(columns))))
 
     def _places(self, nodes: Tensor) -> Tensor:
         place = torch.full((self.nodes,), -1, device=nodes.device)
@@ -129,12 +129,3 @@ def forged(branch: Branch, train: Tensor, k: int, generator: torch.Generator) ->
     rank[shuffled] = torch.arange(len(row)) - (count.cumsum(0) - count)[row[shuffled]]
     keep = (rank < kept[row]).to(branch.row.device)
     return Branch(branch.row[keep], branch.column[keep], branch.weight[keep], branch.nodes, True)
-
-
-def _csr(row: Tensor, column: Tensor, values: Tensor, shape: Iterable[int]) -> Tensor:
-    """A CSR matrix from unique entries, with the 32-bit indices that products are faster with."""
-    height, width = shape
-    order = torch.argsort(row * width + column)
-    starts = torch.zeros(height + 1, dtype=torch.int32, device=row.device)
-    starts[1:] = torch.bincount(row, minlength=height).cumsum(0)
-    return csr_tensor(starts, column[order].int(), values[order], (height, width))

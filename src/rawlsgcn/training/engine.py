@@ -38,10 +38,11 @@ def train(
     if isinstance(method, Convolutional) and engine != "reference" and not early:
         runs = _train_fast(method, inputs, jobs, progress, clock)
     else:
-        learners = reference.train(method, inputs, jobs, progress)
-        clock.lap("train")
-        runs = [_run(learner) for learner in learners]
-        clock.lap("evaluate")
+        runs = []
+        for learner in reference.train(method, inputs, jobs, progress):
+            clock.lap("train")
+            runs.append(_run(learner))
+            clock.lap("evaluate")
     return runs, clock.seconds
 
 

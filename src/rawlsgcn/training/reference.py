@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -19,9 +19,9 @@ from .runs import Job, Progress, silent
 
 def train(
     method: Method, inputs: Inputs, jobs: Sequence[Job], progress: Progress = silent
-) -> list[Learner]:
-    """Train every job from its seed and return the learners in the same order."""
-    total, done, learners = sum(job.settings.epochs for job in jobs), 0, []
+) -> Iterator[Learner]:
+    """Train every job from its seed; each learner is handed over before the next one is made."""
+    total, done = sum(job.settings.epochs for job in jobs), 0
     gpus = [inputs.device] if inputs.device.type == "cuda" else []
     with torch.random.fork_rng(devices=gpus):
         for job in jobs:
@@ -35,8 +35,7 @@ def train(
             best.restore()
             done += job.settings.epochs
             progress(done, total)
-            learners.append(learner)
-    return learners
+            yield learner
 
 
 class Best:
