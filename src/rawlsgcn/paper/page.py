@@ -13,6 +13,7 @@ from markupsafe import Markup
 from ..reporting.svg import inline_svg
 from . import tables as shown
 from .pictures import planes
+from .plan import OWN
 from .tables import Table
 
 
@@ -50,19 +51,13 @@ def summary(results: Mapping[str, Any]) -> list[str]:
     finished = [cell for cell in cells if cell["status"] == "finished"]
     said = []
     for choice, words in shown.CHOICE_WORDS.items():
-        verdicts = [
-            each
-            for cell in cells
-            if cell["chosen"][choice] is not None
-            for each in cell["chosen"][choice]["verdict"].values()
-        ]
-        if verdicts:
-            counts = ", ".join(
-                f"{verdicts.count(name)} {name}" for name in ("reproduced", "better", "differs")
-            )
-            said.append(
-                f"Settings {words}: of {len(verdicts)} figures of accuracy and bias, {counts}."
-            )
+        own = [cell for cell in cells if cell["method"] in OWN and not cell["variant"]]
+        for which, among in (("all methods", cells), ("the two RawlsGCN methods", own)):
+            counts = count_verdicts(among, choice)
+            total = sum(counts.values())
+            if total:
+                listed = ", ".join(f"{count} {name}" for name, count in counts.items())
+                said.append(f"Settings {words}: of {total} figures of {which}, {listed}.")
     for claim in results["claims"]:
         by = f", by {claim['choice']} accuracy" if claim["protocol"] == "paper" else ""
         said.append(f"{claim['outcome'].capitalize()}: {claim['claim']} ({claim['protocol']}{by}).")
@@ -70,6 +65,17 @@ def summary(results: Mapping[str, Any]) -> list[str]:
     if undone:
         said.append(f"{undone} of {len(cells)} cells are not finished.")
     return said
+
+
+def count_verdicts(cells: Sequence[Mapping[str, Any]], choice: str) -> dict[str, int]:
+    """How many figures of accuracy and bias that the paper prints have each verdict."""
+    verdicts = [
+        each
+        for cell in cells
+        if cell["chosen"][choice] is not None
+        for each in cell["chosen"][choice]["verdict"].values()
+    ]
+    return {name: verdicts.count(name) for name in ("reproduced", "better", "differs")}
 
 
 def _picture(path: Path) -> str:

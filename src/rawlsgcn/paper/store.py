@@ -56,20 +56,13 @@ class Store:
     """The studies under one storage URL, which processes on several machines may share."""
 
     def __init__(self, url: str) -> None:
-        self.url = url
+        # The driver that the extra brings, whichever SQLAlchemy would take by itself.
+        scheme, split, rest = url.partition("://")
+        plain = scheme in ("postgresql", "postgres")
+        self.url = url = f"postgresql+psycopg2{split}{rest}" if plain else url
         # SQLite lets one process write at a time: the others wait for it.
         waits = {"connect_args": {"timeout": 120}} if url.startswith("sqlite") else {}
-        try:
-            self.storage = optuna.storages.RDBStorage(url, engine_kwargs=waits)
-        except ImportError as error:
-            raise missing_extra(f"the storage {_hidden(url)}", "reproduce") from error
-        except Exception as error:
-            reason = str(error).strip().splitlines()
-            raise RawlsError(
-                f"the storage {_hidden(url)} cannot be used "
-                f"({reason[0] if reason else type(error).__name__}): give --storage a URL such as "
-                "sqlite:///studies.db or postgresql://user@host/database"
-            ) from error
+        self.storage = _opened(url, waits)
         self._studies: dict[str, int] = {}
 
     def check(self, cells: Sequence[Cell], resume: bool) -> None:
@@ -230,6 +223,31 @@ class Store:
         finally:
             stop.set()
             thread.join()
+
+
+def _opened(url: str, options: dict[str, Any]) -> optuna.storages.RDBStorage:
+    for attempt in range(10):
+        try:
+            return optuna.storages.RDBStorage(url, engine_kwargs=options)
+        except ImportError as error:
+            raise missing_extra(f"the storage {_hidden(url)}", "reproduce") from error
+        except Exception as error:
+            if _made_meanwhile(error) and attempt < 9:
+                time.sleep(0.2)
+                continue
+            reason = " ".join(str(error).partition("(Background on")[0].split())
+            raise RawlsError(
+                f"the storage {_hidden(url)} cannot be used ({reason or type(error).__name__}): "
+                "give --storage a URL such as sqlite:///studies.db or "
+                "postgresql://user@host/database"
+            ) from error
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _made_meanwhile(error: Exception) -> bool:
+    """Whether another process made the tables at the same time: they are there now."""
+    text = str(error).lower()
+    return any(sign in text for sign in ("already exists", "duplicate key", "unique constraint"))
 
 
 def _abandoned(trial: FrozenTrial) -> bool:
