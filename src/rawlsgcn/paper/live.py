@@ -28,7 +28,6 @@ def live(cells: Sequence[Cell], points: int) -> Iterator[Report]:
     from rich.live import Live
     from rich.progress import (
         BarColumn,
-        MofNCompleteColumn,
         Progress,
         TextColumn,
         TimeElapsedColumn,
@@ -39,7 +38,7 @@ def live(cells: Sequence[Cell], points: int) -> Iterator[Report]:
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
-        MofNCompleteColumn(),
+        TextColumn("{task.completed:.0f}/{task.total:.0f}"),
         TextColumn("trials"),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
@@ -53,17 +52,23 @@ def live(cells: Sequence[Cell], points: int) -> Iterator[Report]:
         return Group(_table(cells, states), bar)
 
     with Live(drawn(), console=console, transient=True, refresh_per_second=4) as shown:
+        done, claimed, under_way = 0.0, dict[str, float](), dict[str, float]()
 
         def report(kind: str, name: str, number: float) -> None:
+            nonlocal done
             if kind == "epochs":
+                under_way[name] = number * claimed.get(name, 0)
                 short = name.removeprefix("rawlsgcn/")
-                bar.update(task, description=f"{short} {100 * number:3.0f} %")
+                so_far = done + sum(under_way.values())
+                bar.update(task, completed=so_far, description=f"{short} {100 * number:3.0f} %")
                 return
-            if kind == "points":
-                bar.advance(task, number)
+            if kind == "began":
+                states[name], claimed[name] = "working", number
+            elif kind == "points":
+                done, under_way[name] = done + number, 0
+                bar.update(task, completed=done + sum(under_way.values()))
             else:
-                ended = "failed" if number else "done"
-                states[name] = "working" if kind == "began" else ended
+                states[name] = "failed" if number else "done"
             shown.update(drawn())
 
         yield report

@@ -20,7 +20,8 @@ CHUNK = 7
 """At most so many points of the GCN family are trained as one (with five seeds, 35 runs)."""
 LOOK_AGAIN_SECONDS = 1.0
 
-# Called with an event's kind ("began", "points", "ended", "epochs"), the cell's name and a number.
+# Called with a kind of event, the cell's name and a number: "began" with the points claimed,
+# "epochs" with the share of their epochs done, "points" with those done, "ended" with 1 for failed.
 Report = Callable[[str, str, float], None]
 
 
@@ -130,7 +131,7 @@ def _do(store: Store, work: Work, cell: Cell, report: Report) -> bool:
                 return False
             report("ended", cell.name, float(bool(after.failed)))
             return True
-        report("began", cell.name, 0)
+        report("began", cell.name, len(claims))
         _train(store, work, cell, claims, kept, report)
         if work.out_of_time:
             return False
