@@ -57,7 +57,9 @@ def test_grids_are_the_papers() -> None:
         cell = cells[f"rawlsgcn/fair/cora-ml/{method}"]
         assert len(cell.combinations()) == 28
         assert cell.fingerprint["settings"]["epochs"] == 200
-    assert len(cells["rawlsgcn/paper/cora-ml/redress"].combinations()) == 5
+    for method, count in (("redress", 5), ("advfair", 7), ("dsgcn", 4), ("tail-gnn", 1)):
+        cell = cells.get(f"rawlsgcn/paper/cora-ml/{method}")
+        assert cell is None or len(cell.combinations()) == count
 
 
 def test_a_quick_search_ends_with_all_seeds_at_what_was_found() -> None:
