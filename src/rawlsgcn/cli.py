@@ -535,6 +535,91 @@ def bench(
     _write_json(json_path, results)
 
 
+@command
+def reproduce(
+    parts: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="datasets, effectiveness, heterophily, efficiency, ablation, figures, fair, all."
+        ),
+    ] = None,
+    datasets: Annotated[
+        str | None, typer.Option(help="Names, separated by commas (else the paper's seven).")
+    ] = None,
+    methods: Annotated[
+        str | None, typer.Option(help="Names, separated by commas (else all there are).")
+    ] = None,
+    seeds: Seeds = 5,
+    device: Device = "auto",
+    workers: Annotated[int, typer.Option(min=1, help="Processes that share the work.")] = 1,
+    storage: Annotated[
+        str | None,
+        typer.Option(help="URL of the studies, e.g. postgresql://… (else SQLite in --out)."),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on where an earlier run stopped.")
+    ] = False,
+    quick_baselines: Annotated[
+        bool,
+        typer.Option(
+            "--quick-baselines",
+            help="Search a baseline's grid with one seed, then run all seeds at what was found.",
+        ),
+    ] = False,
+    budget: Annotated[
+        float | None, typer.Option(min=0, help="Begin nothing new after so many seconds.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="The folder of the results.")] = Path("reproduction"),
+    readme: Annotated[
+        Path | None,
+        typer.Option(help="Run nothing: draw the tables of --out into this file's marked place."),
+    ] = None,
+    data_root: DataRoot = None,
+    json_path: Json = None,
+) -> None:
+    """Run the paper's experiments and hold every cell against its printed number."""
+    if readme is not None:
+        from .paper.output import read_results
+        from .paper.readme import draw
+
+        draw(read_results(out), readme)
+        return
+    from .paper.plan import PARTS, Plan
+    from .paper.reproduce import reproduce as run_plan
+    from .paper.reproduce import undone
+    from .paper.summary import printed_summary
+
+    asked = tuple(parts or ("all",))
+    given: dict[str, Any] = {} if datasets is None else {"datasets": _names(datasets)}
+    plan = Plan(
+        parts=PARTS if "all" in asked else asked,
+        methods=_names(methods or ""),
+        seeds=tuple(range(seeds)),
+        quick=quick_baselines,
+        **given,
+    )
+    results = run_plan(
+        plan,
+        out,
+        storage=storage,
+        resume=resume,
+        device=device,
+        workers=workers,
+        budget=budget,
+        root=data_root,
+        command=_command(),
+    )
+    failed, left = undone(results, plan)
+    printed_summary(results, failed, left, out, _people(json_path))
+    _write_json(json_path, results)
+    if failed:
+        raise typer.Exit(1)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
 def _command() -> str:
     """The command line as it was typed, for the page."""
     import shlex

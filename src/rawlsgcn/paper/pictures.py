@@ -1,0 +1,121 @@
+"""The paper's Figures 1 to 3, and each graph's plane of accuracy against bias."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..reporting.figures import FAINT, GRID, INK, PALETTE, by_degree, degrees, save, side_by_side
+from .plan import EFFICIENCY_GRAPH, MAIN, Plan
+from .tables import ordered
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FOLDER = "figures"
+
+
+def paper_figures(
+    cells: Sequence[Mapping[str, Any]], plan: Plan, device: str, root: Path | None, out: Path
+) -> list[dict[str, str]]:
+    """Train GCN and the two methods as they were chosen, and draw Figures 1, 2 and 3."""
+    from ..api import fit
+    from .train import judged_graph
+
+    graph_name = EFFICIENCY_GRAPH if EFFICIENCY_GRAPH in plan.datasets else plan.datasets[0]
+    graph = judged_graph(graph_name, "paper", root)
+    results = []
+    for method in MAIN:
+        settings = dict(plan.changes)
+        for cell in cells:
+            if cell["name"] == f"rawlsgcn/paper/{graph_name}/{method}":
+                settings |= (cell["chosen"]["validation"] or {}).get("values", {})
+        results.append(fit(graph, method, seeds=plan.seeds, device=device, **settings))
+    drawn = {
+        "figure-1": (by_degree(results[0]), "Figure 1: loss and accuracy of a GCN by degree."),
+        "figure-2": (degrees(graph), "Figure 2: each node's degree in A and in Â."),
+        "figure-3": (
+            side_by_side(results),
+            "Figure 3: loss and accuracy by degree of a GCN and of both methods.",
+        ),
+    }
+    made = []
+    for name, (figure, caption) in drawn.items():
+        for suffix in (".png", ".svg"):
+            save(figure, out / FOLDER / f"{name}{suffix}")
+        made.append({"file": f"{FOLDER}/{name}", "caption": caption, "graph": graph_name})
+    return made
+
+
+def planes(results: Mapping[str, Any]) -> dict[str, tuple[str, Figure]]:
+    """By graph: its title and its plane, from the figures chosen by validation accuracy."""
+    drawn = {}
+    cells = [
+        cell
+        for cell in ordered(results["cells"])
+        if cell["protocol"] == "paper" and not cell["variant"] and _has_numbers(cell)
+    ]
+    for dataset in dict.fromkeys(cell["dataset"] for cell in cells):
+        own = [cell for cell in cells if cell["dataset"] == dataset]
+        drawn[dataset] = own[0]["graph"], plane(own)
+    return drawn
+
+
+def _has_numbers(cell: Mapping[str, Any]) -> bool:
+    chosen = cell["chosen"]["validation"]
+    return chosen is not None and None not in (chosen["bias"]["mean"], chosen["accuracy"]["mean"])
+
+
+def plane(cells: Sequence[Mapping[str, Any]]) -> Figure:
+    """Every method of one graph: low bias to the left, high accuracy above, and the front."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.8, 4.6), layout="constrained")
+    axes = figure.subplots()
+    points = []
+    for place, cell in enumerate(cells):
+        chosen = cell["chosen"]["validation"]
+        bias, accuracy = chosen["bias"], chosen["accuracy"]
+        points.append((max(bias["mean"], 1e-6), accuracy["mean"]))
+        colour = PALETTE[place % len(PALETTE)]
+        axes.errorbar(
+            *points[-1],
+            xerr=[[min(bias["std"], 0.99 * points[-1][0])], [bias["std"]]],
+            yerr=accuracy["std"],
+            fmt="os"[place >= len(PALETTE)],
+            markersize=8,
+            color=colour,
+            elinewidth=1,
+            label=cell["title"],
+        )
+        paper = cell["paper"]
+        if paper and paper["bias"] and paper["accuracy"]:
+            axes.plot(
+                max(paper["bias"][0], 1e-6),
+                paper["accuracy"][0],
+                "os"[place >= len(PALETTE)],
+                markersize=8,
+                markerfacecolor="none",
+                color=colour,
+            )
+    best = front(points)
+    axes.plot(*zip(*best, strict=True), color=FAINT, linestyle="--", linewidth=1, zorder=0)
+    axes.set_xscale("log")
+    axes.set_xlabel("bias (lower is better)", color=INK)
+    axes.set_ylabel("accuracy in % (higher is better)", color=INK)
+    axes.set_title(cells[0]["graph"], color=INK)
+    axes.grid(color=GRID, linewidth=0.6)
+    axes.tick_params(colors=FAINT)
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.legend(loc="outside lower center", ncols=4, frameon=False, labelcolor=INK, fontsize=9)
+    return figure
+
+
+def front(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The points that none beats in both: from the least biased to the most accurate."""
+    kept: list[tuple[float, float]] = []
+    for point in sorted(points, key=lambda point: (point[0], -point[1])):
+        if not kept or point[1] > kept[-1][1]:
+            kept.append(point)
+    return kept

@@ -1,0 +1,50 @@
+"""The tables in a README, drawn from the results so that they cannot drift."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ..errors import RawlsError
+from ..files import atomic_file
+from .formats import markdown_rows
+from .notes import TUNING
+from .plan import MAIN
+from .tables import fair, tables, tuning
+
+BEGIN, END = "<!-- reproduce: begin -->", "<!-- reproduce: end -->"
+
+
+def drawn(results: Mapping[str, Any]) -> str:
+    """GCN and the two methods: the paper's protocol, the fair comparison, and the difference."""
+    main = {
+        **results,
+        "cells": [cell for cell in results["cells"] if cell["method"] in MAIN],
+    }
+    parts = []
+    for table in tables(main):
+        if table.key in ("effectiveness-test", "heterophily-test"):
+            short = replace(table, head=table.head[:-1], rows=[row[:-1] for row in table.rows])
+            parts += [f"**{table.title}**", markdown_rows(short)]
+    for table, notes in ((fair(main), fair(main).notes), (tuning(main), TUNING)):
+        if table.rows:
+            parts += [f"**{table.title}**", *notes, markdown_rows(table)]
+    return "\n\n".join(parts)
+
+
+def draw(results: Mapping[str, Any], path: Path) -> None:
+    """Put the tables between the two markers of a file, and leave the rest as it is."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise RawlsError(f"cannot read {path}: {error.strerror or error}") from error
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise RawlsError(f"{path} has no place for the tables: add the lines {BEGIN} and {END}")
+    with atomic_file(path) as temporary:
+        temporary.write_text(
+            f"{before}{BEGIN}\n\n{drawn(results)}\n\n{END}{after}", encoding="utf-8"
+        )

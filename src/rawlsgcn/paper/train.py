@@ -1,0 +1,112 @@
+"""A cell's points trained and judged: graphs and settings in, records to keep out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..api import inputs_of, judged
+from ..graphs import load
+from ..methods import find, with_changes
+from ..training import Job, train
+from .nodes import Nodes
+from .plan import Cell, Point
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+    from ..result import Result
+
+FIGURES = (
+    *("accuracy", "bias", "calibrated_bias", "low_degree_accuracy", "high_degree_accuracy"),
+    *("validation_accuracy",),
+)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A point's record, and what its evaluated nodes were, to be kept if it may be chosen."""
+
+    record: dict[str, Any]
+    nodes: Nodes
+
+
+def train_points(
+    cell: Cell,
+    points: Sequence[Point],
+    device: str,
+    root: Path | None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> list[Trained]:
+    """Train all runs of the points as one and judge each point."""
+    graph = judged_graph(cell.dataset, cell.protocol, root)
+    method = find(cell.method)
+    base = with_changes(method.defaults, cell.changes)
+    settings = [with_changes(base, point.values) for point in points]
+    inputs = inputs_of(graph, base, device)
+    jobs = [
+        Job(own, seed) for own, point in zip(settings, points, strict=True) for seed in point.seeds
+    ]
+    runs, took = train(method, inputs, jobs, progress=progress)
+    share = {part: value / len(points) for part, value in took.items()}
+    done, at = [], 0
+    for own, point in zip(settings, points, strict=True):
+        mine = runs[at : at + len(point.seeds)]
+        at += len(point.seeds)
+        result = judged(graph, inputs, method, own, list(point.seeds), mine, share)
+        done.append(Trained(record_of(point, result), Nodes.of(result)))
+    return done
+
+
+def measure(cell: Cell, point: Point, device: str, root: Path | None) -> Trained:
+    """Every seed's run alone, timed, after a short one that warms the machine up (Table 4)."""
+    graph = judged_graph(cell.dataset, cell.protocol, root)
+    method = find(cell.method)
+    settings = with_changes(method.defaults, cell.changes)
+    short = replace(settings, epochs=min(2, settings.epochs))
+    train(method, inputs_of(graph, settings, device), [Job(short, point.seeds[0])])
+    runs, times, memory = [], [], []
+    for seed in point.seeds:
+        inputs = inputs_of(graph, settings, device)
+        (run,), took = train(method, inputs, [Job(settings, seed)])
+        alone = judged(graph, inputs, method, settings, [seed], [run], took)
+        runs.append(run)
+        times.append(took["prepare"] + took["train"])
+        memory.append(alone.peak_memory_mb)
+    result = judged(graph, inputs, method, settings, list(point.seeds), runs, took)
+    record = record_of(point, result)
+    record |= {"times": times, "peak_memory_mb": memory[0]}
+    return Trained(record, Nodes.of(result))
+
+
+@lru_cache(maxsize=1)
+def judged_graph(dataset: str, protocol: str, root: Path | None) -> Data:
+    """The graph; in the fair protocol every node outside training and validation is judged."""
+    graph = load(dataset, root=root)
+    if protocol == "fair":
+        graph.test_mask = ~(graph.train_mask | graph.val_mask)
+    return graph
+
+
+def record_of(point: Point, result: Result) -> dict[str, Any]:
+    """What is kept of a trial: figures by seed, settings, and what it cost."""
+    return {
+        "values": dict(point.values),
+        "seeds": list(point.seeds),
+        "settings": result.settings,
+        "device": result.device,
+        "parameters": result.parameters,
+        "seconds": result.seconds,
+        "peak_memory_mb": result.peak_memory_mb,
+        "runs": {name: _finite(getattr(result, name).runs) for name in FIGURES},
+        "notes": result.notes,
+    }
+
+
+def _finite(values: list[float]) -> list[float | None]:
+    """JSON has no NaN."""
+    return [value if math.isfinite(value) else None for value in values]

@@ -1,0 +1,107 @@
+"""``rawlsgcn reproduce``: what it prints, how it ends, and how it fails."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from typer.testing import CliRunner, Result
+
+from rawlsgcn.cli import app
+from rawlsgcn.paper.claims import claims
+from rawlsgcn.paper.plan import Plan
+from rawlsgcn.paper.reproduce import reproduce
+
+ONE = ("--datasets", "synthetic", "--methods", "gcn", "--seeds", "1", "--device", "cpu")
+
+
+def call(*words: object) -> Result:
+    return CliRunner().invoke(app, ["reproduce", *(str(word) for word in words)])
+
+
+def test_a_cell_with_its_verdict_and_the_same_as_json(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = call("effectiveness", *ONE, "--out", out, "--json", tmp_path / "all.json")
+    assert done.exit_code == 0, done.output
+    assert "GCN" in done.stdout
+    assert "reproduced" in done.stdout
+    shown = json.loads((tmp_path / "all.json").read_text())
+    assert shown == json.loads((out / "results.json").read_text())
+    accuracy = shown["cells"][0]["chosen"]["validation"]["accuracy"]["mean"]
+    assert f"{accuracy:.2f}" in done.stdout
+
+    again = call("effectiveness", *ONE, "--out", out)
+    assert again.exit_code == 2
+    assert "--resume" in again.stderr
+    assert call("effectiveness", *ONE, "--out", out, "--resume").exit_code == 0
+
+
+def test_out_of_time_is_said_and_no_error(tmp_path: Path) -> None:
+    done = call("effectiveness", *ONE, "--out", tmp_path / "out", "--budget", 0)
+    assert done.exit_code == 0
+    assert "Left: 1 cells" in done.stdout
+
+
+def test_wrong_words_are_one_sentence(tmp_path: Path) -> None:
+    for words in (("efficient",), ("all", "--datasets", "corra"), ("all", "--methods", "gnc")):
+        done = call(*words, "--out", tmp_path / "out")
+        assert done.exit_code == 2
+        assert len(done.stderr.strip().splitlines()) == 1
+    done = call("--out", tmp_path / "none", "--readme", tmp_path / "README.md")
+    assert done.exit_code == 2
+    assert "no results" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_help_loads_neither_torch_nor_optuna() -> None:
+    code = (
+        "import sys; from typer.testing import CliRunner; from rawlsgcn.cli import app; "
+        "assert CliRunner().invoke(app, ['reproduce', '--help']).exit_code == 0; "
+        "sys.exit('torch' in sys.modules or 'optuna' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_statistics_timings_and_figures(tmp_path: Path) -> None:
+    plan = Plan(
+        parts=("datasets", "efficiency", "figures"),
+        datasets=("synthetic",),
+        methods=("rawlsgcn-graph",),
+        seeds=(0, 1),
+        changes={"epochs": 2},
+    )
+    results = reproduce(plan, tmp_path / "out", device="cpu")
+    (cell,) = results["cells"]
+    chosen = cell["chosen"]["validation"]
+    assert len(chosen["times"]) == 2
+    assert min(chosen["times"]) > 0
+    assert chosen["parameters"] > 0
+    assert results["datasets"][0]["ours"]["nodes"] == 3000
+    for number in (1, 2, 3):
+        assert (tmp_path / "out" / "figures" / f"figure-{number}.png").is_file()
+    page = (tmp_path / "out" / "index.html").read_text()
+    assert page.count("data:image/svg+xml;base64,") == 3
+
+
+def test_the_claim_about_cost_compares_with_a_gcn_of_as_many_epochs() -> None:
+    def cell(method: str, variant: str, times: list[float]) -> dict[str, Any]:
+        chosen = {"parameters": 7, "times": times}
+        return {
+            "name": method,
+            "protocol": "efficiency",
+            "dataset": "amazon-photo",
+            "graph": "Amazon-Photo",
+            "method": method,
+            "title": method,
+            "variant": variant,
+            "chosen": {"validation": chosen, "test": chosen},
+        }
+
+    gcn = [cell("gcn", "100 epochs", [1.0, 1.1, 0.9]), cell("gcn", "200 epochs", [9.0] * 3)]
+    (same,) = claims([*gcn, cell("rawlsgcn-grad", "", [1.05, 1.1, 0.95])], {})
+    assert same["outcome"] == "holds"
+    (slow,) = claims([*gcn, cell("rawlsgcn-grad", "", [2.0, 2.2, 1.8])], {})
+    assert slow["outcome"] == "fails"

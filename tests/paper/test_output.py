@@ -1,0 +1,174 @@
+"""What is shown: every format has the results' numbers, and the page needs nothing else."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rawlsgcn.errors import RawlsError
+from rawlsgcn.paper.formats import latex, markdown_rows
+from rawlsgcn.paper.pictures import front
+from rawlsgcn.paper.readme import BEGIN, END, draw, drawn
+from rawlsgcn.paper.tables import Table, tables
+
+
+class Page(HTMLParser):
+    """The page's tables, by their key, and every address that it names."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tables: dict[str, list[list[str]]] = {}
+        self.addresses: list[str] = []
+        self.rows: list[list[str]] | None = None
+        self.open = False
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = dict(attrs)
+        self.addresses += [found[name] or "" for name in ("src", "href") if name in found]
+        if tag == "table":
+            self.rows = self.tables.setdefault(found.get("data-key") or "", [])
+        if tag == "tr" and self.rows is not None:
+            self.rows.append([])
+        if tag in ("td", "th") and self.rows is not None:
+            self.rows[-1].append("")
+            self.open = True
+
+    def handle_endtag(self, tag: str) -> None:
+        self.open = self.open and tag not in ("td", "th")
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.rows is not None:
+            self.rows[-1][-1] += data
+
+
+def test_the_page_has_the_results_numbers(finished: Path, results: dict[str, Any]) -> None:
+    page = Page((finished / "index.html").read_text(encoding="utf-8"))
+    rows = {row[1]: row for row in page.tables["effectiveness-validation"][1:]}
+    for cell in results["cells"]:
+        if cell["protocol"] != "paper" or cell["variant"]:
+            continue
+        mark = " †" if cell["searched"] == "first seed" else ""
+        chosen = cell["chosen"]["validation"]
+        row = rows[cell["title"] + mark]
+        for place, name, digits in ((2, "accuracy", 2), (5, "bias", 3), (8, "calibrated_bias", 3)):
+            mean, std = chosen[name]["mean"], chosen[name]["std"]
+            assert row[place] == f"{mean:.{digits}f} ± {std:.{digits}f}"
+            assert mean == pytest.approx(sum(chosen[name]["runs"]) / 2)
+    fair = {row[1] for row in page.tables["fair"][1:]}
+    assert fair == {"GCN", "RawlsGCN-Graph", "RawlsGCN-Grad", "REDRESS †"}
+
+
+def test_the_page_needs_nothing_else(finished: Path) -> None:
+    text = (finished / "index.html").read_text(encoding="utf-8")
+    page = Page(text)
+    assert all(each.startswith(("#", "data:")) for each in page.addresses)
+    assert "<script" not in text
+    assert not re.search(r"@import|url\((?!#)", text)
+    assert "rawlsgcn reproduce &lt;all&gt; &amp; more" in text
+    identifiers = re.findall(r'\bid="([^"]+)"', text)
+    assert len(identifiers) == len(set(identifiers))
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_the_page_opens_in_a_browser(finished: Path, tmp_path: Path, width: int) -> None:
+    """Headless Chromium: no console message, no request but for the page, nothing too wide."""
+    browser = shutil.which("chromium") or shutil.which("chromium-browser")
+    if browser is None:
+        pytest.skip("Chromium is not installed")
+    page = tmp_path / "index.html"
+    # A request that fails is an entry too; what is inside the page is none.
+    probe = """<script>addEventListener("load", () => {
+        const asked = performance.getEntriesByType("resource").length;
+        document.title = [document.documentElement.scrollWidth, innerWidth, asked].join("/");
+    })</script>"""
+    page.write_text((finished / "index.html").read_text().replace("</body>", f"{probe}</body>"))
+    words = [
+        *(browser, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"),
+        *("--disable-background-networking", "--no-first-run", "--enable-logging=stderr"),
+        *(f"--user-data-dir={tmp_path / 'profile'}", f"--window-size={width},900", page.as_uri()),
+    ]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert "Every run's settings" in done.stdout
+    assert "CONSOLE" not in done.stderr
+    title = re.search(r"<title>(\d+)/(\d+)/(\d+)</title>", done.stdout)
+    assert title is not None
+    assert int(title[1]) <= int(title[2])
+    assert int(title[3]) == 0
+
+
+def test_csv_has_every_figure_in_full(finished: Path, results: dict[str, Any]) -> None:
+    with (finished / "cells.csv").open(encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file))
+    wanted = {
+        (cell["name"], choice, name): cell["chosen"][choice][name]["mean"]
+        for cell in results["cells"]
+        for choice in ("validation", "test")
+        for name in ("accuracy", "bias")
+    }
+    for line in lines:
+        name = "/".join(
+            part
+            for part in (
+                "rawlsgcn",
+                *(line[k] for k in ("protocol", "dataset", "method", "variant")),
+            )
+            if part
+        )
+        mean = wanted.pop((name, line["chosen_by"], line["figure"]), None)
+        assert mean is None or float(line["mean"]) == mean
+    assert not wanted
+
+
+def test_markdown_and_latex_escape_what_they_must() -> None:
+    table = Table("key", "50 % & more", ("graph", "a|b"), [("x_1 ± 2 †", "failed: {a|b}\\")])
+    assert "a\\|b" in markdown_rows(table)
+    tex = latex(table)
+    assert r"50 \% \& more" in tex
+    assert r"x\_1 $\pm$ 2 $\dagger$" in tex
+    assert r"failed: \{a|b\}\textbackslash{}" in tex
+    assert tex.count(r"\toprule") == tex.count(r"\bottomrule") == 1
+    assert len(set(re.findall(r"[^\x00-\x7f]", tex))) == 0
+
+
+def test_latex_of_the_results_is_plain_ascii(results: dict[str, Any]) -> None:
+    for table in tables(results):
+        assert not re.findall(r"[^\x00-\x7f]", latex(table))
+
+
+def test_front() -> None:
+    points = [(0.3, 80.0), (0.1, 70.0), (0.2, 75.0), (0.25, 74.0), (0.1, 60.0)]
+    assert front(points) == [(0.1, 70.0), (0.2, 75.0), (0.3, 80.0)]
+
+
+def test_readme_is_drawn_between_its_markers(tmp_path: Path, results: dict[str, Any]) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n", encoding="utf-8")
+    draw(results, readme)
+    once = readme.read_text(encoding="utf-8")
+    assert once.startswith(f"before\n{BEGIN}\n")
+    assert once.endswith(f"{END}\nafter\n")
+    assert "old" not in once
+    assert "REDRESS" not in once  # GCN and the two methods only
+    draw(results, readme)
+    assert readme.read_text(encoding="utf-8") == once
+    readme.write_text("no place", encoding="utf-8")
+    with pytest.raises(RawlsError, match="no place"):
+        draw(results, readme)
+
+
+def test_the_projects_readme_has_not_drifted() -> None:
+    root = Path(__file__).resolve().parents[2]
+    kept = root / "results" / "paper" / "results.json"
+    if not kept.is_file():
+        pytest.skip("the project keeps no results of a full run yet")
+    shown = json.loads(kept.read_text(encoding="utf-8"))
+    assert drawn(shown) in (root / "README.md").read_text(encoding="utf-8")
