@@ -96,7 +96,7 @@ def test_wrong_calls_are_one_sentence(results) -> None:  # type: ignore[no-untyp
         lambda: rg.fit("amazon-foto"),
         *(
             lambda seeds=seeds: rg.fit(graph, seeds=seeds)
-            for seeds in (0, -1, 2.5, None, "5", [-1], ["a"], [2**64], [0.5], [1, 1], [])
+            for seeds in (0, -1, 2.5, None, "5", [-1], ["a"], [2**64], [0.5], [1, 1], [], 10**30)
         ),
         lambda: rg.fit(graph, device="tpu"),
         lambda: rg.fit(graph, device=None),

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 # Called with (steps done, steps in all, what is being done).
 Tell = Callable[[int, int, str], None]
 
+#: More runs than this are a slip of the finger.
+MOST_RUNS = 100_000
+
 
 def fit(
     graph: Data | str,
@@ -204,11 +207,13 @@ def seed_list(seeds: int | Iterable[int]) -> list[int]:
         if isinstance(seeds, Iterable):
             chosen = [index(seed) for seed in seeds]
         else:
-            chosen = list(range(index(seeds)))
+            chosen = list(range(min(index(seeds), MOST_RUNS + 1)))
     except TypeError:
         raise wrong from None
     if not chosen:
         raise RawlsError("no seeds: ask for at least one run")
+    if len(chosen) > MOST_RUNS:
+        raise RawlsError(f"too many seeds: ask for {MOST_RUNS:,} runs at most")
     for seed in (min(chosen), max(chosen)):
         if not 0 <= seed < 2**63:
             raise RawlsError(f"a seed must be at least 0 and less than 2^63, {seed} is not")

@@ -27,8 +27,10 @@ def missing_extra(what: str, extra: str) -> RawlsError:
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether ``error`` says that memory ran out: torch says it with a RuntimeError."""
+    """Whether ``error`` says that memory ran out, which torch says in several ways."""
     if isinstance(error, MemoryError):
         return True
     words = ("allocate", "out of memory", "storage size", "overflow when unpacking")
-    return isinstance(error, RuntimeError) and any(word in str(error).lower() for word in words)
+    return isinstance(error, RuntimeError | TypeError) and any(
+        word in str(error).lower() for word in words
+    )
