@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +17,9 @@ from torch_geometric.utils import to_dense_adj
 
 from rawlsgcn.errors import RawlsError
 from rawlsgcn.graphs import check
+
+PARTS = torch.arange(40) % 3
+MASKS = {"train_mask": PARTS == 0, "val_mask": PARTS == 1, "test_mask": PARTS == 2}
 
 
 def ring(nodes: int = 40, **changes: Any) -> Data:
@@ -84,6 +88,75 @@ def test_a_transposed_sparse_adjacency_is_read() -> None:
     assert torch.equal(check(sparse).edge_index, check(data).edge_index)
 
 
+def test_a_dense_transposed_adjacency_is_read() -> None:
+    data = ring(edge_weight=torch.arange(1.0, 41.0))
+    dense = to_dense_adj(data.edge_index, edge_attr=data.edge_weight)[0].t()
+    given, expected = check(ring(edge_index=None, adj_t=dense)), check(data)
+    assert torch.equal(given.edge_index, expected.edge_index)
+    assert torch.equal(given.edge_weight, expected.edge_weight)
+    bare = Data(adj_t=torch.zeros(5, 5), num_nodes=None)
+    assert check(bare, need_features=False, need_labels=False).num_nodes == 5
+
+
+def test_sparse_features_of_scipy_are_features() -> None:
+    x = sp.random(40, 30, density=0.05, format="coo", random_state=0)
+    assert torch.equal(check(ring(x=x)).x.to_dense(), torch.tensor(x.toarray()).float())
+
+
+def test_a_note_is_one_note_and_stands_once() -> None:
+    once = check(ring(notes="hello", y=torch.arange(40) % 2 + 1))
+    assert once.notes[0] == "hello"
+    assert check(once).notes == once.notes
+    assert len(set(once.notes)) == len(once.notes)
+
+
+def test_weights_that_single_precision_takes_for_zero_are_no_neighbours() -> None:
+    weight = torch.ones(40, dtype=torch.float64)
+    weight[3] = 1e-60
+    graph = check(ring(edge_weight=weight))
+    assert graph.edge_index.size(1) == 78
+    assert "edge_weight" not in graph
+    assert any("1 edge of weight under 1.2e-38 dropped" in note for note in graph.notes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "lacks"),
+    [
+        ({"y": torch.full((40,), float("nan"))}, "labels"),
+        ({"y": torch.arange(30)}, "labels"),
+        ({"y": torch.full((40,), -1)}, "masks"),
+        ({"y": torch.zeros(40, dtype=torch.long)}, "masks"),
+        ({"val_mask": torch.ones(40, dtype=torch.bool)}, "masks"),
+    ],
+)
+def test_who_predicts_is_not_refused_for_labels_or_masks(
+    changes: dict[str, Any], lacks: str
+) -> None:
+    graph = check(ring(**{**MASKS, **changes}), need_labels=False)
+    assert torch.equal(graph.edge_index, check(ring()).edge_index)
+    assert ("y" in graph) == (lacks == "masks")
+    assert "val_mask" not in graph
+    assert any(f"the {lacks} are left out" in note for note in graph.notes)
+    with pytest.raises(RawlsError):
+        check(ring(**{**MASKS, **changes}))
+
+
+@pytest.mark.parametrize("x", [torch.full((40, 2), float("nan")), torch.rand(39, 2)])
+def test_who_balances_is_not_refused_for_features(x: torch.Tensor) -> None:
+    graph = check(ring(x=x), need_features=False, need_labels=False)
+    assert graph.num_nodes == 40
+    assert graph.x is None
+    assert any("the features are left out" in note for note in graph.notes)
+
+
+@pytest.mark.parametrize("edges", [torch.empty(2, 0), torch.tensor([[3], [3]])])
+def test_isolated_nodes_alone_can_be_predicted_on(edges: torch.Tensor) -> None:
+    graph = check(ring(edge_index=edges), need_labels=False)
+    assert graph.edge_index.shape == (2, 0)
+    assert graph.edge_index.dtype == torch.long
+    assert len(graph.x) == 40
+
+
 def test_stored_masks_are_kept_and_others_can_be_asked_for() -> None:
     masks = {
         key: torch.arange(40) % 3 == part
@@ -137,8 +210,6 @@ SPARSE_INF = torch.zeros(40, 30)
 SPARSE_INF[7, 1] = float("inf")
 NEGATIVE = torch.ones(40)
 NEGATIVE[3] = -1.0
-PARTS = torch.arange(40) % 3
-MASKS = {"train_mask": PARTS == 0, "val_mask": PARTS == 1, "test_mask": PARTS == 2}
 
 
 @pytest.mark.parametrize(
@@ -146,7 +217,9 @@ MASKS = {"train_mask": PARTS == 0, "val_mask": PARTS == 1, "test_mask": PARTS ==
     [
         ({"x": NAN}, "node 5 .* NaN or infinite"),
         ({"x": SPARSE_INF}, "node 7 .* NaN or infinite"),
-        ({"x": torch.full((40, 2), 1e300, dtype=torch.float64)}, "node 0 .* NaN or infinite"),
+        ({"x": torch.full((40, 2), 1e300, dtype=torch.float64)}, "node 0 .* over 3e38.*divide"),
+        ({"x": sp.csr_matrix([[1e300]] + [[0.0]] * 39)}, "node 0 .* over 3e38"),
+        ({"x": sp.csr_matrix([[float("nan")]] + [[0.0]] * 39)}, "node 0 .* NaN or infinite"),
         ({"x": torch.rand(39, 3)}, "sizes disagree: .*39 rows of features, but .* 40 labels"),
         ({"x": torch.rand(40)}, "must be a matrix"),
         ({"x": torch.rand(40, 2, dtype=torch.cfloat)}, "real numbers"),
@@ -157,6 +230,8 @@ MASKS = {"train_mask": PARTS == 0, "val_mask": PARTS == 1, "test_mask": PARTS ==
         ({"y": torch.full((40,), -2)}, "write -1 for an unlabelled"),
         ({"y": torch.arange(40) * 1000}, "number the classes 0, 1, 2"),
         ({"y": torch.full((40,), -1)}, "every node is unlabelled"),
+        ({"y": torch.full((40,), 3)}, "every labelled node is of class 3: there must be two"),
+        ({"y": torch.tensor([0] * 20 + [-1] * 20), **MASKS}, "every labelled node is of class 0"),
         ({"y": torch.eye(40)}, "one integer for each node"),
         ({"edge_weight": NEGATIVE}, "node 3 .* weight -1.0"),
         ({"edge_weight": torch.full((40,), float("nan"))}, "weight nan"),
@@ -169,6 +244,14 @@ MASKS = {"train_mask": PARTS == 0, "val_mask": PARTS == 1, "test_mask": PARTS ==
         ({"edge_index": torch.rand(2, 5)}, "must hold integers"),
         ({"edge_index": torch.zeros(3, 5, dtype=torch.long)}, r"must be \(2, edges\)"),
         ({"edge_index": None}, "no edge_index"),
+        ({"edge_index": None, "adj_t": torch.ones(40, 39)}, r"adj_t has the shape \(40, 39\)"),
+        ({"num_nodes": -3}, "num_nodes is -3"),
+        ({"num_nodes": 2.5}, "num_nodes must be one integer, not 2.5"),
+        ({"num_nodes": 41}, "41 nodes, but .* 40 rows"),
+        ({"notes": 5}, "'notes' must be a list of sentences"),
+        ({"notes": [1, 2]}, "'notes' must be a list of sentences"),
+        ({"node_ids": 5}, "node_ids must be a list"),
+        ({"edge_weight": torch.full((40,), 1e-60, dtype=torch.float64)}, "no edges but"),
         ({"train_mask": PARTS == 0}, "no val_mask and no test_mask"),
         ({**MASKS, "val_mask": PARTS == 0}, "more than one of the masks"),
         ({**MASKS, "val_mask": PARTS > 5}, "val_mask has no labelled node"),

@@ -48,7 +48,22 @@ def test_what_is_neither_there_nor_to_be_had_is_one_sentence(name: str, tmp_path
     assert "\n" not in said
     assert all(part in said for part in (name, "--data-root", "RAWLSGCN_DATA", "unreachable"))
     assert str(find(name).raw_dir(tmp_path / "data")) in said
-    assert [path for path in (tmp_path / "data").rglob("*") if path.is_file()] == []
+    assert list(tmp_path.iterdir()) == [], "no empty folders are left either"
+
+
+@pytest.mark.usefixtures("offline")
+def test_a_failed_download_leaves_the_folders_that_were_there(tmp_path: Path) -> None:
+    (tmp_path / "data" / "Photo").mkdir(parents=True)
+    with pytest.raises(RawlsError, match="unreachable"):
+        load("amazon-photo", root=tmp_path / "data")
+    assert list(tmp_path.rglob("*")) == [tmp_path / "data", tmp_path / "data" / "Photo"]
+
+
+def test_a_root_that_is_a_file_is_named_as_such(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("x")
+    with pytest.raises(RawlsError, match="is a file, not a folder") as caught:
+        load("amazon-photo", root=tmp_path / "data")
+    assert "delete" not in str(caught.value)
 
 
 def test_a_download_goes_into_the_root_and_half_a_download_is_removed(

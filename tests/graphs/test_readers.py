@@ -385,7 +385,14 @@ def test_a_flipped_byte_in_an_npz_is_noticed(tmp_path: Path) -> None:
         ({"edge_index": [[0], [1]], "num_nodes": [1, 2]}, "num_nodes must be one integer"),
         ({"edge_index": [[0], [1]], "x": [["a"], ["b"]], "y": [0, 1]}, "features must be real"),
         ({"edge_index": [[0], [1]], "x": [[1.0], [2.0]], "y": ["a", "b"]}, "one integer for each"),
-        ({"edge_index": [[0], [1]], "num_nodes": 3, "x": [[1.0], [2.0]]}, "3 nodes, but .*2 rows"),
+        (
+            {"edge_index": [[0], [1]], "num_nodes": 3, "x": [[1.0], [2.0]], "y": [0, 1]},
+            "3 nodes, but .*2 rows",
+        ),
+        ({"edge_index": [[0], [1]], "num_nodes": -3}, "num_nodes is -3"),
+        ({"edge_index": [[0], [1]], "num_nodes": 10**9}, "has no node features|by its own account"),
+        ({"edge_index": [[0], [2**62]], "x": X, "y": Y}, f"node {2**62}, which is out of range"),
+        ({"edge_index": np.array([[0], [2**63 + 5]], np.uint64), "x": X, "y": Y}, "out of range"),
     ],
 )
 def test_each_flaw_of_an_npz(arrays: dict[str, Any], said: str, tmp_path: Path) -> None:
@@ -393,6 +400,44 @@ def test_each_flaw_of_an_npz(arrays: dict[str, Any], said: str, tmp_path: Path) 
     with pytest.raises(RawlsError, match=said) as caught:
         read(tmp_path / "g.npz")
     assert "g.npz" in str(caught.value)
+
+
+@pytest.mark.parametrize("last", [2**62, 2**63 + 5])
+def test_an_id_beyond_all_memory_is_one_sentence(last: int, tmp_path: Path) -> None:
+    np.savez(tmp_path / "g.npz", edge_index=np.array([[0], [last]], np.uint64))
+    (tmp_path / "y.csv").write_text("id,label\n0,0\n1,1\n")
+    for labels in (None, tmp_path / "y.csv"):
+        with pytest.raises(RawlsError, match=r"g\.npz has .* too many for this machine's memory"):
+            read(tmp_path / "g.npz", labels=labels, need_features=False, need_labels=False)
+
+
+def test_small_unsigned_ids_are_ids(tmp_path: Path) -> None:
+    edge_index = np.array([[0, 1], [1, 2]], np.uint64)
+    np.savez(tmp_path / "g.npz", edge_index=edge_index)
+    graph = read(tmp_path / "g.npz", need_features=False, need_labels=False)
+    assert graph.edge_index.tolist() == [[0, 1, 1, 2], [1, 0, 2, 1]]
+
+
+def test_a_text_that_is_called_npz_is_not_called_a_pickle(tmp_path: Path) -> None:
+    for name in ("g.npz", "x.npy"):
+        (tmp_path / name).write_text("hello")
+    with pytest.raises(RawlsError, match=r"g\.npz is no file of numpy"):
+        read(tmp_path / "g.npz")
+    with pytest.raises(RawlsError, match=r"x\.npy is no file of numpy"):
+        read(edges(tmp_path), features=tmp_path / "x.npy")
+
+
+def test_a_dict_without_names_is_one_sentence(tmp_path: Path) -> None:
+    torch.save({1: torch.zeros(2)}, tmp_path / "g.pt")
+    with pytest.raises(RawlsError, match=r"g\.pt holds a dict whose keys are not all names"):
+        read(tmp_path / "g.pt")
+
+
+def test_notes_of_a_file_stand_once_in_the_result(tmp_path: Path) -> None:
+    arguments = write_npz_edges(tmp_path)
+    np.savez(tmp_path / "g.npz", edge_index=np.stack([SOURCE, TARGET]), x=X, y=Y + 1)
+    graph = read(**arguments)
+    assert check(graph).notes == graph.notes
 
 
 def test_files_that_are_not_there_or_of_another_kind(tmp_path: Path) -> None:

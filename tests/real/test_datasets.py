@@ -58,9 +58,12 @@ def test_chameleon_is_symmetrised_and_uses_its_first_stored_split(data_root: Pat
     assert "directed graph symmetrised" in said
     assert "50 self-loops" in said
     assert "stored split" in said
+    assert load("chameleon", root=data_root, split="stored").notes == graph.notes
     other = load("chameleon", root=data_root, split="paper")
     assert [int(m.sum()) for m in (other.train_mask, other.test_mask)] == [100, 1000]
-    assert "stored split" not in " ".join(other.notes)
+    for split in ("paper", "random"):
+        notes = load("chameleon", root=data_root, split=split).notes
+        assert "stored split" not in " ".join(notes)
 
 
 @pytest.mark.parametrize("name", ["cora-ml", "citeseer", "amazon-photo", "chameleon"])

@@ -44,7 +44,7 @@ def markdown(results: dict[str, Any]) -> str:
     host = results["machine"]
     where = host["gpu"] or "CPU"
     lines = [
-        f"## {where}",
+        f"## {where}: {', '.join(results['parts'])}",
         "",
         f"`{results['command']}` on {host['processor']}, {host['threads']} threads"
         + (f", {host['gpu']}" if host["gpu"] else "")
@@ -150,24 +150,37 @@ def plot(results: dict[str, Any]) -> Picture | None:
 
 
 def write(results: dict[str, Any], folder: Path) -> None:
-    """results-DEVICE.json, RESULTS.md of every such file in the folder, and the plot."""
+    """Add a run to results-DEVICE.json, in place of earlier runs of the same parts.
+
+    RESULTS.md is made anew from all such files in the folder, and so is the plot.
+    """
     import json
 
     from ..files import atomic_file
     from ..reporting.figures import save
 
     kind = "cuda" if results["machine"]["gpu"] else "cpu"
+    runs = [run for run in _kept(folder, kind) if not set(run["parts"]) <= set(results["parts"])]
+    runs.append(results)
     with atomic_file(folder / f"results-{kind}.json") as temporary:
-        temporary.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+        temporary.write_text(json.dumps(runs, indent=1) + "\n", encoding="utf-8")
     picture = plot(results)
     if picture is not None:
         save(picture, folder / f"scaling-{kind}.png")
     parts = ["# Speed\n\nRatios against a named rival in the same run, by `rawlsgcn bench`.\n"]
     for name in ("cpu", "cuda"):
-        file = folder / f"results-{name}.json"
-        if file.is_file():
-            parts.append(markdown(json.loads(file.read_text(encoding="utf-8"))))
+        parts += [markdown(run) for run in _kept(folder, name)]
         if (folder / f"scaling-{name}.png").is_file():
             parts.append(f"![How cost grows with size](scaling-{name}.png)\n")
     with atomic_file(folder / "RESULTS.md") as temporary:
         temporary.write_text("\n".join(parts), encoding="utf-8")
+
+
+def _kept(folder: Path, kind: str) -> list[dict[str, Any]]:
+    import json
+
+    file = folder / f"results-{kind}.json"
+    if not file.is_file():
+        return []
+    kept: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))
+    return kept

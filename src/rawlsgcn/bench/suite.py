@@ -47,6 +47,7 @@ def run(
             figures += MEASURES[part](graph, device, repeats)
     return {
         "command": command,
+        "parts": list(parts),
         "machine": machine(device),
         "repeats": repeats,
         "figures": [figure.to_dict() for figure in figures],

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ..errors import RawlsError
 from .arrays import LABEL_KEYS, Archive
-from .checks import endpoints
 from .found import Found
+from .given import endpoints, node_count
 
 Array = NDArray[Any]
 
@@ -58,4 +58,4 @@ def _from_matrix(path: Path, matrix: Any) -> Found:
 def _count(value: Array, path: Path) -> int:
     if value.size != 1 or value.dtype.kind not in "iu":
         raise RawlsError(f"{path}: num_nodes must be one integer")
-    return int(value.reshape(-1)[0])
+    return node_count(value.reshape(-1)[0], path.name)

@@ -44,12 +44,21 @@ def readable(path: Path) -> Iterator[None]:
         raise RawlsError(f"{path} cannot be read as numpy arrays: {reason}") from error
 
 
+def _refuse_foreign(path: Path) -> None:
+    """numpy takes every file that it does not know for a pickle; most are something else."""
+    with path.open("rb") as file:
+        start = file.read(6)
+    if start and not start.startswith((b"PK", b"\x93NUMPY", b"\x80")):
+        raise RawlsError(f"{path} is no file of numpy: write it with numpy.savez or numpy.save")
+
+
 class Archive:
     """An .npz file whose arrays are read only when asked for."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         with readable(path):
+            _refuse_foreign(path)
             opened = np.load(path, allow_pickle=False)
             if not isinstance(opened, np.lib.npyio.NpzFile):
                 raise RawlsError(f"{path} is a single array, not an .npz: name it .npy")
@@ -103,6 +112,7 @@ class Archive:
 def read_npy(path: Path) -> Array:
     """One array from an .npy file."""
     with readable(path):
+        _refuse_foreign(path)
         array = np.load(path, allow_pickle=False)
         if not isinstance(array, np.ndarray):
             raise RawlsError(f"{path} is an .npz archive, not a single array: name it .npz")

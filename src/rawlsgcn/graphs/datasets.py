@@ -17,8 +17,9 @@ from torch_geometric.data import Data
 from ..errors import RawlsError, unknown_name
 from .block_model import synthetic
 from .catalogue import SYNTHETIC, Entry, data_root, find
-from .checks import assemble, found_in
+from .checks import assemble
 from .found import MASKS
+from .given import found_in
 from .raw import READERS
 from .splits import SPLITS
 
@@ -37,7 +38,13 @@ def load(name: str, *, root: str | Path | None = None, split: str | None = None)
     if name.lower() == SYNTHETIC:
         return synthetic(split=split)
     entry = find(name)
-    data = _read(entry, data_root(root))
+    folder = data_root(root)
+    if folder.exists() and not folder.is_dir():
+        raise RawlsError(
+            f"{folder} is a file, not a folder: name the folder of the raw files with "
+            "--data-root (root=...) or RAWLSGCN_DATA"
+        )
+    data = _read(entry, folder)
     stored_edges = int(data.edge_index.size(1))
     found = found_in(data, entry.title)
     found.name = entry.name
@@ -48,7 +55,7 @@ def load(name: str, *, root: str | Path | None = None, split: str | None = None)
     graph = assemble(found, split=split or entry.split)
     if graph.edge_index.size(1) != stored_edges:
         graph.stored_edges = stored_edges
-    if entry.split == "stored" and split != "paper":
+    if entry.split == "stored" and split in (None, "stored"):
         sizes = " / ".join(f"{int(graph[key].sum()):,}" for key in MASKS)
         graph.notes.append(
             f"the first stored split of {entry.title} is used ({sizes} nodes), which the paper's "
@@ -61,7 +68,6 @@ class _InMemory:
     """Over a torch_geometric dataset class: process the raw files anew, and write nothing."""
 
     entry: Entry
-    root: str
     raw_dir: str
     raw_paths: list[str]
     graph: Data
@@ -70,12 +76,14 @@ class _InMemory:
         missing = [path for path in map(Path, self.raw_paths) if not path.exists()]
         if not missing:
             return
+        raw = Path(self.raw_dir)
+        kept = next(folder for folder in (raw, *raw.parents) if folder.exists())
         timeout = socket.getdefaulttimeout()
         socket.setdefaulttimeout(30)
         try:
             super()._download()  # type: ignore[misc]
         except BaseException as error:
-            self._undo_download(missing)
+            self._undo_download(missing, kept)
             if not isinstance(error, Exception):
                 raise
             reason = " ".join(str(error).split()) or type(error).__name__
@@ -86,12 +94,15 @@ class _InMemory:
         finally:
             socket.setdefaulttimeout(timeout)
 
-    def _undo_download(self, missing: list[Path]) -> None:
-        """Leave no half of a file behind, which would pass for the whole the next time."""
+    def _undo_download(self, missing: list[Path], kept: Path) -> None:
+        """Leave no half of a file behind, which would pass for the whole the next time.
+
+        Folders left empty go too, up to ``kept``, which was there before.
+        """
         for path in missing:
             path.unlink(missing_ok=True)
         folder = Path(self.raw_dir)
-        while folder != Path(self.root) and folder.is_dir() and not any(folder.iterdir()):
+        while folder != kept and folder.is_dir() and not any(folder.iterdir()):
             folder.rmdir()
             folder = folder.parent
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,14 @@ from numpy.typing import NDArray
 from ..errors import RawlsError
 from .found import Found
 from .sides import Side
-from .tables import Table, is_number, read_table
+from .tables import UNNAMED, Table, is_index_header, is_number, read_table
 
 Array = NDArray[Any]
 _SOURCES = {"source", "src", "from", "u", "node1", "source_id", "from_id", "head"}
 _TARGETS = {"target", "dst", "to", "v", "node2", "target_id", "to_id", "tail", "destination"}
 _WEIGHTS = {"weight", "weights", "w", "edge_weight", "value", "count"}
+_NUMBERINGS = UNNAMED | {"index", "edge_id"}
+"""Names of a first column that only numbers the edges."""
 
 
 def read_edge_list(path: Path, sides: list[Side]) -> Found:
@@ -29,9 +32,10 @@ def read_edge_list(path: Path, sides: list[Side]) -> Found:
     """
     table = read_table(path, _has_header)
     source, target, weight, notes = _columns(table)
-    keyed = [side.table for side in sides if side.table is not None]
-    as_text = any([table.has_text_ids(source), table.has_text_ids(target)])
-    as_text = any([as_text, *(other.has_text_ids(0) for other in keyed)])
+    columns = [(table, source), (table, target)]
+    columns += [(side.table, side.key) for side in sides if side.table is not None]
+    text = [each.has_text_ids(column) for each, column in columns]  # looks for empty ids in all
+    as_text = any(text)
     ids, codes = _encode(table.ids(source, as_text), table.ids(target, as_text), as_text)
     found = Found(path.stem, *codes, notes=notes, graph_from=path.name)
     if weight is not None:
@@ -87,11 +91,16 @@ def is_range(order: Array) -> bool:
     return order.dtype != object and bool(np.array_equal(order, np.arange(len(order))))
 
 
-def _has_header(cells: list[str]) -> bool:
-    """A line of known names, or one whose weight is a word; other text may well be ids."""
+def _has_header(cells: list[str], numeric: Callable[[int], bool]) -> bool:
+    """A line of known names, or words over numbers; words over words may well be ids."""
     words = [cell.strip().lower() for cell in cells]
-    named = len(words) > 1 and bool(_SOURCES & set(words)) and bool(_TARGETS & set(words))
-    return named or (len(words) > 2 and words[2] in _WEIGHTS and not is_number(words[2]))
+    if len(words) > 1 and _SOURCES & set(words) and _TARGETS & set(words):
+        return True
+    if len(words) > 2 and (words[2] in _WEIGHTS or is_index_header(words)):
+        return True
+    if any(word == "" or is_number(word) for word in words):
+        return False
+    return any(numeric(index) for index in range(len(words)))
 
 
 def _columns(table: Table) -> tuple[int, int, int | None, list[str]]:
@@ -108,16 +117,30 @@ def _columns(table: Table) -> tuple[int, int, int | None, list[str]]:
                 f"{table.path} has {width} columns and no header: expected source,target[,weight]"
             )
         return 0, 1, 2 if width == 3 else None, []
-    source, target = table.find(_SOURCES), table.find(_TARGETS)
-    if source is None or target is None:
-        source, target = 0, 1
-    weight = table.find(_WEIGHTS)
-    unused = [table.column(i) for i in range(width) if i not in (source, target, weight)]
+    source, target, weight = table.find(_SOURCES), table.find(_TARGETS), table.find(_WEIGHTS)
+    rest = [index for index in range(width) if index not in (source, target, weight)]
     notes = []
+    if source is None or target is None:
+        if width > 2 and table.names[0].strip().lower() in _NUMBERINGS:
+            rest.remove(0)
+        if len(rest) < (source is None) + (target is None):
+            raise RawlsError(f"{table.path} has no two columns of nodes: call them source,target")
+        source = rest.pop(0) if source is None else source
+        target = rest.pop(0) if target is None else target
+        if weight is None and rest and table.has_unnamed_index and _numbered(table.names):
+            weight = rest.pop(0)
+        ends = f"{table.column(source)} and {table.column(target)}"
+        notes.append(f"{table.path.name}: {ends} are taken for source and target.")
+    unused = [table.column(index) for index in rest if index or not table.has_unnamed_index]
     if unused:
         verb = "is" if len(unused) == 1 else "are"
         notes.append(f"{table.path.name}: {', '.join(unused[:3])} {verb} not used.")
     return source, target, weight, notes
+
+
+def _numbered(names: list[str]) -> bool:
+    """Whether the columns are called 0, 1, 2: then their places say what they are."""
+    return all(is_number(name) for name in names[1:])
 
 
 def _encode(source: Any, target: Any, as_text: bool) -> tuple[Array, tuple[Array, Array]]:

@@ -61,6 +61,8 @@ def clean_edges(
             f"directed graph symmetrised: {matrix.nnz - forward.nnz:,} of its {forward.nnz:,} "
             "arcs had no counterpart in the other direction."
         )
+    if weight is not None:
+        notes += _drop_tiny(matrix)
     return _edge_index(matrix), _edge_weight(matrix, weight), notes
 
 
@@ -78,6 +80,17 @@ def _symmetrise(forward: Any, backward: Any, weighted: bool) -> Any:
 
 def _same_pattern(a: Any, b: Any) -> bool:
     return np.array_equal(a.indptr, b.indptr) and np.array_equal(a.indices, b.indices)
+
+
+def _drop_tiny(matrix: Any) -> list[str]:
+    """Drop weights that single precision would keep as zero: they would count as neighbours."""
+    tiny = matrix.data < np.finfo(np.float32).tiny
+    number = int(np.count_nonzero(tiny)) // 2
+    if not number:
+        return []
+    matrix.data[tiny] = 0
+    matrix.eliminate_zeros()
+    return [f"{_count(number, 'edge')} of weight under 1.2e-38 dropped, too small to count."]
 
 
 def _edge_index(matrix: Any) -> Tensor:

@@ -60,6 +60,15 @@ def first_not_finite(x: Tensor) -> int | None:
     return int(rows[0]) if len(rows) else None
 
 
+def all_finite(x: Any) -> bool:
+    """Whether ``x``, in whatever form and precision it was given, has neither NaN nor infinity."""
+    if isinstance(x, Tensor):
+        if x.layout != torch.strided:
+            x = x.detach().to_sparse(layout=torch.sparse_coo).coalesce().values()
+        return bool(torch.isfinite(x).all())
+    return bool(np.isfinite(sp.coo_matrix(x).data if sp.issparse(x) else x).all())
+
+
 def _choose(matrix: Any) -> Tensor:
     if matrix.nnz < SPARSE_BELOW * max(matrix.shape[0] * matrix.shape[1], 1):
         return csr_tensor(matrix)

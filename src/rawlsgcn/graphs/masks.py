@@ -11,19 +11,25 @@ from .found import MASKS, Found
 from .splits import Split, fits_paper_split, paper_split, random_split
 
 
-def choose_split(graph: Data, found: Found, split: str | None) -> None:
+def choose_split(graph: Data, found: Found, split: str | None, notes: list[str]) -> None:
     """Give ``graph`` its three masks: see :func:`.checks.assemble` for the choice."""
     y = graph.y
     if not bool((y >= 0).any()):
         raise RawlsError(f"{found.labels_from}: every node is unlabelled (-1), nothing to learn")
+    present = y[y >= 0]
+    if bool((present == present[0]).all()):
+        raise RawlsError(
+            f"{found.labels_from}: every labelled node is of class {int(present[0])}: "
+            "there must be two classes or more to tell apart"
+        )
     if split is None and not found.masks and not fits_paper_split(y):
         split = "random"
-        graph.notes.append(
+        notes.append(
             "too few nodes for the paper's split (20 a class, 500, 1,000): a random split of "
             "10 % training, 10 % validation and 80 % test nodes is used."
         )
     if split == "stored" or (split is None and found.masks):
-        masks = _stored_split(graph, found)
+        masks = _stored_split(graph, found, notes)
     else:
         try:
             masks = random_split(y) if split == "random" else paper_split(y)
@@ -33,7 +39,7 @@ def choose_split(graph: Data, found: Found, split: str | None) -> None:
         graph[key] = mask
 
 
-def _stored_split(graph: Data, found: Found) -> Split:
+def _stored_split(graph: Data, found: Found, notes: list[str]) -> Split:
     where, nodes = found.labels_from, len(graph.y)
     absent = [key for key in MASKS if key not in found.masks]
     if absent:
@@ -46,7 +52,7 @@ def _stored_split(graph: Data, found: Found) -> Split:
         mask = found.masks[key]
         if mask.ndim == 2 and len(mask) == nodes and mask.shape[1] > 0:
             if key == MASKS[0]:
-                graph.notes.append(f"the first of {mask.shape[1]} stored splits is used.")
+                notes.append(f"the first of {mask.shape[1]} stored splits is used.")
             mask = mask[:, 0]
         if mask.shape != (nodes,):
             raise RawlsError(
@@ -60,7 +66,7 @@ def _stored_split(graph: Data, found: Found) -> Split:
         raise RawlsError(f"{where}: {found.who(int(overlap[0]))} is in more than one of the masks")
     unlabelled = int(sum((mask & (graph.y < 0)).sum() for mask in masks))
     if unlabelled:
-        graph.notes.append(f"{unlabelled:,} unlabelled nodes taken out of the stored masks.")
+        notes.append(f"{unlabelled:,} unlabelled nodes taken out of the stored masks.")
     split = Split(*(mask & (graph.y >= 0) for mask in masks))
     for key, chosen in zip(MASKS, split, strict=True):
         if not bool(chosen.any()):

@@ -9,9 +9,10 @@ from torch_geometric.data import Data
 
 from ..errors import RawlsError
 from .archives import read_archive
-from .checks import assemble, found_in
+from .checks import assemble
 from .edge_list import attach, read_edge_list
 from .found import Found
+from .given import check_count, found_in, highest
 from .saved import read_saved
 from .sides import Side, read_features, read_labels
 from .tables import TABLES
@@ -74,9 +75,11 @@ def _with_sides(found: Found, sides: list[Side]) -> Found:
 def _order(found: Found) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
     if found.node_ids is not None:
         ids = np.asarray(found.node_ids)
-        return ids if ids.dtype.kind in "iu" else np.asarray(found.node_ids, dtype=object)
+        if ids.dtype.kind in "iu":
+            return ids
+        return np.array([str(each).strip() for each in found.node_ids], dtype=object)
     if found.num_nodes is not None:
         return np.arange(found.num_nodes)
-    if found.x is not None:
+    if found.x is not None and found.x.ndim == 2:
         return np.arange(found.x.shape[0])
-    return np.arange(int(max(found.source.max(), found.target.max(), -1)) + 1)
+    return np.arange(check_count(highest(found) + 1, found.graph_from))

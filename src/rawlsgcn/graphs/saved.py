@@ -21,6 +21,11 @@ def read_saved(path: Path) -> Data:
         # torch_geometric's own processed files: (data, slices[, class]).
         content = content[0]
     if isinstance(content, dict):
+        if not all(isinstance(key, str) for key in content):
+            raise RawlsError(
+                f"{path} holds a dict whose keys are not all names: call its tensors "
+                "edge_index, x, y, as in a torch_geometric Data"
+            )
         content = Data.from_dict(content)
     if not isinstance(content, Data):
         raise RawlsError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,15 @@ from numpy.typing import NDArray
 from ..errors import RawlsError
 from .arrays import FEATURE_KEYS, LABEL_KEYS, Archive, read_npy
 from .found import MASKS
-from .tables import ID_NAMES, TABLES, Table, is_number, read_table
+from .tables import (
+    ID_NAMES,
+    SURE_ID_NAMES,
+    TABLES,
+    Table,
+    is_index_header,
+    is_number,
+    read_table,
+)
 
 Array = NDArray[Any]
 _LABEL_NAMES = {"label", "labels", "y", "class", "target"}
@@ -22,7 +31,7 @@ _SPLIT_VALUES = {"train": 0, "val": 1, "valid": 1, "validation": 1, "test": 2}
 
 @dataclass
 class Side:
-    """Values for the nodes; ``table`` holds their ids in its first column, or is absent.
+    """Values for the nodes; ``table`` holds their ids in the column ``key``, or is absent.
 
     Without a table the rows are in the order of the nodes, 0 to n - 1.
     """
@@ -31,12 +40,20 @@ class Side:
     values: Any
     masks: dict[str, Array] = field(default_factory=dict)
     table: Table | None = None
+    key: int = 0
     notes: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.values.ndim == 0:
+            raise RawlsError(f"{self.path} holds a single value: it must have one for each node")
+        if self.table is not None and self.key != 0:
+            column = self.table.column(self.key)
+            self.notes.append(f"{self.path.name}: {column} is taken for the node ids.")
 
     def ids(self, as_text: bool) -> Array:
         """The ids of the rows, of which none may stand twice."""
         assert self.table is not None
-        ids = self.table.ids(0, as_text)
+        ids = self.table.ids(self.key, as_text)
         repeated = ids.duplicated()
         if repeated.any():
             row = int(repeated.to_numpy().argmax())
@@ -56,13 +73,13 @@ def read_features(path: Path) -> Side:
     suffix = path.suffix.lower()
     if suffix in TABLES:
         table = read_table(path, _features_have_header)
-        columns = list(range(1, table.frame.shape[1]))
+        key, columns = _columns(table)
         if not columns:
             raise RawlsError(
                 f"{path} has one column: give the node id first and the features after it, "
                 f"separated by {'tabs' if suffix == '.tsv' else 'commas'}"
             )
-        return Side(path, table.numbers(columns), table=table)
+        return Side(path, table.numbers(columns), table=table, key=key)
     if suffix == ".npy":
         return Side(path, read_npy(path))
     if suffix == ".npz":
@@ -99,16 +116,19 @@ def read_labels(path: Path) -> Side:
 def _label_table(path: Path) -> Side:
     table = read_table(path, _labels_have_header)
     width = table.frame.shape[1]
-    if width < 2:
-        raise RawlsError(f"{path} has one column: give the node id first and its label second")
-    label = table.find(_LABEL_NAMES) or 1
-    split = table.find(_SPLIT_NAMES)
+    key, columns = _columns(table)
+    split = table.find(_SPLIT_NAMES, apart=[key])
     if table.names is None:
         if width > 3:
             raise RawlsError(f"{path} has {width} columns and no header: expected id,label[,split]")
         split = 2 if width == 3 else None
-    side = Side(path, table.numbers([label])[:, 0], table=table)
-    others = set(range(1, width)) - {label, split}
+    label = table.find(_LABEL_NAMES, apart=[key])
+    if label is None:
+        label = next((index for index in columns if index != split), None)
+    if label is None:
+        raise RawlsError(f"{path} has no column of labels: give the node id first and its label")
+    side = Side(path, table.numbers([label])[:, 0], table=table, key=key)
+    others = set(columns) - {label, split}
     if others:
         unused = ", ".join(table.column(index) for index in sorted(others)[:3])
         side.notes.append(f"{path.name}: {unused} {'is' if len(others) == 1 else 'are'} not used.")
@@ -132,13 +152,27 @@ def _masks(table: Table, column: int) -> dict[str, Array]:
     return {key: codes == code for code, key in enumerate(MASKS)}
 
 
-def _features_have_header(cells: list[str]) -> bool:
-    return cells[0].strip().lower() in ID_NAMES or not any(is_number(cell) for cell in cells[1:])
+def _columns(table: Table) -> tuple[int, list[int]]:
+    """The column of the ids, and the others; a pandas index beside the ids says nothing."""
+    key = table.id_column()
+    apart = {key, 0} if table.has_unnamed_index else {key}
+    return key, [index for index in range(table.frame.shape[1]) if index not in apart]
 
 
-def _labels_have_header(cells: list[str]) -> bool:
+def _features_have_header(cells: list[str], numeric: Callable[[int], bool]) -> bool:
+    words = [cell.strip().lower() for cell in cells]
+    if words[0] in ID_NAMES or SURE_ID_NAMES & set(words) or is_index_header(cells):
+        return True
+    # Features may be named by numbers (years): then a word over ids that are numbers tells.
+    return not any(map(is_number, words[1:])) or (
+        words[0] != "" and not is_number(words[0]) and numeric(0)
+    )
+
+
+def _labels_have_header(cells: list[str], numeric: Callable[[int], bool]) -> bool:
     label = cells[1] if len(cells) > 1 else ""
-    return cells[0].strip().lower() in ID_NAMES or (label != "" and not is_number(label))
+    known = cells[0].strip().lower() in ID_NAMES or is_index_header(cells)
+    return known or (label != "" and not is_number(label))
 
 
 def _unknown(path: Path, what: str) -> RawlsError:

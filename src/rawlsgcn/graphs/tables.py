@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Collection, Set
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +16,16 @@ from numpy.typing import NDArray
 from ..errors import RawlsError, missing_extra
 
 Array = NDArray[Any]
-HeaderRule = Callable[[list[str]], bool]
+HeaderRule = Callable[[list[str], Callable[[int], bool]], bool]
+"""Judges the cells of the first line; it may ask whether a column is all numbers below it."""
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 TABLES = (*SEPARATORS, ".parquet")
-ID_NAMES = frozenset({"id", "ids", "node", "nodes", "node_id", "nodeid", "name", "index"})
+SURE_ID_NAMES = frozenset({"id", "ids", "node", "node_id", "nodeid"})
+ID_NAMES = SURE_ID_NAMES | {"nodes", "name", "index"}
+UNNAMED = frozenset({"", "unnamed: 0"})
+"""What pandas calls an index that it writes, or reads back, as the first column."""
+_SAMPLE = 100
 
 
 @dataclass
@@ -38,23 +45,35 @@ class Table:
     def column(self, index: int) -> str:
         return f"column '{self.names[index]}'" if self.names else f"column {index + 1}"
 
-    def find(self, names: set[str]) -> int | None:
-        """The first column with one of these names, in upper or lower case."""
+    def find(self, names: Set[str], apart: Collection[int] = ()) -> int | None:
+        """The first column with one of these names, in upper or lower case; not one ``apart``."""
         for index, name in enumerate(self.names or []):
-            if name.strip().lower() in names:
+            if name.strip().lower() in names and index not in apart:
                 return index
         return None
+
+    @property
+    def has_unnamed_index(self) -> bool:
+        """Whether the first column is the index of a pandas DataFrame that had no name."""
+        return self.names is not None and self.names[0].strip().lower() in UNNAMED
+
+    def id_column(self) -> int:
+        """The column of the node ids: the one that the header calls so, else the first."""
+        if self.names is None or self.names[0].strip().lower() in ID_NAMES:
+            return 0
+        return self.find(ID_NAMES if self.has_unnamed_index else SURE_ID_NAMES) or 0
 
     def has_text_ids(self, index: int) -> bool:
         """Whether the ids of a column are text, that is, not all of them whole numbers."""
         column = self.frame[index]
-        empty = np.flatnonzero(column.isna().to_numpy())
-        if len(empty):
-            raise RawlsError(f"{self.row(int(empty[0]))}: the id in {self.column(index)} is empty")
+        self._refuse_empty(index, column.isna())
         return column.dtype.kind not in "iu" or column.dtype == np.uint64
 
     def ids(self, index: int, as_text: bool) -> pd.Series[Any]:
-        """A column of ids, as whole numbers or exactly as written: 007 and 7 are two texts."""
+        """A column of ids, as whole numbers or as written: 007 and 7 are two texts.
+
+        Only blanks around a text go, which nobody sees.
+        """
         column = self.frame[index]
         if not as_text:
             return column.astype(np.int64)
@@ -62,7 +81,14 @@ class Table:
             column = _read_text(self.path, self.names is not None, usecols=[index], dtype=str)[
                 index
             ]
-        return column.astype(str)
+        texts = column.astype(str).str.strip()
+        self._refuse_empty(index, texts == "")
+        return texts
+
+    def _refuse_empty(self, index: int, empty: pd.Series[Any]) -> None:
+        if empty.any():
+            row = int(empty.to_numpy().argmax())
+            raise RawlsError(f"{self.row(row)}: the id in {self.column(index)} is empty")
 
     def numbers(self, columns: list[int]) -> Array:
         """Columns as one float or integer matrix; a text cell is named in the error."""
@@ -84,12 +110,26 @@ class Table:
 
 
 def read_table(path: Path, has_header: HeaderRule) -> Table:
-    """Read a table; for text files ``has_header`` judges the cells of the first line."""
+    """Read a table; for text files ``has_header`` judges whether the first line is a header."""
     if path.suffix.lower() == ".parquet":
         return _read_parquet(path)
-    first = [str(cell) for cell in _read_text(path, False, nrows=1, dtype=str).iloc[0].fillna("")]
-    header = has_header(first)
-    return Table(path, _read_text(path, header), first if header else None)
+    sample = _read_text(path, False, nrows=_SAMPLE, dtype=str).fillna("")
+    _refuse_wide_text(path)
+    first = [str(cell) for cell in sample.iloc[0]]
+    if has_header(first, lambda index: len(sample) > 1 and all(map(is_number, sample[index][1:]))):
+        frame = _read_text(path, True)
+        # A text further down than the sample may show that the first line was no header.
+        if has_header(first, lambda index: pd.api.types.is_numeric_dtype(frame[index].dtype)):
+            return Table(path, frame, first)
+    return Table(path, _read_text(path, False), None)
+
+
+def is_index_header(cells: list[str]) -> bool:
+    """Whether this is the first line of ``DataFrame.to_csv()``, which writes the index too."""
+    rest = [cell.strip() for cell in cells[1:]]
+    if cells[0].strip().lower() not in UNNAMED or not rest:
+        return False
+    return rest == [str(i) for i in range(len(rest))] or not any(map(is_number, rest))
 
 
 def is_number(cell: str) -> bool:
@@ -120,11 +160,20 @@ def _read_text(path: Path, header: bool, **options: Any) -> pd.DataFrame:
     except pd.errors.EmptyDataError as error:
         raise RawlsError(f"{path} is empty") from error
     except UnicodeDecodeError as error:
-        raise RawlsError(f"{path} is not a text table: it holds bytes that are no text") from error
+        raise RawlsError(f"{path} is not a table in UTF-8 text: save it as UTF-8") from error
     except (pd.errors.ParserError, OSError, ValueError) as error:
         reason = " ".join(str(error).split()).removeprefix("Error tokenizing data. ")
         raise RawlsError(f"{path} cannot be read as a table: {reason}") from error
     return frame
+
+
+def _refuse_wide_text(path: Path) -> None:
+    """UTF-16 without a mark passes for UTF-8, with a NUL beside every letter."""
+    with path.open("rb") as file:
+        if b"\0" in file.read(4096):
+            raise RawlsError(
+                f"{path} holds NUL bytes, as UTF-16 text or a foreign file does: save it as UTF-8"
+            )
 
 
 def _read_parquet(path: Path) -> Table:
@@ -140,9 +189,23 @@ def _read_parquet(path: Path) -> Table:
         reason = " ".join(str(error).split())
         raise RawlsError(f"{path} cannot be read as parquet: {reason}") from error
     if not isinstance(frame.index, pd.RangeIndex):
+        if frame.index.nlevels == 1 and frame.index.name is None:
+            frame.index.name = ""
         frame = frame.reset_index()
     if frame.empty:
         raise RawlsError(f"{path} is empty")
     names = [str(name) for name in frame.columns]
     frame.columns = pd.RangeIndex(len(names))
+    for index in frame.columns:
+        valid = frame[index].first_valid_index()
+        if valid is not None and isinstance(frame[index][valid], Decimal):
+            frame[index] = _without_decimals(frame[index])
     return Table(path, frame, names)
+
+
+def _without_decimals(column: pd.Series[Any]) -> pd.Series[Any]:
+    """A database's decimals as int64 where all are whole (ids, labels), else as float64."""
+    if column.notna().all() and all(value == int(value) for value in column):
+        with contextlib.suppress(OverflowError):
+            return column.map(int).astype(np.int64)
+    return column.astype(np.float64)

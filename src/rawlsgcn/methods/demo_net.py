@@ -1,0 +1,254 @@
+"""DEMO-Net (Wu, He and Xu, 2019), the version with weights of its own for every degree.
+
+A layer is, with N(i) the neighbours of i,
+
+    E_i = b + W_self x_i + mean over j in N(i) of (W_global + W_deg(i)) x_j,
+
+and a node without neighbours has W_global x_i for its second term. The mean commutes with the
+weights: with m_i the mean of i's neighbours (x_i itself for a node without any), a layer is one
+aggregation, the products X W_self and M W_global, and one product of M by groups, in which every
+row meets the weights of its degree. In the first layer X and M never change. Dropout is on both
+terms: on X W_self and on what comes from the neighbours, in every layer.
+
+On a weighted graph the mean is weighted; a degree is still a number of neighbours. On a graph with
+degrees that training has not met, a node uses the weights of the nearest degree met.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from ..errors import RawlsError
+from .base import Convolutional, Learner, Method
+from .constant import Constant
+from .dsgcn import GroupedLearner, Reach, Step, csr, entries, product, times
+from .inputs import Inputs
+from .settings import Settings
+
+# What one more batched product costs, in padded rows.
+CALL = 30
+
+
+class DemoNet(Method):
+    """Up to 1,000 epochs at 0.005; stops after 100 that bring nothing better on validation."""
+
+    name = "demo-net"
+    title = "DEMO-Net"
+    defaults: ClassVar[Settings] = Settings(lr=0.005, epochs=1000, dropout=0.6, patience=100)
+
+    def learner(self, inputs: Inputs, settings: Settings, seed: int) -> Learner:
+        if settings.normalisation != "renormalised":
+            raise RawlsError(
+                f"demo-net has no normalisation '{settings.normalisation}': it takes the mean over "
+                "the neighbours; use rawlsgcn-graph for the others"
+            )
+        degrees = torch.bincount(inputs.degree).nonzero().view(-1)
+        return DemoNetLearner(inputs, settings, seed, degrees[degrees > 0])
+
+    def restore(self, inputs: Inputs, settings: Settings, state: dict[str, Tensor]) -> Learner:
+        learner = DemoNetLearner(inputs, settings, 0, state["degrees"].to(inputs.device))
+        learner.module.load_state_dict(state)
+        return learner
+
+
+class DemoNetLayer(nn.Module):
+    """E = b + X W_self + M W_global + M by groups, with a W_k for each non-zero degree."""
+
+    def __init__(self, inputs: int, outputs: int, degrees: int) -> None:
+        super().__init__()
+        self.own = nn.Parameter(torch.empty(inputs, outputs))
+        self.common = nn.Parameter(torch.empty(inputs, outputs))
+        self.by_degree = nn.Parameter(torch.empty(degrees, inputs, outputs))
+        self.bias = nn.Parameter(torch.empty(outputs))
+
+    def forward(self, x: Tensor | Constant, m: Means, p: float) -> Tensor:
+        own = product(x, self.own)
+        around = product(m.rows, self.common) + m.by_group(self.by_degree)
+        return nn.functional.dropout(own, p) + nn.functional.dropout(around, p) + self.bias
+
+
+class DemoNetNetwork(nn.Module):
+    """L layers with ELU between them; ``degrees`` says which degree each W_k is for."""
+
+    degrees: Tensor
+
+    def __init__(self, sizes: list[int], p: float, degrees: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("degrees", degrees)
+        pairs = itertools.pairwise(sizes)
+        self.layers = nn.ModuleList(DemoNetLayer(a, b, len(degrees)) for a, b in pairs)
+        self.p = p
+
+    def forward(
+        self, x: Tensor | Constant, m: Means, later: list[tuple[Step, Groups]], reach: Reach
+    ) -> Tensor:
+        """The scores of the reach's targets, from the rows that the first layer needs."""
+        p = self.p if self.training else 0.0
+        h: Tensor = self.layers[0](x, m, p)
+        for layer, (step, groups) in zip(list(self.layers)[1:], later, strict=True):
+            h = nn.functional.elu(h)
+            h = layer(h[step.own], Means(product(step.matrix, h), groups), p)
+        return h
+
+
+class DemoNetLearner(GroupedLearner):
+    """Early stopping watches the accuracy on the validation nodes."""
+
+    def __init__(self, inputs: Inputs, settings: Settings, seed: int, degrees: Tensor) -> None:
+        sizes = Convolutional.sizes(inputs, settings)
+        super().__init__(inputs, settings, seed, DemoNetNetwork(sizes, settings.dropout, degrees))
+        self.degrees = degrees
+
+    def arguments(self, targets: Tensor) -> tuple[Any, ...]:
+        i, number = self.inputs, len(self.degrees)
+        group = nearest(self.degrees, i.degree)
+        reach = Reach.of(neighbour_mean(i), group, number, targets, self.settings.layers)
+        first, *later = ((step, Groups.of(step)) for step in reach.steps)
+        return *first_rows(*first, i.x), later, reach
+
+
+def nearest(degrees: Tensor, wanted: Tensor) -> Tensor:
+    """The place of the nearest of the sorted ``degrees`` (the lower of two); -1 for degree 0."""
+    if not len(degrees):
+        return torch.full_like(wanted, -1)
+    place = torch.bucketize(wanted.double(), (degrees[1:] + degrees[:-1]).double() / 2)
+    return place.masked_fill(wanted == 0, -1)
+
+
+def neighbour_mean(inputs: Inputs) -> tuple[Tensor, Tensor, Tensor]:
+    """The matrix of the (weighted) mean over neighbours; a node without any is its own mean."""
+    row, column = inputs.edge_index
+    weight = inputs.edge_weight
+    value = torch.ones(len(row), device=row.device) if weight is None else weight
+    value = value.double()
+    total = torch.zeros(inputs.num_nodes, dtype=torch.float64, device=row.device)
+    total.index_add_(0, row, value)
+    alone = (inputs.degree == 0).nonzero().view(-1)
+    value = torch.cat([value / total[row], torch.ones_like(alone)]).to(inputs.dtype)
+    return torch.cat([row, alone]), torch.cat([column, alone]), value
+
+
+def first_rows(step: Step, groups: Groups, x: Tensor) -> tuple[Tensor | Constant, Means]:
+    """The first layer's rows of X and of M; where M is sparse both are."""
+    m = times(step.matrix.matrix, x)
+    if m.layout == torch.strided:
+        return (x if x.layout == torch.strided else x.to_dense())[step.own], Means(m, groups)
+    size = len(step.own)
+    one = torch.ones(size, dtype=x.dtype, device=x.device)
+    chosen = csr(torch.arange(size, device=x.device), step.own, one, (size, x.shape[0]))
+    # By groups, a sparse M is one wider matrix: an entry in a row of group k stands k widths
+    # further to the right, and meets the weights of all groups below one another.
+    row, column, value = entries(m)
+    inside = step.group[row] >= 0
+    row, value, column = row[inside], value[inside], (column + step.group[row] * m.shape[1])[inside]
+    wide = csr(row, column, value, (size, len(step.counts) * m.shape[1]))
+    own = times(chosen, x)
+    own_rows = own if own.layout == torch.strided else Constant.of(own)
+    return own_rows, Means(Constant.of(m), groups, Constant.of(wide))
+
+
+@dataclass(frozen=True)
+class Means:
+    """The rows of M, sorted by group; ``wide`` is their form for products by groups if sparse."""
+
+    rows: Tensor | Constant
+    groups: Groups
+    wide: Constant | None = None
+
+    def by_group(self, weights: Tensor) -> Tensor:
+        """Each row times the weights of its group; nothing for a row without one."""
+        if self.wide is not None:
+            return product(self.wide, weights.flatten(0, 1))
+        out: Tensor = _ByGroup.apply(self.rows, weights, self.groups)  # type: ignore[no-untyped-call]
+        return out
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Rows sorted by group, laid out with padding so that a few batched products do them all.
+
+    Groups ``low`` to ``high`` - 1 of a range have ``size`` padded rows each; row r, counted after
+    the ``outside`` first ones, which belong to no group, is padded row ``place``[r].
+    """
+
+    outside: int
+    place: Tensor
+    ranges: list[tuple[int, int, int]]
+
+    @classmethod
+    def of(cls, step: Step) -> Groups:
+        counts, number = np.array(step.counts, dtype=np.int64), len(step.counts)
+        # The cheapest cut of the groups into ranges, each padded to its largest group.
+        cost, cut = np.zeros(number + 1), [0] * (number + 1)
+        for end in range(1, number + 1):
+            largest = np.maximum.accumulate(counts[:end][::-1])[::-1]
+            total = cost[:end] + np.arange(end, 0, -1) * largest + CALL
+            cut[end], cost[end] = int(total.argmin()), total.min()
+        ranges: list[tuple[int, int, int]] = []
+        end = number
+        while end:
+            ranges.insert(0, (cut[end], end, int(counts[cut[end] : end].max())))
+            end = cut[end]
+        sizes = np.concatenate([[0], *(np.full(b - a, size) for a, b, size in ranges)])
+        # A row moves by what was padded before its group.
+        shift = sizes.cumsum()[:-1] - np.concatenate([[0], counts]).cumsum()[:-1]
+        device = step.own.device
+        place = torch.from_numpy(np.repeat(shift, counts) + np.arange(counts.sum())).to(device)
+        return cls(len(step.own) - len(place), place, ranges)
+
+    def padded(self, rows: Tensor) -> Tensor:
+        length = sum((high - low) * size for low, high, size in self.ranges)
+        empty = rows.new_zeros(length, rows.shape[1])
+        return empty.index_copy_(0, self.place, rows[self.outside :])
+
+    def unpadded(self, padded: Tensor) -> Tensor:
+        return nn.functional.pad(padded[self.place], (0, 0, self.outside, 0))
+
+    def pairs(
+        self, first: Tensor, second: Tensor
+    ) -> Iterator[tuple[tuple[int, int, int], Tensor, Tensor]]:
+        """Each range with its part of two padded tensors, as (groups, size, width)."""
+        start = 0
+        for low, high, size in self.ranges:
+            end = start + (high - low) * size
+            a, b = (t[start:end].view(high - low, size, t.shape[1]) for t in (first, second))
+            yield (low, high, size), a, b
+            start = end
+
+
+class _ByGroup(torch.autograd.Function):
+    """Each row times the weights of its group."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, weights: Tensor, groups: Groups) -> Tensor:
+        padded = groups.padded(rows)
+        ctx.groups = groups
+        ctx.save_for_backward(padded, weights)
+        out = padded.new_empty(len(padded), weights.shape[2])
+        for (low, high, _), a, o in groups.pairs(padded, out):
+            torch.bmm(a, weights[low:high], out=o)
+        return groups.unpadded(out)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor, None]:
+        padded, weights = ctx.saved_tensors
+        groups = ctx.groups
+        pulled = groups.padded(grad)
+        grad_weights = torch.empty_like(weights)
+        for (low, high, _), a, g in groups.pairs(padded, pulled):
+            torch.bmm(a.transpose(1, 2), g, out=grad_weights[low:high])
+        if not ctx.needs_input_grad[0]:
+            return None, grad_weights, None
+        grad_padded = torch.empty_like(padded)
+        for (low, high, _), a, g in groups.pairs(grad_padded, pulled):
+            torch.bmm(g, weights[low:high].transpose(1, 2), out=a)
+        return groups.unpadded(grad_padded), grad_weights, None
