@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Data
 
 import rawlsgcn as rg
+from rawlsgcn.evaluation.calibration import Outcome
 from rawlsgcn.result import Result
 
 
@@ -83,21 +86,75 @@ def test_negative_features_are_said() -> None:
     assert any("negative" in note for note in result.notes)
 
 
-def test_wrong_calls_are_one_sentence() -> None:
+def test_wrong_calls_are_one_sentence(results) -> None:  # type: ignore[no-untyped-def]
     graph = rg.synthetic(300, classes=2)
     for wrong in (
         lambda: rg.fit(graph, "gnc"),
+        lambda: rg.fit(graph, 3),
+        lambda: rg.fit(graph, None),
+        lambda: rg.fit(graph, ["gcn"]),
         lambda: rg.fit("amazon-foto"),
-        lambda: rg.fit(graph, seeds=0),
-        lambda: rg.fit(graph, seeds=[-1]),
+        *(
+            lambda seeds=seeds: rg.fit(graph, seeds=seeds)
+            for seeds in (0, -1, 2.5, None, "5", [-1], ["a"], [2**64], [0.5], [1, 1], [], 10**30)
+        ),
         lambda: rg.fit(graph, device="tpu"),
+        lambda: rg.fit(graph, device=None),
         lambda: rg.fit(graph, engine="quick"),
+        lambda: rg.fit(graph, engine=None),
         lambda: rg.compare(graph, []),
+        lambda: rg.compare(graph, 5),
+        lambda: rg.compare(graph, normalisation="rows"),
+        lambda: rg.compare(graph, "gcn", normalisation="row"),
         lambda: rg.fit(graph, "gcn", normalisation="row"),
+        lambda: rg.tune(graph, 3),
+        lambda: rg.report(None, "page.html"),
+        lambda: rg.report([results[0], 5], "page.html"),
+        lambda: results[0].probabilities(9),
+        lambda: results[0].probabilities("first"),
     ):
         with pytest.raises(rg.RawlsError) as caught:
             wrong()
         assert "\n" not in str(caught.value)
+
+
+def test_seeds_and_one_method_may_be_given_plainly() -> None:
+    graph = rg.synthetic(300, classes=2)
+    (result,) = rg.compare(graph, "gcn", seeds=np.int64(2), epochs=1)
+    assert result.seeds == [0, 1]
+    given = rg.fit(graph, "gcn", seeds=np.array([5, 3]), epochs=1, device=torch.device("cpu"))
+    assert given.seeds == [5, 3]
+    assert all(type(seed) is int for seed in given.seeds)
+
+
+def test_a_normalisation_goes_to_the_methods_that_have_a_choice() -> None:
+    graph = rg.synthetic(300, classes=2)
+    results = rg.compare(graph, seeds=1, epochs=1, normalisation="row")
+    assert [result.normalisation for result in results] == ["renormalised", "row", "row"]
+    told = [any("no choice" in note for note in result.notes) for result in results]
+    assert told == [True, False, False]
+
+
+def test_a_training_that_diverged_says_so() -> None:
+    result = rg.fit(rg.synthetic(300, classes=2), "gcn", seeds=2, epochs=5, lr=1e30)
+    (note,) = [note for note in result.notes if "diverged" in note]
+    assert "seeds 0, 1" in note
+    assert "nan" not in str(result)
+    assert "bias –" in str(result)
+    fine = rg.fit(rg.synthetic(300, classes=2), "gcn", seeds=1, epochs=5)
+    assert not any("diverged" in note for note in fine.notes)
+
+
+def test_a_blurred_model_carries_a_caution() -> None:
+    blurred = rg.fit(rg.synthetic(300), "rawlsgcn-graph", seeds=1, epochs=8)
+    (judgement,) = blurred.judgements
+    assert judgement.temperature < 0.8
+    assert "under-confident" in blurred.to_dict()["caution"]
+    assert "under-confident" in str(blurred)
+    for change in ({"temperature": 1.3}, {"calibration": Outcome.SEPARABLE}):
+        sure = replace(blurred, judgements=[replace(judgement, **change)])
+        assert sure.to_dict()["caution"] is None
+        assert "under-confident" not in str(sure)
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:

@@ -18,6 +18,7 @@ import torch
 from typer.testing import CliRunner, Result
 
 from rawlsgcn.cli import app
+from rawlsgcn.cli_options import method_names
 
 QUICK = ["--epochs", "2", "--seeds", "2"]
 FIELDS = {
@@ -79,6 +80,27 @@ def test_help_does_not_import_torch() -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_the_help_names_every_method() -> None:
+    from rawlsgcn.methods import available
+
+    assert method_names() == list(available())
+    shown = " ".join(call("train", "--help").output.split())
+    assert "rawlsgcn-graph" in shown
+
+
+def test_a_terminal_of_plain_ascii_is_no_obstacle() -> None:
+    words = ["train", "--dataset", "synthetic", "--method", "gcn", *QUICK]
+    done = subprocess.run(
+        [sys.executable, "-m", "rawlsgcn", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert "GCN" in done.stdout
+
+
 def test_json_on_stdout_is_pure_and_has_every_field() -> None:
     result = call("train", "--dataset", "synthetic", "--method", "gcn", *QUICK, "--json", "-")
     assert result.exit_code == 0, result.output
@@ -132,6 +154,24 @@ def test_a_model_is_kept_and_predicts_the_same_later(
     assert lines[0] == "node,predicted,p_0,p_1"
     assert len(lines) == 121
     assert lines[1].startswith("n")
+    again = call("predict", "--model", model, *options, "--out", tmp_path / "P.TSV", "--json", "-")
+    figures = json.loads(again.stdout)
+    assert figures["nodes"] == sum(figures["predicted"]) == 120
+    assert (figures["method"], figures["classes"]) == ("rawlsgcn-graph", 2)
+    assert [int(line.split(",")[1]) for line in lines[1:]].count(1) == figures["predicted"][1]
+    assert (tmp_path / "P.TSV").read_text().splitlines() == [x.replace(",", "\t") for x in lines]
+
+
+def test_prediction_says_when_features_are_negative_as_they_never_were_in_training(
+    tmp_path: Path, graph_files: dict[str, Path]
+) -> None:
+    model, out = tmp_path / "model", tmp_path / "p.csv"
+    call("train", *own_graph(graph_files), *QUICK, "--split", "random", "--out", model)
+    text = graph_files["features"].read_text()
+    first = text.splitlines()[1]
+    graph_files["features"].write_text(text.replace(first, "n0,-1,1,1,1,1"))
+    words = ["predict", "--model", model, *own_graph(graph_files)[:4], "--out", out, "--json", "-"]
+    assert any("negative" in note for note in json.loads(call(*words).stdout)["notes"])
 
 
 def test_balance_writes_a_doubly_stochastic_matrix(tmp_path: Path) -> None:
@@ -146,12 +186,58 @@ def test_balance_writes_a_doubly_stochastic_matrix(tmp_path: Path) -> None:
     assert abs(matrix - matrix.T).max() == 0
 
 
+def test_balance_keeps_the_ids(tmp_path: Path, graph_files: dict[str, Path]) -> None:
+    out = tmp_path / "balanced.npz"
+    result = call("balance", "--graph", graph_files["edges"], "--out", out)
+    assert result.exit_code == 0, result.output
+    with np.load(out, allow_pickle=False) as kept:
+        ids = kept["node_ids"].tolist()
+        assert len(ids) == len(kept["scale"])
+    edges = {line.split(",")[0] for line in graph_files["edges"].read_text().split()[1:]}
+    assert edges <= set(ids)
+
+
+def test_balance_as_well_as_float64_can_is_no_failure(tmp_path: Path) -> None:
+    out = tmp_path / "b.csv"
+    words = ["balance", "--dataset", "synthetic", "--out", out, "--json", "-"]
+    best = call(*words, "--tol", "0")
+    assert best.exit_code == 0, best.output
+    assert json.loads(best.stdout)["residual"] < 1e-12
+    assert "not met" in best.stderr or json.loads(best.stdout)["converged"]
+    out.unlink()
+    short = call(*words, "--max-iterations", "3")
+    refused(short, "residual", "3 products", "max_iterations")
+    assert not out.exists()
+
+
 def test_datasets_lists_all_eight(tmp_path: Path) -> None:
     result = call("datasets", "--data-root", tmp_path, "--json", "-")
     assert result.exit_code == 0, result.output
     rows = json.loads(result.stdout)
     assert len(rows) == 8
     assert [row["on_disk"] for row in rows] == [False] * 7 + [True]
+
+
+def test_a_damaged_dataset_does_not_hide_the_others(tmp_path: Path) -> None:
+    raw = tmp_path / "Photo" / "raw"
+    raw.mkdir(parents=True)
+    (raw / "amazon_electronics_photo.npz").write_bytes(b"cut short")
+    result = call("datasets", "--data-root", tmp_path, "--json", "-")
+    assert result.exit_code == 0, result.output
+    rows = {row["name"]: row for row in json.loads(result.stdout)}
+    assert str(raw) in rows["amazon-photo"]["damaged"]
+    assert rows["synthetic"]["nodes"] == 3000
+    assert "damaged" not in rows["synthetic"]
+    assert "damaged" in result.stderr
+
+
+def test_compare_takes_a_normalisation_with_its_default_methods() -> None:
+    words = ["compare", "--dataset", "synthetic", "--epochs", "1", "--seeds", "1", "--json", "-"]
+    result = call(*words, "--normalisation", "row")
+    assert result.exit_code == 0, result.output
+    kinds = [each["normalisation"] for each in json.loads(result.stdout)]
+    assert kinds == ["renormalised", "row", "row"]
+    assert "GCN has no choice of normalisation" in result.stderr
 
 
 # Bad input: one sentence, status 2, nothing half-written.
@@ -219,6 +305,64 @@ def test_wrong_options(tmp_path: Path) -> None:
     refused(call("balance", "--dataset", "synthetic", "--out", tmp_path / "b.xls"), ".npz")
     if not torch.cuda.is_available():
         refused(call("train", "--dataset", "synthetic", "--device", "cuda"), "--device cpu")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["train", "--seeds", "0"], "--seeds"),
+        (["train", "--lr", "abc"], "--lr"),
+        (["train", "--sead", "3"], "--seeds"),
+        (["trian"], "did you mean 'train'"),
+        (["predict", "--out", "p.csv"], "--model"),
+        (["train", "--dataset", "synthetic", "--json", ""], "it is empty"),
+        (["train", "--dataset", "synthetic", "--out", ""], "it is empty"),
+        (["demo", "--nodes", "119"], "--nodes"),
+        (["balance", "--dataset", "synthetic", "--out", "b.csv", "--max-iterations", "1"], "--max"),
+    ],
+)
+def test_what_the_parser_refuses_is_one_sentence_too(words: list[str], said: str) -> None:
+    result = call(*words)
+    refused(result)
+    assert said in result.stderr.lower()
+
+
+def test_no_command_shows_the_help() -> None:
+    result = call()
+    assert "train" in result.output
+    assert "Traceback" not in result.output
+
+
+def test_the_smallest_demo_runs(tmp_path: Path) -> None:
+    result = call("demo", "--nodes", "120", "--seeds", "1", "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize("width", [10**13, 10**16, 10**30])
+def test_a_network_that_fits_no_memory(width: int) -> None:
+    words = ["train", "--dataset", "synthetic", "--method", "gcn", *QUICK]
+    refused(call(*words, "--set", f"hidden={width}"), "out of memory")
+
+
+@pytest.mark.parametrize("command", ["train", "compare", "tune", "predict", "balance", "bench"])
+def test_an_output_that_cannot_be_written_is_told_before_the_work(
+    tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No graph is read: the refusal comes first."""
+    monkeypatch.setattr("rawlsgcn.cli._graph", lambda *args, **kwargs: pytest.fail("too late"))
+    file = tmp_path / "file"
+    file.write_text("mine")
+    given = {
+        "predict": ["--dataset", "synthetic", "--model", tmp_path, "--out", tmp_path / "p.csv"],
+        "balance": ["--dataset", "synthetic", "--out", tmp_path / "b.npz"],
+        "bench": ["training", "--datasets", "synthetic"],
+    }.get(command, ["--dataset", "synthetic"])
+    refused(call(command, *given, "--json", file / "a.json"), "cannot write", "a.json")
+    refused(call(command, *given, "--json", tmp_path), "it is a folder")
+    below = file / ("x.csv" if command in ("predict", "balance") else "x")
+    refused(call(command, *given, "--out", below), "cannot write", str(below))
+    if command in ("predict", "balance"):
+        refused(call(command, *given, "--out", tmp_path / "a.xls"), "a.xls", ".npz")
 
 
 def test_a_model_for_other_features_is_refused(

@@ -54,6 +54,9 @@ def test_wrong_grids_are_refused() -> None:
     graph = rg.synthetic(300, classes=2)
     for grid, words in (
         ({"lr": []}, "no value for lr"),
+        ({"lr": 0.1}, "list of values for lr"),
+        ({"lr": "0.1"}, "list of values for lr"),
+        ([0.1, 0.2], "dict of lists"),
         ({"lr": [0.1, 0.1]}, "same combination twice"),
         ({"lrr": [0.1]}, "did you mean lr"),
         ({"lr": [-1]}, "positive"),

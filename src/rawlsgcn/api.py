@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Tensor
 
-from .errors import RawlsError
+from .errors import RawlsError, unknown_name
 from .evaluation.calibration import Outcome
 from .evaluation.judgement import judge
 from .graphs import check, load
-from .methods import Inputs, Method, Settings, find, with_changes
+from .methods import NORMALISATIONS, Inputs, Method, Settings, available, find, with_changes
 from .methods.inputs import has_negative_features
 from .result import Result
 from .training import Job, train
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 
 # Called with (steps done, steps in all, what is being done).
 Tell = Callable[[int, int, str], None]
+
+#: More runs than this are a slip of the finger.
+MOST_RUNS = 100_000
 
 
 def fit(
@@ -48,14 +53,14 @@ def fit(
         progress: Called with the epochs done, the epochs in all and the method's title.
         **settings: The method's settings, such as ``lr``, ``epochs`` or ``weight_decay``.
     """
-    chosen = find(method)
+    chosen = find_method(method)
     changed = with_changes(chosen.defaults, settings)
     return _fit(checked(graph), chosen, changed, seed_list(seeds), device, engine, progress)
 
 
 def compare(
     graph: Data | str,
-    methods: Iterable[str] = ("gcn", "rawlsgcn-graph", "rawlsgcn-grad"),
+    methods: str | Iterable[str] = ("gcn", "rawlsgcn-graph", "rawlsgcn-grad"),
     *,
     seeds: int | Iterable[int] = 5,
     device: str = "auto",
@@ -63,15 +68,39 @@ def compare(
     progress: Tell | None = None,
     **settings: Any,
 ) -> list[Result]:
-    """Train several methods on one graph; ``settings`` are those of every one of them."""
-    chosen = [find(name) for name in methods]
+    """Train several methods on one graph; ``settings`` are those of every one of them.
+
+    A ``normalisation`` goes to the methods that have a choice; the others keep their own and
+    say so in their notes.
+    """
+    names = [methods] if isinstance(methods, str) or not isinstance(methods, Iterable) else methods
+    chosen = [find_method(name) for name in names]
     if not chosen:
         raise RawlsError("no method to compare: name at least one")
-    changed = [with_changes(method.defaults, settings) for method in chosen]
+    own = each_settings(chosen, settings)
     clean, each = checked(graph), seed_list(seeds)
+    results = []
+    for method, changed in zip(chosen, own, strict=True):
+        results.append(_fit(clean, method, changed, each, device, engine, progress))
+        if settings.get("normalisation") not in (None, changed.normalisation):
+            results[-1].notes.append(
+                f"{method.title} has no choice of normalisation and was trained with its own."
+            )
+    return results
+
+
+def each_settings(methods: Sequence[Method], changes: Mapping[str, Any]) -> list[Settings]:
+    """The methods' settings, each with the ``changes`` that it can take."""
+    wanted = changes.get("normalisation")
+    fixed = [method.defaults.normalisation not in NORMALISATIONS for method in methods]
+    if wanted is None or all(fixed):
+        return [with_changes(method.defaults, changes) for method in methods]
+    if wanted not in NORMALISATIONS:
+        raise unknown_name("normalisation", wanted, NORMALISATIONS)
+    others = {name: value for name, value in changes.items() if name != "normalisation"}
     return [
-        _fit(clean, method, own, each, device, engine, progress)
-        for method, own in zip(chosen, changed, strict=True)
+        with_changes(method.defaults, others if own else changes)
+        for method, own in zip(methods, fixed, strict=True)
     ]
 
 
@@ -125,9 +154,16 @@ def judged(
         judge(run.logits, graph.y, degree, graph.test_mask, graph.val_mask) for run in runs
     ]
     notes = list(graph.get("notes") or [])
+    lost = [str(seed) for seed, run in zip(seeds, runs, strict=True) if not _finite(run.logits)]
+    if lost:
+        notes.append(
+            f"training diverged (seed{'s' * (len(lost) > 1)} {', '.join(lost)}): the figures mean "
+            "nothing; train with a lower rate."
+        )
     if settings.normalise_features and has_negative_features(graph.x):
         notes.append("some features are negative: rows were not divided by their sums.")
-    outcomes = {judgement.calibration for judgement in judgements} - {Outcome.FOUND}
+    told = {Outcome.FOUND, Outcome.DIVERGED}
+    outcomes = {judgement.calibration for judgement in judgements} - told
     notes += [f"temperature scaling: {outcome.value}" for outcome in sorted(outcomes)]
     return Result(
         dataset=graph.get("name") or "graph",
@@ -155,22 +191,43 @@ def checked(graph: Data | str) -> Data:
     return load(graph) if isinstance(graph, str) else check(graph)
 
 
+def find_method(name: Any) -> Method:
+    """The method called ``name``, or a sentence that says what there is."""
+    if not isinstance(name, str):
+        raise unknown_name("method", name, available())
+    return find(name)
+
+
 def seed_list(seeds: int | Iterable[int]) -> list[int]:
     """Seeds 0 to N-1 for a number N, or the seeds as they were given."""
-    chosen = list(range(seeds)) if isinstance(seeds, int) else [int(seed) for seed in seeds]
+    wrong = RawlsError(f"seeds must be a number of runs or a list of whole numbers, not {seeds!r}")
+    if isinstance(seeds, str | bytes):
+        raise wrong
+    try:
+        if isinstance(seeds, Iterable):
+            chosen = [index(seed) for seed in seeds]
+        else:
+            chosen = list(range(min(index(seeds), MOST_RUNS + 1)))
+    except TypeError:
+        raise wrong from None
     if not chosen:
         raise RawlsError("no seeds: ask for at least one run")
-    if min(chosen) < 0:
-        raise RawlsError(f"a seed must not be negative, {min(chosen)} is")
+    if len(chosen) > MOST_RUNS:
+        raise RawlsError(f"too many seeds: ask for {MOST_RUNS:,} runs at most")
+    for seed in (min(chosen), max(chosen)):
+        if not 0 <= seed < 2**63:
+            raise RawlsError(f"a seed must be at least 0 and less than 2^63, {seed} is not")
+    if len(set(chosen)) < len(chosen):
+        raise RawlsError("a seed is there twice: its runs would be the same")
     return chosen
 
 
-def pick_device(name: str) -> torch.device:
+def pick_device(name: str | torch.device) -> torch.device:
     """The device called ``name``; ``auto`` is a GPU where there is one, else the CPU."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
-        device = torch.device(name)
+        device = torch.device(name) if isinstance(name, str | torch.device) else None
     except RuntimeError:
         device = None
     if device is None or device.type not in ("cpu", "cuda"):
@@ -181,6 +238,10 @@ def pick_device(name: str) -> torch.device:
         count = torch.cuda.device_count()
         raise RawlsError(f"there is no GPU '{name}' here: the last is cuda:{count - 1}")
     return device
+
+
+def _finite(logits: Tensor) -> bool:
+    return bool(logits.isfinite().all())
 
 
 def _peak_memory_mb(device: torch.device) -> float:

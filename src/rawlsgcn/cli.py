@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import sys
@@ -13,6 +12,26 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from . import __version__
+from .cli_errors import OneSentence, guarded
+from .cli_options import (
+    DataRoot,
+    Dataset,
+    Device,
+    Engine,
+    Epochs,
+    Features,
+    Graph,
+    Json,
+    Labels,
+    Lr,
+    MethodName,
+    MethodNames,
+    Normalisation,
+    Seeds,
+    Set,
+    Split,
+    out_option,
+)
 from .errors import RawlsError
 
 if TYPE_CHECKING:
@@ -27,6 +46,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 app = typer.Typer(
     name="rawlsgcn",
+    cls=OneSentence,
     help="Degree-fair graph neural networks: train them, compare them, see who is worst off.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -38,64 +58,8 @@ F = TypeVar("F", bound=Callable[..., None])
 
 def command(function: F) -> F:
     """Register a command whose user errors become one sentence and exit status 2."""
-
-    @functools.wraps(function)
-    def guarded(*args: Any, **kwargs: Any) -> None:
-        try:
-            function(*args, **kwargs)
-        except RawlsError as error:
-            _fail(str(error), 2)
-        except KeyboardInterrupt:
-            _fail("interrupted: nothing unfinished was written", 130)
-        except MemoryError:
-            _fail("out of memory: try a smaller graph, fewer seeds or a narrower network", 2)
-        except BrokenPipeError:
-            sys.stderr.close()  # the reader has gone; there is nobody to tell
-            raise typer.Exit(1) from None
-        except OSError as error:
-            where = f"{error.filename}: " if error.filename else ""
-            _fail(f"{where}{error.strerror or error}", 2)
-
-    app.command()(guarded)
+    app.command()(guarded(function))
     return function
-
-
-def _fail(message: str, status: int) -> None:
-    typer.echo(f"rawlsgcn: {' '.join(message.split())}", err=True)
-    raise typer.Exit(status)
-
-
-Dataset = Annotated[
-    str | None, typer.Option(help="A graph by name: see 'rawlsgcn datasets'; or 'synthetic'.")
-]
-Graph = Annotated[
-    Path | None, typer.Option(help="A graph of your own: .npz, .csv, .tsv, .parquet or .pt.")
-]
-Features = Annotated[Path | None, typer.Option(help="Node features, if not in the graph's file.")]
-Labels = Annotated[Path | None, typer.Option(help="Node labels, if not in the graph's file.")]
-Split = Annotated[
-    str | None, typer.Option(help="paper (20 a class, 500, 1000), stored (masks), or random.")
-]
-DataRoot = Annotated[
-    Path | None,
-    typer.Option(help="Where the named datasets lie (also the variable RAWLSGCN_DATA)."),
-]
-Lr = Annotated[float | None, typer.Option(help="Learning rate (by default the method's).")]
-Epochs = Annotated[int | None, typer.Option(help="Epochs (by default the method's).")]
-Normalisation = Annotated[
-    str | None,
-    typer.Option(help="doubly-stochastic, row, column or symmetric, for the RawlsGCN methods."),
-]
-Set = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="Any other setting, as name=value; may be repeated."),
-]
-Seeds = Annotated[int, typer.Option(min=1, help="Number of runs, with seeds 0 to N-1.")]
-Device = Annotated[str, typer.Option(help="cpu, cuda, or auto for a GPU where there is one.")]
-Engine = Annotated[str, typer.Option(help="auto, fast, or reference (plain training).")]
-Json = Annotated[
-    str | None, typer.Option("--json", help="Write the figures to this file, or '-' for stdout.")
-]
 
 
 def _graph(
@@ -129,6 +93,19 @@ def _settings(pairs: Sequence[str] | None, **given: Any) -> dict[str, Any]:
     return settings
 
 
+def _check_outputs(
+    json_path: str | None, *, folder: Path | None = None, file: Path | None = None
+) -> None:
+    """Tell before the work, not after it, that its result could not be written."""
+    from .files import check_file, check_folder
+
+    if folder is not None:
+        check_folder(folder)
+    for path in (file, json_path):
+        if path not in (None, "-"):
+            check_file(path)
+
+
 def _people(json_path: str | None) -> Console:
     """Where people read: stdout, or stderr when stdout carries the JSON."""
     from rich.console import Console
@@ -154,12 +131,12 @@ def _show(results: list[Result], json_path: str | None) -> None:
     from .reporting.table import results_table
 
     console = _people(json_path)
-    _say_notes(results[0], console)
+    _say_notes([note for result in results for note in result.notes], console)
     console.print(results_table(results))
 
 
-def _say_notes(result: Result, console: Console) -> None:
-    for note in result.notes:
+def _say_notes(notes: Sequence[str], console: Console) -> None:
+    for note in dict.fromkeys(notes):
         console.print(f"Note: {note}", style="yellow", markup=False, highlight=False)
 
 
@@ -180,8 +157,8 @@ def main(
 
 @command
 def demo(
-    out: Annotated[Path, typer.Option(help="Where the page and the picture go.")] = Path("out"),
-    nodes: Annotated[int, typer.Option(min=100, help="Size of the synthetic graph.")] = 3000,
+    out: Annotated[Path, out_option("Where the page and the picture go.")] = Path("out"),
+    nodes: Annotated[int, typer.Option(min=120, help="Size of the synthetic graph.")] = 3000,
     seeds: Seeds = 5,
     device: Device = "auto",
     json_path: Json = None,
@@ -189,6 +166,7 @@ def demo(
     """Compare GCN and both RawlsGCN methods on the embedded synthetic graph."""
     from .graphs import synthetic
 
+    _check_outputs(json_path, folder=out)
     _compare(synthetic(nodes), list(_MAIN), out, json_path, "rawlsgcn demo", seeds, device)
 
 
@@ -200,6 +178,7 @@ def datasets(data_root: DataRoot = None, json_path: Json = None) -> None:
     from .reporting.progress import progress
     from .reporting.table import datasets_table
 
+    _check_outputs(json_path)
     entries = [(entry.name, entry.title, entry.on_disk(data_root)) for entry in CATALOGUE.values()]
     entries.append((SYNTHETIC, "Synthetic (made on the spot)", True))
     rows: list[dict[str, Any]] = []
@@ -210,9 +189,13 @@ def datasets(data_root: DataRoot = None, json_path: Json = None) -> None:
                 from .graphs import load, statistics
 
                 tell(count, len(entries), f"reading {name}")
-                row |= statistics(load(name, root=data_root)).to_dict()
+                try:
+                    row |= statistics(load(name, root=data_root)).to_dict()
+                except RawlsError as error:
+                    row["damaged"] = str(error)
             rows.append(row)
     console = _people(json_path)
+    _say_notes([row["damaged"] for row in rows if "damaged" in row], console)
     console.print(datasets_table(rows))
     console.print(f"Looked in {root_folder(data_root)}", style="dim", markup=False, highlight=False)
     _write_json(json_path, rows)
@@ -224,7 +207,7 @@ def train(
     graph: Graph = None,
     features: Features = None,
     labels: Labels = None,
-    method: Annotated[str, typer.Option(help="gcn, rawlsgcn-graph, …")] = "rawlsgcn-graph",
+    method: MethodName = "rawlsgcn-graph",
     lr: Lr = None,
     epochs: Epochs = None,
     normalisation: Normalisation = None,
@@ -235,7 +218,7 @@ def train(
     engine: Engine = "auto",
     data_root: DataRoot = None,
     out: Annotated[
-        Path | None, typer.Option(help="Keep the model, its metrics, a page and a picture here.")
+        Path | None, out_option("Keep the model, its metrics, a page and a picture here.")
     ] = None,
     json_path: Json = None,
 ) -> None:
@@ -246,6 +229,7 @@ def train(
 
     changes = _settings(settings, lr=lr, epochs=epochs, normalisation=normalisation)
     with_changes(find(method).defaults, changes)  # a wrong name is told before a graph is read
+    _check_outputs(json_path, folder=out)
     data = _graph(dataset, graph, features, labels, split, data_root)
     with progress("training") as tell:
         result = fit(
@@ -268,6 +252,7 @@ def train(
 
 
 _MAIN = ("gcn", "rawlsgcn-graph", "rawlsgcn-grad")
+_COMPARED = ",".join(_MAIN)
 
 
 @command
@@ -276,7 +261,7 @@ def compare(
     graph: Graph = None,
     features: Features = None,
     labels: Labels = None,
-    methods: Annotated[str, typer.Option(help="Names, separated by commas.")] = ",".join(_MAIN),
+    methods: MethodNames = _COMPARED,
     lr: Lr = None,
     epochs: Epochs = None,
     normalisation: Normalisation = None,
@@ -287,17 +272,18 @@ def compare(
     engine: Engine = "auto",
     data_root: DataRoot = None,
     out: Annotated[
-        Path | None, typer.Option(help="Write a page, the figures and the results here.")
+        Path | None, out_option("Write a page, the figures and the results here.")
     ] = None,
     json_path: Json = None,
 ) -> None:
     """Train several methods on one graph and set them side by side."""
-    from .methods import find, with_changes
+    from .api import each_settings
+    from .methods import find
 
     names = [name.strip() for name in methods.split(",") if name.strip()]
     changes = _settings(settings, lr=lr, epochs=epochs, normalisation=normalisation)
-    for name in names:
-        with_changes(find(name).defaults, changes)
+    each_settings([find(name) for name in names], changes)
+    _check_outputs(json_path, folder=out)
     data = _graph(dataset, graph, features, labels, split, data_root)
     _compare(data, names, out, json_path, _command(), seeds, device, engine, changes)
 
@@ -355,7 +341,7 @@ def tune(
     graph: Graph = None,
     features: Features = None,
     labels: Labels = None,
-    method: Annotated[str, typer.Option(help="gcn, rawlsgcn-graph, …")] = "rawlsgcn-graph",
+    method: MethodName = "rawlsgcn-graph",
     grid: Annotated[
         list[str] | None,
         typer.Option(help="Values to try, as name=a,b,c; may be repeated (else the paper's)."),
@@ -368,7 +354,7 @@ def tune(
     engine: Engine = "auto",
     data_root: DataRoot = None,
     out: Annotated[
-        Path | None, typer.Option(help="Keep the chosen model, its metrics and all trials here.")
+        Path | None, out_option("Keep the chosen model, its metrics and all trials here.")
     ] = None,
     json_path: Json = None,
 ) -> None:
@@ -384,6 +370,7 @@ def tune(
     for name, each in (values or {}).items():
         for value in each:
             with_changes(find(method).defaults, {name: value})
+    _check_outputs(json_path, folder=out)
     data = _graph(dataset, graph, features, labels, split, data_root)
     with progress("training") as tell:
         tuning = tune_method(
@@ -405,7 +392,7 @@ def tune(
             text = json.dumps(tuning.to_dict(), indent=2, allow_nan=False) + "\n"
             (folder / "tuning.json").write_text(text, encoding="utf-8")
     console = _people(json_path)
-    _say_notes(tuning.best, console)
+    _say_notes(tuning.best.notes, console)
     console.print(tuning_table(tuning))
     took = f"{len(tuning.trials) * seeds} runs in {sum(tuning.seconds.values()):.1f} s"
     kept = "" if out is None else f"; the chosen model is in {out}"
@@ -416,7 +403,7 @@ def tune(
 @command
 def predict(
     model: Annotated[Path, typer.Option(help="The folder that 'train --out' wrote.")],
-    out: Annotated[Path, typer.Option(help="Where to write: .csv, .parquet or .npz.")],
+    out: Annotated[Path, out_option("Where to write: .csv, .tsv, .parquet or .npz.")],
     dataset: Dataset = None,
     graph: Graph = None,
     features: Features = None,
@@ -425,37 +412,69 @@ def predict(
     ] = None,
     device: Device = "auto",
     data_root: DataRoot = None,
+    json_path: Json = None,
 ) -> None:
     """Predict every node's class with a trained model, on the same or another graph."""
-    from .api import pick_device
+    from .methods.inputs import has_negative_features
     from .models import load_model
-    from .predictions import write_predictions
+    from .predictions import check_path, write_predictions
 
+    check_path(out)
+    _check_outputs(json_path, file=out)
     trained = load_model(model, seed)
     data = _graph(dataset, graph, features, data_root=data_root, need_labels=False)
-    probabilities = trained.predict(data, device=str(pick_device(device)))
+    probabilities = trained.predict(data, device=device)
     write_predictions(probabilities, data.get("node_ids"), out)
-    typer.echo(f"{trained.method.title}: predictions of {len(probabilities)} nodes in {out}")
+    notes = list(data.get("notes") or [])
+    if trained.row_normalised and has_negative_features(data.x):
+        notes.append("some features are negative, but those that the model learnt from were not.")
+    summary = {
+        "dataset": data.get("name"),
+        "nodes": len(probabilities),
+        "method": trained.method.name,
+        "seed": trained.seed,
+        "trained_on": trained.dataset,
+        "classes": trained.classes,
+        "predicted": probabilities.argmax(1).bincount(minlength=trained.classes).tolist(),
+        "out": str(out),
+        "notes": notes,
+    }
+    console = _people(json_path)
+    _say_notes(notes, console)
+    console.print(
+        f"{trained.method.title}: predictions of {len(probabilities)} nodes in {out}",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+    _write_json(json_path, summary)
 
 
 @command
 def balance(
     out: Annotated[
-        Path, typer.Option(help="Where to write: .npz (scipy's form) or .csv (an edge list).")
+        Path,
+        out_option(
+            "Where to write: .npz (scipy's form, with 'scale' and 'node_ids' beside it), or .csv "
+            "or .tsv (an edge list; a self-loop's weight is its node's scaling, squared)."
+        ),
     ],
     dataset: Dataset = None,
     graph: Graph = None,
     tol: Annotated[float, typer.Option(help="Largest error of a row or column sum.")] = 1e-8,
-    max_iterations: Annotated[int, typer.Option(min=1, help="Most products to spend.")] = 10_000,
+    max_iterations: Annotated[int, typer.Option(min=2, help="Most products to spend.")] = 10_000,
     device: Device = "auto",
     data_root: DataRoot = None,
     json_path: Json = None,
 ) -> None:
     """Write the doubly stochastic form of a graph's A + I, and its scaling vector."""
     from .api import pick_device
+    from .balancing import Outcome
     from .balancing import balance as balance_graph
-    from .balancing.output import write_balanced
+    from .balancing.output import check_path, write_balanced
 
+    check_path(out)
+    _check_outputs(json_path, file=out)
     where = pick_device(device)
     data = _graph(dataset, graph, data_root=data_root, need_labels=False, need_features=False)
     weight = data.get("edge_weight")
@@ -466,8 +485,12 @@ def balance(
         tol=tol,
         max_iterations=max_iterations,
     )
-    if not scaling.converged:
-        raise RawlsError(f"not balanced: {scaling.reason.message}")
+    best_there_is = scaling.reason is Outcome.STAGNATED
+    if not scaling.converged and not best_there_is:
+        raise RawlsError(
+            f"not balanced: the residual is {scaling.residual:.1e} after {scaling.iterations} "
+            f"products. {scaling.reason.message}"
+        )
     write_balanced(scaling, data.get("node_ids"), out)
     summary = {
         "dataset": data.get("name"),
@@ -477,11 +500,15 @@ def balance(
         "converged": scaling.converged,
         "reason": scaling.reason.name.lower(),
     }
-    _people(json_path).print(
+    console = _people(json_path)
+    if best_there_is:
+        _say_notes([f"float64 comes no closer than this, so --tol {tol:g} is not met."], console)
+    console.print(
         f"{data.get('name')}: every row and column of A + I sums to 1 within "
         f"{scaling.residual:.1e} after {scaling.iterations} products; written to {out}",
         markup=False,
         highlight=False,
+        soft_wrap=True,
     )
     _write_json(json_path, summary)
 
@@ -499,7 +526,7 @@ def bench(
     device: Device = "cpu",
     data_root: DataRoot = None,
     out: Annotated[
-        Path | None, typer.Option(help="Write RESULTS.md, the figures and a plot here.")
+        Path | None, out_option("Write RESULTS.md, the figures and a plot here.")
     ] = None,
     json_path: Json = None,
 ) -> None:
@@ -515,6 +542,7 @@ def bench(
         for name in asked:
             if name not in known:
                 raise unknown_name(kind, name, known)
+    _check_outputs(json_path, folder=out)
     console = _people(json_path)
     from rich.console import Console
 

@@ -13,10 +13,10 @@ class RawlsError(ValueError):
     """
 
 
-def unknown_name(kind: str, name: str, known: Iterable[str]) -> RawlsError:
+def unknown_name(kind: str, name: object, known: Iterable[str]) -> RawlsError:
     """The error for a ``name`` that is not one of ``known``, with the nearest ones."""
     known = list(known)
-    near = difflib.get_close_matches(name.lower(), known, n=3, cutoff=0.5)
+    near = difflib.get_close_matches(str(name).lower(), known, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(known)}."
     return RawlsError(f"unknown {kind} '{name}': {hint}")
 
@@ -24,3 +24,13 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> RawlsError:
 def missing_extra(what: str, extra: str) -> RawlsError:
     """The error for a feature whose optional dependency is not installed."""
     return RawlsError(f"{what} needs an optional package: pip install 'rawlsgcn[{extra}]'")
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether ``error`` says that memory ran out, which torch says in several ways."""
+    if isinstance(error, MemoryError):
+        return True
+    words = ("allocate", "out of memory", "storage size", "overflow when unpacking")
+    return isinstance(error, RuntimeError | TypeError) and any(
+        word in str(error).lower() for word in words
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,9 +12,11 @@ import torch
 from torch import Tensor
 
 from . import __version__
-from .errors import RawlsError
+from .api import pick_device
+from .errors import RawlsError, out_of_memory
 from .graphs import check, load
 from .methods import Inputs, Method, Settings, find, with_changes
+from .methods.inputs import has_negative_features
 from .result import Result
 
 if TYPE_CHECKING:
@@ -37,6 +40,9 @@ def write_model(result: Result, folder: Path) -> None:
         "rawlsgcn": __version__,
         "method": result.method,
         "settings": result.settings,
+        # Decided once, on the training graph: another graph's features must be treated alike.
+        "row_normalised": bool(result.settings["normalise_features"])
+        and not has_negative_features(result.graph.x),
         "features": int(result.graph.x.shape[1]),
         "classes": int(result.logits.shape[-1]),
         "seeds": result.seeds,
@@ -53,6 +59,7 @@ class TrainedModel:
 
     method: Method
     settings: Settings
+    row_normalised: bool
     features: int
     classes: int
     seed: int
@@ -61,6 +68,7 @@ class TrainedModel:
 
     def logits(self, graph: Data | str, *, device: str = "cpu") -> Tensor:
         """The class scores of every node of ``graph``, which needs features but no labels."""
+        target = pick_device(device)
         clean = load(graph) if isinstance(graph, str) else check(graph, need_labels=False)
         if clean.x.shape[1] != self.features:
             raise RawlsError(
@@ -69,11 +77,20 @@ class TrainedModel:
             )
         inputs = Inputs.of(
             clean,
-            normalise_features=self.settings.normalise_features,
-            device=device,
+            normalise_features=self.row_normalised,
+            even_negative=True,
+            device=target,
             classes=self.classes,
         )
-        return self.method.restore(inputs, self.settings, self.state).logits().cpu()
+        try:
+            learner = self.method.restore(inputs, self.settings, self.state)
+        except (RuntimeError, KeyError) as error:
+            if out_of_memory(error):
+                raise
+            raise RawlsError(
+                f"the model's weights do not fit its {CONFIG}: one of them was changed; train again"
+            ) from error
+        return learner.logits().cpu()
 
     def predict(self, graph: Data | str, *, device: str = "cpu") -> Tensor:
         """The class probabilities of every node, of the shape (nodes, classes)."""
@@ -82,32 +99,71 @@ class TrainedModel:
 
 def load_model(folder: str | Path, seed: int | None = None) -> TrainedModel:
     """The model in a folder written by ``train --out``; by default the best run on validation."""
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    folder = Path(folder)
+    if not isinstance(folder, str | Path):
+        raise RawlsError(f"a model is loaded from its folder's path, not from {folder!r}")
+    folder = Path(folder).expanduser()
     config = _config(folder)
     chosen = config["best_seed"] if seed is None else seed
     if chosen not in config["seeds"]:
         raise RawlsError(f"{folder} has no run with seed {chosen}: it has {config['seeds']}")
     try:
-        tensors = load_file(folder / WEIGHTS)
-    except (OSError, SafetensorError) as error:
-        raise RawlsError(f"cannot read {folder / WEIGHTS}: {error}") from error
-    prefix = f"{chosen}/"
-    state = {name[len(prefix) :]: t for name, t in tensors.items() if name.startswith(prefix)}
-    if not state:
-        raise RawlsError(f"{folder / WEIGHTS} has no weights of seed {chosen}")
-    method = find(config["method"])
+        method = find(config["method"])
+        settings = with_changes(method.defaults, config["settings"])
+    except (RawlsError, OverflowError) as error:
+        raise RawlsError(f"{folder / CONFIG}: {error}") from error
     return TrainedModel(
         method=method,
-        settings=with_changes(method.defaults, config["settings"]),
+        settings=settings,
+        row_normalised=config["row_normalised"],
         features=config["features"],
         classes=config["classes"],
         seed=chosen,
         dataset=config["dataset"],
-        state=state,
+        state=_state(folder / WEIGHTS, chosen),
     )
+
+
+def _state(path: Path, seed: int) -> dict[str, Tensor]:
+    """The weights of one run, by name."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        tensors = load_file(path)
+    except (OSError, SafetensorError) as error:
+        raise RawlsError(f"cannot read {path}: {error}") from error
+    prefix = f"{seed}/"
+    state = {name[len(prefix) :]: t for name, t in tensors.items() if name.startswith(prefix)}
+    if not state:
+        raise RawlsError(f"{path} has no weights of seed {seed}")
+    for name, tensor in state.items():
+        if not bool(tensor.isfinite().all()):
+            raise RawlsError(
+                f"{path}: the weights {name} of seed {seed} are not all numbers: its training "
+                "diverged or the file is damaged; train again with a lower rate"
+            )
+    return state
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def _are_seeds(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(type(each) is int for each in value)
+
+
+#: What each entry must be, in words and as a test.
+_ENTRIES: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "method": ("a method's name", lambda value: isinstance(value, str)),
+    "settings": ("a table of settings", lambda value: isinstance(value, dict)),
+    "row_normalised": ("true or false", lambda value: isinstance(value, bool)),
+    "features": ("a whole number of at least 1", _is_count),
+    "classes": ("a whole number of at least 1", _is_count),
+    "seeds": ("a list of whole numbers", _are_seeds),
+    "best_seed": ("one of the seeds", lambda value: type(value) is int),
+    "dataset": ("a name", lambda value: isinstance(value, str)),
+}
 
 
 def _config(folder: Path) -> dict[str, Any]:
@@ -119,9 +175,13 @@ def _config(folder: Path) -> dict[str, Any]:
             f"{folder} holds no model: cannot read {path.name} ({error.strerror}); "
             "give the folder that 'rawlsgcn train --out' wrote"
         ) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RawlsError(f"{path} is not a model's configuration: {error}") from error
-    wanted = {"method", "settings", "features", "classes", "seeds", "best_seed", "dataset"}
-    if not isinstance(config, dict) or wanted - set(config):
-        raise RawlsError(f"{path} is not a model's configuration: it lacks some of its entries")
+    if not isinstance(config, dict):
+        raise RawlsError(f"{path} is not a model's configuration: it is no table of entries")
+    for name, (what, holds) in _ENTRIES.items():
+        if name not in config:
+            raise RawlsError(f"{path} is not a model's configuration: it has no {name}")
+        if not holds(config[name]):
+            raise RawlsError(f"{path}: {name} must be {what}, not {config[name]!r}")
     return config

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,18 @@ import numpy as np
 from torch import Tensor
 
 from .errors import RawlsError, missing_extra
-from .files import atomic_file
+from .files import atomic_file, plain_ids
 
 SUFFIXES = (".csv", ".tsv", ".parquet", ".npz")
+
+
+def check_path(path: str | Path) -> None:
+    """Refuse a path whose suffix names no form that can be written here."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise RawlsError(f"cannot write {path}: end its name in one of {', '.join(SUFFIXES)}")
+    if suffix == ".parquet" and find_spec("pyarrow") is None:
+        raise missing_extra("writing .parquet", "parquet")
 
 
 def write_predictions(
@@ -20,12 +30,12 @@ def write_predictions(
 ) -> None:
     """Write node, predicted and p_0 … p_(C-1) in the form that the path's suffix asks for."""
     path = Path(path)
-    if path.suffix not in SUFFIXES:
-        raise RawlsError(f"cannot write {path}: use one of {', '.join(SUFFIXES)}")
+    check_path(path)
+    suffix = path.suffix.lower()
     values = probabilities.numpy()
-    nodes = np.arange(len(values)) if node_ids is None else np.asarray(node_ids)
+    nodes = plain_ids(node_ids, len(values))
     with atomic_file(path) as temporary:
-        if path.suffix == ".npz":
+        if suffix == ".npz":
             with temporary.open("wb") as file:
                 np.savez_compressed(
                     file, node=nodes, predicted=values.argmax(1), probabilities=values
@@ -35,12 +45,9 @@ def write_predictions(
 
         columns = {f"p_{index}": values[:, index] for index in range(values.shape[1])}
         frame = pd.DataFrame({"node": nodes, "predicted": values.argmax(1), **columns})
-        if path.suffix == ".parquet":
-            try:
-                frame.to_parquet(temporary, index=False)
-            except ImportError:
-                raise missing_extra("writing .parquet", "parquet") from None
+        if suffix == ".parquet":
+            frame.to_parquet(temporary, index=False)
         else:
-            separator = "," if path.suffix == ".csv" else "\t"
+            separator = "," if suffix == ".csv" else "\t"
             # Nine digits give every float32 back exactly.
             frame.to_csv(temporary, index=False, sep=separator, float_format="%.9g")

@@ -13,6 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .errors import RawlsError
+from .evaluation.calibration import Outcome
 from .evaluation.frame import degree_frame, worst_off
 from .evaluation.judgement import Judgement
 from .files import atomic_directory, atomic_file
@@ -20,6 +22,9 @@ from .files import atomic_directory, atomic_file
 if TYPE_CHECKING:
     import pandas as pd
     from torch_geometric.data import Data
+
+#: Under this temperature a model is so much too unsure that its bias is read with care.
+BLURRED = 0.8
 
 
 @dataclass(frozen=True)
@@ -104,6 +109,19 @@ class Result:
         right = self.logits[:, nodes].argmax(-1) == self.graph.y[nodes]
         return Spread.of((100 * right.double().mean(1)).tolist())
 
+    @property
+    def caution(self) -> str | None:
+        """A warning where the bias is low because the model is blurred, as far as known."""
+        found = [j.temperature for j in self.judgements if j.calibration is Outcome.FOUND]
+        mean = float(np.mean(found)) if found else math.nan
+        if not mean < BLURRED:
+            return None
+        return (
+            f"the model is under-confident (temperature {mean:.2f}), and a blurred model has less "
+            "bias without serving anybody better: read the calibrated bias and the low-degree "
+            "accuracy beside it."
+        )
+
     @cached_property
     def frame(self) -> pd.DataFrame:
         """Count, loss and accuracy of every degree, with 95 % bootstrap intervals."""
@@ -143,6 +161,7 @@ class Result:
             "seconds": self.seconds,
             "peak_memory_mb": self.peak_memory_mb,
             "settings": self.settings,
+            "caution": self.caution,
             "notes": self.notes,
         }
         return {name: _jsonable(value) for name, value in figures.items()}
@@ -160,19 +179,26 @@ class Result:
 
     def probabilities(self, run: int | None = None) -> Tensor:
         """Class probabilities of every node by one run (by default the best on validation)."""
+        if run is not None and run not in range(len(self.seeds)):
+            raise RawlsError(
+                f"there is no run {run!r}: runs are counted from 0 to {len(self.seeds) - 1}"
+            )
         return torch.softmax(self.logits[self.best_run if run is None else run], -1)
 
     def __str__(self) -> str:
+        from .reporting.wording import number, percent, spread
+
         worst = self.worst_off(1)
         who = (
-            f"   worst-off degree {worst.index[0]}: {worst['accuracy'].iloc[0]:.1f}"
+            f"   worst-off degree {worst.index[0]}: {percent(worst['accuracy'].iloc[0])}"
             if len(worst)
             else ""
         )
+        blurred = "" if self.caution is None else "   (under-confident: read the calibrated bias)"
         return (
             f"{self.title} on {self.dataset}: "
-            f"accuracy {self.accuracy.mean:.1f} ± {self.accuracy.std:.1f}   "
-            f"bias {self.bias.mean:.3f} ± {self.bias.std:.3f} "
-            f"(calibrated {self.calibrated_bias.mean:.3f})   "
-            f"low-degree accuracy {self.low_degree_accuracy.mean:.1f}{who}"
+            f"accuracy {spread(self.accuracy, 'percent')}   "
+            f"bias {spread(self.bias, 'number')} "
+            f"(calibrated {number(self.calibrated_bias.mean)})   "
+            f"low-degree accuracy {percent(self.low_degree_accuracy.mean)}{who}{blurred}"
         )

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from .api import Tell, checked, inputs_of, judged, seed_list, teller
+from .api import Tell, checked, find_method, inputs_of, judged, seed_list, teller
 from .errors import RawlsError
-from .methods import Settings, find, with_changes
+from .methods import Settings, with_changes
 from .result import Result
 from .training import Job, train
 
@@ -77,9 +77,9 @@ def tune(
     The other arguments are those of :func:`rawlsgcn.fit`. Runs that differ in rate, weight decay,
     dropout, epochs or seed are trained side by side.
     """
-    chosen = find(method)
+    chosen = find_method(method)
     base = with_changes(chosen.defaults, settings)
-    values = {name: list(each) for name, each in (chosen.grid if grid is None else grid).items()}
+    values = _values(chosen.grid if grid is None else grid)
     combinations = _combinations(base, values)
     clean, each_seed = checked(graph), seed_list(seeds)
     trials: dict[int, Result] = {}
@@ -107,6 +107,15 @@ def tune(
         name: list(dict.fromkeys(getattr(each, name) for each in combinations)) for name in names
     }
     return Tuning(chosen.name, shown, ordered, seconds)
+
+
+def _values(grid: Any) -> dict[str, list[Any]]:
+    if not isinstance(grid, Mapping):
+        raise RawlsError(f"a grid is a dict of lists of values, not {grid!r}")
+    for name, each in grid.items():
+        if isinstance(each, str) or not isinstance(each, Iterable):
+            raise RawlsError(f"the grid needs a list of values for {name}, not {each!r}")
+    return {str(name): list(each) for name, each in grid.items()}
 
 
 def _combinations(base: Settings, values: dict[str, list[Any]]) -> list[Settings]:

@@ -21,6 +21,14 @@ PAIR = torch.tensor([[0, 1], [1, 0]])
         (PAIR, torch.tensor([float("nan"), 1.0]), None, r"row 0, column 1 is nan"),
         (PAIR, np.array([1.0, np.inf]), None, r"row 1, column 0 is inf"),
         (PAIR, torch.ones(3), None, r"shape \(3,\), but there are 2 edges"),
+        (PAIR, [[1.0], [1.0, 2.0]], None, "different lengths"),
+        (PAIR, ["a", "b"], None, "numbers of type"),
+        (PAIR.bool(), None, None, "torch.bool"),
+        (PAIR, None, 3.0, "num_nodes must be a whole number"),
+        (PAIR, None, "3", "num_nodes must be a whole number"),
+        (PAIR, None, -1, "num_nodes must be a whole number"),
+        (PAIR * 2**40, None, None, "too large"),
+        (PAIR, None, 2**40, "too large"),
         (PAIR, None, 1, "names node 1, but the 1 nodes"),
         (PAIR - 1, None, 2, "names node -1"),
         (PAIR.double(), None, None, "shape"),
@@ -87,3 +95,51 @@ def test_a_read_only_edge_index_is_read():
 def test_a_layout_of_blocks_is_refused():
     with pytest.raises(RawlsError, match="to_sparse_csr"):
         balance(torch.eye(2).to_sparse_bsr((1, 1)))
+
+
+UNSIGNED = [torch.uint16, torch.uint32, torch.uint64]
+SMALL = [torch.bool, torch.uint8, torch.int8, torch.int32, *UNSIGNED]
+
+
+@pytest.mark.parametrize("dtype", [*SMALL, torch.float16, torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 1, 0, 2]])
+def test_weights_of_any_type_mean_their_numbers(dtype, order):
+    index = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+    weight = torch.tensor([1, 1, 1, 1] if dtype == torch.bool else [3, 3, 100, 100])
+    expected = balance(index, weight.double(), num_nodes=4).scale
+    given = index[:, order], weight[order].to(dtype)
+    assert torch.equal(balance(*given, num_nodes=4).scale, expected)
+    arrays = [piece.numpy() for piece in given if piece.dtype != torch.bfloat16]
+    if len(arrays) == 2:
+        assert torch.equal(balance(*arrays, num_nodes=4).scale, expected)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, *UNSIGNED])
+def test_edge_indices_of_any_integer_type_are_read(dtype):
+    index = torch.tensor([[2, 0, 1, 1], [1, 1, 0, 2]])
+    expected = balance(index).scale
+    assert torch.equal(balance(index.to(dtype)).scale, expected)
+    assert torch.equal(balance(index.to(dtype).numpy()).scale, expected)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint16, np.uint32, np.uint64, np.int64])
+def test_repeated_entries_of_small_integers_add_up_and_do_not_wrap(dtype):
+    row, column = np.array([0, 0, 1, 1, 0, 1]), np.array([1, 1, 0, 0, 0, 1])
+    values = np.array([100, 100, 100, 100, 5, 7], dtype=dtype)
+    expected = balance(sp.csr_array(np.array([[5.0, 200], [200, 7]]))).scale
+    scipy_coo = sp.coo_array((values, (row, column)), shape=(2, 2))
+    repeated = sp.csr_array((values[[4, 0, 1, 2, 3, 5]], [0, 1, 1, 0, 0, 1], [0, 3, 6]))
+    for matrix in (scipy_coo, repeated, sp.csr_array(np.array([[5, 200], [200, 7]], np.uint8))):
+        torch.testing.assert_close(balance(matrix).scale, expected)
+    edges = balance(np.stack([row, column]), values, self_loops=False)
+    torch.testing.assert_close(edges.scale, expected)
+    if dtype in (np.uint8, np.int8, np.int64):  # the others torch cannot keep in sparse tensors
+        coo = torch.sparse_coo_tensor(np.stack([row, column]), torch.from_numpy(values), (2, 2))
+        torch.testing.assert_close(balance(coo).scale, expected)
+
+
+@pytest.mark.parametrize("dtype", [np.uint16, np.uint32, np.uint64, np.bool_])
+def test_scipy_values_of_any_type_are_read(dtype):
+    whole = np.array([[1, 1, 0], [1, 0, 1], [0, 1, 1]])
+    expected = balance(sp.csr_array(whole.astype(float))).scale
+    assert torch.equal(balance(sp.csr_array(whole.astype(dtype))).scale, expected)

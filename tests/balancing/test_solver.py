@@ -248,7 +248,10 @@ def test_float32_and_integer_weights_are_balanced_in_float64():
         torch.testing.assert_close(got.scale, expected, rtol=1e-9, atol=0)
 
 
-@pytest.mark.parametrize(("tol", "limit"), [(-1.0, 10), (math.nan, 10), (1e-8, 1)])
+@pytest.mark.parametrize(
+    ("tol", "limit"),
+    [(-1.0, 10), (math.nan, 10), ("a", 10), (None, 10), (1e-8, 1), (1e-8, 2.5), (1e-8, None)],
+)
 def test_senseless_settings_are_refused(tol, limit):
     with pytest.raises(RawlsError, match="must be"):
         balance(path(3), tol=tol, max_iterations=limit)

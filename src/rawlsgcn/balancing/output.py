@@ -9,21 +9,34 @@ from typing import Any
 import numpy as np
 
 from ..errors import RawlsError
-from ..files import atomic_file
+from ..files import atomic_file, plain_ids
 from .scaling import Scaling
+
+SUFFIXES = (".npz", ".csv", ".tsv")
+
+
+def check_path(path: str | Path) -> None:
+    """Refuse a path whose suffix names no form that can be written."""
+    if Path(path).suffix.lower() not in SUFFIXES:
+        raise RawlsError(f"cannot write {path}: end its name in one of {', '.join(SUFFIXES)}")
 
 
 def write_balanced(scaling: Scaling, node_ids: Sequence[Any] | None, path: str | Path) -> None:
-    """Write the balanced matrix, self-loops included.
+    """Write the balanced matrix of a graph, self-loops included.
 
-    ``.npz``: what ``scipy.sparse.load_npz`` reads, with the scaling vector beside it as ``scale``;
-    ``.csv`` and ``.tsv``: source, target, weight, with the user's own ids.
+    ``.npz``: what ``scipy.sparse.load_npz`` reads, with the scaling vector x beside it as
+    ``scale`` and the user's own ids, if there are any, as ``node_ids``; ``.csv`` and ``.tsv``:
+    source, target, weight, with those ids. There x needs no file of its own: the weight of a
+    node's self-loop is x_i².
     """
     path = Path(path)
+    check_path(path)
+    suffix = path.suffix.lower()
     starts, columns, values = (part.cpu().numpy() for part in scaling.csr())
     nodes = len(starts) - 1
+    ids = plain_ids(node_ids, nodes)
     with atomic_file(path) as temporary:
-        if path.suffix == ".npz":
+        if suffix == ".npz":
             pieces: dict[str, Any] = {
                 "data": values,
                 "indices": columns,
@@ -32,15 +45,14 @@ def write_balanced(scaling: Scaling, node_ids: Sequence[Any] | None, path: str |
                 "format": np.array(b"csr"),
                 "scale": scaling.row_scale.cpu().numpy(),
             }
+            if node_ids is not None:
+                pieces["node_ids"] = ids
             with temporary.open("wb") as file:
                 np.savez_compressed(file, allow_pickle=False, **pieces)
-        elif path.suffix in (".csv", ".tsv"):
-            import pandas as pd
+            return
+        import pandas as pd
 
-            ids = np.arange(nodes) if node_ids is None else np.asarray(node_ids)
-            rows = np.repeat(np.arange(nodes), np.diff(starts))
-            frame = pd.DataFrame({"source": ids[rows], "target": ids[columns], "weight": values})
-            separator = "," if path.suffix == ".csv" else "\t"
-            frame.to_csv(temporary, index=False, sep=separator, float_format="%.17g")
-        else:
-            raise RawlsError(f"cannot write {path}: use .npz, .csv or .tsv")
+        rows = np.repeat(np.arange(nodes), np.diff(starts))
+        frame = pd.DataFrame({"source": ids[rows], "target": ids[columns], "weight": values})
+        separator = "," if suffix == ".csv" else "\t"
+        frame.to_csv(temporary, index=False, sep=separator, float_format="%.17g")

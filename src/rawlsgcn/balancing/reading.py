@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from ..errors import RawlsError
 from .products import SparseMatrix
 
 _LARGEST = 2**31 - 1
+#: The types that torch can hold but hardly compute with.
+_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
 
 
 @dataclass(frozen=True)
@@ -42,11 +45,13 @@ def read(matrix: Any, edge_weight: Any, num_nodes: int | None) -> tuple[SparseMa
             f"cannot balance a {type(matrix).__name__}: give an edge index of shape (2, E), "
             "a scipy sparse matrix or a torch sparse tensor."
         )
-    if edges.dim() != 2 or edges.shape[0] != 2 or edges.is_floating_point():
+    whole = not (edges.is_floating_point() or edges.is_complex() or edges.dtype == torch.bool)
+    if edges.dim() != 2 or edges.shape[0] != 2 or not whole:
         raise RawlsError(
             f"an edge index has shape (2, E) and integers, this one has shape "
             f"{tuple(edges.shape)} and {edges.dtype}; give a dense matrix as a sparse one."
         )
+    edges = edges.long() if edges.dtype in _UNSIGNED else edges
     weight = None if edge_weight is None else _tensor(edge_weight).detach().to(edges.device)
     return _checked(*_from_edges(edges, weight, num_nodes)), Form(kind)
 
@@ -59,6 +64,16 @@ def without_diagonal(matrix: SparseMatrix) -> SparseMatrix:
     torch.cumsum(torch.bincount(row[keep], minlength=matrix.size), 0, out=starts[1:])
     values = None if matrix.values is None else matrix.values[keep]
     return SparseMatrix(starts, matrix.column[keep], values, matrix.loops)
+
+
+def _whole(number: Any, name: str) -> int:
+    try:
+        value = index(number)
+    except TypeError:
+        value = -1
+    if value < 0:
+        raise RawlsError(f"{name} must be a whole number of at least 0, not {number!r}.")
+    return value
 
 
 def _refuse_extras(edge_weight: Any, num_nodes: int | None, what: str) -> None:
@@ -75,15 +90,28 @@ def _tensor(array: Any) -> Tensor:
         # A read-only array (a memory map, say) is only ever read here.
         warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
         try:
-            return torch.from_numpy(np.ascontiguousarray(array))
+            numbers = np.ascontiguousarray(array)
+            return torch.from_numpy(numbers)
+        except ValueError as error:
+            raise RawlsError("cannot balance lists of different lengths: use arrays.") from error
         except TypeError as error:
-            kind = np.asarray(array).dtype
-            raise RawlsError(f"cannot balance numbers of type {kind}: use float64.") from error
+            raise RawlsError(
+                f"cannot balance numbers of type {numbers.dtype}: use float64."
+            ) from error
+
+
+def _summable(values: Tensor) -> Tensor:
+    """The same numbers in a type in which they add up as numbers do: 200 + 200 is not 144."""
+    if values.is_complex() or values.dtype in (torch.float32, torch.float64):
+        return values
+    return values.float() if values.is_floating_point() else values.double()
 
 
 def _from_scipy(matrix: Any) -> tuple[Tensor, Tensor, Tensor | None]:
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
         raise RawlsError(f"only a square matrix can be balanced, this one is {matrix.shape}.")
+    if matrix.dtype.kind in "biu" and not getattr(matrix, "has_canonical_format", False):
+        matrix = matrix.astype(np.float64)  # repeated entries are about to be added up
     csr = matrix.tocsr()
     if not csr.has_canonical_format:
         csr = csr.copy()
@@ -97,7 +125,14 @@ def _from_torch(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
             f"only a square matrix can be balanced, this one is {tuple(matrix.shape)}."
         )
     if matrix.layout == torch.sparse_coo:
-        matrix = matrix.coalesce()
+        values = _summable(matrix._values())
+        matrix = torch.sparse_coo_tensor(
+            matrix._indices(),
+            values,
+            matrix.shape,
+            is_coalesced=matrix.is_coalesced(),
+            check_invariants=False,
+        ).coalesce()
     elif matrix.layout not in (torch.sparse_csr, torch.sparse_csc):
         raise RawlsError(f"cannot balance layout {matrix.layout}: use matrix.to_sparse_csr().")
     with warnings.catch_warnings():
@@ -108,7 +143,7 @@ def _from_torch(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
             # The conversion takes for granted that its entries are unique: count them anew.
             coo = csr.to_sparse(layout=torch.sparse_coo)
             coo = torch.sparse_coo_tensor(
-                coo.indices(), coo.values(), coo.shape, check_invariants=False
+                coo.indices(), _summable(coo.values()), coo.shape, check_invariants=False
             )
             csr = coo.coalesce().to_sparse_csr()
             starts, column = csr.crow_indices(), csr.col_indices()
@@ -123,8 +158,9 @@ def _from_edges(
             f"edge_weight has shape {tuple(weight.shape)}, but there are {edges.shape[1]} edges."
         )
     low, high = (int(end) for end in edges.aminmax()) if edges.numel() else (0, -1)
-    if num_nodes is None:
-        num_nodes = high + 1
+    num_nodes = high + 1 if num_nodes is None else _whole(num_nodes, "num_nodes")
+    if num_nodes > _LARGEST:
+        raise RawlsError(f"a graph of {num_nodes} nodes is too large: 2³¹ − 1 at most.")
     if low < 0 or high >= num_nodes:
         raise RawlsError(
             f"the edge index names node {low if low < 0 else high}, "
@@ -139,6 +175,7 @@ def _from_edges(
     # Repeated edges add up, as they do in torch_geometric's own normalisation.
     if weight is None:
         weight = torch.ones(edges.shape[1], dtype=torch.float32, device=edges.device)
+    weight = _summable(weight)
     shape = (num_nodes, num_nodes)
     if edges.device.type != "cpu":
         return _from_torch(torch.sparse_coo_tensor(edges, weight, shape, check_invariants=False))
@@ -167,6 +204,10 @@ def _checked(starts: Tensor, column: Tensor, values: Tensor | None) -> SparseMat
             raise RawlsError("a matrix of complex numbers cannot be balanced.")
         if values.dtype == torch.bool:
             values = values.to(torch.uint8)
+        elif values.dtype in _UNSIGNED or (
+            values.is_floating_point() and values.element_size() < 4
+        ):
+            values = _summable(values)
         low, high = (end.item() for end in values.aminmax())
         if not (np.isfinite(low) and np.isfinite(high)) or low < 0:
             bad = (values < 0) if np.isfinite(low) and low < 0 else ~values.isfinite()

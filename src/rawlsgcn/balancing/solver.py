@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Integral, Real
 from typing import Any
 
 import torch
@@ -56,10 +57,12 @@ def balance(
         RawlsError: for input that is no such matrix, and for a matrix without total support, which
             has no doubly stochastic form; the rows and columns at fault are named.
     """
-    if not (math.isfinite(tol) and tol >= 0):
-        raise RawlsError(f"tol must be a number of at least 0, not {tol}.")
-    if max_iterations < 2:
-        raise RawlsError(f"max_iterations must be at least 2, not {max_iterations}.")
+    if not (isinstance(tol, Real) and math.isfinite(tol) and tol >= 0):
+        raise RawlsError(f"tol must be a number of at least 0, not {tol!r}.")
+    if not (isinstance(max_iterations, Integral) and max_iterations >= 2):
+        raise RawlsError(
+            f"max_iterations must be a whole number of at least 2, not {max_iterations!r}."
+        )
     stored, form = read(matrix, edge_weight, num_nodes)
     diagonal = diagonal_of(stored)
     if self_loops is None:

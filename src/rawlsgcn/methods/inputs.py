@@ -34,11 +34,16 @@ class Inputs:
         graph: Data,
         *,
         normalise_features: bool = True,
+        even_negative: bool = False,
         device: torch.device | str = "cpu",
         dtype: torch.dtype = torch.float32,
         classes: int | None = None,
     ) -> Inputs:
-        """Move a graph to a device; one without labels (to predict on) must say its classes."""
+        """Move a graph to a device; one without labels (to predict on) must say its classes.
+
+        With ``even_negative`` rows are divided by their sums even where a feature is negative: a
+        model that was trained on divided rows must be asked about divided rows.
+        """
         nodes = int(graph.num_nodes)
         y = graph.get("y")
         y = torch.full((nodes,), -1) if y is None else y
@@ -46,7 +51,9 @@ class Inputs:
             torch.zeros(nodes, dtype=torch.bool) if (mask := graph.get(name)) is None else mask
             for name in ("train_mask", "val_mask", "test_mask")
         )
-        x = row_normalised(graph.x.to(dtype)) if normalise_features else graph.x.to(dtype)
+        x = graph.x.to(dtype)
+        if normalise_features and (even_negative or not has_negative_features(x)):
+            x = row_normalised(x)
         weight = graph.get("edge_weight")
         return cls(
             x=x.to(device),
@@ -82,24 +89,23 @@ class Inputs:
 
 
 def has_negative_features(x: Tensor) -> bool:
+    """A row sum means nothing where features may be negative (embeddings, standardised columns).
+
+    Such features are learnt from as they are.
+    """
     values = x.values() if x.layout == torch.sparse_csr else x
     return bool(values.numel()) and bool(values.min() < 0)
 
 
 def row_normalised(x: Tensor) -> Tensor:
-    """Each row divided by its sum; an all-zero row stays zero.
-
-    A row sum means nothing where features may be negative (embeddings, standardised columns):
-    such a matrix is returned as it is.
-    """
-    if has_negative_features(x):
-        return x
+    """Each row divided by its sum, taken in float64; a row whose sum is not positive stays."""
     if x.layout != torch.sparse_csr:
-        return x / x.sum(1, keepdim=True).masked_fill_(x.sum(1, keepdim=True) == 0, 1)
+        sums = x.sum(1, keepdim=True, dtype=torch.float64)
+        return (x / sums.masked_fill_(sums <= 0, 1)).to(x.dtype)
     counts = x.crow_indices().diff().long()
     rows = torch.repeat_interleave(torch.arange(len(counts), device=x.device), counts)
     sums = torch.zeros(len(counts), dtype=torch.float64, device=x.device)
     sums.index_add_(0, rows, x.values().double())
-    sums[sums == 0] = 1
+    sums[sums <= 0] = 1
     values = (x.values().double() / sums[rows]).to(x.dtype)
     return csr_tensor(x.crow_indices(), x.col_indices(), values, x.shape)

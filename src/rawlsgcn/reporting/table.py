@@ -97,6 +97,7 @@ def datasets_table(rows: Iterable[dict[str, Any]]) -> Table:
 
     A row has ``name``, ``title``, ``on_disk``, ``nodes``, ``edges``, ``features``, ``classes``,
     ``median_degree`` and ``isolated_nodes``; a statistic that is not known is None or absent.
+    A row whose files cannot be read has ``damaged``, the reason.
     """
     rows = list(rows)
     table = _datasets_table(rows, ("name", "title"))
@@ -115,10 +116,16 @@ def _datasets_table(rows: list[dict[str, Any]], called: tuple[str, ...]) -> Fitt
     for row in rows:
         table.add_row(
             *(Text(printable(row[key])) for key in called),
-            Text("yes", style="green") if row["on_disk"] else Text("no", style="dim"),
+            _on_disk(row),
             *(_count(row.get(key)) for key in statistics),
         )
     return table
+
+
+def _on_disk(row: dict[str, Any]) -> Text:
+    if row.get("damaged"):
+        return Text("damaged", style="red")
+    return Text("yes", style="green") if row["on_disk"] else Text("no", style="dim")
 
 
 _HEADINGS = {

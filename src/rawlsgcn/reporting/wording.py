@@ -129,6 +129,9 @@ def together(results: Result | Sequence[Result]) -> list[Result]:
     chosen = list(results) if isinstance(results, Sequence) else [results]
     if not chosen:
         raise RawlsError("there is nothing to show: give at least one result")
+    for each in chosen:
+        if not hasattr(each, "judgements"):
+            raise RawlsError(f"a result of fit or compare can be shown, not {type(each).__name__}")
     datasets = list(dict.fromkeys(printable(result.dataset) for result in chosen))
     if len(datasets) > 1:
         raise RawlsError(

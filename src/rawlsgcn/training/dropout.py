@@ -24,7 +24,7 @@ class Dropout:
         self.on_gpu = device.type == "cuda"
         self.streams = [np.random.Generator(np.random.SFC64(seed)) for seed in seeds]
         # On the CPU p is met to 1 part in 65,536, and the scale is that of the met one.
-        self.threshold = round(p * 65536)
+        self.threshold = min(round(p * 65536), 65535)
         self.scale = 1 / (1 - (p if self.on_gpu else self.threshold / 65536))
 
     def __call__(self, wide: Tensor) -> Tensor:

@@ -1,0 +1,81 @@
+"""How the command line fails: one sentence on stderr and an exit status, never a traceback."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import typer
+from typer.core import TyperGroup
+
+from .errors import RawlsError, out_of_memory
+
+
+def fail(message: str, status: int = 2) -> NoReturn:
+    """Say what is wrong on one line of stderr and leave with ``status``."""
+    typer.echo(f"rawlsgcn: {' '.join(message.split())}", err=True)
+    raise typer.Exit(status)
+
+
+def guarded(function: Callable[..., None]) -> Callable[..., None]:
+    """A command whose user errors become one sentence and exit status 2."""
+
+    @functools.wraps(function)
+    def safe(*args: Any, **kwargs: Any) -> None:
+        try:
+            function(*args, **kwargs)
+        except RawlsError as error:
+            fail(str(error))
+        except KeyboardInterrupt:
+            fail("interrupted: nothing unfinished was written", 130)
+        except (MemoryError, RuntimeError, TypeError) as error:
+            if not out_of_memory(error):
+                raise
+            fail("out of memory: try a smaller graph, fewer seeds or a narrower network")
+        except BrokenPipeError:
+            sys.stderr.close()  # the reader has gone; there is nobody to tell
+            raise typer.Exit(1) from None
+        except OSError as error:
+            where = f"{error.filename}: " if error.filename else ""
+            fail(f"{where}{error.strerror or error}")
+
+    return safe
+
+
+class OneSentence(TyperGroup):
+    """The commands; what the parser refuses is told as shortly as what a command refuses.
+
+    Typer's parser is click, newer versions carry their own copy of it: its errors are known by
+    what they can do (``format_message``) rather than by their class.
+    """
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        if not options.pop("standalone_mode", True):
+            return super().main(*args, **options | {"standalone_mode": False})
+        for stream in (sys.stdout, sys.stderr):
+            # A terminal that knows no ± shows a question mark for it.
+            getattr(stream, "reconfigure", lambda **_: None)(errors="replace")
+        try:
+            status = self._run(*args, **options)
+        except typer.Exit as leaving:
+            status = leaving.exit_code
+        sys.exit(status if isinstance(status, int) else 0)
+
+    def _run(self, *args: Any, **options: Any) -> Any:
+        try:
+            return super().main(*args, **options | {"standalone_mode": False})
+        except typer.Abort:
+            fail("interrupted: nothing unfinished was written", 130)
+        except Exception as error:
+            if type(error).__name__ == "NoArgsIsHelpError":
+                error.show()  # type: ignore[attr-defined]
+                raise typer.Exit(2) from None
+            if not hasattr(error, "format_message"):
+                raise
+            message = error.format_message().rstrip(".").replace(". ", ": ")
+            context = getattr(error, "ctx", None)
+            if context is not None and not message.endswith("?"):
+                message += f"; see '{context.command_path} --help'"
+            fail(message[:1].lower() + message[1:])

@@ -1,0 +1,79 @@
+"""The options that commands share, as types; nothing heavy is imported for them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def method_names() -> list[str]:
+    """The methods' names as their files declare them, read without importing torch."""
+    folder = Path(__file__).parent / "methods"
+    texts = [file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.py"))]
+    return sorted(name for text in texts for name in re.findall(r'^    name = "(.+)"$', text, re.M))
+
+
+def _path(text: str | Path) -> Path:
+    if not str(text):
+        raise typer.BadParameter("it is empty: give a path")
+    return Path(text)
+
+
+def _json(text: str) -> str:
+    if not text:
+        raise typer.BadParameter("it is empty: give a file, or '-' for stdout")
+    return text
+
+
+def out_option(help: str) -> typer.models.OptionInfo:
+    """``--out``: an empty one (of an unset variable, say) must not mean the current folder."""
+    option: typer.models.OptionInfo = typer.Option(parser=_path, metavar="PATH", help=help)
+    return option
+
+
+_METHODS = ", ".join(method_names())
+
+Dataset = Annotated[
+    str | None, typer.Option(help="A graph by name: see 'rawlsgcn datasets'; or 'synthetic'.")
+]
+Graph = Annotated[
+    Path | None, typer.Option(help="A graph of your own: .npz, .csv, .tsv, .parquet or .pt.")
+]
+Features = Annotated[Path | None, typer.Option(help="Node features, if not in the graph's file.")]
+Labels = Annotated[Path | None, typer.Option(help="Node labels, if not in the graph's file.")]
+Split = Annotated[
+    str | None, typer.Option(help="paper (20 a class, 500, 1000), stored (masks), or random.")
+]
+DataRoot = Annotated[
+    Path | None,
+    typer.Option(help="Where the named datasets lie (also the variable RAWLSGCN_DATA)."),
+]
+MethodName = Annotated[str, typer.Option("--method", help=f"One of {_METHODS}.")]
+MethodNames = Annotated[
+    str, typer.Option("--methods", help=f"Names, separated by commas, of {_METHODS}.")
+]
+Lr = Annotated[float | None, typer.Option(help="Learning rate (by default the method's).")]
+Epochs = Annotated[int | None, typer.Option(help="Epochs (by default the method's).")]
+Normalisation = Annotated[
+    str | None,
+    typer.Option(help="doubly-stochastic, row, column or symmetric, for the RawlsGCN methods."),
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Any other setting, as name=value; may be repeated."),
+]
+Seeds = Annotated[int, typer.Option(min=1, help="Number of runs, with seeds 0 to N-1.")]
+Device = Annotated[str, typer.Option(help="cpu, cuda, or auto for a GPU where there is one.")]
+Engine = Annotated[str, typer.Option(help="auto, fast, or reference (plain training).")]
+Json = Annotated[
+    str | None,
+    typer.Option(
+        "--json",
+        parser=_json,
+        metavar="FILE",
+        help="Write the figures to this file, or '-' for stdout.",
+    ),
+]
