@@ -1,4 +1,4 @@
-"""The baselines' architectures, to the last weight, and that the same seed gives the same numbers."""
+"""The baselines' architectures, to the last weight; and the same seed, the same numbers."""
 
 from __future__ import annotations
 
