@@ -18,7 +18,7 @@ import torch
 from typer.testing import CliRunner, Result
 
 from rawlsgcn.cli import app
-from rawlsgcn.cli_options import method_names
+from rawlsgcn.cli.options import method_names
 
 QUICK = ["--epochs", "2", "--seeds", "2"]
 FIELDS = {
@@ -349,7 +349,9 @@ def test_an_output_that_cannot_be_written_is_told_before_the_work(
     tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No graph is read: the refusal comes first."""
-    monkeypatch.setattr("rawlsgcn.cli._graph", lambda *args, **kwargs: pytest.fail("too late"))
+    for room in ("training", "graphs"):
+        late = f"rawlsgcn.cli.{room}.read_graph"
+        monkeypatch.setattr(late, lambda *args, **kwargs: pytest.fail("too late"))
     file = tmp_path / "file"
     file.write_text("mine")
     given = {

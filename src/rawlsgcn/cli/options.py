@@ -11,7 +11,7 @@ import typer
 
 def method_names() -> list[str]:
     """The methods' names as their files declare them, read without importing torch."""
-    folder = Path(__file__).parent / "methods"
+    folder = Path(__file__).parents[1] / "methods"
     texts = [file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.py"))]
     return sorted(name for text in texts for name in re.findall(r'^    name = "(.+)"$', text, re.M))
 

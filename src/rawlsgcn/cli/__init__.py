@@ -1,0 +1,9 @@
+"""The command line: parse, call, print. Nothing heavy is imported before a command runs."""
+
+from __future__ import annotations
+
+# Importing a module of commands registers them, in the order that --help shows.
+from . import training as training  # isort: skip
+from . import graphs as graphs  # isort: skip
+from . import research as research  # isort: skip
+from .base import app as app

@@ -1,0 +1,147 @@
+"""The app, and what its commands share: where they read a graph and where they print."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from .. import __version__
+from ..errors import RawlsError
+from .errors import OneSentence, guarded
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from torch_geometric.data import Data
+
+    from ..result import Result
+
+# Torch's threads spin while they wait for each other, which on a machine with other work to do
+# costs several times what it saves. It must be said before torch is loaded; the user's word wins.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+app = typer.Typer(
+    name="rawlsgcn",
+    cls=OneSentence,
+    help="Degree-fair graph neural networks: train them, compare them, see who is worst off.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+
+F = TypeVar("F", bound=Callable[..., None])
+
+
+def command(function: F) -> F:
+    """Register a command whose user errors become one sentence and exit status 2."""
+    app.command()(guarded(function))
+    return function
+
+
+def read_graph(
+    dataset: str | None,
+    graph: Path | None,
+    features: Path | None = None,
+    labels: Path | None = None,
+    split: str | None = None,
+    data_root: Path | None = None,
+    **needs: bool,
+) -> Data:
+    from ..graphs import load, read
+
+    if (dataset is None) == (graph is None):
+        raise RawlsError("name one graph: either --dataset NAME or --graph FILE")
+    if dataset is not None:
+        if features is not None or labels is not None:
+            raise RawlsError("--features and --labels go with --graph, not with --dataset")
+        return load(dataset, root=data_root, split=split)
+    assert graph is not None
+    return read(graph, features=features, labels=labels, split=split, **needs)
+
+
+def parse_settings(pairs: Sequence[str] | None, **given: Any) -> dict[str, Any]:
+    settings = {name: value for name, value in given.items() if value is not None}
+    for pair in pairs or ():
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise RawlsError(f"--set takes name=value, for example --set hidden=32, not '{pair}'")
+        settings[name] = value
+    return settings
+
+
+def check_outputs(
+    json_path: str | None, *, folder: Path | None = None, file: Path | None = None
+) -> None:
+    """Tell before the work, not after it, that its result could not be written."""
+    from ..files import check_file, check_folder
+
+    if folder is not None:
+        check_folder(folder)
+    for path in (file, json_path):
+        if path not in (None, "-"):
+            check_file(path)
+
+
+def people(json_path: str | None) -> Console:
+    """Where people read: stdout, or stderr when stdout carries the JSON."""
+    from rich.console import Console
+
+    return Console(stderr=json_path == "-")
+
+
+def write_json(path: str | None, value: Any) -> None:
+    if path is None:
+        return
+    text = json.dumps(value, indent=2, allow_nan=False) + "\n"
+    if path == "-":
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    from ..files import atomic_file
+
+    with atomic_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def show(results: list[Result], json_path: str | None) -> None:
+    from ..reporting.table import results_table
+
+    console = people(json_path)
+    say_notes([note for result in results for note in result.notes], console)
+    console.print(results_table(results))
+
+
+def say_notes(notes: Sequence[str], console: Console) -> None:
+    for note in dict.fromkeys(notes):
+        console.print(f"Note: {note}", style="yellow", markup=False, highlight=False)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"rawlsgcn {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Options before a command."""
+
+
+def split_names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def typed_command() -> str:
+    """The command line as it was typed, for the page."""
+    import shlex
+
+    return shlex.join(["rawlsgcn", *sys.argv[1:]])

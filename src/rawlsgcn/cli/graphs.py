@@ -1,0 +1,140 @@
+"""The commands for one graph: predict and balance."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import RawlsError
+from .base import (
+    check_outputs,
+    command,
+    people,
+    read_graph,
+    say_notes,
+    write_json,
+)
+from .options import (
+    DataRoot,
+    Dataset,
+    Device,
+    Features,
+    Graph,
+    Json,
+    out_option,
+)
+
+
+@command
+def predict(
+    model: Annotated[Path, typer.Option(help="The folder that 'train --out' wrote.")],
+    out: Annotated[Path, out_option("Where to write: .csv, .tsv, .parquet or .npz.")],
+    dataset: Dataset = None,
+    graph: Graph = None,
+    features: Features = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Which run's seed (by default the best on validation).")
+    ] = None,
+    device: Device = "auto",
+    data_root: DataRoot = None,
+    json_path: Json = None,
+) -> None:
+    """Predict every node's class with a trained model, on the same or another graph."""
+    from ..methods.inputs import has_negative_features
+    from ..models import load_model
+    from ..predictions import check_path, write_predictions
+
+    check_path(out)
+    check_outputs(json_path, file=out)
+    trained = load_model(model, seed)
+    data = read_graph(dataset, graph, features, data_root=data_root, need_labels=False)
+    probabilities = trained.predict(data, device=device)
+    write_predictions(probabilities, data.get("node_ids"), out)
+    notes = list(data.get("notes") or [])
+    if trained.row_normalised and has_negative_features(data.x):
+        notes.append("some features are negative, but those that the model learnt from were not.")
+    summary = {
+        "dataset": data.get("name"),
+        "nodes": len(probabilities),
+        "method": trained.method.name,
+        "seed": trained.seed,
+        "trained_on": trained.dataset,
+        "classes": trained.classes,
+        "predicted": probabilities.argmax(1).bincount(minlength=trained.classes).tolist(),
+        "out": str(out),
+        "notes": notes,
+    }
+    console = people(json_path)
+    say_notes(notes, console)
+    console.print(
+        f"{trained.method.title}: predictions of {len(probabilities)} nodes in {out}",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+    write_json(json_path, summary)
+
+
+@command
+def balance(
+    out: Annotated[
+        Path,
+        out_option(
+            "Where to write: .npz (scipy's form, with 'scale' and 'node_ids' beside it), or .csv "
+            "or .tsv (an edge list; a self-loop's weight is its node's scaling, squared)."
+        ),
+    ],
+    dataset: Dataset = None,
+    graph: Graph = None,
+    tol: Annotated[float, typer.Option(help="Largest error of a row or column sum.")] = 1e-8,
+    max_iterations: Annotated[int, typer.Option(min=2, help="Most products to spend.")] = 10_000,
+    device: Device = "auto",
+    data_root: DataRoot = None,
+    json_path: Json = None,
+) -> None:
+    """Write the doubly stochastic form of a graph's A + I, and its scaling vector."""
+    from ..api import pick_device
+    from ..balancing import Outcome
+    from ..balancing import balance as balance_graph
+    from ..balancing.output import check_path, write_balanced
+
+    check_path(out)
+    check_outputs(json_path, file=out)
+    where = pick_device(device)
+    data = read_graph(dataset, graph, data_root=data_root, need_labels=False, need_features=False)
+    weight = data.get("edge_weight")
+    scaling = balance_graph(
+        data.edge_index.to(where),
+        None if weight is None else weight.to(where),
+        num_nodes=data.num_nodes,
+        tol=tol,
+        max_iterations=max_iterations,
+    )
+    best_there_is = scaling.reason is Outcome.STAGNATED
+    if not scaling.converged and not best_there_is:
+        raise RawlsError(
+            f"not balanced: the residual is {scaling.residual:.1e} after {scaling.iterations} "
+            f"products. {scaling.reason.message}"
+        )
+    write_balanced(scaling, data.get("node_ids"), out)
+    summary = {
+        "dataset": data.get("name"),
+        "nodes": int(data.num_nodes),
+        "iterations": scaling.iterations,
+        "residual": scaling.residual,
+        "converged": scaling.converged,
+        "reason": scaling.reason.name.lower(),
+    }
+    console = people(json_path)
+    if best_there_is:
+        say_notes([f"float64 comes no closer than this, so --tol {tol:g} is not met."], console)
+    console.print(
+        f"{data.get('name')}: every row and column of A + I sums to 1 within "
+        f"{scaling.residual:.1e} after {scaling.iterations} products; written to {out}",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+    write_json(json_path, summary)

@@ -1,0 +1,289 @@
+"""The commands that train: demo, datasets, train, compare and tune."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import RawlsError
+from .base import (
+    check_outputs,
+    command,
+    parse_settings,
+    people,
+    read_graph,
+    say_notes,
+    show,
+    typed_command,
+    write_json,
+)
+from .options import (
+    DataRoot,
+    Dataset,
+    Device,
+    Engine,
+    Epochs,
+    Features,
+    Graph,
+    Json,
+    Labels,
+    Lr,
+    MethodName,
+    MethodNames,
+    Normalisation,
+    Seeds,
+    Set,
+    Split,
+    out_option,
+)
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+
+@command
+def demo(
+    out: Annotated[Path, out_option("Where the page and the picture go.")] = Path("out"),
+    nodes: Annotated[int, typer.Option(min=120, help="Size of the synthetic graph.")] = 3000,
+    seeds: Seeds = 5,
+    device: Device = "auto",
+    json_path: Json = None,
+) -> None:
+    """Compare GCN and both RawlsGCN methods on the embedded synthetic graph."""
+    from ..graphs import synthetic
+
+    check_outputs(json_path, folder=out)
+    _compare(synthetic(nodes), list(_MAIN), out, json_path, "rawlsgcn demo", seeds, device)
+
+
+@command
+def datasets(data_root: DataRoot = None, json_path: Json = None) -> None:
+    """List the named graphs, whether they are on disk, and their statistics."""
+    from ..graphs.catalogue import CATALOGUE, SYNTHETIC
+    from ..graphs.catalogue import data_root as root_folder
+    from ..reporting.progress import progress
+    from ..reporting.table import datasets_table
+
+    check_outputs(json_path)
+    entries = [(entry.name, entry.title, entry.on_disk(data_root)) for entry in CATALOGUE.values()]
+    entries.append((SYNTHETIC, "Synthetic (made on the spot)", True))
+    rows: list[dict[str, Any]] = []
+    with progress("reading the graphs") as tell:
+        for count, (name, title, on_disk) in enumerate(entries):
+            row = {"name": name, "title": title, "on_disk": on_disk}
+            if on_disk:
+                from ..graphs import load, statistics
+
+                tell(count, len(entries), f"reading {name}")
+                try:
+                    row |= statistics(load(name, root=data_root)).to_dict()
+                except RawlsError as error:
+                    row["damaged"] = str(error)
+            rows.append(row)
+    console = people(json_path)
+    say_notes([row["damaged"] for row in rows if "damaged" in row], console)
+    console.print(datasets_table(rows))
+    console.print(f"Looked in {root_folder(data_root)}", style="dim", markup=False, highlight=False)
+    write_json(json_path, rows)
+
+
+@command
+def train(
+    dataset: Dataset = None,
+    graph: Graph = None,
+    features: Features = None,
+    labels: Labels = None,
+    method: MethodName = "rawlsgcn-graph",
+    lr: Lr = None,
+    epochs: Epochs = None,
+    normalisation: Normalisation = None,
+    settings: Set = None,
+    seeds: Seeds = 5,
+    split: Split = None,
+    device: Device = "auto",
+    engine: Engine = "auto",
+    data_root: DataRoot = None,
+    out: Annotated[
+        Path | None, out_option("Keep the model, its metrics, a page and a picture here.")
+    ] = None,
+    json_path: Json = None,
+) -> None:
+    """Train one method on a graph and judge it by degree."""
+    from ..api import fit
+    from ..methods import find, with_changes
+    from ..reporting.progress import progress
+
+    changes = parse_settings(settings, lr=lr, epochs=epochs, normalisation=normalisation)
+    with_changes(find(method).defaults, changes)  # a wrong name is told before a graph is read
+    check_outputs(json_path, folder=out)
+    data = read_graph(dataset, graph, features, labels, split, data_root)
+    with progress("training") as tell:
+        result = fit(
+            data, method, seeds=seeds, device=device, engine=engine, progress=tell, **changes
+        )
+    if out is not None:
+        from ..files import atomic_directory
+        from ..models import write_model
+        from ..reporting import figures
+        from ..reporting.page import report
+
+        with atomic_directory(out) as folder:
+            write_model(result, folder)
+            figures.save(figures.by_degree(result), folder / "by_degree.png")
+            report(result, folder / "report.html", command=typed_command())
+    show([result], json_path)
+    if out is not None:
+        people(json_path).print(f"Written to {out}", markup=False, highlight=False)
+    write_json(json_path, result.to_dict())
+
+
+_MAIN = ("gcn", "rawlsgcn-graph", "rawlsgcn-grad")
+_COMPARED = ",".join(_MAIN)
+
+
+@command
+def compare(
+    dataset: Dataset = None,
+    graph: Graph = None,
+    features: Features = None,
+    labels: Labels = None,
+    methods: MethodNames = _COMPARED,
+    lr: Lr = None,
+    epochs: Epochs = None,
+    normalisation: Normalisation = None,
+    settings: Set = None,
+    seeds: Seeds = 5,
+    split: Split = None,
+    device: Device = "auto",
+    engine: Engine = "auto",
+    data_root: DataRoot = None,
+    out: Annotated[
+        Path | None, out_option("Write a page, the figures and the results here.")
+    ] = None,
+    json_path: Json = None,
+) -> None:
+    """Train several methods on one graph and set them side by side."""
+    from ..api import each_settings
+    from ..methods import find
+
+    names = [name.strip() for name in methods.split(",") if name.strip()]
+    changes = parse_settings(settings, lr=lr, epochs=epochs, normalisation=normalisation)
+    each_settings([find(name) for name in names], changes)
+    check_outputs(json_path, folder=out)
+    data = read_graph(dataset, graph, features, labels, split, data_root)
+    _compare(data, names, out, json_path, typed_command(), seeds, device, engine, changes)
+
+
+def _compare(
+    data: Data,
+    names: list[str],
+    out: Path | None,
+    json_path: str | None,
+    said: str,
+    seeds: int,
+    device: str,
+    engine: str = "auto",
+    changes: dict[str, Any] | None = None,
+) -> None:
+    from .. import api
+    from ..reporting.progress import progress
+
+    with progress("training") as tell:
+        results = api.compare(
+            data,
+            names,
+            seeds=seeds,
+            device=device,
+            engine=engine,
+            progress=tell,
+            **(changes or {}),
+        )
+    figures_json = [result.to_dict() for result in results]
+    if out is not None:
+        from ..files import atomic_directory
+        from ..reporting import figures
+        from ..reporting.page import report
+
+        with atomic_directory(out) as folder, progress("drawing") as tell:
+            tell(0, len(results) + 3)
+            for count, result in enumerate(results, start=1):
+                picture = folder / f"by_degree-{result.method}.png"
+                figures.save(figures.by_degree(result), picture)
+                tell(count, len(results) + 3)
+            figures.save(figures.degrees(results[0].graph), folder / "degrees.png")
+            figures.save(figures.side_by_side(results), folder / "side_by_side.png")
+            report(results, folder / "report.html", command=said)
+            (folder / "results.json").write_text(json.dumps(figures_json, indent=2) + "\n")
+    show(results, json_path)
+    if out is not None:
+        where = f"Page: {out / 'report.html'}   Picture: {out / 'side_by_side.png'}"
+        people(json_path).print(where, markup=False, highlight=False)
+    write_json(json_path, figures_json)
+
+
+@command
+def tune(
+    dataset: Dataset = None,
+    graph: Graph = None,
+    features: Features = None,
+    labels: Labels = None,
+    method: MethodName = "rawlsgcn-graph",
+    grid: Annotated[
+        list[str] | None,
+        typer.Option(help="Values to try, as name=a,b,c; may be repeated (else the paper's)."),
+    ] = None,
+    normalisation: Normalisation = None,
+    settings: Set = None,
+    seeds: Seeds = 5,
+    split: Split = None,
+    device: Device = "auto",
+    engine: Engine = "auto",
+    data_root: DataRoot = None,
+    out: Annotated[
+        Path | None, out_option("Keep the chosen model, its metrics and all trials here.")
+    ] = None,
+    json_path: Json = None,
+) -> None:
+    """Search a grid of settings, all runs at once, and choose by validation accuracy."""
+    from ..methods import find, with_changes
+    from ..reporting.progress import progress
+    from ..reporting.table import tuning_table
+    from ..tuning import tune as tune_method
+
+    changes = parse_settings(settings, normalisation=normalisation)
+    with_changes(find(method).defaults, changes)
+    values = {name: text.split(",") for name, text in parse_settings(grid).items()} or None
+    for name, each in (values or {}).items():
+        for value in each:
+            with_changes(find(method).defaults, {name: value})
+    check_outputs(json_path, folder=out)
+    data = read_graph(dataset, graph, features, labels, split, data_root)
+    with progress("training") as tell:
+        tuning = tune_method(
+            data,
+            method,
+            values,
+            seeds=seeds,
+            device=device,
+            engine=engine,
+            progress=tell,
+            **changes,
+        )
+    if out is not None:
+        from ..files import atomic_directory
+        from ..models import write_model
+
+        with atomic_directory(out) as folder:
+            write_model(tuning.best, folder)
+            text = json.dumps(tuning.to_dict(), indent=2, allow_nan=False) + "\n"
+            (folder / "tuning.json").write_text(text, encoding="utf-8")
+    console = people(json_path)
+    say_notes(tuning.best.notes, console)
+    console.print(tuning_table(tuning))
+    took = f"{len(tuning.trials) * seeds} runs in {sum(tuning.seconds.values()):.1f} s"
+    kept = "" if out is None else f"; the chosen model is in {out}"
+    console.print(f"{took}{kept}", markup=False, highlight=False)
+    write_json(json_path, tuning.to_dict())
