@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -68,8 +69,14 @@ def csr_tensor(starts: Tensor, column: Tensor, values: Tensor, size: tuple[int, 
         return torch.sparse_csr_tensor(starts, column, values, size, check_invariants=False)
 
 
+#: Entries up to which scipy's plain loop beats torch's product, which is set up anew every time.
+_PLAIN = 1 << 22
+
+
 class Product:
     """y = M x in float64, block of rows by block of rows.
+
+    A small matrix on the CPU is one block, multiplied by scipy.
 
     A block is a CSR tensor whose index arrays are views of the matrix's. Values that are not
     float64 are made so in a buffer the size of one block: a matrix of ones has no other value
@@ -79,7 +86,11 @@ class Product:
 
     def __init__(self, matrix: SparseMatrix) -> None:
         self._loops = matrix.loops
+        self._plain: Any = None
         self._blocks: list[tuple[int, int, Tensor, Tensor | None]] = []
+        if matrix.device.type == "cpu" and len(matrix.column) <= _PLAIN:
+            self._plain = _scipy_csr(matrix)
+            return
         spans = matrix.row_blocks()
         starts = matrix.row_start[[0, *(stop for _, stop in spans)]].tolist()
         shared = torch.float64 != getattr(matrix.values, "dtype", None)
@@ -100,9 +111,20 @@ class Product:
 
     def __call__(self, x: Tensor, out: Tensor) -> None:
         """Write M x to ``out``."""
+        if self._plain is not None:
+            out.copy_(torch.from_numpy(self._plain @ x.numpy()))
         for first, last, block, weights in self._blocks:
             if weights is not None:
                 self._buffer[: len(weights)] = weights
             torch.mv(block, x, out=out[first:last])
         if self._loops:
             out += x
+
+
+def _scipy_csr(matrix: SparseMatrix) -> Any:
+    from scipy import sparse
+
+    values = torch.ones(len(matrix.column)) if matrix.values is None else matrix.values
+    pieces = (values.double(), matrix.column, matrix.row_start)
+    size = (matrix.size, matrix.size)
+    return sparse.csr_array(tuple(piece.numpy() for piece in pieces), shape=size)

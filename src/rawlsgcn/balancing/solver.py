@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any
 
@@ -13,13 +15,14 @@ from ..errors import RawlsError
 from .anderson import Anderson
 from .iterations import Iteration, SinkhornKnopp, Symmetric
 from .products import Product, SparseMatrix
-from .reading import read, without_diagonal
+from .reading import Form, read, without_diagonal
 from .scaling import Outcome, Scaling
 from .structure import diagonal_of, is_symmetric, require_support
 
 #: Steps remembered. A small graph's vectors lie in the cache, where many of them in full precision
 #: cost little; on a large one each is one more pass over memory, and five bring most of the gain.
 _SMALL = 1 << 14
+_ONE_THREAD = 1 << 17
 _DEPTH_SMALL, _DEPTH_LARGE = 10, 5
 #: Products without a gain of a tenth after which a residual this small is taken to be rounding.
 _PATIENCE, _ROUNDING = 20, 1e-9
@@ -64,6 +67,32 @@ def balance(
             f"max_iterations must be a whole number of at least 2, not {max_iterations!r}."
         )
     stored, form = read(matrix, edge_weight, num_nodes)
+    with _threads_for(stored):
+        return _balance(stored, form, self_loops, tol, max_iterations, accelerate)
+
+
+@contextmanager
+def _threads_for(matrix: SparseMatrix) -> Iterator[None]:
+    """One thread for a small matrix: its vectors are handled sooner than a thread is woken."""
+    threads = torch.get_num_threads()
+    small = matrix.device.type == "cpu" and matrix.size <= _ONE_THREAD and threads > 1
+    if small:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        if small:
+            torch.set_num_threads(threads)
+
+
+def _balance(
+    stored: SparseMatrix,
+    form: Form,
+    self_loops: bool | None,
+    tol: float,
+    max_iterations: int,
+    accelerate: bool,
+) -> Scaling:
     diagonal = diagonal_of(stored)
     if self_loops is None:
         self_loops = form.kind in ("edges", "numpy edges")
