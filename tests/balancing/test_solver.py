@@ -39,7 +39,9 @@ def test_a_graph_agrees_with_dense_sinkhorn_knopp(graph):
     assert ref.off_by(balanced) <= 2e-11
     assert (balanced == balanced.T).all()
     expected = ref.sinkhorn_knopp(adjacency + np.eye(n))
-    np.testing.assert_allclose(balanced, expected, atol=1e-7)
+    # Where weights span many magnitudes the textbook's rows and columns still disagree a little,
+    # one as much too large as the other is too small.
+    np.testing.assert_allclose(balanced, (expected + expected.T) / 2, atol=1e-7)
 
 
 @some
