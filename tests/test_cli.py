@@ -423,10 +423,13 @@ def test_ctrl_c_in_training_exits_130_and_leaves_nothing(tmp_path: Path) -> None
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert process.stdout is not None
-    assert process.stdout.readline() == "training\n"
-    time.sleep(0.3)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    try:
+        assert process.stdout.readline() == "training\n"
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert process.returncode == 130, errors
     assert errors.strip().splitlines() == ["rawlsgcn: interrupted: nothing unfinished was written"]
     assert not (tmp_path / "results").exists()
