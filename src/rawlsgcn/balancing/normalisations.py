@@ -19,7 +19,8 @@ import torch
 from torch import Tensor
 
 from ..errors import RawlsError, unknown_name
-from .products import SparseMatrix, csr_tensor
+from ..sparse import csr_tensor
+from .products import SparseMatrix
 from .reading import read, without_diagonal
 from .scaling import Scaling, with_stored_loops
 from .solver import balance

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import torch
 from torch import Tensor
+
+from ..sparse import csr_tensor
 
 #: Nonzeros in a block. On the CPU its values (4 MB in float64) stay in the cache between blocks.
 _CPU_BLOCK = 1 << 19
@@ -59,14 +60,6 @@ class SparseMatrix:
         wanted = torch.arange(0, total, nonzeros, device=self.device, dtype=starts.dtype)
         cuts = {0, *torch.searchsorted(starts, wanted).tolist(), self.size}
         return list(pairwise(sorted(cuts)))
-
-
-def csr_tensor(starts: Tensor, column: Tensor, values: Tensor, size: tuple[int, int]) -> Tensor:
-    """The pieces of a CSR matrix, right by construction, as a torch tensor that shares them."""
-    with warnings.catch_warnings():
-        # Torch warns of each process's first sparse tensor, and of its not being checked.
-        warnings.filterwarnings("ignore", message="Sparse (CSR tensor|invariant)")
-        return torch.sparse_csr_tensor(starts, column, values, size, check_invariants=False)
 
 
 #: Entries up to which scipy's plain loop beats torch's product, which is set up anew every time.

@@ -9,7 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .products import SparseMatrix, csr_tensor
+from ..sparse import csr_tensor
+from .products import SparseMatrix
 from .reading import Form
 
 
