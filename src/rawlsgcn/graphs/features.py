@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 from torch import Tensor
+
+from ..sparse import csr_tensor
 
 SPARSE_BELOW = 0.1
 """Features with a smaller share of non-zeros than this are kept as ``torch.sparse_csr``."""
@@ -34,19 +35,17 @@ def compact(x: Any) -> Tensor:
         dense = np.ascontiguousarray(x, dtype=np.float32)
     if np.count_nonzero(dense) >= SPARSE_BELOW * max(dense.size, 1):
         return torch.from_numpy(dense)
-    return csr_tensor(sp.csr_matrix(dense))
+    return from_scipy(sp.csr_matrix(dense))
 
 
-def csr_tensor(matrix: Any) -> Tensor:
+def from_scipy(matrix: Any) -> Tensor:
     """A scipy CSR matrix as a ``torch.sparse_csr`` tensor."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Sparse", UserWarning)
-        return torch.sparse_csr_tensor(
-            torch.from_numpy(matrix.indptr.astype(np.int64)),
-            torch.from_numpy(matrix.indices.astype(np.int64)),
-            torch.from_numpy(np.asarray(matrix.data, dtype=np.float32)),
-            size=matrix.shape,
-        )
+    return csr_tensor(
+        torch.from_numpy(matrix.indptr.astype(np.int64)),
+        torch.from_numpy(matrix.indices.astype(np.int64)),
+        torch.from_numpy(np.asarray(matrix.data, dtype=np.float32)),
+        matrix.shape,
+    )
 
 
 def first_not_finite(x: Tensor) -> int | None:
@@ -71,7 +70,7 @@ def all_finite(x: Any) -> bool:
 
 def _choose(matrix: Any) -> Tensor:
     if matrix.nnz < SPARSE_BELOW * max(matrix.shape[0] * matrix.shape[1], 1):
-        return csr_tensor(matrix)
+        return from_scipy(matrix)
     return torch.from_numpy(matrix.toarray())
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +14,7 @@ from torch import Tensor, nn
 from ..sparse import csr_from_entries
 from .base import Learner
 from .constant import Constant
+from .initial import draw_uniform
 from .inputs import Inputs
 from .settings import Settings
 
@@ -80,14 +80,9 @@ class GroupedLearner(Learner):
     """Trains a module on the :class:`Reach` of the training nodes: no other row matters."""
 
     def __init__(self, inputs: Inputs, settings: Settings, seed: int, module: nn.Module) -> None:
-        """Every value is drawn from ±1/√(d_out), on the CPU: a seed means the same anywhere."""
         self.inputs, self.settings, self.module = inputs, settings, module
         torch.manual_seed(seed)
-        generator = torch.Generator().manual_seed(seed)
-        for parameter in module.parameters():
-            bound = 1 / math.sqrt(parameter.shape[-1])
-            draw = torch.empty(parameter.shape).uniform_(-bound, bound, generator=generator)
-            parameter.data.copy_(draw)
+        draw_uniform(module, torch.Generator().manual_seed(seed))
         module.to(inputs.device, inputs.dtype)
         self.optimiser = torch.optim.Adam(
             module.parameters(), settings.lr, weight_decay=settings.weight_decay, fused=True

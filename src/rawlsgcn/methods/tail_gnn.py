@@ -35,6 +35,7 @@ from torch.nn.functional import (
 from ..errors import RawlsError
 from .base import Learner, Method
 from .constant import Constant, times
+from .initial import draw_uniform
 from .inputs import Inputs
 from .settings import Settings
 from .tail_branches import Branch, Hop, Plan, View, forged
@@ -122,11 +123,7 @@ class TailNetwork(nn.Module):
         self.dropout = dropout
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        """Uniform in ±1/√(d_out), drawn on the CPU; d_out is every parameter's last dimension."""
-        for parameter in self.parameters():
-            bound = 1 / math.sqrt(parameter.shape[-1])
-            draw = torch.empty(parameter.shape).uniform_(-bound, bound, generator=generator)
-            parameter.data.copy_(draw)
+        draw_uniform(self, generator)
 
     def first(self, plan: Plan) -> Tensor:
         """The first layer's output, before ELU and dropout."""

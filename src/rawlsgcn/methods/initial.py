@@ -1,0 +1,16 @@
+"""Initial weights, drawn on the CPU so that a seed means the same on any device."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import nn
+
+
+def draw_uniform(module: nn.Module, generator: torch.Generator | None) -> None:
+    """Every parameter uniform in ±1/√(d_out); d_out is its last dimension."""
+    for parameter in module.parameters():
+        bound = 1 / math.sqrt(parameter.shape[-1])
+        draw = torch.empty(parameter.shape).uniform_(-bound, bound, generator=generator)
+        parameter.data.copy_(draw)
