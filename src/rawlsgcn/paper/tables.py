@@ -138,7 +138,7 @@ def _efficiency(results: Mapping[str, Any]) -> Table:
         label = f"{cell['title']} ({cell['variant']})" if cell["variant"] else cell["title"]
         chosen, paper = cell["chosen"]["validation"], cell["paper"] or {}
         if chosen is None:
-            rows.append((label, state(cell), *[""] * 9))
+            rows.append((label, state(cell), *[""] * 10))
             continue
         row = [label]
         for name, ours, form in (
@@ -149,10 +149,10 @@ def _efficiency(results: Mapping[str, Any]) -> Table:
             theirs = paper.get(name)
             shown = "–" if theirs is None else form.format(theirs)
             row += [form.format(ours), shown, chosen["verdict"][name]]
-        rows.append((*row, chosen["device"]))
+        rows.append((*row, f"{chosen['preparing_seconds']:,.3f}", chosen["device"]))
     head = (
         *("method", "parameters", "paper", "verdict", "memory (MB)", "paper", "verdict"),
-        *("training (s)", "paper", "verdict", "device"),
+        *("training (s)", "paper", "verdict", "preparing (s)", "device"),
     )
     return Table("efficiency", "Table 4: efficiency on Amazon-Photo", head, rows, notes.EFFICIENCY)
 
