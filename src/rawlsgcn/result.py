@@ -40,12 +40,12 @@ class Spread:
         return cls(float(np.mean(runs)), float(np.std(runs)), [float(run) for run in runs])
 
 
-def _jsonable(value: Any) -> Any:
+def jsonable(value: Any) -> Any:
     """JSON has no NaN: an undefined figure is null."""
     if isinstance(value, dict):
-        return {name: _jsonable(each) for name, each in value.items()}
+        return {name: jsonable(each) for name, each in value.items()}
     if isinstance(value, list):
-        return [_jsonable(each) for each in value]
+        return [jsonable(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -164,7 +164,7 @@ class Result:
             "caution": self.caution,
             "notes": self.notes,
         }
-        return {name: _jsonable(value) for name, value in figures.items()}
+        return {name: jsonable(value) for name, value in figures.items()}
 
     def save(self, folder: str | Path) -> None:
         """Keep the model: weights, configuration and metrics, for ``load_model``."""
