@@ -1,0 +1,210 @@
+"""One model judged: everything that an audit says about it, from its nodes' scores."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .calibrated import group_calibration
+from .extremes import extremes
+from .grouping import Bin
+from .headline import low_against_rest
+from .inequality import inequality, worst_nodes
+from .intervals import SMALLEST, bootstrap_t, difference, wilson
+from .net_variance import net_variance
+from .parts import Estimate, Group, ModelAudit, Point, Scaling
+from .permutation import shuffled_bias
+from .resampling import Sums, resampled
+from .scores import Scores
+from .slope import slopes
+from .strata import Strata
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How an audit is computed."""
+
+    resamples: int = 1000
+    seed: int = 0
+    level: float = 0.95
+    smallest: int = SMALLEST
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the evaluated nodes stand: ``value`` is each one's place among the fine groups (single
+    degrees), ``labels`` and ``numbers`` those groups' names and values; ``bins`` are the
+    table's groups and ``bin_of`` (fine groups,) says which of them a fine group lies in."""
+
+    value: Ints
+    labels: list[str]
+    numbers: Floats
+    bins: list[Bin]
+    bin_of: Ints
+    ordered: bool
+    by_degree: bool
+    degree: Ints
+
+
+def audit_model(scores: Scores, layout: Layout, settings: Settings) -> ModelAudit:
+    """Judge one model on the evaluated nodes of ``layout``."""
+    strata = Strata.of(layout.value, scores.loss, scores.right)
+    drawn = resampled(strata, settings.resamples, settings.seed)
+    fine = _Means(strata, drawn, np.arange(len(strata.count)), len(strata.count), settings)
+    bin_of = layout.bin_of[strata.value.astype(np.int64)]
+    binned = _Means(strata, drawn, bin_of, len(layout.bins), settings)
+    overall = _Means(strata, drawn, np.zeros(len(strata.count), np.int64), 1, settings)
+    groups = _groups(binned, layout, scores, strata, drawn, settings)
+    headline = low_against_rest(layout.degree, scores.right, settings) if layout.by_degree else None
+    low = layout.degree <= (headline.at_most if headline else -1)
+    net = net_variance(strata, settings.resamples, settings.seed, settings.level, layout.ordered)
+    by_accuracy = extremes(groups, "accuracy", settings.level)
+    by_loss = extremes(groups, "loss", settings.level)
+    places = strata.value.astype(np.int64)
+    with_numbers = Strata(
+        layout.numbers[places], strata.count, strata.start, strata.order, strata.loss, strata.right
+    )
+    slope = slopes(with_numbers, drawn, settings.level) if layout.ordered else None
+    return ModelAudit(
+        name=scores.name,
+        source=scores.source,
+        form=scores.form,
+        form_reason=scores.form_reason,
+        loss_kind=scores.loss_kind,
+        nodes=len(scores.loss),
+        accuracy=overall.accuracy(0),
+        loss=overall.loss(0),
+        groups=groups,
+        curve=[
+            Point(
+                float(layout.numbers[place]),
+                layout.labels[place],
+                int(strata.count[k]),
+                fine.loss(k),
+                fine.accuracy(k),
+            )
+            for k, place in enumerate(places)
+        ],
+        by_accuracy=by_accuracy,
+        by_loss=by_loss,
+        low=headline,
+        bias=strata.bias,
+        net_variance=net,
+        permutation=shuffled_bias(strata, settings.resamples, settings.seed, settings.level),
+        slope=slope,
+        worst=worst_nodes(scores.loss, low, settings.resamples, settings.seed, settings.level),
+        inequality=inequality(
+            binned.right.astype(np.int64),
+            binned.count.astype(np.int64),
+            settings.resamples,
+            settings.seed,
+            settings.level,
+        ),
+        scaling=_scaling(scores, strata, net.value, settings, layout.ordered),
+        warnings=list(scores.warnings),
+    )
+
+
+class _Means:
+    """Accuracy and mean loss of groups that are unions of the fine ones, with intervals."""
+
+    def __init__(
+        self, strata: Strata, drawn: Sums, member: Ints, groups: int, settings: Settings
+    ) -> None:
+        self.smallest = settings.smallest
+        self.count = np.bincount(member, strata.count, groups)
+        self.right = np.bincount(member, strata.sum(strata.right), groups)
+        total = np.bincount(member, strata.sum(strata.loss), groups)
+        self.mean = total / self.count
+        deviation = strata.loss - np.repeat(self.mean[member], strata.count)
+        inside = np.bincount(member, strata.sum(deviation**2), groups)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            error = np.sqrt(inside / (self.count - 1) / self.count)
+        mean, variance = drawn.joined(member, groups).moments()
+        self.ends = bootstrap_t(self.mean, error, mean, np.sqrt(variance), settings.level)
+        self.rate_ends = wilson(self.right, self.count, settings.level)
+
+    def loss(self, k: int) -> Estimate:
+        if self.count[k] < self.smallest:
+            return Estimate(float(self.mean[k]))
+        return Estimate(float(self.mean[k]), float(self.ends[0][k]), float(self.ends[1][k]))
+
+    def accuracy(self, k: int) -> Estimate:
+        rate = 100 * float(self.right[k] / self.count[k])
+        if self.count[k] < self.smallest:
+            return Estimate(rate)
+        low, high = (100 * float(end[k]) for end in self.rate_ends)
+        return Estimate(rate, low, high)
+
+
+def _groups(
+    binned: _Means, layout: Layout, scores: Scores, strata: Strata, drawn: Sums, settings: Settings
+) -> list[Group]:
+    bin_of = layout.bin_of[strata.value.astype(np.int64)]
+    node_bin = layout.bin_of[layout.value]
+    groups = []
+    for g, each in enumerate(layout.bins):
+        nodes = int(binned.count[g])
+        too_small = nodes < settings.smallest
+        rest = (
+            _Means(strata, drawn, (bin_of != g).astype(np.int64), 2, settings)
+            if len(layout.bins) > 1
+            else None
+        )
+        calibration = None
+        if scores.confidence is not None:
+            inside = node_bin == g
+            calibration = group_calibration(
+                scores.confidence[inside], scores.right[inside], settings.smallest, settings.level
+            )
+        against = [Estimate(math.nan), Estimate(math.nan)]
+        if rest is not None:
+            against = [
+                difference(rest.accuracy(0), rest.accuracy(1)),
+                difference(rest.loss(0), rest.loss(1)),
+            ]
+        groups.append(
+            Group(
+                label=each.label,
+                low=each.low,
+                high=each.high,
+                nodes=nodes,
+                share=100 * nodes / len(scores.loss),
+                right=int(binned.right[g]),
+                too_small=too_small,
+                accuracy=binned.accuracy(g),
+                loss=binned.loss(g),
+                accuracy_against_rest=against[0],
+                loss_against_rest=against[1],
+                calibration=calibration,
+            )
+        )
+    return groups
+
+
+def _scaling(
+    scores: Scores, strata: Strata, net: float, settings: Settings, ordered: bool
+) -> Scaling | None:
+    if scores.calibrated_loss is None or scores.confidence is None:
+        return None
+    from .calibrated import calibration_error
+
+    scaled = strata.with_loss(scores.calibrated_loss)
+    after = net_variance(scaled, settings.resamples, settings.seed, settings.level, ordered)
+    return Scaling(
+        temperature=scores.temperature,
+        outcome=scores.outcome,
+        fitted_on=scores.fitted_on,
+        bias=strata.bias,
+        calibrated_bias=scaled.bias,
+        net_variance=net,
+        calibrated_net_variance=after.value,
+        error=calibration_error(scores.confidence, scores.right),
+        under_confident=scores.under_confident,
+    )
