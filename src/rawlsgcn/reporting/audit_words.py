@@ -76,7 +76,9 @@ def _low(low: LowAgainstRest) -> str:
     if low.difference.value < 0:
         return f"{who} are wrong less often than the rest ({rates}); this is not chance"
     if math.isfinite(low.ratio.value) and low.ratio.value >= 1.05:
-        return f"{who} are wrong {low.ratio.value:.1f} times as often as the rest; this is not chance"
+        return (
+            f"{who} are wrong {low.ratio.value:.1f} times as often as the rest; this is not chance"
+        )
     return f"{who} are wrong more often than the rest ({rates}); this is not chance"
 
 
@@ -100,8 +102,15 @@ def _alone(audit: Audit, model: ModelAudit, again: bool) -> list[str]:
                 f"{number(max(net.low, 0.0))} to {number(max(net.high, 0.0))}."
             )
         else:
+            left = ""
+            if net.low > 0:
+                left = (
+                    f"; yet some of it ({number(net.value)}, 95 % interval {number(net.low)} to "
+                    f"{number(net.high)}) is left where every degree's own noise is taken out"
+                )
             said.append(
-                f"Its bias is {number(test.seen)}, no larger than chance makes it: {shuffled}."
+                f"Its bias is {number(test.seen)}, no larger than chance makes it: "
+                f"{shuffled}{left}."
             )
     if model.slope is not None:
         slope = model.slope.loss
@@ -120,20 +129,21 @@ def _alone(audit: Audit, model: ModelAudit, again: bool) -> list[str]:
 
 def _pair(pair: Comparison) -> str:
     first, second = printable(pair.first), printable(pair.second)
-    test = pair.bias
-    biases = f"bias {number(test.first)} against {number(test.second)}"
-    if test.p_lower <= CLEAR:
-        said = f"{first} has less bias than {second} ({biases}, {p_words(test.p_lower, test.draws)})"
-    elif test.p_higher <= CLEAR:
-        said = f"{second} has less bias than {first} ({biases}, {p_words(test.p_higher, test.draws)})"
+    test, after = pair.bias, pair.calibrated_bias
+    forward = test.first <= test.second
+    lower, higher = (first, second) if forward else (second, first)
+    p = test.p_lower if forward else test.p_higher
+    told = (
+        f"bias {number(min(test.first, test.second))} against "
+        f"{number(max(test.first, test.second))}, {p_words(p, test.draws)}"
+    )
+    if p <= CLEAR:
+        said = f"{lower} has less bias than {higher} ({told})"
+        p_after = 0.0 if after is None else after.p_lower if forward else after.p_higher
+        if p_after > CLEAR:
+            said += f", but not clearly once both are calibrated ({p_words(p_after, test.draws)})"
     else:
-        p = min(1.0, 2 * min(test.p_lower, test.p_higher))
-        said = f"neither of {first} and {second} is shown to be fairer ({biases}, {p_words(p)})"
-    after = pair.calibrated_bias
-    if after is not None and test.p_lower <= CLEAR and after.p_lower > CLEAR:
-        said += ", but not once both are calibrated"
-    elif after is not None and test.p_higher <= CLEAR and after.p_higher > CLEAR:
-        said += ", but not once both are calibrated"
+        said = f"{lower} is not shown to be fairer than {higher} ({told})"
     gain = pair.low_accuracy
     if gain.clear:
         better, worse = (first, second) if gain.value > 0 else (second, first)
@@ -141,4 +151,4 @@ def _pair(pair: Comparison) -> str:
             f"; low-degree nodes are right {percent(abs(gain.value))} points more often with "
             f"{better} than with {worse}"
         )
-    return f"{said[0].upper()}{said[1:]}." if said.startswith("neither") else f"{said}."
+    return f"{said}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,13 +29,20 @@ def column_of(graph: Data, by: Any) -> Column:
             f"the column '{name}' has the shape {tuple(values.shape)}, but the graph has "
             f"{graph.num_nodes} nodes: give one value for each"
         )
-    if values.dtype.kind == "f" and not np.isfinite(values).all():
-        first = int(np.flatnonzero(~np.isfinite(values))[0])
-        raise RawlsError(
-            f"the column '{name}' has no number for node {first} (counted from 0): "
-            "fill it in, or leave that node out of the predictions"
-        )
     return Column(str(name), values if values.dtype.kind in "biuf" else values.astype(str))
+
+
+def refuse_missing(column: Column, chosen: npt.NDArray[np.int64], ids: Any) -> None:
+    """Refuse an evaluated node that has no value in the column."""
+    values = column.values[chosen]
+    missing = ~np.isfinite(values) if values.dtype.kind == "f" else values.astype(str) == ""
+    if missing.any():
+        node = int(chosen[int(missing.argmax())])
+        raise RawlsError(
+            f"the column '{column.name}' has no value for node {node if ids is None else ids[node]}"
+            f" and {int(missing.sum()) - 1:,} other evaluated nodes: fill them in, or leave "
+            "these nodes out of the predictions"
+        )
 
 
 def degrees(graph: Data) -> npt.NDArray[np.int64]:
@@ -99,4 +107,9 @@ def cores(graph: Data) -> npt.NDArray[np.int64]:
     return core
 
 
-_BUILDERS = {"degree": degrees, "in-degree": in_degrees, "pagerank": pagerank, "core": cores}
+_BUILDERS: dict[str, Callable[[Data], npt.NDArray[Any]]] = {
+    "degree": degrees,
+    "in-degree": in_degrees,
+    "pagerank": pagerank,
+    "core": cores,
+}

@@ -41,6 +41,6 @@ def compare_models(
         if same_loss
         else Estimate(float("nan")),
         paired_mean(gain[low], settings.level),
-        swapped_bias(*strata, settings.resamples, settings.seed),
+        swapped_bias(strata[0], strata[1], settings.resamples, settings.seed),
         calibrated,
     )

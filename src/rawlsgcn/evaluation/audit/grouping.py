@@ -66,15 +66,14 @@ def bins_of(values: Values, how: str | None) -> tuple[list[Bin], npt.NDArray[np.
     if kind == "degree" and not rest:
         cuts, words = present[:-1], "every value"
     elif kind == "quantile":
-        cuts = np.unique(
-            np.quantile(values, np.arange(1, _number(rest, how)) / _number(rest, how), method="lower")
-        )
+        groups = _number(rest, how)
+        cuts = np.unique(np.quantile(values, np.arange(1, groups) / groups, method="lower"))
         words = f"{rest} quantiles"
     elif kind == "edges":
         cuts, words = _edges(rest, how), f"edges {rest}"
     else:
         raise RawlsError(
-            f"--bins takes degree, quantile:K or edges:a,b,c (for example edges:1,3,10), not '{how}'"
+            f"--bins takes degree, quantile:K or edges:a,b,c (as edges:1,3,10), not '{how}'"
         )
     found = np.searchsorted(cuts, values, side="left")
     numbers, member = np.unique(found, return_inverse=True)

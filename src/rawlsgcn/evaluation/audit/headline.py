@@ -32,9 +32,7 @@ def low_against_rest(
     wrong = np.array([(1 - right[low]).sum(), (1 - right[~low]).sum()])
     ends = wilson(wrong, nodes, settings.level)
     error, rest = (
-        Estimate(
-            100 * float(wrong[i] / nodes[i]), 100 * float(ends[0][i]), 100 * float(ends[1][i])
-        )
+        Estimate(100 * float(wrong[i] / nodes[i]), 100 * float(ends[0][i]), 100 * float(ends[1][i]))
         for i in (0, 1)
     )
     table = np.round([wrong, nodes - wrong]).astype(np.int64)

@@ -20,8 +20,8 @@ def inequality(right: Ints, nodes: Ints, draws: int, seed: int, level: float = 0
     """Gini coefficient and Lorenz curve of accuracy, every node having that of its group.
 
     (Of right and wrong answers themselves the Gini coefficient is 1 - accuracy and says nothing
-    new.) With the groups sorted by accuracy, p_g and q_g their cumulative shares of the nodes and of
-    the right answers,
+    new.) With the groups sorted by accuracy, p_g and q_g their cumulative shares of the nodes and
+    of the right answers,
 
         Gini = 1 - Σ_g (p_g - p_(g-1)) (q_g + q_(g-1)).
 
@@ -101,4 +101,5 @@ def _tail(upto: Floats, total: Floats, loss: Floats, size: float) -> Floats:
     rows = np.arange(len(upto))
     last = np.minimum((upto < size).sum(1), upto.shape[1] - 1)
     short = size - upto[rows, last]  # negative: the last node counts in part
-    return (total[rows, last] + short * loss[last]) / size
+    mean: Floats = (total[rows, last] + short * loss[last]) / size
+    return mean

@@ -65,7 +65,7 @@ def stretched(seen: Floats, ends: tuple[Floats, Floats], by: float) -> tuple[Flo
 def difference(a: Estimate, b: Estimate) -> Estimate:
     """a - b of two separate groups, from the interval of each (MOVER; Newcombe 1998).
 
-        low = a - b - sqrt((a - l_a)² + (u_b - b)²),   high = a - b + sqrt((u_a - a)² + (b - l_b)²)
+    low = a - b - sqrt((a - l_a)² + (u_b - b)²),   high = a - b + sqrt((u_a - a)² + (b - l_b)²)
     """
     away = a.value - b.value
     return Estimate(

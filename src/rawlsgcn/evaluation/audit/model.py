@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from .calibrated import group_calibration
 from .extremes import extremes
-from .grouping import Bin
+from .grouping import Bin, Column, bins_of
 from .headline import low_against_rest
 from .inequality import inequality, worst_nodes
 from .intervals import SMALLEST, bootstrap_t, difference, wilson
@@ -51,14 +51,30 @@ class Layout:
     by_degree: bool
     degree: Ints
 
+    @classmethod
+    def of(cls, column: Column, degree: Ints, bins: str | None) -> tuple[Layout, str]:
+        """The groups of the evaluated nodes, whose ``column`` and ``degree`` are given."""
+        table, member, words = bins_of(column.values, bins)
+        if column.whole:
+            present, value = np.unique(column.values, return_inverse=True)
+            bin_of = np.zeros(len(present), np.int64)
+            bin_of[value] = member
+            numbers = present.astype(float) if column.ordered else np.full(len(present), np.nan)
+            labels = [f"{each:.0f}" if column.ordered else str(each) for each in present]
+        else:
+            value, bin_of = member, np.arange(len(table))
+            numbers = np.array([(each.low + each.high) / 2 for each in table])
+            labels = [each.label for each in table]
+        by_degree = column.name == "degree"
+        return cls(value, labels, numbers, table, bin_of, column.ordered, by_degree, degree), words
+
 
 def audit_model(scores: Scores, layout: Layout, settings: Settings) -> ModelAudit:
     """Judge one model on the evaluated nodes of ``layout``."""
-    strata = Strata.of(layout.value, scores.loss, scores.right)
+    strata = replace(Strata.of(layout.value, scores.loss, scores.right), value=layout.numbers)
     drawn = resampled(strata, settings.resamples, settings.seed)
     fine = _Means(strata, drawn, np.arange(len(strata.count)), len(strata.count), settings)
-    bin_of = layout.bin_of[strata.value.astype(np.int64)]
-    binned = _Means(strata, drawn, bin_of, len(layout.bins), settings)
+    binned = _Means(strata, drawn, layout.bin_of, len(layout.bins), settings)
     overall = _Means(strata, drawn, np.zeros(len(strata.count), np.int64), 1, settings)
     groups = _groups(binned, layout, scores, strata, drawn, settings)
     headline = low_against_rest(layout.degree, scores.right, settings) if layout.by_degree else None
@@ -66,11 +82,6 @@ def audit_model(scores: Scores, layout: Layout, settings: Settings) -> ModelAudi
     net = net_variance(strata, settings.resamples, settings.seed, settings.level, layout.ordered)
     by_accuracy = extremes(groups, "accuracy", settings.level)
     by_loss = extremes(groups, "loss", settings.level)
-    places = strata.value.astype(np.int64)
-    with_numbers = Strata(
-        layout.numbers[places], strata.count, strata.start, strata.order, strata.loss, strata.right
-    )
-    slope = slopes(with_numbers, drawn, settings.level) if layout.ordered else None
     return ModelAudit(
         name=scores.name,
         source=scores.source,
@@ -83,13 +94,13 @@ def audit_model(scores: Scores, layout: Layout, settings: Settings) -> ModelAudi
         groups=groups,
         curve=[
             Point(
-                float(layout.numbers[place]),
-                layout.labels[place],
+                float(layout.numbers[k]),
+                label,
                 int(strata.count[k]),
                 fine.loss(k),
                 fine.accuracy(k),
             )
-            for k, place in enumerate(places)
+            for k, label in enumerate(layout.labels)
         ],
         by_accuracy=by_accuracy,
         by_loss=by_loss,
@@ -97,7 +108,7 @@ def audit_model(scores: Scores, layout: Layout, settings: Settings) -> ModelAudi
         bias=strata.bias,
         net_variance=net,
         permutation=shuffled_bias(strata, settings.resamples, settings.seed, settings.level),
-        slope=slope,
+        slope=slopes(strata, drawn, settings.level) if layout.ordered else None,
         worst=worst_nodes(scores.loss, low, settings.resamples, settings.seed, settings.level),
         inequality=inequality(
             binned.right.astype(np.int64),
@@ -118,8 +129,8 @@ class _Means:
         self, strata: Strata, drawn: Sums, member: Ints, groups: int, settings: Settings
     ) -> None:
         self.smallest = settings.smallest
-        self.count = np.bincount(member, strata.count, groups)
-        self.right = np.bincount(member, strata.sum(strata.right), groups)
+        self.count: Floats = np.bincount(member, strata.count.astype(float), groups)
+        self.right: Floats = np.bincount(member, strata.sum(strata.right), groups)
         total = np.bincount(member, strata.sum(strata.loss), groups)
         self.mean = total / self.count
         deviation = strata.loss - np.repeat(self.mean[member], strata.count)
@@ -146,14 +157,13 @@ class _Means:
 def _groups(
     binned: _Means, layout: Layout, scores: Scores, strata: Strata, drawn: Sums, settings: Settings
 ) -> list[Group]:
-    bin_of = layout.bin_of[strata.value.astype(np.int64)]
     node_bin = layout.bin_of[layout.value]
     groups = []
     for g, each in enumerate(layout.bins):
         nodes = int(binned.count[g])
         too_small = nodes < settings.smallest
         rest = (
-            _Means(strata, drawn, (bin_of != g).astype(np.int64), 2, settings)
+            _Means(strata, drawn, (layout.bin_of != g).astype(np.int64), 2, settings)
             if len(layout.bins) > 1
             else None
         )

@@ -6,8 +6,8 @@ of variance σ²_k within. The mean of n_k such losses has the variance τ² + �
     E[bias] = τ² + (1/K) Σ_k σ²_k / n_k,
 
 and bias less an unbiased estimate of that noise is an unbiased estimate of τ² (Hedges 1983), which
-may come out negative. Degrees of a single node have no variance of their own: σ²_k is taken to be
-the same for neighbouring degrees, pooled until there are ``_POOLED`` degrees of freedom.
+may come out negative. Degrees of a single node have no variance of their own, so that of others
+must do: see :mod:`.pools`.
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .parts import NetVariance
+from .pools import Pools
 from .strata import Strata
 from .threads import in_blocks
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-_POOLED = 100
 _DRAWN_SINGLY = 30
 """Means of more nodes than this are drawn from the normal distribution, others node by node."""
 _NUMBERS = 1 << 20
@@ -44,77 +45,38 @@ def net_variance(
     single = int((count == 1).sum())
     pools = Pools.of(strata, ordered)
     if len(count) < 2 or pools is None:
-        return NetVariance(*[math.nan] * 5, groups=len(count), single=single)
-    noise = float((pools.variance[pools.member] / count).mean())
+        nan = math.nan
+        return NetVariance(nan, nan, nan, nan, nan, len(count), single)
+    noises = pools.group_variance / count
+    noise = float(noises.mean())
     unbiased = strata.bias - noise
-    low, high = _interval(unbiased, _drawn(strata, pools, draws, seed), level)
+    low, high = _interval(unbiased, noises, _drawn(strata, pools, draws, seed), level)
     return NetVariance(max(unbiased, 0.0), unbiased, low, high, noise, len(count), single)
 
 
 @dataclass(frozen=True)
-class Pools:
-    """Runs of groups that share σ². ``member`` (groups,) says which run; ``variance``,
-    ``freedom`` and ``kurtosis`` (in excess) are the runs'; ``away`` holds each run's deviations
-    at ``start``, ``size`` of them, of mean 0 and of that variance."""
-
-    member: Ints
-    variance: Floats
-    freedom: Floats
-    kurtosis: Floats
-    away: Floats
-    start: Ints
-    size: Ints
-
-    @classmethod
-    def of(cls, strata: Strata, ordered: bool) -> Pools | None:
-        """None where every group has a single node: nothing tells noise from effect then."""
-        freedom = strata.count - 1
-        if not freedom.any():
-            return None
-        member = _runs(freedom) if ordered else np.zeros(len(freedom), np.int64)
-        deviation = strata.loss - np.repeat(strata.mean_loss, strata.count)
-        own = np.repeat(member, strata.count)
-        runs = int(member[-1]) + 1
-        total = np.bincount(member, freedom, runs)
-        variance = np.bincount(own, deviation**2, runs) / total
-        # A deviation from a mean of n has (n - 1)/n of the variance; single nodes have none.
-        shared = np.repeat(strata.count > 1, strata.count)
-        n = np.repeat(strata.count, strata.count)[shared]
-        away, own = deviation[shared] * np.sqrt(n / (n - 1)), own[shared]
-        size = np.bincount(own, minlength=runs)
-        away -= (np.bincount(own, away, runs) / size)[own]
-        second = np.bincount(own, away**2, runs) / size
-        with np.errstate(divide="ignore", invalid="ignore"):
-            away *= np.where(second > 0, np.sqrt(variance / second), 0)[own]
-            kurtosis = np.bincount(own, away**4, runs) / size / variance**2 - 3
-        kurtosis = np.where(variance > 0, kurtosis, 0)
-        return cls(member, variance, total, kurtosis, away, np.cumsum(size) - size, size)
-
-
-def _runs(freedom: Ints) -> Ints:
-    """Neighbours joined until each run has ``_POOLED`` degrees of freedom; the rest joins the last.
-
-    From the greatest value down, where the single nodes are: no run is left without freedom.
-    """
-    member, run, had = np.empty(len(freedom), np.int64), 0, 0
-    for k in range(len(freedom) - 1, -1, -1):
-        if had >= _POOLED and freedom[: k + 1].sum() >= _POOLED:
-            run, had = run + 1, 0
-        member[k] = run
-        had += int(freedom[k])
-    return run - member
-
-
-@dataclass(frozen=True)
 class _Drawn:
-    """For every draw, T(τ) = a τ² + 2 c τ + d: the estimate as a function of the true τ."""
+    """For every draw, the estimate T(τ) = a τ² + 2 c τ + d as a function of the true τ, and the
+    sums over the groups of v_k = σ²_k / n_k and of its square, as estimated in that draw."""
 
     a: Floats
     c: Floats
     d: Floats
+    noise: Floats
+    square: Floats
+    groups: int
 
     def quantile(self, tau: float, share: float) -> float:
-        return float(np.quantile(self.a * tau**2 + 2 * self.c * tau + self.d, share))
+        """Of (T - τ²) / scale, which hangs on τ and on the true noise but little."""
+        estimate = self.a * tau**2 + 2 * self.c * tau + self.d
+        scale = _scale(tau, self.noise, self.square, self.groups)
+        return float(np.quantile((estimate - tau**2) / scale, share))
+
+
+def _scale(tau: float, noise: Any, square: Any, groups: int) -> Any:
+    """The standard deviation of the variance of normal means: 2 Σ (τ² + v_k)² / (K - 1)²."""
+    total = groups * tau**4 + 2 * tau**2 * noise + square
+    return np.sqrt(2 * np.maximum(total, 1e-300)) / (groups - 1)
 
 
 def _drawn(strata: Strata, pools: Pools, draws: int, seed: int) -> _Drawn:
@@ -122,64 +84,70 @@ def _drawn(strata: Strata, pools: Pools, draws: int, seed: int) -> _Drawn:
     singly = count <= _DRAWN_SINGLY
     small, large = np.flatnonzero(singly), np.flatnonzero(~singly)
     start = np.cumsum(count[small]) - count[small]
-    of_node = np.repeat(pools.member[small], count[small])
-    offset, size = pools.start[of_node], pools.size[of_node]
-    sigma2 = pools.variance[pools.member]
+    nodes = int(count[small].sum())
+    sigma = np.sqrt(pools.group_variance)
     freedom = count[large] - 1.0
     # Var(s²) = σ⁴ (2 / (n - 1) + κ / n).
-    wobble = np.sqrt(freedom * (2 + pools.kurtosis[pools.member[large]].clip(-1.9)))
-    runs = len(pools.variance)
-    per_run = np.bincount(pools.member, 1 / count, runs) / groups / pools.freedom
-    to_noise = per_run[pools.member]
+    wobble = np.sqrt(freedom * (2 + max(pools.kurtosis, -1.9)))
+    # Groups of a run lie side by side, and σ² of the run is their squares over its freedom.
+    first = np.flatnonzero(np.diff(pools.member, prepend=-1))
+    once, twice = (np.add.reduceat(1 / count**power, first) for power in (1.0, 2.0))
 
     def draw(rng: np.random.Generator, rows: int) -> Floats:
         mean, inside = np.empty((2, rows, groups))
         if len(small):
-            at = (rng.random((rows, len(of_node))) * size).astype(np.int64) + offset
-            away = pools.away[at]
-            total = np.add.reduceat(away, start, axis=1)
-            mean[:, small] = total / count[small]
-            inside[:, small] = np.add.reduceat(away**2, start, axis=1) - total * mean[:, small]
+            away = pools.epsilon[rng.integers(0, len(pools.epsilon), (rows, nodes))]
+            total, square = (np.add.reduceat(each, start, axis=1) for each in (away, away**2))
+            mean[:, small] = sigma[small] * total / count[small]
+            inside[:, small] = sigma[small] ** 2 * (square - total**2 / count[small])
         if len(large):
             shape = (rows, len(large))
-            mean[:, large] = rng.standard_normal(shape) * np.sqrt(sigma2[large] / count[large])
+            mean[:, large] = rng.standard_normal(shape) * sigma[large] / np.sqrt(count[large])
             squares = freedom + wobble * rng.standard_normal(shape)
-            inside[:, large] = sigma2[large] * squares
+            inside[:, large] = sigma[large] ** 2 * squares
         effect = rng.standard_normal((rows, groups))
         effect -= effect.mean(1, keepdims=True)
         mean -= mean.mean(1, keepdims=True)
         a = (effect**2).sum(1) / (groups - 1)
         c = (effect * mean).sum(1) / (groups - 1)
-        d = (mean**2).sum(1) / (groups - 1) - inside @ to_noise
-        return np.stack([a, c, d])
+        variance = np.add.reduceat(inside, first, axis=1) / pools.freedom
+        noise = variance @ once
+        d = (mean**2).sum(1) / (groups - 1) - noise / groups
+        return np.stack([a, c, d, noise, variance**2 @ twice])
 
-    numbers = len(of_node) + 3 * groups
+    numbers = nodes + 3 * groups
     rows = min(draws, max(1, _NUMBERS // numbers))
     parts = in_blocks(draw, draws, numbers, (seed, 4), rows)
-    return _Drawn(*np.concatenate(parts, 1))
+    a, c, d, noise, square = np.concatenate(parts, 1)
+    return _Drawn(a, c, d, noise, square, groups)
 
 
-def _interval(seen: float, drawn: _Drawn, level: float) -> tuple[float, float]:
+def _interval(seen: float, v: Floats, drawn: _Drawn, level: float) -> tuple[float, float]:
     """The least and the greatest τ² that the estimate does not contradict.
 
     Below zero there is no τ; the distribution at 0 is moved along instead.
     """
-    low_share, high_share = (1 - level) / 2, (1 + level) / 2
+    noise, square = float(v.sum()), float((v**2).sum())
+
+    def over(tau: float, share: float) -> float:
+        """How far the estimate is over the quantile at τ; it falls with τ."""
+        scale = float(_scale(tau, noise, square, len(v)))
+        return seen - tau**2 - drawn.quantile(tau, share) * scale
 
     def end(share: float) -> float:
-        at_zero = seen - drawn.quantile(0.0, share)
-        if at_zero <= 0:
-            return at_zero
-        return _root(lambda tau: drawn.quantile(tau, share) - seen, math.sqrt(at_zero))
+        at_zero = over(0.0, share)
+        return at_zero if at_zero <= 0 else _root(lambda tau: over(tau, share), math.sqrt(at_zero))
 
-    return end(high_share), end(low_share)
+    return end((1 + level) / 2), end((1 - level) / 2)
 
 
 def _root(function: Callable[[float], float], guess: float) -> float:
-    """The square of the τ at which a rising function crosses zero."""
+    """The square of the τ at which a falling function crosses zero."""
     from scipy.optimize import brentq
 
     high = 2 * guess
-    while function(high) < 0:
+    for _ in range(60):
+        if function(high) <= 0:
+            return float(brentq(function, 0.0, high, rtol=1e-6)) ** 2
         high *= 2
-    return float(brentq(function, 0.0, high, rtol=1e-6)) ** 2
+    return math.nan

@@ -26,7 +26,8 @@ def shuffled_bias(strata: Strata, draws: int, seed: int, level: float = 0.95) ->
     """
     seen = strata.bias
     if not math.isfinite(seen):
-        return Permutation(seen, *[math.nan] * 4, draws=0, edges=[], counts=[])
+        nan = math.nan
+        return Permutation(seen, nan, nan, nan, nan, 0, [], [])
     # Around the mean, so that single precision is enough even for losses far from zero.
     centred = strata.loss - strata.loss.mean()
     large = len(centred) > 100_000

@@ -106,9 +106,7 @@ def poisson(rng: np.random.Generator, shape: tuple[int, int]) -> npt.NDArray[np.
     return weights.reshape(shape).astype(np.float32)
 
 
-def _slices(
-    start: npt.NDArray[np.int64], count: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:
+def _slices(start: npt.NDArray[np.int64], count: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """The numbers start[k], …, start[k] + count[k] - 1 of every k in turn."""
     offset = np.repeat(start - (np.cumsum(count) - count), count)
     return offset + np.arange(count.sum())
@@ -117,7 +115,7 @@ def _slices(
 def _pieces(
     start: npt.NDArray[np.int64], count: npt.NDArray[np.int64], most: int
 ) -> list[tuple[int, int]]:
-    """The sorted nodes in pieces of about ``most``: whole small groups, or a part of a large one."""
+    """The sorted nodes in pieces of about ``most``: small groups whole, or parts of a large one."""
     pieces: list[tuple[int, int]] = []
     low = 0
     for first, size in zip(start.tolist(), count.tolist(), strict=True):
