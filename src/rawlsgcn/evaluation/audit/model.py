@@ -129,8 +129,8 @@ class _Means:
         self, strata: Strata, drawn: Sums, member: Ints, groups: int, settings: Settings
     ) -> None:
         self.smallest = settings.smallest
-        self.count: Floats = np.bincount(member, strata.count.astype(float), groups)
-        self.right: Floats = np.bincount(member, strata.sum(strata.right), groups)
+        self.count: Floats = np.bincount(member, strata.count, groups).astype(float)
+        self.right: Floats = np.bincount(member, strata.sum(strata.right), groups).astype(float)
         total = np.bincount(member, strata.sum(strata.loss), groups)
         self.mean = total / self.count
         deviation = strata.loss - np.repeat(self.mean[member], strata.count)
