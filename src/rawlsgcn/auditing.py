@@ -26,13 +26,14 @@ from .evaluation.audit.parts import How, ModelNodes
 from .evaluation.audit.parts import Nodes as ShownNodes
 from .evaluation.audit.scores import Scores
 from .graphs import check, load
+from .graphs.edges import in_degrees
 from .graphs.found import MASKS
+from .graphs.masks import EVALUATE
 from .result import Result
 
 Ints = npt.NDArray[np.int64]
 SHOWN_NODES = 5000
 """Single nodes in the result at most; of larger graphs a sample."""
-EVALUATE = ("test", "all")
 
 
 def audit(
@@ -100,15 +101,15 @@ def _graph_of(graph: Data | str) -> tuple[Data, Ints | None]:
     if isinstance(graph, str):
         return load(graph), None
     incoming = graph.get("in_degree")
-    if incoming is None and graph.edge_index is not None:
-        row, column = graph.edge_index.cpu().numpy()
-        incoming = np.bincount(column[row != column], minlength=graph.num_nodes)
+    edges = graph.get("edge_index")
+    if incoming is None and edges is not None and graph.num_nodes is not None:
+        incoming = in_degrees(*edges.cpu().numpy(), int(graph.num_nodes))
     data = check(graph, need_features=False, need_labels=False)
     if data.get("y") is None:
         left_out = [note for note in data.notes if note.startswith("the labels are left out")]
         why = left_out[0].partition(": ")[2] if left_out else "give them with --labels (labels=...)"
         raise RawlsError(f"there are no labels to hold the predictions against: {why.rstrip('.')}")
-    return data, np.asarray(incoming)
+    return data, None if incoming is None else np.asarray(incoming)
 
 
 def _sources(given: Any, data: Data, index: NodeIndex) -> list[Predictions]:

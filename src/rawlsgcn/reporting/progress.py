@@ -73,3 +73,15 @@ def progress(description: str, *, interval: float = 0.1) -> Iterator[Tell]:
 
     with bar:
         yield tell
+
+
+@contextmanager
+def working(description: str) -> Iterator[None]:
+    """A spinner on stderr while something of unknown length is done."""
+    if not watched():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(printable(description)):
+        yield

@@ -22,7 +22,12 @@ def compare_models(
 ) -> Comparison:
     """Paired differences, the first's less the second's, and the paired tests of the biases."""
     gain = 100 * (first.right - second.right)
-    strata = [Strata.of(layout.value, each.loss, each.right) for each in (first, second)]
+    same_loss = first.loss_kind == second.loss_kind
+    # A cross entropy and a count of errors cannot be held against each other; the errors can.
+    strata = [
+        Strata.of(layout.value, each.loss if same_loss else 1 - each.right, each.right)
+        for each in (first, second)
+    ]
     calibrated = None
     if first.calibrated_loss is not None and second.calibrated_loss is not None:
         calibrated = swapped_bias(
@@ -31,7 +36,6 @@ def compare_models(
             settings.resamples,
             settings.seed,
         )
-    same_loss = first.loss_kind == second.loss_kind
     return Comparison(
         first.name,
         second.name,

@@ -118,7 +118,7 @@ def audit_model(scores: Scores, layout: Layout, settings: Settings) -> ModelAudi
             settings.level,
         ),
         scaling=_scaling(scores, strata, net.value, settings, layout.ordered),
-        warnings=list(scores.warnings),
+        warnings=[*scores.warnings, *_cautions(scores)],
     )
 
 
@@ -218,3 +218,12 @@ def _scaling(
         error=calibration_error(scores.confidence, scores.right),
         under_confident=scores.under_confident,
     )
+
+
+def _cautions(scores: Scores) -> list[str]:
+    if not scores.under_confident:
+        return []
+    return [
+        f"the model is under-confident (temperature {scores.temperature:.2f}), and a blurred model "
+        "has less bias without serving anybody better: read its bias after calibration."
+    ]
