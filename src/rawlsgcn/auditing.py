@@ -21,6 +21,7 @@ from .evaluation.audit.comparison import compare_models
 from .evaluation.audit.forms import Nodes, Predictions
 from .evaluation.audit.gather import Gathered, gather
 from .evaluation.audit.grouping import Column
+from .evaluation.audit.intervals import SMALLEST
 from .evaluation.audit.model import Layout, Settings, audit_model
 from .evaluation.audit.parts import How, ModelNodes
 from .evaluation.audit.parts import Nodes as ShownNodes
@@ -228,7 +229,7 @@ def audited(
         graph_nodes=int(graph.num_nodes),
         graph_edges=int(graph.edge_index.shape[1]) // 2,
         nodes=len(chosen),
-        smallest_group=settings.smallest,
+        smallest_group=SMALLEST,
         files=dict(files),
         command=command,
         seconds=time.perf_counter() - began,

@@ -17,10 +17,11 @@ from .wording import MINUS, number, percent, printable
 if TYPE_CHECKING:
     from ..audit_result import Audit
     from ..evaluation.audit.parts import Estimate, ModelAudit
+    from ..evaluation.audit.parts import Group as Judged
 
 
 def audit_table(audit: Audit) -> Group:
-    """Two tables: accuracy and loss by group, and what is said of every model as a whole."""
+    """Two tables: the groups (with their loss for a single model), and each model as a whole."""
     return Group(_groups(audit), _models(audit))
 
 
@@ -34,20 +35,26 @@ def _groups(audit: Audit) -> Table:
     for model in audit.models:
         name = f"{printable(model.name)}\n" if several else ""
         table.add_column(f"{name}accuracy (%)", justify="right")
-        table.add_column("\nloss" if several else "loss", justify="right")
+        if not several:  # four columns of intervals would not fit a terminal
+            table.add_column("loss", justify="right")
     for index, group in enumerate(audit.models[0].groups):
         cells = []
         for model in audit.models:
             own = model.groups[index]
-            cells += [_figure(own.accuracy, "percent"), _figure(own.loss, "number")]
+            cells += _cells(own, several)
         style = "dim" if group.too_small else None
         table.add_row(printable(group.label), f"{group.nodes:,}", *cells, style=style)
     whole = []
     for model in audit.models:
-        whole += [_figure(model.accuracy, "percent"), _figure(model.loss, "number")]
+        whole += _cells(model, several)
     table.add_section()
     table.add_row("all", f"{audit.how.nodes:,}", *whole)
     return table
+
+
+def _cells(judged: ModelAudit | Judged, several: bool) -> list[str]:
+    accuracy = _figure(judged.accuracy, "percent")
+    return [accuracy] if several else [accuracy, _figure(judged.loss, "number")]
 
 
 def _models(audit: Audit) -> Table:

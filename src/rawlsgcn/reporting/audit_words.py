@@ -109,7 +109,7 @@ def _alone(audit: Audit, model: ModelAudit, again: bool) -> list[str]:
                     f"{number(net.high)}) is left where every degree's own noise is taken out"
                 )
             said.append(
-                f"Its bias is {number(test.seen)}, no larger than chance makes it: "
+                f"Its bias is {number(test.seen)}, no larger than shuffling makes it: "
                 f"{shuffled}{left}."
             )
     if model.slope is not None:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .intervals import paired_mean
-from .parts import Estimate, GroupCalibration
+from .parts import GroupCalibration
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -27,13 +27,9 @@ def calibration_error(confidence: Floats, right: Floats) -> float:
     return 100 * float(np.abs(away).sum()) / len(confidence)
 
 
-def group_calibration(
-    confidence: Floats, right: Floats, smallest: int, level: float
-) -> GroupCalibration:
+def group_calibration(confidence: Floats, right: Floats, level: float) -> GroupCalibration:
     """One group's confidence, its excess over accuracy with an interval, and its error."""
     excess = paired_mean(100 * (confidence - right), level)
-    if len(confidence) < smallest:
-        excess = Estimate(excess.value)
     return GroupCalibration(
         100 * float(confidence.mean()), excess, calibration_error(confidence, right)
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from .intervals import difference, ratio, wilson
+from .intervals import SMALLEST, difference, ratio, wilson
 from .parts import Estimate, LowAgainstRest
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def low_against_rest(
     at_most = math.floor(np.percentile(degree, 25))
     low = degree <= at_most
     nodes = np.array([low.sum(), (~low).sum()])
-    if nodes.min() < settings.smallest:
+    if nodes.min() < SMALLEST:
         return None
     wrong = np.array([(1 - right[low]).sum(), (1 - right[~low]).sum()])
     ends = wilson(wrong, nodes, settings.level)

@@ -13,7 +13,7 @@ from .threads import in_blocks
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-PERCENTS = (1.0, 5.0, 10.0, 25.0)
+PERCENTS = (1.0, 5.0, 10.0)
 
 
 def inequality(right: Ints, nodes: Ints, draws: int, seed: int, level: float = 0.95) -> Inequality:
@@ -55,7 +55,7 @@ def _gini(rate: Floats, share: Floats) -> Floats:
 def worst_nodes(
     loss: Floats, low: npt.NDArray[np.bool_], draws: int, seed: int, level: float = 0.95
 ) -> list[WorstNodes]:
-    """The mean loss of the worst 1, 5, 10 and 25 per cent (conditional value at risk).
+    """The mean loss of the worst 1, 5 and 10 per cent (conditional value at risk).
 
     ``low`` marks the low-degree nodes. The worst α n of the nodes may end within a node; it then
     counts in part. The intervals are percentiles of Poisson draws.

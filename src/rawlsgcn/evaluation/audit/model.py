@@ -13,7 +13,8 @@ from .extremes import extremes
 from .grouping import Bin, Column, bins_of
 from .headline import low_against_rest
 from .inequality import inequality, worst_nodes
-from .intervals import SMALLEST, bootstrap_t, difference, wilson
+from .intervals import SMALLEST, difference
+from .means import Means
 from .net_variance import net_variance
 from .parts import Estimate, Group, ModelAudit, Point, Scaling
 from .permutation import shuffled_bias
@@ -33,7 +34,6 @@ class Settings:
     resamples: int = 1000
     seed: int = 0
     level: float = 0.95
-    smallest: int = SMALLEST
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,9 @@ def audit_model(scores: Scores, layout: Layout, settings: Settings) -> ModelAudi
     """Judge one model on the evaluated nodes of ``layout``."""
     strata = replace(Strata.of(layout.value, scores.loss, scores.right), value=layout.numbers)
     drawn = resampled(strata, settings.resamples, settings.seed)
-    fine = _Means(strata, drawn, np.arange(len(strata.count)), len(strata.count), settings)
-    binned = _Means(strata, drawn, layout.bin_of, len(layout.bins), settings)
-    overall = _Means(strata, drawn, np.zeros(len(strata.count), np.int64), 1, settings)
+    fine = Means(strata, drawn, np.arange(len(strata.count)), len(strata.count), settings.level)
+    binned = Means(strata, drawn, layout.bin_of, len(layout.bins), settings.level)
+    overall = Means(strata, drawn, np.zeros(len(strata.count), np.int64), 1, settings.level)
     groups = _groups(binned, layout, scores, strata, drawn, settings)
     headline = low_against_rest(layout.degree, scores.right, settings) if layout.by_degree else None
     low = layout.degree <= (headline.at_most if headline else -1)
@@ -122,48 +122,16 @@ def audit_model(scores: Scores, layout: Layout, settings: Settings) -> ModelAudi
     )
 
 
-class _Means:
-    """Accuracy and mean loss of groups that are unions of the fine ones, with intervals."""
-
-    def __init__(
-        self, strata: Strata, drawn: Sums, member: Ints, groups: int, settings: Settings
-    ) -> None:
-        self.smallest = settings.smallest
-        self.count: Floats = np.bincount(member, strata.count, groups).astype(float)
-        self.right: Floats = np.bincount(member, strata.sum(strata.right), groups).astype(float)
-        total = np.bincount(member, strata.sum(strata.loss), groups)
-        self.mean = total / self.count
-        deviation = strata.loss - np.repeat(self.mean[member], strata.count)
-        inside = np.bincount(member, strata.sum(deviation**2), groups)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            error = np.sqrt(inside / (self.count - 1) / self.count)
-        mean, variance = drawn.joined(member, groups).moments()
-        self.ends = bootstrap_t(self.mean, error, mean, np.sqrt(variance), settings.level)
-        self.rate_ends = wilson(self.right, self.count, settings.level)
-
-    def loss(self, k: int) -> Estimate:
-        if self.count[k] < self.smallest:
-            return Estimate(float(self.mean[k]))
-        return Estimate(float(self.mean[k]), float(self.ends[0][k]), float(self.ends[1][k]))
-
-    def accuracy(self, k: int) -> Estimate:
-        rate = 100 * float(self.right[k] / self.count[k])
-        if self.count[k] < self.smallest:
-            return Estimate(rate)
-        low, high = (100 * float(end[k]) for end in self.rate_ends)
-        return Estimate(rate, low, high)
-
-
 def _groups(
-    binned: _Means, layout: Layout, scores: Scores, strata: Strata, drawn: Sums, settings: Settings
+    binned: Means, layout: Layout, scores: Scores, strata: Strata, drawn: Sums, settings: Settings
 ) -> list[Group]:
     node_bin = layout.bin_of[layout.value]
     groups = []
     for g, each in enumerate(layout.bins):
         nodes = int(binned.count[g])
-        too_small = nodes < settings.smallest
+        too_small = nodes < SMALLEST
         rest = (
-            _Means(strata, drawn, (layout.bin_of != g).astype(np.int64), 2, settings)
+            Means(strata, drawn, (layout.bin_of != g).astype(np.int64), 2, settings.level)
             if len(layout.bins) > 1
             else None
         )
@@ -171,7 +139,7 @@ def _groups(
         if scores.confidence is not None:
             inside = node_bin == g
             calibration = group_calibration(
-                scores.confidence[inside], scores.right[inside], settings.smallest, settings.level
+                scores.confidence[inside], scores.right[inside], settings.level
             )
         against = [Estimate(math.nan), Estimate(math.nan)]
         if rest is not None:

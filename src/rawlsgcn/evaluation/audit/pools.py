@@ -1,10 +1,14 @@
 """The variance of single losses within each degree, also where a degree has one node only.
 
 Low degrees usually have larger and more varied losses than high ones, and degrees of a single node
-tell nothing of their variance. So σ²_k is taken to be the same for a run of neighbouring degrees
-that have ``_POOLED`` degrees of freedom together: short enough to follow the degrees, long enough
-to be estimated. What is drawn for a node is σ_k ε, with ε from the deviations of all degrees,
-each divided by its own run's σ.
+tell nothing of their variance. So
+
+    σ²_k = s_r f_k,    f_k = (1 + k)^β:
+
+over the whole range the variance follows a power of the degree, and where it departs from that it
+does so alike for a run r of neighbouring degrees, which have ``_POOLED`` degrees of freedom
+together. β maximises the gamma likelihood of the groups' own variances; given f, each s_r and the
+noise are unbiased. What is drawn for a node is σ_k ε, with ε from the deviations of all degrees.
 """
 
 from __future__ import annotations
@@ -25,11 +29,14 @@ _TELLING = 20
 
 @dataclass(frozen=True)
 class Pools:
-    """Runs of groups that share σ². ``member`` (groups,) says which run; ``variance`` and
-    ``freedom`` are the runs'; ``epsilon`` are the deviations to draw from, of mean 0 and
-    variance 1, and ``kurtosis`` (in excess) is theirs."""
+    """Runs of groups that share s. ``member`` (groups,) says which run; ``shape`` is f and ``x``
+    the centred log(1 + k) of which it is the power; ``variance`` (s) and ``freedom`` are the runs';
+    ``epsilon`` are the deviations to draw from, of mean 0 and variance 1, and ``kurtosis`` (in
+    excess) is theirs."""
 
     member: Ints
+    shape: Floats
+    x: Floats
     variance: Floats
     freedom: Floats
     epsilon: Floats
@@ -38,7 +45,7 @@ class Pools:
     @property
     def group_variance(self) -> Floats:
         """σ²_k of every group."""
-        return self.variance[self.member]
+        return self.shape * self.variance[self.member]
 
     @classmethod
     def of(cls, strata: Strata, ordered: bool) -> Pools | None:
@@ -53,9 +60,42 @@ class Pools:
         runs = int(member.max()) + 1
         deviation = strata.loss - np.repeat(strata.mean_loss, strata.count)
         total = np.bincount(member, freedom, runs).astype(np.float64)
-        variance = np.bincount(member, strata.sum(deviation**2), runs) / total
+        squares = strata.sum(deviation**2)
+        x = _logarithm(strata, ordered)
+        beta = 0.0
+        for _ in range(30):
+            step = float(steps(squares[None] * np.exp(-beta * x), x)[0])
+            beta += step
+            if abs(step) < 1e-9:
+                break
+        shape: Floats = np.exp(beta * x)
+        variance = np.bincount(member, squares / shape, runs) / total
+        deviation = deviation / np.sqrt(np.repeat(shape, strata.count))
         epsilon = _deviations(strata, deviation, ordered)
-        return cls(member, variance, total, epsilon, float((epsilon**4).mean()) - 3)
+        kurtosis = float((epsilon**4).mean()) - 3
+        return cls(member, shape, x, variance, total, epsilon, kurtosis)
+
+
+def _logarithm(strata: Strata, ordered: bool) -> Floats:
+    """log(1 + k), centred so that the gamma likelihood needs no level; 0 without an order."""
+    if not ordered:
+        return np.zeros(len(strata.count))
+    x = np.log1p(strata.value - min(float(strata.value.min()), 0.0))
+    freedom = strata.count - 1
+    centred: Floats = x - freedom @ x / freedom.sum()
+    return centred
+
+
+def steps(squares: Floats, x: Floats) -> Floats:
+    """Newton's step for β of every row of squares within groups, already over the present f.
+
+    With the levels solved for, the likelihood is that of log Σ SS e^(-βx), which is convex.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        part = squares / squares.sum(1, keepdims=True)
+        first, second = part @ x, part @ x**2
+        step = first / (second - first**2)
+    return np.clip(np.where(np.isfinite(step), step, 0.0), -0.5, 0.5)
 
 
 def _deviations(strata: Strata, deviation: Floats, ordered: bool) -> Floats:
