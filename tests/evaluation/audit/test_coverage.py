@@ -55,7 +55,7 @@ def experiment(seed: int, repeats: int) -> Counts:
     degree = degrees(seed)
     rng = np.random.default_rng([seed, 1])
     x = np.log2(degree)
-    truth, spread = 2 - 0.2 * x, 0.5 + 1 / np.sqrt(degree)
+    truth, spread = 2 - 0.2 * x, degree**-0.25
     chance = 0.6 + 0.3 * x / x.max()
     member = np.searchsorted(EDGES, degree)
     present, place = np.unique(degree, return_inverse=True)
@@ -90,7 +90,64 @@ def experiment(seed: int, repeats: int) -> Counts:
         cover("slope", slope.loss, -0.2)
         cover("accuracy slope", slope.accuracy, 100 * line)
         effect = np.sqrt(TAU2) * rng.standard_normal(len(present))
-        net.append(net_variance(strata.with_loss(effect[place] + spread * noise(rng, len(degree))),
-                                RESAMPLES, repeat))
+        mixed = strata.with_loss(effect[place] + spread * noise(rng, len(degree)))
+        net.append(net_variance(mixed, RESAMPLES, repeat))
         cover("net variance", Estimate(net[-1].value, net[-1].low, net[-1].high), TAU2)
     return Counts(covered, [each.unbiased for each in net])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "loss",
+        "accuracy",
+        "loss difference",
+        "accuracy difference",
+        "slope",
+        "accuracy slope",
+        "net variance",
+    ],
+)
+def test_95_per_cent_intervals_cover_the_truth(counts: Counts, name: str) -> None:
+    assert 0.93 <= np.mean(counts.covered[name]) <= 0.97
+
+
+def test_the_net_variance_is_unbiased_with_degrees_of_a_single_node() -> None:
+    """The one-way random effects model: one variance within all degrees, and one between them."""
+    degree, rng = degrees(0), np.random.default_rng(3)
+    present, place, seen = np.unique(degree, return_inverse=True, return_counts=True)
+    assert (seen == 1).sum() > 20
+    net, bias = [], []
+    for repeat in range(1000):
+        effect = np.sqrt(TAU2) * rng.standard_normal(len(present))
+        loss = effect[place] + noise(rng, len(degree))
+        strata = Strata.of(degree, loss, np.ones(len(degree)))
+        net.append(net_variance(strata, 100, repeat).unbiased)
+        bias.append(strata.bias)
+    error = np.std(net) / np.sqrt(len(net))
+    assert abs(np.mean(net) - TAU2) < 2 * error
+    assert np.mean(bias) > 4 * TAU2  # the paper's own measure of the same
+
+
+def test_noise_that_falls_with_degree_does_not_pass_for_bias(counts: Counts) -> None:
+    """There the estimate is off by less than a sixth of its standard deviation."""
+    assert abs(np.mean(counts.net) - TAU2) < 0.15 * np.std(counts.net)
+
+
+def test_shuffling_rejects_a_true_null_in_5_per_cent_of_cases() -> None:
+    rng, degree = np.random.default_rng(0), degrees(1, nodes=150)
+    tests = [
+        shuffled_bias(Strata.of(degree, noise(rng, 150), np.ones(150)), 99, seed)
+        for seed in range(3000)
+    ]
+    assert 0.04 <= np.mean([test.p <= 0.05 for test in tests]) <= 0.06
+
+
+def test_swapping_rejects_a_true_null_in_5_per_cent_of_cases() -> None:
+    """Two models that differ by chance only: neither is fairer."""
+    rng, degree = np.random.default_rng(0), degrees(1, nodes=150)
+    lower = []
+    for seed in range(3000):
+        both = [Strata.of(degree, noise(rng, 150), np.ones(150)) for _ in range(2)]
+        lower.append(swapped_bias(*both, 99, seed).p_lower <= 0.05)
+    assert 0.04 <= np.mean(lower) <= 0.06

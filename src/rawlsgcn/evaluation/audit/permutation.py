@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,7 @@ from .threads import in_blocks
 
 Floats = npt.NDArray[np.float64]
 _BINS = 30
-_ROWS = 20
+_NUMBERS = 1 << 20
 _SLACK = 1e-9
 """What differs by rounding only is the same."""
 
@@ -34,13 +35,12 @@ def shuffled_bias(strata: Strata, draws: int, seed: int, level: float = 0.95) ->
     losses = centred.astype(np.float32 if large else np.float64)
 
     def draw(rng: np.random.Generator, rows: int) -> Floats:
-        own, biases = losses.copy(), np.empty(rows)
-        for row in range(rows):
-            rng.shuffle(own)
-            biases[row] = (strata.sum(own) / strata.count).var(ddof=1)
-        return biases
+        own = np.tile(losses, (rows, 1))
+        rng.permuted(own, axis=1, out=own)
+        return _biases(np.add.reduceat(own, strata.start, axis=1), strata)
 
-    biases = np.concatenate(in_blocks(draw, draws, len(losses), (seed, 2), _ROWS))
+    rows = _rows(len(losses))
+    biases = np.concatenate(in_blocks(draw, draws, len(losses), (seed, 2), rows))
     reached = int((biases >= seen * (1 - (1e-5 if large else _SLACK))).sum())
     low, high = np.quantile(biases, [(1 - level) / 2, (1 + level) / 2])
     counts, edges = np.histogram(biases, _BINS)
@@ -67,22 +67,19 @@ def swapped_bias(first: Strata, second: Strata, draws: int, seed: int) -> BiasTe
         return BiasTest(*biases, math.nan, math.nan, math.nan, 0)
     away = second.loss - first.loss
     sums = first.sum(first.loss), second.sum(second.loss)
-    seen = _log_ratio(*biases)
+    seen = math.log(max(biases[0], 1e-300)) - math.log(max(biases[1], 1e-300))
 
     def draw(rng: np.random.Generator, rows: int) -> Floats:
-        ratios = np.empty(rows)
-        for row in range(rows):
-            bits = np.unpackbits(np.frombuffer(rng.bytes(len(away) // 8 + 1), np.uint8))
-            moved = first.sum(away * bits[: len(away)])
-            ratios[row] = _log_ratio(
-                *(
-                    float((each / first.count).var(ddof=1))
-                    for each in (sums[0] + moved, sums[1] - moved)
-                )
-            )
-        return ratios
+        bits = np.frombuffer(rng.bytes(rows * len(away) // 8 + 1), np.uint8)
+        swapped = np.unpackbits(bits, count=rows * len(away)).reshape(rows, -1)
+        moved = np.add.reduceat(away * swapped, first.start, axis=1)
+        pair = (_biases(each, first) for each in (sums[0] + moved, sums[1] - moved))
+        lower, upper = (np.log(np.maximum(each, 1e-300)) for each in pair)
+        difference: Floats = lower - upper
+        return difference
 
-    ratios = np.concatenate(in_blocks(draw, draws, len(away), (seed, 3), _ROWS))
+    rows = _rows(len(away))
+    ratios = np.concatenate(in_blocks(draw, draws, len(away), (seed, 3), rows))
     slack = _SLACK * max(1.0, abs(seen))
     return BiasTest(
         *biases,
@@ -93,5 +90,12 @@ def swapped_bias(first: Strata, second: Strata, draws: int, seed: int) -> BiasTe
     )
 
 
-def _log_ratio(first: float, second: float) -> float:
-    return math.log(max(first, 1e-300)) - math.log(max(second, 1e-300))
+def _biases(sums: npt.NDArray[np.floating[Any]], strata: Strata) -> Floats:
+    """The bias of every row of group sums."""
+    biases: Floats = (sums / strata.count).var(1, ddof=1)
+    return biases
+
+
+def _rows(nodes: int) -> int:
+    """How many draws are made at once."""
+    return max(1, _NUMBERS // nodes)
