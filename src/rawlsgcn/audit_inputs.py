@@ -147,7 +147,7 @@ class GivenArray:
 
     def rows(self) -> Iterator[Rows]:
         wide = 1 if self._values.ndim == 1 else self._values.shape[1]
-        step = max(1000, (1 << 21) // max(wide, 1))
+        step = max(1000, (1 << 18) // max(wide, 1))
         for first in range(0, len(self._values), step):
             part = self._values[first : first + step].astype(np.float64)
             nodes = np.arange(first, first + len(part))

@@ -34,8 +34,8 @@ CLASS_NAMES = frozenset(
         "label",
     }
 )
-_CELLS = 1 << 21
-"""Cells read at once: 16 MB as numbers."""
+_CELLS = 1 << 18
+"""Cells read at once: 2 MB as numbers."""
 _NUMBERED = re.compile(r"^(.*?)[ _.\-]?(\d+)$")
 _FORM_OF_NAME = {
     "probabilities": re.compile(r"^(p|pr|prob|probs|proba|probability|probabilities|softmax)$"),

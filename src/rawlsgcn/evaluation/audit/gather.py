@@ -33,7 +33,7 @@ from .scores import Scores
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-_FIT_NODES = 20_000
+_FIT_NODES = 10_000
 
 
 @dataclass
