@@ -104,7 +104,8 @@ def _graph_of(graph: Data | str) -> tuple[Data, Ints | None]:
     incoming = graph.get("in_degree")
     edges = graph.get("edge_index")
     if incoming is None and edges is not None and graph.num_nodes is not None:
-        incoming = in_degrees(*edges.cpu().numpy(), int(graph.num_nodes))
+        source, target = edges.cpu().numpy()
+        incoming = in_degrees(source, target, int(graph.num_nodes))
     data = check(graph, need_features=False, need_labels=False)
     if data.get("y") is None:
         left_out = [note for note in data.notes if note.startswith("the labels are left out")]

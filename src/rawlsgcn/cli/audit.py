@@ -1,4 +1,4 @@
-"""The command for predictions made anywhere: audit."""
+"""The commands that tell bias from chance: audit and survive."""
 
 from __future__ import annotations
 
@@ -8,8 +8,26 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import RawlsError
-from .base import check_outputs, command, people, say_notes, typed_command, write_json
-from .options import DataRoot, Dataset, Graph, Json, Labels, out_option
+from .base import (
+    check_outputs,
+    command,
+    people,
+    say_notes,
+    split_names,
+    typed_command,
+    write_json,
+)
+from .options import (
+    DataRoot,
+    Dataset,
+    Device,
+    Evaluate,
+    Graph,
+    Json,
+    Labels,
+    Seeds,
+    out_option,
+)
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -110,3 +128,44 @@ def _graph(
     data = assemble(found, need_features=False, need_labels=False)
     data.in_degree = in_degrees(found.source, found.target, int(data.num_nodes))
     return data
+
+
+@command
+def survive(
+    datasets: Annotated[
+        str | None, typer.Option(help="Names, separated by commas (else the paper's seven).")
+    ] = None,
+    seeds: Seeds = 5,
+    evaluate: Evaluate = "test",
+    draws: Annotated[int, typer.Option(min=100, help="Draws of every test.")] = 1000,
+    device: Device = "auto",
+    data_root: DataRoot = None,
+    out: Annotated[
+        Path | None, out_option("Draw the tables into this file's marked place.")
+    ] = None,
+    json_path: Json = None,
+) -> None:
+    """Test which of the paper's differences in bias are more than chance."""
+    from ..graphs.catalogue import CATALOGUE
+    from ..paper.readme import fill
+    from ..paper.survive import BEGIN, END, markdown
+    from ..paper.survive import survive as run
+    from ..reporting.progress import working
+
+    check_outputs(json_path, file=out)
+    with working("training") as tell:
+        document = run(
+            split_names(datasets) if datasets else tuple(CATALOGUE),
+            seeds=seeds,
+            evaluate=evaluate,
+            draws=draws,
+            device=device,
+            root=data_root,
+            command=typed_command(),
+            tell=tell,
+        )
+    tables = markdown(document)
+    people(json_path).print(tables, markup=False, highlight=False, soft_wrap=True)
+    if out is not None:
+        fill(out, tables, BEGIN, END)
+    write_json(json_path, document)
