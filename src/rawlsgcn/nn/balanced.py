@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch_geometric import EdgeIndex
 from torch_geometric.utils import is_sparse, to_edge_index
 
 from ..balancing import Scaling, balance
@@ -33,7 +34,7 @@ class Loops(NamedTuple):
         everywhere: add it to every node, rather than to those without a self-loop of their own.
     """
 
-    weight: float
+    weight: float | Tensor
     everywhere: bool = False
 
 
@@ -49,13 +50,19 @@ def balanced_entries(
     Edges from a node to itself are moved to the diagonal: their own entries are zero. As in
     torch_geometric, the last of several self-loops of a node counts. Nothing is differentiated.
     """
+    if loops.weight < 0:
+        raise RawlsError(
+            f"a self-loop of weight {float(loops.weight):.3g} leaves a matrix without a doubly "
+            "stochastic form: the eps of a GINConv has to stay above -1, so fix it or train it "
+            "at a lower rate."
+        )
     tol = 1e-12 if dtype == torch.float64 else 1e-8
     row, column = edge_index
     own = row == column
     weight = row.new_ones(len(row), dtype=torch.float64)
     if edge_weight is not None:
         weight = edge_weight.detach().double()
-    diagonal = weight.new_full((num_nodes,), 0.0 if loops.everywhere else loops.weight)
+    diagonal = weight.new_full((num_nodes,), 0.0 if loops.everywhere else float(loops.weight))
     diagonal[row[own]] = weight[own]
     if loops.everywhere:
         diagonal += loops.weight
@@ -97,7 +104,9 @@ def edges_of(adjacency: Any, edge_weight: Tensor | None) -> tuple[Tensor, Tensor
     if is_sparse(adjacency):
         edge_index, weight = to_edge_index(adjacency)
         return edge_index.flip(0), weight
-    return adjacency.as_subclass(Tensor), edge_weight
+    if isinstance(adjacency, EdgeIndex):
+        adjacency = adjacency.as_tensor()
+    return adjacency, edge_weight
 
 
 def fair_weight_of(
@@ -113,7 +122,10 @@ def fair_weight_of(
     graph is balanced once for all layers and steps. Under ``torch.compile`` this is one operator.
     """
     if torch.compiler.is_compiling() and not is_sparse(adjacency):
-        compiled: Tensor = _operator(adjacency, edge_weight, num_nodes, *loops, dtype)
+        weight = torch.as_tensor(loops.weight)
+        compiled: Tensor = _operator(
+            adjacency, edge_weight, num_nodes, weight, loops.everywhere, dtype
+        )
         return compiled
     remembered: Tensor = _remembered(adjacency, edge_weight, num_nodes, loops, dtype)
     return remembered
@@ -152,6 +164,7 @@ def _remembered(
     dtype: torch.dtype,
 ) -> Tensor:
     tensors = [tensor for tensor in (adjacency, edge_weight) if tensor is not None]
+    loops = Loops(float(loops.weight), loops.everywhere)
     options = (num_nodes, loops, dtype)
     # An inference tensor and a SparseTensor do not tell whether they were changed.
     tracked = all(isinstance(tensor, Tensor) and not tensor.is_inference() for tensor in tensors)
@@ -175,7 +188,7 @@ def _operator(
     edge_index: Tensor,
     edge_weight: Tensor | None,
     num_nodes: int,
-    loop_weight: float,
+    loop_weight: Tensor,
     loops_everywhere: bool,
     dtype: torch.dtype,
 ) -> Tensor:
@@ -190,7 +203,7 @@ def _(
     edge_index: Tensor,
     edge_weight: Tensor | None,
     num_nodes: int,
-    loop_weight: float,
+    loop_weight: Tensor,
     loops_everywhere: bool,
     dtype: torch.dtype,
 ) -> Tensor:
