@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -54,9 +55,7 @@ class Stack(torch_nn.Module):
         square = kind.make(WIDTH, WIDTH).__class__.__name__.endswith("GCN2Conv")
         self.first = torch_nn.Linear(inputs, WIDTH) if square else None
         sizes = [WIDTH if square else inputs, *[WIDTH] * layers]
-        self.convs = torch_nn.ModuleList(
-            kind.make(a, b) for a, b in zip(sizes, sizes[1:], strict=False)
-        )
+        self.convs = torch_nn.ModuleList(kind.make(a, b) for a, b in itertools.pairwise(sizes))
 
     def forward(self, x: Tensor, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor:
         x = x if self.first is None else self.first(x)

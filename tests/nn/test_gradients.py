@@ -124,7 +124,9 @@ def test_weights_before_a_propagation_without_weights(
     B = balanced(with_loops(adjacency(graph)))
     reaching = pagerank(B, K, alpha).t() @ grad
     z = network(graph.x.to_dense())
-    for one, two in zip(actual, torch.autograd.grad(z, network.parameters(), reaching), strict=True):
+    for one, two in zip(
+        actual, torch.autograd.grad(z, network.parameters(), reaching), strict=True
+    ):
         close(one, two)
 
 

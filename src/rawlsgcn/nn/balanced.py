@@ -19,6 +19,7 @@ from torch_geometric.utils import is_sparse, to_edge_index
 
 from ..balancing import Scaling, balance
 from ..errors import RawlsError
+from ..sparse import csr_tensor
 
 #: Graphs whose balanced form is remembered. Layers of one model see the same few.
 _REMEMBERED = 8
@@ -115,8 +116,10 @@ def fair_weight_of(
     num_nodes: int,
     loops: Loops,
     dtype: torch.dtype,
-) -> Tensor:
-    """B's entries at the edges, then on its diagonal: (E + num_nodes,), remembered.
+) -> tuple[Tensor, Tensor | None]:
+    """B's entries at the edges, then on its diagonal (E + num_nodes,), and B as a CSR matrix.
+
+    There is no such matrix for a B that is not symmetric, nor in compiled code.
 
     The last few answers are kept for as long as their tensors live and are unchanged, so that a
     graph is balanced once for all layers and steps. Under ``torch.compile`` this is one operator.
@@ -126,16 +129,17 @@ def fair_weight_of(
         compiled: Tensor = _operator(
             adjacency, edge_weight, num_nodes, weight, loops.everywhere, dtype
         )
-        return compiled
-    remembered: Tensor = _remembered(adjacency, edge_weight, num_nodes, loops, dtype)
-    return remembered
+        return compiled, None
+    answer: _Answer = _remembered(adjacency, edge_weight, num_nodes, loops, dtype)
+    return answer.entries, answer.csr
 
 
 @dataclass(frozen=True, eq=False)
 class _Answer:
     graph: tuple[Any, ...]  # weak references to the tensors, with their versions
     options: tuple[Any, ...]
-    weight: Tensor
+    entries: Tensor
+    csr: Tensor | None
 
     def alive(self) -> bool:
         return all(tensor() is not None for tensor, _ in self.graph)
@@ -162,7 +166,7 @@ def _remembered(
     num_nodes: int,
     loops: Loops,
     dtype: torch.dtype,
-) -> Tensor:
+) -> _Answer:
     tensors = [tensor for tensor in (adjacency, edge_weight) if tensor is not None]
     loops = Loops(float(loops.weight), loops.everywhere)
     options = (num_nodes, loops, dtype)
@@ -171,16 +175,19 @@ def _remembered(
     if tracked:
         for answer in tuple(_answers):
             if answer.answers(tensors, options):
-                return answer.weight
+                return answer
     edges, weight = edges_of(adjacency, edge_weight)
-    edge, loop, _ = balanced_entries(edges, weight, num_nodes, loops, dtype)
-    entries = torch.cat([edge, loop])
+    edge, loop, scaling = balanced_entries(edges, weight, num_nodes, loops, dtype)
+    csr = None
+    if scaling.scale is not None:
+        csr = csr_tensor(*scaling.csr(dtype), (num_nodes, num_nodes))
+    graph = tuple((weakref.ref(tensor), tensor._version) for tensor in tensors) if tracked else ()
+    answer = _Answer(graph, options, torch.cat([edge, loop]), csr)
     if tracked:
-        for answer in [answer for answer in tuple(_answers) if not answer.alive()]:
-            _answers.remove(answer)
-        graph = tuple((weakref.ref(tensor), tensor._version) for tensor in tensors)
-        _answers.append(_Answer(graph, options, entries))
-    return entries
+        for past in [past for past in tuple(_answers) if not past.alive()]:
+            _answers.remove(past)
+        _answers.append(answer)
+    return answer
 
 
 @torch.library.custom_op("rawlsgcn::fair_weight", mutates_args=())
@@ -194,8 +201,8 @@ def _operator(
 ) -> Tensor:
     # A copy: compiled code may write into what an operator returns.
     loops = Loops(loop_weight, loops_everywhere)
-    copy: Tensor = _remembered(edge_index, edge_weight, num_nodes, loops, dtype).clone()
-    return copy
+    answer: _Answer = _remembered(edge_index, edge_weight, num_nodes, loops, dtype)
+    return answer.entries.clone()
 
 
 @_operator.register_fake
