@@ -48,6 +48,7 @@ class Anderson:
     """
 
     def __init__(self, size: int, depth: int, dtype: torch.dtype, device: torch.device) -> None:
+        self.depth, self.device = depth, device
         self._steps = torch.empty(depth, size, dtype=dtype, device=device)
         self._images = torch.empty_like(self._steps)
         self._rounding = torch.finfo(dtype).eps
@@ -70,7 +71,8 @@ class Anderson:
             self._steps[slot, part] = step
             self._images[slot, part] = new_y[part] - y[part]
             length = torch.maximum(length, step.div_(new_x[part]).abs_().max())
-        self._errors[slot] = self.error + self._rounding * float(length) + _DIFFERENCE
+        longest = float(self._largest(length))
+        self._errors[slot] = self.error + self._rounding * longest + _DIFFERENCE
         self._pushed += 1
 
     def mix(self, x: Tensor, y: Tensor, out_x: Tensor, out_y: Tensor) -> float:
@@ -121,9 +123,9 @@ class Anderson:
             new_y = torch.add(y[part], weights @ self._images[:known, part], out=out_y[part])
             kept = torch.minimum(kept, (new_x / x[part]).min())
             worst = torch.maximum(worst, (new_x * new_y).sub_(1).abs_().max())
-        least, residual = torch.stack([kept, worst]).tolist()
+        most, residual = self._largest(torch.stack([-kept, worst])).tolist()
         self.error = float(weights.abs().cpu().double() @ self._errors[:known])
-        return least, residual
+        return -most, residual
 
     def _newton_weights(self, x: Tensor, y: Tensor) -> Tensor | None:
         """t minimising the quadratic model of φ(x + Σ_j t_j p_j); None where there is none.
@@ -143,7 +145,7 @@ class Anderson:
             left = change if self._best < _NEAR else relative
             system[:, :known] += left @ change.T
             system[:, known] += left @ excess
-        system = system.cpu()
+        system = self._sum(system).cpu()
         hessian, gradient = system[:, :known], system[:, known]
         scale = hessian.diagonal().abs().clamp_min(1e-300).rsqrt()
         hessian = (hessian + hessian.T) / 2 * scale * scale[:, None]
@@ -158,7 +160,7 @@ class Anderson:
         worst = torch.zeros((), dtype=torch.float64, device=x.device)
         for part in self._parts:
             worst = torch.maximum(worst, (x[part] * y[part] - 1).abs().max())
-        return float(worst)
+        return float(self._largest(worst))
 
     def _energy_change(self, x: Tensor, y: Tensor, new_x: Tensor, new_y: Tensor) -> float:
         """φ(new_x) − φ(x)."""
@@ -166,4 +168,12 @@ class Anderson:
         for part in self._parts:
             product = (new_x[part] * new_y[part] - x[part] * y[part]) / 2
             change += (product - (new_x[part] / x[part]).log()).sum()
-        return float(change)
+        return float(self._sum(change))
+
+    def _sum(self, values: Tensor) -> Tensor:
+        """Sums over the nodes at hand made sums over all nodes; here these are the same."""
+        return values
+
+    def _largest(self, values: Tensor) -> Tensor:
+        """The same for the largest values."""
+        return values

@@ -21,9 +21,9 @@ from .structure import diagonal_of, is_symmetric, require_support
 
 #: Steps remembered. A small graph's vectors lie in the cache, where many of them in full precision
 #: cost little; on a large one each is one more pass over memory, and five bring most of the gain.
-_SMALL = 1 << 14
+SMALL = 1 << 14
 _ONE_THREAD = 1 << 17
-_DEPTH_SMALL, _DEPTH_LARGE = 10, 5
+DEPTH_SMALL, DEPTH_LARGE = 10, 5
 #: Products without a gain of a tenth after which a residual this small is taken to be rounding.
 _PATIENCE, _ROUNDING = 20, 1e-9
 
@@ -111,7 +111,11 @@ def _balance(
     else:
         iteration = SinkhornKnopp(stored, product)
     del diagonal
-    x, residual, history, reason = _run(iteration, stored.device, tol, max_iterations, accelerate)
+    small = iteration.size <= SMALL
+    depth = (DEPTH_SMALL if small else DEPTH_LARGE) if accelerate else 0
+    dtype = torch.float64 if small else torch.float32
+    memory = Anderson(iteration.size, depth, dtype, stored.device)
+    x, residual, history, reason = run(iteration, memory, tol, max_iterations)
     row_scale, col_scale = (x, x) if symmetric else (x[: stored.size], x[stored.size :])
     return Scaling(
         scale=x if symmetric else None,
@@ -126,20 +130,13 @@ def _balance(
     )
 
 
-def _run(
-    iteration: Iteration,
-    device: torch.device,
-    tol: float,
-    max_iterations: int,
-    accelerate: bool,
+def run(
+    iteration: Iteration, memory: Anderson, tol: float, max_iterations: int
 ) -> tuple[Tensor, float, list[float], Outcome]:
     """The best point found, its residual, the residual after each product, and the reason."""
     x, y, mixed_x, mixed_y, best_x = (
-        torch.empty(iteration.size, dtype=torch.float64, device=device) for _ in range(5)
+        torch.empty(iteration.size, dtype=torch.float64, device=memory.device) for _ in range(5)
     )
-    small = iteration.size <= _SMALL
-    depth = (_DEPTH_SMALL if small else _DEPTH_LARGE) if accelerate else 0
-    memory = Anderson(iteration.size, depth, torch.float64 if small else torch.float32, device)
     best_x.fill_(1.0)
     history = iteration.start(x, y)
     best, gained, gained_at = math.inf, math.inf, 0
@@ -169,5 +166,5 @@ def _run(
         if len(history) + iteration.products > max_iterations:
             return best_x, best, history, Outcome.OUT_OF_ITERATIONS
         history += iteration.step(mixed_x, mixed_y, x, y)
-        if accelerate:
+        if memory.depth:
             memory.push(mixed_x, mixed_y, x, y)

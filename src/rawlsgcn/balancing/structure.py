@@ -50,7 +50,7 @@ def is_symmetric(matrix: SparseMatrix, product: Product) -> bool:
         term = key.index_select(0, row)
         term *= key.index_select(0, column)
         term *= (row - column).sign_()
-        term *= _hash(matrix.values[start:stop])
+        term *= hash_of(matrix.values[start:stop])
         total += term.sum()
     return int(total) == 0
 
@@ -71,7 +71,7 @@ def _block(matrix: SparseMatrix) -> int:
     return 1 << 20 if matrix.device.type == "cpu" else 1 << 26
 
 
-def _hash(values: Tensor) -> Tensor:
+def hash_of(values: Tensor) -> Tensor:
     """64 well-mixed bits of each number (the finaliser of splitmix64)."""
     bits = values.double().view(torch.int64).clone()
     bits ^= bits >> 30

@@ -26,11 +26,7 @@ _ROWS = 1 << 14
 
 @torch.no_grad()
 def whole_graph_logits(
-    network: GraphConvolutionalNetwork,
-    source: Source,
-    factors: Factors,
-    normalise: bool,
-    place: Place,
+    network: GraphConvolutionalNetwork, source: Source, factors: Factors, place: Place
 ) -> Tensor:
     """H ← σ(diag(l) (A + I) diag(r) H W + b) for each layer, on the CPU."""
     nodes = source.adjacency.num_nodes
@@ -43,7 +39,7 @@ def whole_graph_logits(
         for start in range(first, last, _ROWS):
             stop = min(start + _ROWS, last)
             if hidden is None:
-                rows = source.features(np.arange(start, stop), normalise).to(weight.dtype)
+                rows = source.features(np.arange(start, stop)).to(weight.dtype)
             else:
                 rows = torch.relu(hidden[start:stop])
             product[start:stop] = rows @ weight

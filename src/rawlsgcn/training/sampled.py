@@ -174,9 +174,7 @@ class SampledTraining:
     def logits(self) -> Tensor:
         """The class scores of every node, from all neighbours: nothing is sampled at test time."""
         self.model.eval()
-        return whole_graph_logits(
-            self.network, self.source, self.forward, self.settings.normalise_features, self.place
-        )
+        return whole_graph_logits(self.network, self.source, self.forward, self.place)
 
 
 class _Batches(Dataset[Batch]):
@@ -193,7 +191,7 @@ class _Batches(Dataset[Batch]):
         blocks = of.maker.make(own, mixed(of.seed, self.epoch, step, _DRAW))
         return Batch(
             blocks=blocks,
-            x=of.source.features(blocks.nodes, of.settings.normalise_features),
+            x=of.source.features(blocks.nodes),
             y=of.source.y[torch.from_numpy(own)],
             total=len(seeds),
         )

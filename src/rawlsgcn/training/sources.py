@@ -29,13 +29,17 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A graph to train on. ``mark`` tells graphs apart; ``scale`` is x where it is known."""
+    """A graph to train on. ``mark`` tells graphs apart; ``scale`` is x where it is known.
+
+    With ``normalise`` the rows of X are divided by their sums as they are read; features in memory
+    are divided once.
+    """
 
     name: str
     mark: str
     adjacency: Adjacency
     x: Tensor | Sequence[Array]
-    negative: bool
+    normalise: bool
     y: Tensor
     masks: dict[str, Tensor]
     classes: int
@@ -45,34 +49,34 @@ class Source:
     def num_features(self) -> int:
         return int((self.x if isinstance(self.x, Tensor) else self.x[0]).shape[1])
 
-    def features(self, nodes: Array, normalise: bool) -> Tensor:
-        """The rows of X of these nodes, each divided by its sum where asked."""
+    def features(self, nodes: Array) -> Tensor:
+        """The rows of X of these nodes."""
         if not isinstance(self.x, Tensor):
             x = torch.from_numpy(take(self.x, nodes))
-        elif self.x.layout == torch.sparse_csr:
-            x = select_rows(self.x, torch.from_numpy(nodes).long())
-        else:
-            x = self.x[torch.from_numpy(nodes).long()]
-        return row_normalised(x) if normalise and not self.negative else x
+            return row_normalised(x) if self.normalise else x
+        places = torch.from_numpy(nodes).long()
+        sparse = self.x.layout == torch.sparse_csr
+        return select_rows(self.x, places) if sparse else self.x[places]
 
     @classmethod
-    def of(cls, graph: Data) -> Source:
+    def of(cls, graph: Data, *, normalise: bool = True) -> Source:
         """A checked graph, symmetric and without self-loops."""
         weight = graph.get("edge_weight")
         adjacency = Adjacency.of_symmetric(graph.edge_index, weight, int(graph.num_nodes))
+        normalise = normalise and not has_negative_features(graph.x)
         return cls(
             name=graph.get("name") or "graph",
             mark=f"{graph.num_nodes} nodes, {graph.edge_index.shape[1]} arcs",
             adjacency=adjacency,
-            x=graph.x,
-            negative=has_negative_features(graph.x),
+            x=row_normalised(graph.x) if normalise else graph.x,
+            normalise=normalise,
             y=graph.y,
             masks={name: graph[name] for name in MASKS},
             classes=int(graph.y.max()) + 1,
         )
 
     @classmethod
-    def of_shards(cls, shards: Shards) -> Source:
+    def of_shards(cls, shards: Shards, *, normalise: bool = True) -> Source:
         """Shards with features and labels; arcs and features stay on disk."""
         parts = [shards.open(place) for place in range(len(shards))]
         x, y, split, scale = (
@@ -91,7 +95,7 @@ class Source:
             mark=shards.graph,
             adjacency=Adjacency.of_shards(shards),
             x=x,
-            negative=shards.negative,
+            normalise=normalise and not shards.negative,
             y=torch.from_numpy(np.concatenate(y)),
             masks={name: which == number for number, name in enumerate(MASKS, start=1)},
             classes=shards.classes,

@@ -1,0 +1,247 @@
+"""``balance`` over many processes, each with a range of rows: one vector is exchanged per step.
+
+Every process of a ``torch.distributed`` group maps one shard from disk (see
+:mod:`rawlsgcn.graphs.shards`) and holds its rows of A and its piece of every vector of the
+iteration; only x itself is there in full, 8 bytes a node. A step multiplies the rows at hand, makes
+the next piece of x from the product, and gathers the pieces. The acceleration needs no vector of
+the others: its small system is a sum over nodes, which is added up over the processes.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, distributed
+
+from ..errors import RawlsError
+from ..graphs.shards import Shard, Shards
+from ..sparse import csr_tensor
+from .anderson import Anderson
+from .iterations import Symmetric
+from .scaling import Outcome
+from .solver import DEPTH_LARGE, DEPTH_SMALL, SMALL, run
+from .structure import hash_of
+
+#: Nonzeros of a product's block, whose values are one short array of ones for all blocks.
+_BLOCK = 1 << 19
+
+
+@dataclass(frozen=True, eq=False)
+class ShardScaling:
+    """One process's rows of the scaling x, and how all of them were reached.
+
+    Attributes:
+        scale: x_i for the rows ``first`` to ``last`` of the shard, float64.
+        iterations: Products that were spent, each with one exchange of x.
+        residual: max |sum − 1| over all rows of all processes.
+        history: The residual after each product.
+        reason: How it ended and what to do next.
+        held_bytes: What this process holds: its rows of the matrix and its vectors.
+    """
+
+    first: int
+    last: int
+    scale: Tensor = field(repr=False)
+    iterations: int
+    residual: float
+    history: tuple[float, ...] = field(repr=False)
+    reason: Outcome
+    held_bytes: int
+
+    @property
+    def converged(self) -> bool:
+        return self.reason is Outcome.CONVERGED
+
+
+def balance_shards(
+    shards: Shards,
+    *,
+    tol: float = 1e-8,
+    max_iterations: int = 2000,
+    device: torch.device | str = "cpu",
+) -> ShardScaling:
+    """Balance A + I in the processes of the default group, shard i in process i.
+
+    Without a group the one shard is balanced in this process. A must be symmetric; that is
+    checked by a random fingerprint of each shard's arcs.
+    """
+    rank, world = _own_place()
+    if len(shards) != world:
+        raise RawlsError(
+            f"{shards.folder} has {len(shards)} shard{'s' * (len(shards) != 1)}, but "
+            f"{world} process{'es' * (world != 1)} "
+            f"{'were' if world != 1 else 'was'} started: use torchrun --nproc-per-node "
+            f"{len(shards)}, or write the shards anew"
+        )
+    shard = shards.open(rank)
+    target = torch.device(device)
+    rows = _Rows(shard, shards.cuts, target)
+    _require_symmetric(rows)
+    iteration = _ShardIteration(rows)
+    small = shards.num_nodes <= SMALL
+    depth = DEPTH_SMALL if small else DEPTH_LARGE
+    dtype = torch.float64 if small else torch.float32
+    memory = _ShardAnderson(iteration.size, depth, dtype, target)
+    x, residual, history, reason = run(iteration, memory, tol, max_iterations)
+    # Steps and images of the acceleration, and the five vectors of the driver.
+    vectors = iteration.size * (2 * depth * dtype.itemsize + 5 * 8)
+    return ShardScaling(
+        first=shard.first,
+        last=shard.last,
+        scale=x,
+        iterations=len(history),
+        residual=residual,
+        history=tuple(history),
+        reason=reason,
+        held_bytes=shard.graph_bytes + vectors + rows.full.nbytes + rows.gathered.nbytes,
+    )
+
+
+class _Rows:
+    """The rows of one shard of A + I, and the exchange of x between the processes."""
+
+    def __init__(self, shard: Shard, cuts: list[int], device: torch.device) -> None:
+        self.first, self.last = shard.first, shard.last
+        self.row_start = _tensor(shard.row_start)
+        self.column = _tensor(shard.column).to(device)
+        self.weight = None if shard.weight is None else _tensor(shard.weight).to(device)
+        self.cuts, nodes = cuts, cuts[-1]
+        if len(self.column) and not 0 <= int(self.column.min()) <= int(self.column.max()) < nodes:
+            raise RawlsError(
+                f"the shard of rows {self.first} to {self.last} names nodes outside 0 to "
+                f"{nodes - 1}: it is damaged; write the shards anew"
+            )
+        self.full = torch.empty(nodes, dtype=torch.float64, device=device)
+        longest = max(b - a for a, b in pairwise(cuts))
+        self.gathered = torch.zeros(len(cuts) - 1, longest, dtype=torch.float64, device=device)
+        self._own = torch.zeros(longest, dtype=torch.float64, device=device)
+        total = int(self.row_start[-1])
+        wanted = torch.arange(0, total, _BLOCK)
+        marks = sorted(
+            {0, *torch.searchsorted(self.row_start, wanted).tolist(), self.last - self.first}
+        )
+        self.spans = list(pairwise(marks))
+        arcs = self.row_start[marks].tolist()
+        self._ones = torch.ones(
+            max((b - a for a, b in pairwise(arcs)), default=0), dtype=torch.float64, device=device
+        )
+
+    def __len__(self) -> int:
+        return self.last - self.first
+
+    def row_sums(self) -> Tensor:
+        """The rows' sums of A + I, for which nothing is exchanged."""
+        self.full.fill_(1.0)
+        sums = torch.empty(len(self), dtype=torch.float64, device=self.full.device)
+        self._multiply(sums)
+        return sums
+
+    def __call__(self, x: Tensor, out: Tensor) -> None:
+        """Write the rows of (A + I) x, given this process's piece of x."""
+        self._own[: len(x)] = x
+        if len(self.cuts) > 2:
+            distributed.all_gather(list(self.gathered.unbind()), self._own)
+        else:
+            self.gathered[0] = self._own
+        for piece, (a, b) in zip(self.gathered, pairwise(self.cuts), strict=True):
+            self.full[a:b] = piece[: b - a]
+        self._multiply(out)
+
+    def _multiply(self, out: Tensor) -> None:
+        for first, last in self.spans:
+            a, b = self.row_start[[first, last]].tolist()
+            values = self._ones[: b - a] if self.weight is None else self.weight[a:b].double()
+            crow = (self.row_start[first : last + 1] - a).to(self.column)
+            block = csr_tensor(crow, self.column[a:b], values, (last - first, len(self.full)))
+            torch.mv(block, self.full, out=out[first:last])
+        out += self.full[self.first : self.last]
+
+
+class _ShardIteration(Symmetric):
+    """x ← √(x / (M x)) on this process's piece of x."""
+
+    def __init__(self, rows: _Rows) -> None:
+        self._product: Any = rows
+        self._rows = rows
+        self.size = len(rows)
+
+    def start(self, x: Tensor, y: Tensor) -> list[float]:
+        """As in one process: x_i solves x² + o_i s x = 1, with o the row sums of A."""
+        outer = self._rows.row_sums().sub_(1).clamp_min_(0)
+        total, nodes = float(_sum(outer.sum())), self._rows.cuts[-1]
+        mean = math.sqrt(nodes / total) if total else 0.0
+        for _ in range(8 if total else 0):
+            torch.mul(outer, mean, out=x)
+            x = _root(x)
+            mean = math.sqrt(mean * float(_sum(outer @ x)) / total)
+        return self.measure(_root(torch.mul(outer, mean, out=x)), y)
+
+
+class _ShardAnderson(Anderson):
+    """The acceleration on pieces of the vectors, its sums taken over all processes."""
+
+    def _sum(self, values: Tensor) -> Tensor:
+        return _sum(values)
+
+    def _largest(self, values: Tensor) -> Tensor:
+        if _own_place()[1] > 1:
+            distributed.all_reduce(values, distributed.ReduceOp.MAX)
+        return values
+
+
+def _root(linear: Tensor) -> Tensor:
+    """The positive root of x² + l x = 1, in place."""
+    return linear.add_((linear * linear).add_(4).sqrt_()).reciprocal_().mul_(2)
+
+
+def _require_symmetric(rows: _Rows) -> None:
+    """Refuse a matrix that is not symmetric, by the fingerprint of ``structure.is_symmetric``."""
+    generator = torch.Generator().manual_seed(20220430)
+    key = torch.randint(-(2**63), 2**63 - 1, (rows.cuts[-1],), generator=generator)
+    key = key.bitwise_or_(1).to(rows.column.device)
+    found = torch.zeros(2, dtype=torch.int64, device=rows.column.device)
+    for first, last in rows.spans:
+        a, b = rows.row_start[[first, last]].tolist()
+        lengths = rows.row_start[first : last + 1].diff().to(rows.column.device)
+        nodes = torch.arange(first, last, device=rows.column.device) + rows.first
+        row, column = torch.repeat_interleave(nodes, lengths), rows.column[a:b].long()
+        term = key[row] * key[column] * (row - column).sign_()
+        if rows.weight is not None:
+            term *= hash_of(rows.weight[a:b])
+        found += torch.stack([term.sum(), (row == column).sum()])
+    uneven, loops = _sum(found).tolist()
+    if loops:
+        raise RawlsError(
+            f"the shards hold {loops} self-loops, which balancing adds itself: write them without"
+        )
+    if uneven:
+        raise RawlsError(
+            "the matrix in the shards is not symmetric: write both directions of every edge, "
+            "with the same weight"
+        )
+
+
+def _sum(values: Tensor) -> Tensor:
+    if _own_place()[1] > 1:
+        distributed.all_reduce(values)
+    return values
+
+
+def _own_place() -> tuple[int, int]:
+    """This process's number and how many there are."""
+    if not distributed.is_initialized():
+        return 0, 1
+    return distributed.get_rank(), distributed.get_world_size()
+
+
+def _tensor(mapped: Any) -> Tensor:
+    with warnings.catch_warnings():
+        # The files are mapped read-only, and only ever read.
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+        return torch.from_numpy(np.asarray(mapped))
