@@ -1,0 +1,136 @@
+r"""The fair gradient itself: a pass-through whose backward also hands weights their gradient.
+
+A layer computes its output from *detached* weights, so that autograd gives them nothing, and sends
+it through :func:`attach`, which gives them
+
+.. math:: \frac{\partial J}{\partial W_k} = \Big(\frac{\partial J}{\partial E}\Big)^\top B^k H
+
+for E = P^k H W_kᵀ, with the doubly stochastic form B in place of P (the paper's Equation 9; W as
+torch stores it, outputs first). It happens inside the backward pass, so any optimiser, gradient
+scaler and DistributedDataParallel see it as they see any other gradient, and the forward pass
+costs nothing more than a copy.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class FairMatrix(NamedTuple):
+    """The entries of B: one an edge, and those of its diagonal beside them.
+
+    Attributes:
+        source: (E,) the node a message comes from, B's column.
+        target: (E,) the node it goes to, B's row.
+        edge: (E,) the entries at the edges.
+        loop: (targets,) the diagonal, or None where the edges hold what there is of it. Target i
+            and source i are then the same node, as in torch_geometric's sampled blocks.
+    """
+
+    source: Tensor
+    target: Tensor
+    edge: Tensor
+    loop: Tensor | None
+
+
+def attach(
+    out: Tensor,
+    h: Tensor,
+    matrix: FairMatrix,
+    weights: list[Tensor],
+    powers: list[int],
+    node_dim: int = -2,
+) -> Tensor:
+    """``out`` as it is; each weight (outputs, inputs) learns from that power of B times H."""
+    return _Attach.apply(  # type: ignore[no-untyped-call,no-any-return]
+        out, h.detach(), *matrix, tuple(powers), node_dim, *weights
+    )
+
+
+def redirect(
+    out: Tensor, h: Tensor, matrix: FairMatrix, coefficients: list[float], node_dim: int = -2
+) -> Tensor:
+    r"""``out`` as it is; ``h`` receives :math:`\sum_k c_k (B^\top)^k\, \partial J / \partial E`."""
+    return _Redirect.apply(  # type: ignore[no-untyped-call,no-any-return]
+        out, h, *matrix, tuple(coefficients), node_dim
+    )
+
+
+class _Attach(torch.autograd.Function):
+    """The identity of its first argument, with gradients for the weights at the end."""
+
+    @staticmethod
+    def forward(out: Tensor, *_: Any) -> Tensor:
+        # A copy, since torch lets nobody change a view that a custom function has returned.
+        return out.clone()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        _, h, source, target, edge, loop, ctx.powers, ctx.node_dim, *weights = inputs
+        ctx.dtype, ctx.widths = weights[0].dtype, weights[0].shape
+        ctx.save_for_backward(h, source, target, edge, loop)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+        h, *entries = ctx.saved_tensors
+        matrix, dim = FairMatrix(*entries), ctx.node_dim
+        # In the weights' own precision, whatever autocast made of the layer's output.
+        left, right = grad.to(ctx.dtype), h.to(ctx.dtype)
+        outputs, inputs = ctx.widths
+        answers: dict[int, Tensor] = {}
+        for power in range(max(ctx.powers) + 1):
+            if power and outputs <= inputs:  # the narrower of the two travels
+                left = _spread(left, matrix.target, matrix.source, matrix, h.shape[dim], dim)
+            elif power:
+                right = _spread(right, matrix.source, matrix.target, matrix, grad.shape[dim], dim)
+            if power in ctx.powers:
+                answers[power] = left.reshape(-1, outputs).t() @ right.reshape(-1, inputs)
+        return (grad, *[None] * 7, *(answers[power] for power in ctx.powers))
+
+
+class _Redirect(torch.autograd.Function):
+    """The identity of its first argument, with the gradient for the second."""
+
+    @staticmethod
+    def forward(out: Tensor, *_: Any) -> Tensor:
+        return out.clone()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        _, h, source, target, edge, loop, ctx.coefficients, ctx.node_dim = inputs
+        ctx.dtype = h.dtype
+        ctx.save_for_backward(source, target, edge, loop)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+        matrix, dim = FairMatrix(*ctx.saved_tensors), ctx.node_dim
+        pulled = grad.to(ctx.dtype)
+        total = ctx.coefficients[0] * pulled
+        for coefficient in ctx.coefficients[1:]:
+            pulled = _spread(pulled, matrix.target, matrix.source, matrix, grad.shape[dim], dim)
+            total = total + coefficient * pulled
+        return (grad, total, *[None] * 6)
+
+
+def _spread(
+    values: Tensor, origin: Tensor, goal: Tensor, matrix: FairMatrix, nodes: int, dim: int
+) -> Tensor:
+    """B times ``values`` (from sources to targets), or Bᵀ times them (from targets to sources)."""
+    shape = [1] * values.dim()
+    shape[dim] = -1
+    sums = list(values.shape)
+    sums[dim] = nodes
+    edge = matrix.edge.to(values.dtype).view(shape)
+    spread = values.new_zeros(sums).index_add(dim, goal, values.index_select(dim, origin) * edge)
+    if matrix.loop is None:
+        return spread
+    loop = matrix.loop.to(values.dtype).view(shape)
+    count = matrix.loop.shape[0]
+    own = values.narrow(dim, 0, count) * loop
+    if count == nodes:
+        return spread + own
+    rest = spread.narrow(dim, count, nodes - count)
+    return torch.cat([spread.narrow(dim, 0, count) + own, rest], dim)
