@@ -140,10 +140,6 @@ class SampledTraining:
         )
         return iter(loader)
 
-    def batch(self, epoch: int, step: int) -> Batch:
-        """The share of this process in one step."""
-        return _Batches(self, epoch)[step]
-
     def loss(self, batch: Batch) -> Tensor:
         """This share's part of the mean loss of the step, times the number of processes.
 
@@ -182,11 +178,11 @@ class _Batches(Dataset[Batch]):
 
     def __init__(self, training: SampledTraining, epoch: int) -> None:
         self.training, self.epoch = training, epoch
+        random = np.random.default_rng(mixed(training.seed, epoch, _ORDER))
+        self.seeds = np.array_split(random.permutation(training.train), training.steps)
 
     def __getitem__(self, step: int) -> Batch:
-        of = self.training
-        order = np.random.default_rng(mixed(of.seed, self.epoch, _ORDER)).permutation(of.train)
-        seeds = np.array_split(order, of.steps)[step]
+        of, seeds = self.training, self.seeds[step]
         own = seeds[of.place.rank :: of.place.world]
         blocks = of.maker.make(own, mixed(of.seed, self.epoch, step, _DRAW))
         return Batch(
