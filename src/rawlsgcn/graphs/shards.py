@@ -114,7 +114,8 @@ class Shards:
             column,
             *(self._map(place, what) for what in ("weight", "x", "y", "split", "scale")),
         )
-        for what, array in (("y", shard.y), ("x", shard.x), ("split", shard.split)):
+        for what in ("x", "y", "split", "scale"):
+            array = getattr(shard, what)
             if array is not None and len(array) != last - first:
                 raise self._damaged(place, what)
         if len(row_start) != last - first + 1 or row_start[0] != 0 or row_start[-1] != len(column):

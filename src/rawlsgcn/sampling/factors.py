@@ -63,6 +63,11 @@ def doubly_stochastic_scale(adjacency: Adjacency, tol: float = 1e-8) -> Array:
     """x with diag(x) (A + I) diag(x) doubly stochastic, for a graph in memory."""
     from scipy.sparse import csr_array
 
+    if len(adjacency.columns) > 1:
+        raise RawlsError(
+            "the shards are not balanced yet: run torchrun --nproc-per-node "
+            f"{len(adjacency.columns)} -m rawlsgcn.launch balance --shards FOLDER"
+        )
     (column,) = adjacency.columns
     weights = [np.ones(len(column), np.uint8)] if adjacency.weights is None else adjacency.weights
     size = (adjacency.num_nodes, adjacency.num_nodes)
