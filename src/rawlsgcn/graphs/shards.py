@@ -120,6 +120,8 @@ class Shards:
                 raise self._damaged(place, what)
         if len(row_start) != last - first + 1 or row_start[0] != 0 or row_start[-1] != len(column):
             raise self._damaged(place, "row_start")
+        if shard.weight is not None and len(shard.weight) != len(column):
+            raise self._damaged(place, "weight")
         return shard
 
     def write_scale(self, place: int, scale: Array) -> None:
@@ -193,9 +195,11 @@ def write_shards(graph: Data, count: int, folder: str | Path) -> Shards:
         for place in range(count):
             text = json.dumps({"graph": about["graph"]}) + "\n"
             (temporary / f"{place:05d}.json").write_text(text, encoding="utf-8")
-    # A scaling vector of what was there before is none of this graph's.
-    for old in Path(folder).glob("?????-scale.npy"):
-        old.unlink()
+        written = {path.name for path in temporary.iterdir()}
+    # What is left of other shards there (a scaling vector, weights) is none of this graph's.
+    for old in [*Path(folder).glob("?????-*.npy"), *Path(folder).glob("?????.json")]:
+        if old.name not in written:
+            old.unlink()
     return Shards(folder)
 
 
