@@ -65,7 +65,9 @@ def test_a_killed_worker_is_restarted_and_the_result_is_that_of_an_unbroken_run(
     for name in one:
         # A step that is lost or made twice would move weights by about the rate, 0.01.
         assert (one[name] - two[name]).abs().max() < 2e-4
-    figures = [json.loads((tmp_path / name / "metrics.json").read_text()) for name in ("one", "two")]
+    figures = [
+        json.loads((tmp_path / name / "metrics.json").read_text()) for name in ("one", "two")
+    ]
     assert [each["processes"] for each in figures] == [1, 2]
     assert figures[0]["accuracy"] == pytest.approx(figures[1]["accuracy"], abs=0.3)
 

@@ -1,4 +1,4 @@
-"""What each of two processes does in tests/test_distributed.py: balance its shard, take one step."""
+"""What each of the two processes of test_distributed.py does: balance its shard, take a step."""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ from .errors import RawlsError
 
 if TYPE_CHECKING:
     from .graphs.shards import Shards
-    from .methods import Method, Settings
-    from .training.sampled import Place, SampledTraining
+    from .methods import Settings
+    from .training.sampled import Place
     from .training.sources import Source
 
 app = typer.Typer(
@@ -68,9 +68,7 @@ def shard(
 
     data = read_graph(dataset, graph, features, labels, split, data_root)
     shards = write_shards(data, count, out)
-    typer.echo(
-        f"{shards.num_nodes:,} nodes and {shards.num_arcs:,} arcs in {count} shards: {out}"
-    )
+    typer.echo(f"{shards.num_nodes:,} nodes and {shards.num_arcs:,} arcs in {count} shards: {out}")
 
 
 @app.command()
@@ -135,6 +133,7 @@ def train(
     """Train on sampled neighbourhoods; goes on from the checkpoint in --out if there is one."""
     from .methods import Convolutional, find, with_changes
     from .processes import joined
+    from .sampled_fit import fit_sampled
     from .sampling.neighbourhoods import checked_fan_out
 
     numbers = checked_fan_out(fan_out)
@@ -153,7 +152,7 @@ def train(
         source = _source(
             place, chosen.name, changed, dataset, graph, features, labels, shards, split, data_root
         )
-        metrics = _trained(
+        metrics = fit_sampled(
             chosen,
             source,
             changed,
@@ -173,28 +172,6 @@ def train(
                 f"{metrics['low_degree_accuracy']:.1f}; written to {out}"
             )
             write_json(json_path, metrics)
-
-
-def _trained(
-    method: Method, source: Source, settings: Settings, out: Path, every: int, **how: Any
-) -> dict[str, Any]:
-    """Train, judge and keep a model; nothing of the network outlives this function."""
-    from .training.sampled import SampledTraining
-
-    training = SampledTraining(method, source, settings, **how)
-    run = {
-        "method": method.name,
-        "graph": source.mark,
-        "fan_out": list(how["fan_out"]),
-        "batch_size": how["batch_size"],
-        "seed": how["seed"],
-        "settings": {name: value for name, value in vars(settings).items() if name != "epochs"},
-    }
-    seconds = _learn(training, out, run, every)
-    metrics = _judged(training, training.logits(), run, seconds)
-    if training.place.rank == 0:
-        _keep(training, method.name, metrics, out)
-    return metrics
 
 
 def _source(
@@ -251,92 +228,6 @@ def _balance(shards: Shards, tol: float, place: Place) -> dict[str, Any]:
         "held_bytes": scaling.held_bytes,
         "processes": place.world,
     }
-
-
-def _learn(training: SampledTraining, out: Path, run: dict[str, Any], every: int) -> float:
-    """Train to the end from where the last checkpoint stands; the seconds it took."""
-    from torch import distributed
-
-    from .processes import require_same
-    from .reporting.progress import progress
-    from .training.checkpoints import Position, load_checkpoint, save_checkpoint
-
-    place, started = training.place, time.perf_counter()
-    position = load_checkpoint(out, training.network, training.optimiser, run)
-    require_same([position.epoch, position.step], "checkpoints", place)
-    total = training.settings.epochs * training.steps
-
-    def keep(next_one: Position) -> None:
-        if place.rank == 0:
-            save_checkpoint(out, training.network, training.optimiser, next_one, run)
-
-    with progress("training") as tell:
-        for epoch in range(position.epoch, training.settings.epochs):
-            first = position.step if epoch == position.epoch else 0
-            for step, batch in enumerate(training.batches(epoch, first), start=first):
-                training.step(batch, epoch, step)
-                done = epoch * training.steps + step + 1
-                if place.rank == 0:
-                    tell(done, total, f"epoch {epoch + 1}")
-                if every and done % every == 0 and step + 1 < training.steps:
-                    keep(Position(epoch, step + 1))
-            keep(Position(epoch + 1))
-    if place.world > 1:
-        distributed.barrier()
-    return time.perf_counter() - started
-
-
-def _judged(
-    training: SampledTraining, logits: Any, run: dict[str, Any], seconds: float
-) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    import torch
-
-    from .api import peak_memory_mb
-    from .evaluation.judgement import judge
-
-    source = training.source
-    degree = torch.from_numpy(source.adjacency.degree)
-    masks = source.masks
-    judgement = asdict(judge(logits, source.y, degree, masks["test_mask"], masks["val_mask"]))
-    judgement["calibration"] = judgement["calibration"].value
-    figures = {
-        name: None if isinstance(value, float) and value != value else value
-        for name, value in judgement.items()
-    }
-    return {
-        **run,
-        "dataset": source.name,
-        "epochs": training.settings.epochs,
-        "processes": training.place.world,
-        "seconds": seconds,
-        "peak_memory_mb": peak_memory_mb(training.place.device),
-        **figures,
-    }
-
-
-def _keep(training: SampledTraining, method: str, metrics: dict[str, Any], out: Path) -> None:
-    """The model in the form that ``rawlsgcn predict --model`` reads."""
-    from dataclasses import asdict
-
-    from .files import atomic_directory
-    from .models import write_weights
-
-    source = training.source
-    with atomic_directory(out) as folder:
-        write_weights(
-            folder,
-            {training.seed: training.network.state_dict()},
-            metrics,
-            method=method,
-            settings=asdict(training.settings),
-            row_normalised=source.normalise,
-            features=source.num_features,
-            classes=source.classes,
-            best_seed=training.seed,
-            dataset=source.name,
-        )
 
 
 if __name__ == "__main__":

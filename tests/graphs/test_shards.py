@@ -27,10 +27,7 @@ def test_the_shards_are_the_graph(graph: Data, data: st.DataObject) -> None:
         shards = write_shards(graph, count, folder)
         parts = [shards.open(place) for place in range(len(shards))]
         rows = np.concatenate(
-            [
-                np.repeat(np.arange(part.first, part.last), np.diff(part.row_start))
-                for part in parts
-            ]
+            [np.repeat(np.arange(part.first, part.last), np.diff(part.row_start)) for part in parts]
         )
         columns = np.concatenate([part.column for part in parts])
         assert torch.equal(torch.from_numpy(np.stack([rows, columns])), graph.edge_index)
@@ -78,15 +75,15 @@ def test_what_does_not_fit_is_told(tmp_path: Path) -> None:
     with pytest.raises(RawlsError, match="damaged or cut short"):
         shards.open(1)
     column.unlink()
-    with pytest.raises(RawlsError, match="00001-column.npy is missing"):
+    with pytest.raises(RawlsError, match=r"00001-column\.npy is missing"):
         shards.open(1)
     column.write_bytes(content)
 
     (tmp_path / "00001.json").write_text(json.dumps({"graph": "another"}))
-    with pytest.raises(RawlsError, match="shard 1 .* is of another graph"):
+    with pytest.raises(RawlsError, match=r"shard 1 .* is of another graph"):
         shards.open(1)
     (tmp_path / "00001.json").unlink()
-    with pytest.raises(RawlsError, match="cannot read 00001.json"):
+    with pytest.raises(RawlsError, match=r"cannot read 00001\.json"):
         shards.open(1)
     for text in ("{", "[]", "{}", '{"format": 7}'):
         (tmp_path / "shards.json").write_text(text)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 import torch
 from sampling.copies import copied, small_graph, z_values
@@ -25,8 +27,7 @@ class Linear(nn.Module):
         torch.manual_seed(0)
         sizes = [3, *[3] * (layers - 1), 2]
         self.layers = nn.ModuleList(
-            FairGCNConv(a, b, normalize=False)
-            for a, b in zip(sizes[:-1], sizes[1:], strict=True)
+            FairGCNConv(a, b, normalize=False) for a, b in itertools.pairwise(sizes)
         ).double()
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor) -> Tensor:

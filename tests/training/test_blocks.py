@@ -31,9 +31,7 @@ METHODS = ["gcn", "rawlsgcn-graph", "rawlsgcn-grad"]
     st.sampled_from(METHODS),
     st.sampled_from(["row", "column", "symmetric", "doubly-stochastic"]),
 )
-def test_all_neighbours_give_the_reference(
-    graph: Data, layers: int, name: str, form: str
-) -> None:
+def test_all_neighbours_give_the_reference(graph: Data, layers: int, name: str, form: str) -> None:
     method = find(name)
     changes = {"layers": layers, "dropout": 0.0, "hidden": 4}
     if name != "gcn":

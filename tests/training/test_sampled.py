@@ -55,7 +55,7 @@ def test_workers_and_shards_change_nothing(graph: Data, tmp_path: Path) -> None:
     one = training_of(source, settings={}, dtype=torch.float32)
     two = training_of(source, settings={}, dtype=torch.float32, workers=2)
     shards = write_shards(graph, 3, tmp_path)
-    with pytest.raises(RawlsError, match="torchrun --nproc-per-node 3 -m rawlsgcn.launch balance"):
+    with pytest.raises(RawlsError, match="run torchrun --nproc-per-node 3"):
         training_of(Source.of_shards(shards))
     scale = balance(graph.edge_index, num_nodes=400).scale.numpy()
     for place in range(3):

@@ -89,8 +89,8 @@ def balance_shards(
     dtype = torch.float64 if small else torch.float32
     memory = _ShardAnderson(iteration.size, depth, dtype, target)
     x, residual, history, reason = run(iteration, memory, tol, max_iterations)
-    # Steps and images of the acceleration, and the five vectors of the driver.
-    vectors = iteration.size * (2 * depth * dtype.itemsize + 5 * 8)
+    # Steps and images of the acceleration, the five vectors of the driver, the piece that is sent.
+    vectors = iteration.size * (2 * depth * dtype.itemsize + 6 * 8)
     return ShardScaling(
         first=shard.first,
         last=shard.last,
@@ -202,9 +202,10 @@ def _root(linear: Tensor) -> Tensor:
 
 def _require_symmetric(rows: _Rows) -> None:
     """Refuse a matrix that is not symmetric, by the fingerprint of ``structure.is_symmetric``."""
-    generator = torch.Generator().manual_seed(20220430)
-    key = torch.randint(-(2**63), 2**63 - 1, (rows.cuts[-1],), generator=generator)
-    key = key.bitwise_or_(1).to(rows.column.device)
+    # The keys lie where x will be: they are one number a node, like x.
+    key = rows.full.view(torch.int64)
+    generator = torch.Generator(key.device).manual_seed(20220430)
+    key.random_(-(2**63), 2**63 - 1, generator=generator).bitwise_or_(1)
     found = torch.zeros(2, dtype=torch.int64, device=rows.column.device)
     for first, last in rows.spans:
         a, b = rows.row_start[[first, last]].tolist()

@@ -2,8 +2,8 @@
 
 A folder of shards holds ``shards.json`` and, for shard 3, ``00003.json`` and ``00003-NAME.npy``:
 ``row_start`` (int64, from 0) and ``column`` in CSR form, ``weight`` for a weighted graph, and for
-training ``x`` (float32), ``y`` (int64, −1 unlabelled) and ``split`` (1 train, 2 validation, 3 test).
-Balancing adds ``scale`` (float64). Nothing in it is pickled.
+training ``x`` (float32), ``y`` (int64, −1 unlabelled) and ``split`` (1 training, 2 validation,
+3 test). Balancing adds ``scale`` (float64). Nothing in it is pickled.
 """
 
 from __future__ import annotations

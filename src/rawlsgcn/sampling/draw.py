@@ -60,4 +60,5 @@ def _hash(state: Array) -> Array:
     """The finaliser of splitmix64: every bit of the result depends on every bit of the input."""
     state = (state ^ (state >> np.uint64(30))) * _FIRST
     state = (state ^ (state >> np.uint64(27))) * _SECOND
-    return state ^ (state >> np.uint64(31))
+    mixed_state: Array = state ^ (state >> np.uint64(31))
+    return mixed_state

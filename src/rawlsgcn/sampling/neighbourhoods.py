@@ -101,7 +101,7 @@ class Neighbourhoods:
         """
         places = np.arange(len(nodes), dtype=np.int32)
         self._place[nodes] = places
-        met = nodes[self._place[nodes] == places]
+        met: Array = nodes[self._place[nodes] == places]
         self._place[met] = np.arange(count, count + len(met), dtype=np.int32)
         return met
 

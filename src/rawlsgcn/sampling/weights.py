@@ -23,8 +23,9 @@ from .factors import Factors
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
+
 class SampledWeights(BaseTransform):  # type: ignore[misc]
-    """For ``NodeLoader(transform=…)``: gives a batch its loops, ``edge_weight`` and ``fair_weight``.
+    """For ``NodeLoader(transform=…)``: loops, ``edge_weight`` and ``fair_weight`` for a batch.
 
     Works on what any loader draws without replacement along the arcs' direction, ours as well as
     ``NeighborLoader``. Use layers that do not normalise (``normalize=False``) and give the fair
@@ -66,7 +67,7 @@ class SampledWeights(BaseTransform):  # type: ignore[misc]
             self._fair = _tensors(Factors.of(adjacency, "doubly-stochastic"))
 
     def forward(self, batch: Data) -> Data:
-        node, (source, target) = batch.n_id, batch.edge_index
+        node, target = batch.n_id, batch.edge_index[1]
         if len(node) and int(node.max()) >= len(self._degree):
             raise RawlsError("the batch is of another graph than SampledWeights was made for")
         drawn = torch.bincount(target, minlength=len(node))

@@ -34,7 +34,7 @@ def whole_graph_logits(
     first, last = cuts[place.rank : place.rank + 2]
     hidden: Tensor | None = None
     for number, layer in enumerate(network.layers):
-        weight, bias = (p.detach().cpu() for p in (layer.weight, layer.bias))
+        weight, bias = (parameter.detach().cpu() for parameter in layer.parameters())
         product = torch.empty(nodes, weight.shape[1], dtype=weight.dtype)
         for start in range(first, last, _ROWS):
             stop = min(start + _ROWS, last)

@@ -38,11 +38,11 @@ class BlockNetwork(GraphConvolutionalNetwork):
 
     def forward(self, x: Tensor | Constant, blocks: Blocks) -> Tensor:  # type: ignore[override]
         h: Tensor | Constant = x
+        device = next(self.parameters()).device
         for number, (layer, block) in enumerate(zip(self.layers, blocks.layers, strict=True)):
             if number:
                 assert isinstance(h, Tensor)
                 h = nn.functional.dropout(torch.relu(h), self.dropout, self.training)
-            device = layer.weight.device
             h = layer(h, block.propagation(device), block.fairness(device))
         assert isinstance(h, Tensor)
         return h
@@ -110,9 +110,7 @@ class SampledTraining:
             )
         self.source, self.settings, self.seed, self.workers = source, settings, seed, workers
         self.batch_size, self.dtype = batch_size, dtype
-        self.forward = Factors.of(
-            source.adjacency, method.forward_form(settings), source.scale
-        )
+        self.forward = Factors.of(source.adjacency, method.forward_form(settings), source.scale)
         form = method.gradient_form(settings)
         fair = None if form is None else Factors.of(source.adjacency, form, source.scale)
         self.maker = BlockMaker(source.adjacency, self.forward, fair, fan_out, dtype)
