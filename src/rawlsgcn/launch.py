@@ -168,8 +168,8 @@ def train(
             typer.echo(
                 f"{source.name}, {chosen.title}, {place.world} "
                 f"process{'es' * (place.world > 1)}: accuracy {metrics['accuracy']:.1f}, bias "
-                f"{metrics['bias']:.4f}, low-degree accuracy "
-                f"{metrics['low_degree_accuracy']:.1f}; written to {out}"
+                f"{'undefined' if metrics['bias'] is None else format(metrics['bias'], '.4f')}, "
+                f"low-degree accuracy {metrics['low_degree_accuracy']:.1f}; written to {out}"
             )
             write_json(json_path, metrics)
 

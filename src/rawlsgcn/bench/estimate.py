@@ -170,8 +170,8 @@ def tables(measured: Measured, setting: Setting) -> str:
             "",
             f"**Sampled training, 10^{power} arcs**: each process holds "
             f"{_size(first.train_memory)} of vectors (and {_size(first.evaluate_memory)} while it "
-            f"classifies all nodes); {_size(first.disk)} on disk; a step of 1,024 seeds reads at "
-            f"worst {_size(first.step_read)} of pages and exchanges "
+            f"classifies all nodes); {_size(first.disk)} on disk; a step, 1,024 seeds in each "
+            f"process, reads at worst {_size(first.step_read)} of pages and exchanges "
             f"{_size(rows[-1][1].step_traffic)} of gradients",
             "",
             "| k | epoch |",
@@ -189,8 +189,8 @@ def _size(gigabytes: float) -> str:
 
 
 def _time(seconds: float) -> str:
-    for unit, scale in (("days", 86_400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0)):
-        if seconds >= 2 * scale:
+    for unit, least, scale in (("h", 7200, 3600), ("min", 120, 60), ("s", 1, 1)):
+        if seconds >= least:
             return f"{seconds / scale:.3g} {unit}"
     return f"{1000 * seconds:.3g} ms" if seconds else "0"
 
