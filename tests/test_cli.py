@@ -440,3 +440,17 @@ def test_an_out_that_is_a_file_is_refused(tmp_path: Path) -> None:
     file.write_text("mine")
     refused(call("train", "--dataset", "synthetic", *QUICK, "--out", file), "not a folder")
     assert file.read_text() == "mine"
+
+
+def test_the_command_shown_on_a_page_has_no_password_and_no_folder_of_the_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from rawlsgcn.cli.base import typed_command
+
+    typed = ["--storage", "postgresql://me:secret@host/db", "--out", "/home/me/results/paper"]
+    monkeypatch.setattr("sys.argv", ["rawlsgcn", "reproduce", *typed])
+    shown = typed_command()
+    assert "secret" not in shown
+    assert "/home" not in shown
+    assert "me:…@host/db" in shown
+    assert shown.endswith("--out paper")

@@ -141,7 +141,12 @@ def split_names(text: str) -> tuple[str, ...]:
 
 
 def typed_command() -> str:
-    """The command line as it was typed, for the page."""
+    """The command line for the page, which others may read: no password of a storage, and of an
+    absolute path only its last name."""
+    import re
     import shlex
+    from pathlib import Path
 
-    return shlex.join(["rawlsgcn", *sys.argv[1:]])
+    words = [re.sub(r"(://[^:/@]*):[^@]*@", r"\1:…@", word) for word in sys.argv[1:]]
+    shown = [Path(word).name or word if Path(word).is_absolute() else word for word in words]
+    return shlex.join(["rawlsgcn", *shown])

@@ -108,7 +108,12 @@ def _trial(record: Mapping[str, Any]) -> dict[str, Any]:
     names = ("values", "seeds", "settings", "device", "parameters", "seconds", "peak_memory_mb")
     shown = {name: record[name] for name in names}
     if "times" in record:
-        shown |= {"times": record["times"], "training_seconds": stats.median(record["times"])}
+        times = record["times"]
+        shown |= {
+            "times": times,
+            "preparing_seconds": stats.median(times["prepare"]),
+            "training_seconds": stats.median(times["train"]),
+        }
     return shown | {name: spread(record["runs"][name]) for name in FIGURES}
 
 

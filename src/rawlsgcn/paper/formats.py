@@ -104,9 +104,10 @@ def cells_csv(results: Mapping[str, Any]) -> str:
                     ("parameters", "parameters"),
                     ("memory_mb", "peak_memory_mb"),
                     ("training_seconds", "training_seconds"),
+                    ("preparing_seconds", "preparing_seconds"),
                 ):
                     numbers = [chosen[ours_at], None, theirs.get(figure), None]
-                    end = [figure, *numbers, chosen["verdict"][figure]]
+                    end = [figure, *numbers, chosen["verdict"].get(figure)]
                     writer.writerow([*known, cell["searched"], choice, words, *end])
     return out.getvalue()
 

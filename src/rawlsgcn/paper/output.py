@@ -11,8 +11,9 @@ from ..errors import RawlsError
 from ..files import atomic_file
 from ..reporting.figures import save
 from .formats import all_markdown, cells_csv, latex
-from .page import render, summary
+from .page import render
 from .pictures import FOLDER, planes
+from .sentences import sentences
 from .tables import tables
 
 RESULTS, STUDIES = "results.json", "studies.db"
@@ -60,7 +61,7 @@ def write(results: Mapping[str, Any], out: Path) -> None:
     """The document as JSON, and drawn from it: Markdown, LaTeX, CSV, pictures and the page."""
     _text(out / RESULTS, json.dumps(results, indent=1, allow_nan=False) + "\n")
     made = tables(results)
-    introduction = "".join(f"- {sentence}\n" for sentence in summary(results))
+    introduction = "".join(f"- {sentence}\n" for sentence in sentences(results))
     introduction += "".join(f"\nMade by {said(made)}.\n" for made in results["made"])
     _text(out / "tables.md", all_markdown(made, introduction))
     _text(out / "tables.tex", "\n".join(latex(table) for table in made))

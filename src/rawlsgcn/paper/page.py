@@ -13,7 +13,7 @@ from markupsafe import Markup
 from ..reporting.svg import inline_svg
 from . import tables as shown
 from .pictures import planes
-from .plan import OWN
+from .sentences import sentences
 from .tables import Table
 
 
@@ -30,7 +30,7 @@ def render(results: Mapping[str, Any], tables: Sequence[Table], folder: Path) ->
     context = {
         "results": results,
         "tables": tables,
-        "summary": summary(results),
+        "summary": sentences(results),
         "figures": [
             {"source": _picture(folder / f"{each['file']}.svg"), "caption": each["caption"]}
             for each in results["figures"]
@@ -43,39 +43,6 @@ def render(results: Mapping[str, Any], tables: Sequence[Table], folder: Path) ->
         "runs": _runs(results),
     }
     return environment.get_template("paper.html.j2").render(context)
-
-
-def summary(results: Mapping[str, Any]) -> list[str]:
-    """What came out, in sentences."""
-    cells = [cell for cell in results["cells"] if cell["protocol"] == "paper"]
-    finished = [cell for cell in cells if cell["status"] == "finished"]
-    said = []
-    for choice, words in shown.CHOICE_WORDS.items():
-        own = [cell for cell in cells if cell["method"] in OWN and not cell["variant"]]
-        for which, among in (("all methods", cells), ("the two RawlsGCN methods", own)):
-            counts = count_verdicts(among, choice)
-            total = sum(counts.values())
-            if total:
-                listed = ", ".join(f"{count} {name}" for name, count in counts.items())
-                said.append(f"Settings {words}: of {total} figures of {which}, {listed}.")
-    for claim in results["claims"]:
-        by = f", by {claim['choice']} accuracy" if claim["protocol"] == "paper" else ""
-        said.append(f"{claim['outcome'].capitalize()}: {claim['claim']} ({claim['protocol']}{by}).")
-    undone = len(cells) - len(finished)
-    if undone:
-        said.append(f"{undone} of {len(cells)} cells are not finished.")
-    return said
-
-
-def count_verdicts(cells: Sequence[Mapping[str, Any]], choice: str) -> dict[str, int]:
-    """How many figures of accuracy and bias that the paper prints have each verdict."""
-    verdicts = [
-        each
-        for cell in cells
-        if cell["chosen"][choice] is not None
-        for each in cell["chosen"][choice]["verdict"].values()
-    ]
-    return {name: verdicts.count(name) for name in ("reproduced", "better", "differs")}
 
 
 def _picture(path: Path) -> str:

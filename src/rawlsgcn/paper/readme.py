@@ -11,7 +11,9 @@ from ..errors import RawlsError
 from ..files import atomic_file
 from .formats import markdown_rows
 from .notes import TUNING
+from .output import said
 from .plan import MAIN
+from .sentences import sentences
 from .tables import fair, tables, tuning
 
 BEGIN, END = "<!-- reproduce: begin -->", "<!-- reproduce: end -->"
@@ -23,7 +25,7 @@ def drawn(results: Mapping[str, Any]) -> str:
         **results,
         "cells": [cell for cell in results["cells"] if cell["method"] in MAIN],
     }
-    parts = []
+    parts = ["\n".join(f"- {sentence}" for sentence in sentences(results))]
     for table in tables(main):
         if table.key in ("effectiveness-test", "heterophily-test"):
             short = replace(table, head=table.head[:-1], rows=[row[:-1] for row in table.rows])
@@ -31,7 +33,8 @@ def drawn(results: Mapping[str, Any]) -> str:
     for table, notes in ((fair(main), fair(main).notes), (tuning(main), TUNING)):
         if table.rows:
             parts += [f"**{table.title}**", *notes, markdown_rows(table)]
-    return "\n\n".join(parts)
+    made = "\n".join(f"- {said(made)}" for made in results["made"])
+    return "\n\n".join([*parts, f"All of it was made by\n\n{made}"])
 
 
 def draw(results: Mapping[str, Any], path: Path) -> None:

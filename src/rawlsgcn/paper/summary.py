@@ -10,7 +10,7 @@ from rich import box
 from rich.table import Table as Shown
 from rich.text import Text
 
-from .page import summary
+from .sentences import sentences
 from .tables import Table, tables
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def printed_summary(
     if not wide:
         words = ", ".join(f"{sign} {word}" for word, (sign, _) in _VERDICTS.items())
         console.print(f"Verdicts: {words} (no number in the paper).", style="dim", highlight=False)
-    for sentence in summary(results):
+    for sentence in sentences(results):
         console.print(sentence, markup=False, highlight=False)
     reasons = {cell["name"]: cell["reason"] for cell in results["cells"]}
     for name in failed:

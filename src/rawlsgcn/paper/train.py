@@ -69,13 +69,15 @@ def measure(cell: Cell, point: Point, device: str, root: Path | None) -> Trained
     settings = with_changes(method.defaults, cell.changes)
     short = replace(settings, epochs=min(2, settings.epochs))
     train(method, inputs_of(graph, settings, device), [Job(short, point.seeds[0])])
-    runs, times, memory = [], [], []
+    runs, memory = [], []
+    times: dict[str, list[float]] = {"prepare": [], "train": []}
     for seed in point.seeds:
         inputs = inputs_of(graph, settings, device)
         (run,), took = train(method, inputs, [Job(settings, seed)])
         alone = judged(graph, inputs, method, settings, [seed], [run], took)
         runs.append(run)
-        times.append(took["prepare"] + took["train"])
+        for part, seconds in times.items():
+            seconds.append(took[part])
         memory.append(alone.peak_memory_mb)
     result = judged(graph, inputs, method, settings, list(point.seeds), runs, took)
     record = record_of(point, result)
