@@ -14,10 +14,12 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch_geometric import EdgeIndex
 from torch_geometric.utils import is_sparse, to_edge_index
 
 from ..balancing import Scaling, balance
 from ..errors import RawlsError
+from ..sparse import csr_tensor
 
 #: Graphs whose balanced form is remembered. Layers of one model see the same few.
 _REMEMBERED = 8
@@ -33,7 +35,7 @@ class Loops(NamedTuple):
         everywhere: add it to every node, rather than to those without a self-loop of their own.
     """
 
-    weight: float
+    weight: float | Tensor
     everywhere: bool = False
 
 
@@ -49,13 +51,19 @@ def balanced_entries(
     Edges from a node to itself are moved to the diagonal: their own entries are zero. As in
     torch_geometric, the last of several self-loops of a node counts. Nothing is differentiated.
     """
+    if loops.weight < 0:
+        raise RawlsError(
+            f"a self-loop of weight {float(loops.weight):.3g} leaves a matrix without a doubly "
+            "stochastic form: the eps of a GINConv has to stay above -1, so fix it or train it "
+            "at a lower rate."
+        )
     tol = 1e-12 if dtype == torch.float64 else 1e-8
     row, column = edge_index
     own = row == column
     weight = row.new_ones(len(row), dtype=torch.float64)
     if edge_weight is not None:
         weight = edge_weight.detach().double()
-    diagonal = weight.new_full((num_nodes,), 0.0 if loops.everywhere else loops.weight)
+    diagonal = weight.new_full((num_nodes,), 0.0 if loops.everywhere else float(loops.weight))
     diagonal[row[own]] = weight[own]
     if loops.everywhere:
         diagonal += loops.weight
@@ -97,7 +105,9 @@ def edges_of(adjacency: Any, edge_weight: Tensor | None) -> tuple[Tensor, Tensor
     if is_sparse(adjacency):
         edge_index, weight = to_edge_index(adjacency)
         return edge_index.flip(0), weight
-    return adjacency.as_subclass(Tensor), edge_weight
+    if isinstance(adjacency, EdgeIndex):
+        adjacency = adjacency.as_tensor()
+    return adjacency, edge_weight
 
 
 def fair_weight_of(
@@ -106,24 +116,30 @@ def fair_weight_of(
     num_nodes: int,
     loops: Loops,
     dtype: torch.dtype,
-) -> Tensor:
-    """B's entries at the edges, then on its diagonal: (E + num_nodes,), remembered.
+) -> tuple[Tensor, Tensor | None]:
+    """B's entries at the edges, then on its diagonal (E + num_nodes,), and B as a CSR matrix.
+
+    There is no such matrix for a B that is not symmetric, nor in compiled code.
 
     The last few answers are kept for as long as their tensors live and are unchanged, so that a
     graph is balanced once for all layers and steps. Under ``torch.compile`` this is one operator.
     """
     if torch.compiler.is_compiling() and not is_sparse(adjacency):
-        compiled: Tensor = _operator(adjacency, edge_weight, num_nodes, *loops, dtype)
-        return compiled
-    remembered: Tensor = _remembered(adjacency, edge_weight, num_nodes, loops, dtype)
-    return remembered
+        weight = torch.as_tensor(loops.weight)
+        compiled: Tensor = _operator(
+            adjacency, edge_weight, num_nodes, weight, loops.everywhere, dtype
+        )
+        return compiled, None
+    answer: _Answer = _remembered(adjacency, edge_weight, num_nodes, loops, dtype)
+    return answer.entries, answer.csr
 
 
 @dataclass(frozen=True, eq=False)
 class _Answer:
     graph: tuple[Any, ...]  # weak references to the tensors, with their versions
     options: tuple[Any, ...]
-    weight: Tensor
+    entries: Tensor
+    csr: Tensor | None
 
     def alive(self) -> bool:
         return all(tensor() is not None for tensor, _ in self.graph)
@@ -150,24 +166,28 @@ def _remembered(
     num_nodes: int,
     loops: Loops,
     dtype: torch.dtype,
-) -> Tensor:
+) -> _Answer:
     tensors = [tensor for tensor in (adjacency, edge_weight) if tensor is not None]
+    loops = Loops(float(loops.weight), loops.everywhere)
     options = (num_nodes, loops, dtype)
     # An inference tensor and a SparseTensor do not tell whether they were changed.
     tracked = all(isinstance(tensor, Tensor) and not tensor.is_inference() for tensor in tensors)
     if tracked:
         for answer in tuple(_answers):
             if answer.answers(tensors, options):
-                return answer.weight
+                return answer
     edges, weight = edges_of(adjacency, edge_weight)
-    edge, loop, _ = balanced_entries(edges, weight, num_nodes, loops, dtype)
-    entries = torch.cat([edge, loop])
+    edge, loop, scaling = balanced_entries(edges, weight, num_nodes, loops, dtype)
+    csr = None
+    if scaling.scale is not None:
+        csr = csr_tensor(*scaling.csr(dtype), (num_nodes, num_nodes))
+    graph = tuple((weakref.ref(tensor), tensor._version) for tensor in tensors) if tracked else ()
+    answer = _Answer(graph, options, torch.cat([edge, loop]), csr)
     if tracked:
-        for answer in [answer for answer in tuple(_answers) if not answer.alive()]:
-            _answers.remove(answer)
-        graph = tuple((weakref.ref(tensor), tensor._version) for tensor in tensors)
-        _answers.append(_Answer(graph, options, entries))
-    return entries
+        for past in [past for past in tuple(_answers) if not past.alive()]:
+            _answers.remove(past)
+        _answers.append(answer)
+    return answer
 
 
 @torch.library.custom_op("rawlsgcn::fair_weight", mutates_args=())
@@ -175,14 +195,14 @@ def _operator(
     edge_index: Tensor,
     edge_weight: Tensor | None,
     num_nodes: int,
-    loop_weight: float,
+    loop_weight: Tensor,
     loops_everywhere: bool,
     dtype: torch.dtype,
 ) -> Tensor:
     # A copy: compiled code may write into what an operator returns.
     loops = Loops(loop_weight, loops_everywhere)
-    copy: Tensor = _remembered(edge_index, edge_weight, num_nodes, loops, dtype).clone()
-    return copy
+    answer: _Answer = _remembered(edge_index, edge_weight, num_nodes, loops, dtype)
+    return answer.entries.clone()
 
 
 @_operator.register_fake
@@ -190,7 +210,7 @@ def _(
     edge_index: Tensor,
     edge_weight: Tensor | None,
     num_nodes: int,
-    loop_weight: float,
+    loop_weight: Tensor,
     loops_everywhere: bool,
     dtype: torch.dtype,
 ) -> Tensor:

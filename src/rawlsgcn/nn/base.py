@@ -42,6 +42,7 @@ class FairLayer:
         if cached and self._cached_fair is not None:
             return self._cached_fair
         edges, _ = edges_of(adjacency, edge_weight)
+        csr = None
         if fair_weight is None:
             if sources != targets:
                 raise RawlsError(
@@ -50,7 +51,7 @@ class FairLayer:
                     "graph's entries as fair_weight, or use rawlsgcn.nn.fair_weights."
                 )
             loops = self._loops()
-            fair_weight = fair_weight_of(adjacency, edge_weight, sources, loops, dtype)
+            fair_weight, csr = fair_weight_of(adjacency, edge_weight, sources, loops, dtype)
         fair_weight, count = fair_weight.detach(), edges.shape[1]
         if fair_weight.shape[0] == count:
             loop = None
@@ -63,7 +64,7 @@ class FairLayer:
                 "followed by one a node for its self-loop."
             )
         source, target = edges if self.flow == "source_to_target" else edges.flip(0)  # type: ignore[attr-defined]
-        matrix = FairMatrix(source, target, fair_weight, loop)
+        matrix = FairMatrix(source, target, fair_weight, loop, csr)
         if cached:
             self._cached_fair = matrix
         return matrix

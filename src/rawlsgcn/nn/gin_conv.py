@@ -105,13 +105,7 @@ class FairGINConv(FairLayer, GINConv):  # type: ignore[misc]
         return answer
 
     def _loops(self) -> Loops:
-        weight = 1.0 + float(self.eps.detach())
-        if weight <= 0:
-            raise RawlsError(
-                f"the eps of FairGINConv has become {weight - 1:.3g}, but A + (1 + eps) I has a "
-                "doubly stochastic form only for eps > -1: fix eps, or train it at a lower rate."
-            )
-        return Loops(weight, everywhere=True)
+        return Loops(1 + self.eps.detach(), everywhere=True)
 
 
 @contextmanager

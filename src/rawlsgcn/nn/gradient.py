@@ -28,12 +28,15 @@ class FairMatrix(NamedTuple):
         edge: (E,) the entries at the edges.
         loop: (targets,) the diagonal, or None where the edges hold what there is of it. Target i
             and source i are then the same node, as in torch_geometric's sampled blocks.
+        csr: the whole of B as a sparse matrix, if it is symmetric and at hand: products with it
+            are faster and need no memory for the messages.
     """
 
     source: Tensor
     target: Tensor
     edge: Tensor
     loop: Tensor | None
+    csr: Tensor | None = None
 
 
 def attach(
@@ -69,9 +72,9 @@ class _Attach(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        _, h, source, target, edge, loop, ctx.powers, ctx.node_dim, *weights = inputs
+        _, h, source, target, edge, loop, csr, ctx.powers, ctx.node_dim, *weights = inputs
         ctx.dtype, ctx.widths = weights[0].dtype, weights[0].shape
-        ctx.save_for_backward(h, source, target, edge, loop)
+        ctx.save_for_backward(h, source, target, edge, loop, csr)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
@@ -88,7 +91,7 @@ class _Attach(torch.autograd.Function):
                 right = _spread(right, matrix.source, matrix.target, matrix, grad.shape[dim], dim)
             if power in ctx.powers:
                 answers[power] = left.reshape(-1, outputs).t() @ right.reshape(-1, inputs)
-        return (grad, *[None] * 7, *(answers[power] for power in ctx.powers))
+        return (grad, *[None] * 8, *(answers[power] for power in ctx.powers))
 
 
 class _Redirect(torch.autograd.Function):
@@ -100,9 +103,9 @@ class _Redirect(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        _, h, source, target, edge, loop, ctx.coefficients, ctx.node_dim = inputs
+        _, h, source, target, edge, loop, csr, ctx.coefficients, ctx.node_dim = inputs
         ctx.dtype = h.dtype
-        ctx.save_for_backward(source, target, edge, loop)
+        ctx.save_for_backward(source, target, edge, loop, csr)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
@@ -112,13 +115,15 @@ class _Redirect(torch.autograd.Function):
         for coefficient in ctx.coefficients[1:]:
             pulled = _spread(pulled, matrix.target, matrix.source, matrix, grad.shape[dim], dim)
             total = total + coefficient * pulled
-        return (grad, total, *[None] * 6)
+        return (grad, total, *[None] * 7)
 
 
 def _spread(
     values: Tensor, origin: Tensor, goal: Tensor, matrix: FairMatrix, nodes: int, dim: int
 ) -> Tensor:
     """B times ``values`` (from sources to targets), or Bᵀ times them (from targets to sources)."""
+    if matrix.csr is not None and values.dim() == 2:
+        return matrix.csr.to(values.dtype) @ values
     shape = [1] * values.dim()
     shape[dim] = -1
     sums = list(values.shape)
