@@ -2,15 +2,16 @@
 
 Every process of a ``torch.distributed`` group maps one shard from disk (see
 :mod:`rawlsgcn.graphs.shards`) and holds its rows of A and its piece of every vector of the
-iteration; only x itself is there in full, 8 bytes a node. A step multiplies the rows at hand, makes
-the next piece of x from the product, and gathers the pieces. The acceleration needs no vector of
-the others: its small system is a sum over nodes, which is added up over the processes.
+iteration; only the vector to be multiplied is there in full, 8 bytes a node. A step gathers the
+pieces of that vector, multiplies the rows at hand and moves its own piece of x. The acceleration
+needs no vector of the others: its few inner products are added up over the processes.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -22,10 +23,11 @@ from torch import Tensor, distributed
 from ..errors import RawlsError
 from ..graphs.shards import Shard, Shards
 from ..sparse import csr_tensor
-from .anderson import Anderson
+from .arrays import Array, library, tensor
+from .descent import Descent
 from .iterations import Symmetric
 from .scaling import Outcome
-from .solver import DEPTH_LARGE, DEPTH_SMALL, SMALL, run
+from .solver import run
 from .structure import hash_of
 
 #: Nonzeros of a product's block, whose values are one short array of ones for all blocks.
@@ -38,7 +40,7 @@ class ShardScaling:
 
     Attributes:
         scale: x_i for the rows ``first`` to ``last`` of the shard, float64.
-        iterations: Products that were spent, each with one exchange of x.
+        iterations: Products that were spent, each with one exchange of a vector.
         residual: max |sum − 1| over all rows of all processes.
         history: The residual after each product.
         reason: How it ended and what to do next.
@@ -83,23 +85,18 @@ def balance_shards(
     target = torch.device(device)
     rows = _Rows(shard, shards.cuts, target)
     _require_symmetric(rows)
-    iteration = _ShardIteration(rows)
-    small = shards.num_nodes <= SMALL
-    depth = DEPTH_SMALL if small else DEPTH_LARGE
-    dtype = torch.float64 if small else torch.float32
-    memory = _ShardAnderson(iteration.size, depth, dtype, target)
-    x, residual, history, reason = run(iteration, memory, tol, max_iterations)
-    # Steps and images of the acceleration, the five vectors of the driver, the piece that is sent.
-    vectors = iteration.size * (2 * depth * dtype.itemsize + 6 * 8)
+    descent = _ShardDescent(_ShardIteration(rows), target, accelerate=True)
+    with np.errstate(all="ignore"):
+        residual, history, reason = run(descent, tol, max_iterations)
     return ShardScaling(
         first=shard.first,
         last=shard.last,
-        scale=x,
+        scale=descent.best.clone(),
         iterations=len(history),
         residual=residual,
         history=tuple(history),
         reason=reason,
-        held_bytes=shard.graph_bytes + vectors + rows.full.nbytes + rows.gathered.nbytes,
+        held_bytes=shard.graph_bytes + descent.held_bytes + rows.held_bytes,
     )
 
 
@@ -135,12 +132,15 @@ class _Rows:
     def __len__(self) -> int:
         return self.last - self.first
 
-    def row_sums(self) -> Tensor:
-        """The rows' sums of A + I, for which nothing is exchanged."""
+    @property
+    def held_bytes(self) -> int:
+        """What the exchange takes: x in full, and the pieces of it that are sent and gathered."""
+        return self.full.nbytes + self.gathered.nbytes + self._own.nbytes
+
+    def write_row_sums(self, out: Tensor) -> None:
+        """Write the rows' sums of A + I, for which nothing is exchanged."""
         self.full.fill_(1.0)
-        sums = torch.empty(len(self), dtype=torch.float64, device=self.full.device)
-        self._multiply(sums)
-        return sums
+        self._multiply(out)
 
     def __call__(self, x: Tensor, out: Tensor) -> None:
         """Write the rows of (A + I) x, given this process's piece of x."""
@@ -164,40 +164,50 @@ class _Rows:
 
 
 class _ShardIteration(Symmetric):
-    """x ← √(x / (M x)) on this process's piece of x."""
+    """x ← 2 x / (1 + r) on this process's piece of x; the diagonal of A + I is one."""
 
     def __init__(self, rows: _Rows) -> None:
-        self._product: Any = rows
-        self._rows = rows
+        self._rows, self._jacobi, self._unit_diagonal = rows, True, True
+        self._library = library(rows.column.device)
         self.size = len(rows)
+        self.spans = [(0, self.size)]
 
-    def start(self, x: Tensor, y: Tensor) -> list[float]:
+    def start(self, x: Array, y: Array) -> list[float]:
         """As in one process: x_i solves x² + o_i s x = 1, with o the row sums of A."""
-        outer = self._rows.row_sums().sub_(1).clamp_min_(0)
-        total, nodes = float(_sum(outer.sum())), self._rows.cuts[-1]
+        self._rows.write_row_sums(tensor(y))
+        y -= 1
+        total, nodes = _sums(float(y.sum()))[0], self._rows.cuts[-1]
         mean = math.sqrt(nodes / total) if total else 0.0
         for _ in range(8 if total else 0):
-            torch.mul(outer, mean, out=x)
-            x = _root(x)
-            mean = math.sqrt(mean * float(_sum(outer @ x)) / total)
-        return self.measure(_root(torch.mul(outer, mean, out=x)), y)
+            self._write_roots(y, mean, x)
+            mean = math.sqrt(mean * _sums(float(y @ x))[0] / total)
+        self._write_roots(y, mean, x)
+        self.product(tensor(x), tensor(y))
+        factor = math.sqrt(nodes / _sums(float(x @ y))[0])
+        x *= factor
+        y *= factor
+        return []
+
+    def _write_roots(self, outer: Array, mean: float, x: Array) -> None:
+        linear = outer * mean
+        x[:] = 2 / (linear + self._library.sqrt(linear * linear + 4))
+
+    def product(self, p: Tensor, q: Tensor) -> None:
+        self._rows(p, q)
+
+    def measure(self, x: Tensor, y: Tensor) -> int:
+        self._rows(x, y)
+        return 1
 
 
-class _ShardAnderson(Anderson):
-    """The acceleration on pieces of the vectors, its sums taken over all processes."""
+class _ShardDescent(Descent):
+    """The descent on pieces of its vectors, its sums taken over all processes."""
 
-    def _sum(self, values: Tensor) -> Tensor:
-        return _sum(values)
+    def _sums(self, *numbers: float) -> list[float]:
+        return _sums(*numbers)
 
-    def _largest(self, values: Tensor) -> Tensor:
-        if _own_place()[1] > 1:
-            distributed.all_reduce(values, distributed.ReduceOp.MAX)
-        return values
-
-
-def _root(linear: Tensor) -> Tensor:
-    """The positive root of x² + l x = 1, in place."""
-    return linear.add_((linear * linear).add_(4).sqrt_()).reciprocal_().mul_(2)
+    def _largest(self, *numbers: float) -> list[float]:
+        return _reduced(numbers, distributed.ReduceOp.MAX)
 
 
 def _require_symmetric(rows: _Rows) -> None:
@@ -216,7 +226,9 @@ def _require_symmetric(rows: _Rows) -> None:
         if rows.weight is not None:
             term *= hash_of(rows.weight[a:b])
         found += torch.stack([term.sum(), (row == column).sum()])
-    uneven, loops = _sum(found).tolist()
+    if len(rows.cuts) > 2:
+        distributed.all_reduce(found)
+    uneven, loops = found.tolist()
     if loops:
         raise RawlsError(
             f"the shards hold {loops} self-loops, which balancing adds itself: write them without"
@@ -228,10 +240,18 @@ def _require_symmetric(rows: _Rows) -> None:
         )
 
 
-def _sum(values: Tensor) -> Tensor:
-    if _own_place()[1] > 1:
-        distributed.all_reduce(values)
-    return values
+def _sums(*numbers: float) -> list[float]:
+    return _reduced(numbers, distributed.ReduceOp.SUM)
+
+
+def _reduced(numbers: Sequence[float], how: Any) -> list[float]:
+    if _own_place()[1] == 1:
+        return list(numbers)
+    on_gpu = distributed.get_backend() == "nccl"
+    values = torch.tensor(numbers, dtype=torch.float64, device="cuda" if on_gpu else "cpu")
+    distributed.all_reduce(values, how)
+    reduced: list[float] = values.tolist()
+    return reduced
 
 
 def _own_place() -> tuple[int, int]:

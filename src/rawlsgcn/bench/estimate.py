@@ -72,12 +72,12 @@ def index_bytes(nodes: float) -> int:
 def balancing_bytes(arcs: float, nodes: float, processes: int) -> float:
     """What one process of ``balance_shards`` holds.
 
-    Its columns and row starts; five vectors of the iteration, the piece it sends, and five steps
-    with their images in float32; and, in full, x and the place where it is gathered.
+    Its columns and row starts; thirteen vectors of the descent and the piece it sends; and, in
+    full, the vector to be multiplied and the place where it is gathered.
     """
     rows = nodes / processes
     matrix = index_bytes(nodes) * arcs / processes + 8 * rows
-    return matrix + rows * (6 * 8 + 2 * 5 * 4) + 2 * 8 * nodes
+    return matrix + rows * 14 * 8 + 2 * 8 * nodes
 
 
 def training_bytes(nodes: float, setting: Setting) -> float:
