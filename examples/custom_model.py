@@ -48,7 +48,7 @@ before = model(data.x, data.edge_index)
 make_fair(model)
 assert torch.equal(model(data.x, data.edge_index), before)
 
-for epoch in range(1, 51):
+for epoch in range(1, 31):
     model.train()
     optimizer.zero_grad()
     out = model(data.x, data.edge_index)

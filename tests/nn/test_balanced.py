@@ -163,3 +163,15 @@ def test_an_eps_without_a_form_is_refused() -> None:
     layer = FairGINConv(nn.Linear(2, 2), eps=-1.5)
     with pytest.raises(RawlsError, match="eps of a GINConv has to stay above -1"):
         layer(torch.rand(4, 2), TRIANGLE)
+
+
+def test_the_edges_of_a_star_alone_would_not_be_fair() -> None:
+    """Why B keeps its diagonal in layers without self-loops (docs/fair-layers.md)."""
+    leaves = torch.arange(1, 101)
+    hub = torch.zeros_like(leaves)
+    edges = torch.stack([torch.cat([hub, leaves]), torch.cat([leaves, hub])])
+    edge, loop, _ = module.balanced_entries(edges, None, 101, module.Loops(1.0), torch.float64)
+    sums = torch.zeros(101, dtype=torch.float64).index_add(0, edges[1], edge)
+    assert sums[0] > 0.9
+    assert sums[1:].max() < 0.1
+    torch.testing.assert_close(sums + loop, torch.ones(101, dtype=torch.float64))

@@ -140,8 +140,9 @@ def test_both_orders_of_the_product_agree(wide: bool) -> None:
     torch.testing.assert_close(layer.lin.weight.grad, grad.t() @ B @ x)
 
 
-def test_copies_and_pickles_stay_fair() -> None:
-    layer, x = FairGCNConv(2, 3), torch.rand(3, 2)
+@pytest.mark.parametrize("cached", [False, True])
+def test_copies_and_pickles_stay_fair(cached: bool) -> None:
+    layer, x = FairGCNConv(2, 3, cached=cached), torch.rand(3, 2)
     layer(x, PATH).sum().backward()
     file = io.BytesIO()
     torch.save(layer, file)

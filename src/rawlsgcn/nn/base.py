@@ -50,7 +50,7 @@ class FairLayer:
                     "nodes, which has no doubly stochastic form of its own: give it the whole "
                     "graph's entries as fair_weight, or use rawlsgcn.nn.fair_weights."
                 )
-            loops = self._loops()
+            loops, dtype = self._loops(), torch.promote_types(dtype, torch.float32)
             fair_weight, csr = fair_weight_of(adjacency, edge_weight, sources, loops, dtype)
         fair_weight, count = fair_weight.detach(), edges.shape[1]
         if fair_weight.shape[0] == count:
@@ -72,6 +72,10 @@ class FairLayer:
     def _loops(self) -> Loops:
         """The self-loops of the layer's matrix: its own, or one of weight 1 where it has none."""
         return Loops(1.0)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies and pickles begin without what was cached: torch cannot copy a CSR matrix."""
+        return {name: value for name, value in self.__dict__.items() if name != "_cached_fair"}
 
     def reset_parameters(self) -> None:
         super().reset_parameters()  # type: ignore[misc]

@@ -80,17 +80,19 @@ class _Attach(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         h, *entries = ctx.saved_tensors
         matrix, dim = FairMatrix(*entries), ctx.node_dim
-        # In the weights' own precision, whatever autocast made of the layer's output.
-        left, right = grad.to(ctx.dtype), h.to(ctx.dtype)
         outputs, inputs = ctx.widths
         answers: dict[int, Tensor] = {}
-        for power in range(max(ctx.powers) + 1):
-            if power and outputs <= inputs:  # the narrower of the two travels
-                left = _spread(left, matrix.target, matrix.source, matrix, h.shape[dim], dim)
-            elif power:
-                right = _spread(right, matrix.source, matrix.target, matrix, grad.shape[dim], dim)
-            if power in ctx.powers:
-                answers[power] = left.reshape(-1, outputs).t() @ right.reshape(-1, inputs)
+        with torch.autocast(grad.device.type, enabled=False):
+            left, right = _precise(grad, ctx.dtype), _precise(h, ctx.dtype)
+            for power in range(max(ctx.powers) + 1):
+                if power and outputs <= inputs:  # the narrower of the two travels
+                    left = _spread(left, matrix.target, matrix.source, matrix, h.shape[dim], dim)
+                elif power:
+                    nodes = grad.shape[dim]
+                    right = _spread(right, matrix.source, matrix.target, matrix, nodes, dim)
+                if power in ctx.powers:
+                    product = left.reshape(-1, outputs).t() @ right.reshape(-1, inputs)
+                    answers[power] = product.to(ctx.dtype)
         return (grad, *[None] * 8, *(answers[power] for power in ctx.powers))
 
 
@@ -110,18 +112,24 @@ class _Redirect(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         matrix, dim = FairMatrix(*ctx.saved_tensors), ctx.node_dim
-        pulled = grad.to(ctx.dtype)
-        total = ctx.coefficients[0] * pulled
-        for coefficient in ctx.coefficients[1:]:
-            pulled = _spread(pulled, matrix.target, matrix.source, matrix, grad.shape[dim], dim)
-            total = total + coefficient * pulled
-        return (grad, total, *[None] * 7)
+        with torch.autocast(grad.device.type, enabled=False):
+            pulled = _precise(grad, ctx.dtype)
+            total = ctx.coefficients[0] * pulled
+            for coefficient in ctx.coefficients[1:]:
+                pulled = _spread(pulled, matrix.target, matrix.source, matrix, grad.shape[dim], dim)
+                total = total + coefficient * pulled
+        return (grad, total.to(ctx.dtype), *[None] * 7)
+
+
+def _precise(values: Tensor, dtype: torch.dtype) -> Tensor:
+    """In the type of what learns, and at least float32: sums over hubs need the digits."""
+    return values.to(torch.promote_types(dtype, torch.float32))
 
 
 def _spread(
     values: Tensor, origin: Tensor, goal: Tensor, matrix: FairMatrix, nodes: int, dim: int
 ) -> Tensor:
-    """B times ``values`` (from sources to targets), or Bᵀ times them (from targets to sources)."""
+    """B times ``values`` (from sources to targets) or Bᵀ times them (from targets to sources)."""
     if matrix.csr is not None and values.dim() == 2:
         return matrix.csr.to(values.dtype) @ values
     shape = [1] * values.dim()
