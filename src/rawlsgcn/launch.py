@@ -92,7 +92,8 @@ def balance(
             typer.echo(
                 f"residual {about['residual']:.1e} after {about['iterations']} products; "
                 f"rows {about['rows'][0]:,} to {about['rows'][1]:,} here, "
-                f"{about['held_bytes'] / 2**20:,.1f} MB"
+                f"{about['held_bytes'] / 2**20:,.1f} MB",
+                err=json_path == "-",
             )
             write_json(json_path, about)
 
@@ -118,7 +119,9 @@ def train(
     lr: Lr = None,
     epochs: Epochs = None,
     settings: Set = None,
-    seed: Annotated[int, typer.Option(min=0, help="Decides weights, order and draws.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**63 - 1, help="Decides weights, order and draws.")
+    ] = 0,
     workers: Annotated[
         int, typer.Option(min=0, help="Further processes of each process that draw ahead.")
     ] = 0,
@@ -169,7 +172,8 @@ def train(
                 f"{source.name}, {chosen.title}, {place.world} "
                 f"process{'es' * (place.world > 1)}: accuracy {metrics['accuracy']:.1f}, bias "
                 f"{'undefined' if metrics['bias'] is None else format(metrics['bias'], '.4f')}, "
-                f"low-degree accuracy {metrics['low_degree_accuracy']:.1f}; written to {out}"
+                f"low-degree accuracy {metrics['low_degree_accuracy']:.1f}; written to {out}",
+                err=json_path == "-",
             )
             write_json(json_path, metrics)
 

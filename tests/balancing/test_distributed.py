@@ -50,6 +50,8 @@ def test_what_cannot_be_balanced_is_told(tmp_path: Path) -> None:
     with pytest.raises(RawlsError, match="has 2 shards, but 1 process was started: use torchrun"):
         balance_shards(write_shards(edges(two_ways), 2, tmp_path))
     shards = write_shards(edges(two_ways), 1, tmp_path)
+    with pytest.raises(RawlsError, match="tol must be a number of at least 0"):
+        balance_shards(shards, tol=float("nan"))
     np.save(tmp_path / "00000-column.npy", np.array([7, 0], dtype=np.int32))
     with pytest.raises(RawlsError, match="names nodes outside 0 to 3"):
         balance_shards(shards)

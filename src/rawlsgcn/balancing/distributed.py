@@ -73,6 +73,8 @@ def balance_shards(
     Without a group the one shard is balanced in this process. A must be symmetric; that is
     checked by a random fingerprint of each shard's arcs.
     """
+    if not (math.isfinite(tol) and tol >= 0):
+        raise RawlsError(f"tol must be a number of at least 0, not {tol!r}")
     rank, world = _own_place()
     if len(shards) != world:
         raise RawlsError(
