@@ -32,7 +32,7 @@ def test_the_bytes_are_those_of_real_arrays(tmp_path: Path) -> None:
     source = Source.of_shards(shards)
     method = find("rawlsgcn-grad")
     training = SampledTraining(method, source, method.defaults, fan_out=[3, 3], batch_size=50)
-    sampler = training.maker._neighbourhoods
+    sampler = training.maker.neighbourhoods
     vectors = [source.adjacency.row_start, source.y.numpy(), source.scale, training.forward.left]
     vectors += [sampler._place, training.train, *(mask.numpy() for mask in source.masks.values())]
     assert training.forward.right is training.forward.left

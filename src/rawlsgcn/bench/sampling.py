@@ -169,7 +169,7 @@ def _train(folder: str) -> dict[str, Any]:
     degree, masks = torch.from_numpy(source.adjacency.degree), source.masks
     judgement = judge(logits, source.y, degree, masks["test_mask"], masks["val_mask"])
     peak = peak_memory_mb(cpu)  # before the rival, which is not asked for its memory
-    training.maker._neighbourhoods = NaiveNeighbourhoods(source.adjacency)
+    training.maker.neighbourhoods = NaiveNeighbourhoods(source.adjacency)
     naive, _ = _steps(training, 1, RIVAL_STEPS)
     return {
         "ours": ours,

@@ -69,13 +69,13 @@ class BlockMaker:
         fan_out: Sequence[int],
         dtype: torch.dtype = torch.float32,
     ) -> None:
-        self._neighbourhoods = Neighbourhoods(adjacency)
+        self.neighbourhoods = Neighbourhoods(adjacency)
         self._adjacency, self._fan_out = adjacency, fan_out
         self._forward, self._fair, self._dtype = forward, fair, dtype
 
     def make(self, seeds: Array, key: int) -> Blocks:
         """Blocks that end in the ``seeds``, drawn as ``key`` says."""
-        sample = self._neighbourhoods.sample(seeds, self._fan_out, key, anew=True)
+        sample = self.neighbourhoods.sample(seeds, self._fan_out, key, anew=True)
         met = np.cumsum(sample.new)
         layers = [
             self._block(hop, sample.nodes[: met[number + 1]])
