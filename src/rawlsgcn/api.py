@@ -175,7 +175,7 @@ def judged(
         device=inputs.device.type,
         parameters=runs[0].parameters,
         seconds=seconds,
-        peak_memory_mb=_peak_memory_mb(inputs.device),
+        peak_memory_mb=peak_memory_mb(inputs.device),
         judgements=judgements,
         graph=graph,
         degree=degree,
@@ -244,7 +244,7 @@ def _finite(logits: Tensor) -> bool:
     return bool(logits.isfinite().all())
 
 
-def _peak_memory_mb(device: torch.device) -> float:
+def peak_memory_mb(device: torch.device) -> float:
     """Peak memory: the tensors' on a GPU, the whole process's resident set on the CPU."""
     if device.type == "cuda":
         return float(torch.cuda.max_memory_allocated(device)) / 2**20

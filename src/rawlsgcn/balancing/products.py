@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -41,9 +41,11 @@ class SparseMatrix:
         """The row of each stored entry (of rows ``start`` to ``stop`` only, when given)."""
         stop = self.size if stop is None else stop
         lengths = self.row_start[start : stop + 1].diff()
-        return torch.repeat_interleave(
-            torch.arange(start, stop, dtype=self.column.dtype, device=self.device), lengths
-        )
+        row = torch.arange(start, stop, dtype=self.column.dtype, device=self.device)
+        if self.device.type == "cpu":
+            # A tenth of the time that torch's own takes.
+            return torch.from_numpy(np.repeat(row.numpy(), lengths.numpy()))
+        return row.repeat_interleave(lengths)
 
     def entries(self, start: int, stop: int) -> Tensor:
         """The float64 values of the stored entries ``start`` to ``stop``."""
@@ -55,21 +57,16 @@ class SparseMatrix:
         """Ranges of rows of about that many nonzeros each, or of one longer row."""
         if nonzeros is None:
             nonzeros = _CPU_BLOCK if self.device.type == "cpu" else _CUDA_BLOCK
+        if len(self.column) <= nonzeros:
+            return [(0, self.size)]
         starts = self.row_start
-        total = int(starts[-1])
-        wanted = torch.arange(0, total, nonzeros, device=self.device, dtype=starts.dtype)
+        wanted = torch.arange(0, len(self.column), nonzeros, device=self.device, dtype=starts.dtype)
         cuts = {0, *torch.searchsorted(starts, wanted).tolist(), self.size}
         return list(pairwise(sorted(cuts)))
 
 
-#: Entries up to which scipy's plain loop beats torch's product, which is set up anew every time.
-_PLAIN = 1 << 22
-
-
 class Product:
     """y = M x in float64, block of rows by block of rows.
-
-    A small matrix on the CPU is one block, multiplied by scipy.
 
     A block is a CSR tensor whose index arrays are views of the matrix's. Values that are not
     float64 are made so in a buffer the size of one block: a matrix of ones has no other value
@@ -79,11 +76,7 @@ class Product:
 
     def __init__(self, matrix: SparseMatrix) -> None:
         self._loops = matrix.loops
-        self._plain: Any = None
         self._blocks: list[tuple[int, int, Tensor, Tensor | None]] = []
-        if matrix.device.type == "cpu" and len(matrix.column) <= _PLAIN:
-            self._plain = _scipy_csr(matrix)
-            return
         spans = matrix.row_blocks()
         starts = matrix.row_start[[0, *(stop for _, stop in spans)]].tolist()
         shared = torch.float64 != getattr(matrix.values, "dtype", None)
@@ -104,20 +97,9 @@ class Product:
 
     def __call__(self, x: Tensor, out: Tensor) -> None:
         """Write M x to ``out``."""
-        if self._plain is not None:
-            out.copy_(torch.from_numpy(self._plain @ x.numpy()))
         for first, last, block, weights in self._blocks:
             if weights is not None:
                 self._buffer[: len(weights)] = weights
             torch.mv(block, x, out=out[first:last])
         if self._loops:
             out += x
-
-
-def _scipy_csr(matrix: SparseMatrix) -> Any:
-    from scipy import sparse
-
-    values = torch.ones(len(matrix.column)) if matrix.values is None else matrix.values
-    pieces = (values.double(), matrix.column, matrix.row_start)
-    size = (matrix.size, matrix.size)
-    return sparse.csr_array(tuple(piece.numpy() for piece in pieces), shape=size)
