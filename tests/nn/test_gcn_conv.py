@@ -80,7 +80,7 @@ def test_nothing_is_balanced_where_no_weight_learns() -> None:
         layer(x, directed)
     with torch.inference_mode():
         layer(x, directed)
-    with pytest.raises(RawlsError, match="no doubly stochastic form"):
+    with pytest.raises(RawlsError, match=r"no doubly stochastic form.*sample.*fair_weight"):
         layer(x, directed)
     layer.lin.weight.requires_grad_(False)
     assert layer(x, directed).requires_grad  # the bias still learns
@@ -151,6 +151,19 @@ def test_copies_and_pickles_stay_fair(cached: bool) -> None:
         other.zero_grad()
         other(x, PATH).sum().backward()
         assert torch.equal(other.lin.weight.grad, layer.lin.weight.grad)
+
+
+@pytest.mark.parametrize("layout", [torch.sparse_csr, torch.sparse_coo])
+@pytest.mark.parametrize("outputs", [2, 9])
+def test_sparse_features(layout: torch.layout, outputs: int) -> None:
+    torch.manual_seed(0)
+    layer, x = FairGCNConv(4, outputs), torch.rand(3, 4) * (torch.rand(3, 4) < 0.5)
+    grads = []
+    for features in (x, x.to_sparse(layout=layout)):
+        layer.zero_grad()
+        layer(features, PATH).square().sum().backward()
+        grads.append(layer.lin.weight.grad.clone())
+    torch.testing.assert_close(*grads)
 
 
 def test_the_output_may_be_changed_in_place() -> None:

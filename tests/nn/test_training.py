@@ -14,7 +14,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch_geometric.nn import APPNP, GCN, GIN, GraphSAGE
 
 import rawlsgcn as rg
-from rawlsgcn.nn import make_fair
+from rawlsgcn.nn import fair_weights, make_fair
 
 
 class Propagated(nn.Module):
@@ -68,6 +68,20 @@ def test_compiled_in_one_piece(name: str, backend: str) -> None:
     compiled = torch.compile(model, backend=backend, fullgraph=True)
     for _ in range(2):
         for one, two in zip(gradients(compiled, x, edges, y), expected, strict=True):
+            torch.testing.assert_close(one, two, rtol=1e-4, atol=1e-6)
+
+
+def test_compiled_with_given_weights() -> None:
+    x, edges, y = setting()
+    torch._dynamo.reset()
+    torch.manual_seed(1)
+    model = make_fair(gcn())
+    compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
+    for given in (torch.rand(edges.shape[1] + 200), torch.rand(edges.shape[1] + 200)):
+        with fair_weights(model, given):
+            expected = gradients(model, x, edges, y)
+            actual = gradients(compiled, x, edges, y)
+        for one, two in zip(actual, expected, strict=True):
             torch.testing.assert_close(one, two, rtol=1e-4, atol=1e-6)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -177,7 +178,14 @@ def _remembered(
             if answer.answers(tensors, options):
                 return answer
     edges, weight = edges_of(adjacency, edge_weight)
-    edge, loop, scaling = balanced_entries(edges, weight, num_nodes, loops, dtype)
+    try:
+        edge, loop, scaling = balanced_entries(edges, weight, num_nodes, loops, dtype)
+    except RawlsError as error:
+        raise RawlsError(
+            f"the graph that a fair layer got cannot be balanced ({str(error).rstrip('.')}); if it "
+            "is a sample, give the layer the whole graph's entries as fair_weight, or use "
+            "rawlsgcn.nn.fair_weights."
+        ) from error
     csr = None
     if scaling.scale is not None:
         csr = csr_tensor(*scaling.csr(dtype), (num_nodes, num_nodes))
@@ -185,7 +193,8 @@ def _remembered(
     answer = _Answer(graph, options, torch.cat([edge, loop]), csr)
     if tracked:
         for past in [past for past in tuple(_answers) if not past.alive()]:
-            _answers.remove(past)
+            with suppress(ValueError):  # another thread was quicker
+                _answers.remove(past)
         _answers.append(answer)
     return answer
 

@@ -36,38 +36,40 @@ class FairLayer:
         dtype: torch.dtype,
     ) -> FairMatrix:
         """B for a graph of ``sizes`` (sources, targets)."""
-        sources, targets = sizes
         fair_weight = self._given_fair_weight if fair_weight is None else fair_weight
-        cached = getattr(self, "cached", False) and fair_weight is None
+        if fair_weight is not None:
+            return self._by_edges(adjacency, fair_weight.detach(), sizes)
+        cached = getattr(self, "cached", False)
         if cached and self._cached_fair is not None:
             return self._cached_fair
-        edges, _ = edges_of(adjacency, edge_weight)
-        csr = None
-        if fair_weight is None:
-            if sources != targets:
-                raise RawlsError(
-                    f"{type(self).__name__} got a block of {sources} source and {targets} target "
-                    "nodes, which has no doubly stochastic form of its own: give it the whole "
-                    "graph's entries as fair_weight, or use rawlsgcn.nn.fair_weights."
-                )
-            loops, dtype = self._loops(), torch.promote_types(dtype, torch.float32)
-            fair_weight, csr = fair_weight_of(adjacency, edge_weight, sources, loops, dtype)
-        fair_weight, count = fair_weight.detach(), edges.shape[1]
-        if fair_weight.shape[0] == count:
-            loop = None
-        elif fair_weight.shape[0] == count + targets:
+        sources, targets = sizes
+        if sources != targets:
+            raise RawlsError(
+                f"{type(self).__name__} got a block of {sources} source and {targets} target "
+                "nodes, which has no doubly stochastic form of its own: give it the whole "
+                "graph's entries as fair_weight, or use rawlsgcn.nn.fair_weights."
+            )
+        # Sums over hubs need the digits, whatever the weights are kept in.
+        dtype = torch.promote_types(dtype, torch.float32)
+        entries, csr = fair_weight_of(adjacency, edge_weight, sources, self._loops(), dtype)
+        matrix = self._by_edges(adjacency, entries, sizes) if csr is None else FairMatrix(csr=csr)
+        if cached:
+            self._cached_fair = matrix
+        return matrix
+
+    def _by_edges(self, adjacency: Any, fair_weight: Tensor, sizes: tuple[int, int]) -> FairMatrix:
+        edges, targets = edges_of(adjacency, None)[0], sizes[1]
+        count, loop = edges.shape[1], None
+        if fair_weight.shape[0] == count + targets:
             fair_weight, loop = fair_weight[:count], fair_weight[count:]
-        else:
+        elif fair_weight.shape[0] != count:
             raise RawlsError(
                 f"fair_weight has {fair_weight.shape[0]} entries, but {type(self).__name__} got "
                 f"{count} edges and {targets} target nodes: give one entry an edge, or these "
                 "followed by one a node for its self-loop."
             )
         source, target = edges if self.flow == "source_to_target" else edges.flip(0)  # type: ignore[attr-defined]
-        matrix = FairMatrix(source, target, fair_weight, loop, csr)
-        if cached:
-            self._cached_fair = matrix
-        return matrix
+        return FairMatrix(source, target, fair_weight, loop)
 
     def _loops(self) -> Loops:
         """The self-loops of the layer's matrix: its own, or one of weight 1 where it has none."""

@@ -20,7 +20,7 @@ from torch import Tensor
 
 
 class FairMatrix(NamedTuple):
-    """The entries of B: one an edge, and those of its diagonal beside them.
+    """B, by its entries at the edges, or whole if it is symmetric.
 
     Attributes:
         source: (E,) the node a message comes from, B's column.
@@ -28,14 +28,14 @@ class FairMatrix(NamedTuple):
         edge: (E,) the entries at the edges.
         loop: (targets,) the diagonal, or None where the edges hold what there is of it. Target i
             and source i are then the same node, as in torch_geometric's sampled blocks.
-        csr: the whole of B as a sparse matrix, if it is symmetric and at hand: products with it
-            are faster and need no memory for the messages.
+        csr: in place of the others, a symmetric B as a sparse matrix: products with it are faster
+            and need no memory for the messages.
     """
 
-    source: Tensor
-    target: Tensor
-    edge: Tensor
-    loop: Tensor | None
+    source: Tensor | None = None
+    target: Tensor | None = None
+    edge: Tensor | None = None
+    loop: Tensor | None = None
     csr: Tensor | None = None
 
 
@@ -49,7 +49,7 @@ def attach(
 ) -> Tensor:
     """``out`` as it is; each weight (outputs, inputs) learns from that power of B times H."""
     return _Attach.apply(  # type: ignore[no-untyped-call,no-any-return]
-        out, h.detach(), *matrix, tuple(powers), node_dim, *weights
+        out, h.detach(), *matrix, tuple(powers), node_dim, h.layout != torch.strided, *weights
     )
 
 
@@ -72,7 +72,8 @@ class _Attach(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        _, h, source, target, edge, loop, csr, ctx.powers, ctx.node_dim, *weights = inputs
+        _, h, source, target, edge, loop, csr, *settings = inputs
+        ctx.powers, ctx.node_dim, ctx.sparse, *weights = settings
         ctx.dtype, ctx.widths = weights[0].dtype, weights[0].shape
         ctx.save_for_backward(h, source, target, edge, loop, csr)
 
@@ -81,19 +82,23 @@ class _Attach(torch.autograd.Function):
         h, *entries = ctx.saved_tensors
         matrix, dim = FairMatrix(*entries), ctx.node_dim
         outputs, inputs = ctx.widths
+        # The narrower of the two travels along the edges; sparse features stay where they are.
+        back = outputs <= inputs or ctx.sparse
         answers: dict[int, Tensor] = {}
         with torch.autocast(grad.device.type, enabled=False):
             left, right = _precise(grad, ctx.dtype), _precise(h, ctx.dtype)
             for power in range(max(ctx.powers) + 1):
-                if power and outputs <= inputs:  # the narrower of the two travels
-                    left = _spread(left, matrix.target, matrix.source, matrix, h.shape[dim], dim)
+                if power and back:
+                    left = _spread(left, matrix, h.shape[dim], dim, back=True)
                 elif power:
-                    nodes = grad.shape[dim]
-                    right = _spread(right, matrix.source, matrix.target, matrix, nodes, dim)
+                    right = _spread(right, matrix, grad.shape[dim], dim, back=False)
                 if power in ctx.powers:
-                    product = left.reshape(-1, outputs).t() @ right.reshape(-1, inputs)
+                    if ctx.sparse:
+                        product = (right.t() @ left).t()
+                    else:
+                        product = left.reshape(-1, outputs).t() @ right.reshape(-1, inputs)
                     answers[power] = product.to(ctx.dtype)
-        return (grad, *[None] * 8, *(answers[power] for power in ctx.powers))
+        return (grad, *[None] * 9, *(answers[power] for power in ctx.powers))
 
 
 class _Redirect(torch.autograd.Function):
@@ -116,7 +121,7 @@ class _Redirect(torch.autograd.Function):
             pulled = _precise(grad, ctx.dtype)
             total = ctx.coefficients[0] * pulled
             for coefficient in ctx.coefficients[1:]:
-                pulled = _spread(pulled, matrix.target, matrix.source, matrix, grad.shape[dim], dim)
+                pulled = _spread(pulled, matrix, grad.shape[dim], dim, back=True)
                 total = total + coefficient * pulled
         return (grad, total.to(ctx.dtype), *[None] * 7)
 
@@ -126,23 +131,27 @@ def _precise(values: Tensor, dtype: torch.dtype) -> Tensor:
     return values.to(torch.promote_types(dtype, torch.float32))
 
 
-def _spread(
-    values: Tensor, origin: Tensor, goal: Tensor, matrix: FairMatrix, nodes: int, dim: int
-) -> Tensor:
-    """B times ``values`` (from sources to targets) or Bᵀ times them (from targets to sources)."""
-    if matrix.csr is not None and values.dim() == 2:
-        return matrix.csr.to(values.dtype) @ values
+def _spread(values: Tensor, matrix: FairMatrix, nodes: int, dim: int, back: bool) -> Tensor:
+    """B times ``values`` (from sources to targets), or ``back``: Bᵀ times them."""
+    if matrix.csr is not None:
+        first = values.movedim(dim, 0)
+        product = matrix.csr.to(values.dtype) @ first.reshape(len(first), -1)
+        return product.view(first.shape).movedim(0, dim)
+    source, target, edge, loop, _ = matrix
+    assert source is not None
+    assert target is not None
+    assert edge is not None
+    origin, goal = (target, source) if back else (source, target)
     shape = [1] * values.dim()
     shape[dim] = -1
     sums = list(values.shape)
     sums[dim] = nodes
-    edge = matrix.edge.to(values.dtype).view(shape)
-    spread = values.new_zeros(sums).index_add(dim, goal, values.index_select(dim, origin) * edge)
-    if matrix.loop is None:
+    messages = values.index_select(dim, origin) * edge.to(values.dtype).view(shape)
+    spread = values.new_zeros(sums).index_add(dim, goal, messages)
+    if loop is None:
         return spread
-    loop = matrix.loop.to(values.dtype).view(shape)
-    count = matrix.loop.shape[0]
-    own = values.narrow(dim, 0, count) * loop
+    count = loop.shape[0]
+    own = values.narrow(dim, 0, count) * loop.to(values.dtype).view(shape)
     if count == nodes:
         return spread + own
     rest = spread.narrow(dim, count, nodes - count)
