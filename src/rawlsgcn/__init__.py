@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from .api import compare as compare
     from .api import fit as fit
+    from .auditing import audit as audit
     from .balancing import balance as balance
     from .errors import RawlsError as RawlsError
     from .graphs import load as load
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "RawlsError": "errors",
+    "audit": "auditing",
     "balance": "balancing",
     "compare": "api",
     "fit": "api",

@@ -15,6 +15,7 @@ from .errors import RawlsError, unknown_name
 from .evaluation.calibration import Outcome
 from .evaluation.judgement import judge
 from .graphs import check, load
+from .graphs.masks import evaluate_on
 from .methods import NORMALISATIONS, Inputs, Method, Settings, available, find, with_changes
 from .methods.inputs import has_negative_features
 from .result import Result
@@ -39,6 +40,7 @@ def fit(
     seeds: int | Iterable[int] = 5,
     device: str = "auto",
     engine: str = "auto",
+    evaluate: str = "test",
     progress: Tell | None = None,
     **settings: Any,
 ) -> Result:
@@ -50,12 +52,14 @@ def fit(
         seeds: How many runs (seeds 0 to N-1), or the seeds themselves.
         device: ``"cpu"``, ``"cuda"``, or ``"auto"`` for a GPU where there is one.
         engine: ``"auto"``, or ``"reference"`` for plain full-graph training.
+        evaluate: ``"test"``, or ``"all"`` for every labelled node outside training and validation.
         progress: Called with the epochs done, the epochs in all and the method's title.
         **settings: The method's settings, such as ``lr``, ``epochs`` or ``weight_decay``.
     """
     chosen = find_method(method)
     changed = with_changes(chosen.defaults, settings)
-    return _fit(checked(graph), chosen, changed, seed_list(seeds), device, engine, progress)
+    clean = evaluate_on(checked(graph), evaluate)
+    return _fit(clean, chosen, changed, seed_list(seeds), device, engine, progress)
 
 
 def compare(
@@ -65,6 +69,7 @@ def compare(
     seeds: int | Iterable[int] = 5,
     device: str = "auto",
     engine: str = "auto",
+    evaluate: str = "test",
     progress: Tell | None = None,
     **settings: Any,
 ) -> list[Result]:
@@ -78,7 +83,7 @@ def compare(
     if not chosen:
         raise RawlsError("no method to compare: name at least one")
     own = each_settings(chosen, settings)
-    clean, each = checked(graph), seed_list(seeds)
+    clean, each = evaluate_on(checked(graph), evaluate), seed_list(seeds)
     results = []
     for method, changed in zip(chosen, own, strict=True):
         results.append(_fit(clean, method, changed, each, device, engine, progress))

@@ -24,7 +24,7 @@ def paper_figures(
     from .train import judged_graph
 
     graph_name = EFFICIENCY_GRAPH if EFFICIENCY_GRAPH in plan.datasets else plan.datasets[0]
-    graph = judged_graph(graph_name, "paper", root)
+    graph = judged_graph(graph_name, "test", root)
     results = []
     for method in MAIN:
         settings = dict(plan.changes)
