@@ -16,6 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..errors import RawlsError
+from ..evaluation.portrait import degrees_in_laplacian
 from ..files import atomic_file
 from .trend import Trend, shown_groups, trend
 from .wording import dataset_name, evaluated, names, number, plural, seeds, together
@@ -54,7 +55,7 @@ def degrees(graph: Data) -> Figure:
     Â = D̃^(-1/2) (A+I) D̃^(-1/2), its degrees are its row sums. In the doubly stochastic form every
     node has degree 1, the dashed line.
     """
-    degree, in_laplacian = _degrees(graph)
+    degree, in_laplacian = degrees_in_laplacian(graph)
     figure = Figure(figsize=(6.8, 4.2), layout="constrained")
     axes = figure.subplots()
     many = degree.size > _MANY_NODES
@@ -196,20 +197,6 @@ def _slope(line: Trend | None, name: str) -> str:
     sign = "+" if line.slope > 0 else ""
     unit = "points per neighbour" if name == "accuracy" else "per neighbour"
     return f"slope {sign}{number(line.slope)} {unit}"
-
-
-def _degrees(graph: Data) -> tuple[np.ndarray, np.ndarray]:
-    """Number of neighbours of every node, and its row sum in Â."""
-    from scipy.sparse import coo_array
-
-    size = int(graph.num_nodes or 0)
-    source, target = graph.edge_index.cpu().numpy()
-    weight = graph.get("edge_weight")
-    entries = np.ones(source.size) if weight is None else weight.cpu().numpy().astype(float)
-    adjacency = coo_array((entries, (source, target)), shape=(size, size)).tocsr()
-    scale = 1 / np.sqrt(adjacency.sum(1) + 1)
-    # Row sums of diag(s) (A+I) diag(s), without building it.
-    return np.bincount(source, minlength=size), scale * (adjacency @ scale + scale)
 
 
 def _dataset(graph: Data) -> str:
