@@ -75,7 +75,7 @@ def degrees(graph: Data) -> Figure:
     axes.set_xlabel("degree in A (number of neighbours)")
     axes.set_ylabel("degree in Â (row sum)")
     axes.set_ylim(bottom=0)
-    _plain(axes)
+    plain_axes(axes)
     legend = axes.legend(
         loc="upper left", frameon=False, fontsize=10, markerscale=1.6, labelcolor=INK
     )
@@ -121,7 +121,7 @@ def _columns(results: Sequence[Result], headings: Sequence[str], width: float) -
             _draw(axes, result, figure_name, PALETTE[column % len(PALETTE)])
             if column == 0:
                 axes.set_ylabel(label)
-            _plain(axes)
+            plain_axes(axes)
         grid[1, column].set_xlabel("degree")
         # The regression line may leave what is possible; the axis does not follow it.
         bottom, top = grid[1, column].get_ylim()
@@ -209,7 +209,7 @@ def _headline(figure: Figure, title: str, subtitle: str) -> None:
     figure.supxlabel(subtitle, fontsize=9, color=FAINT, parse_math=False)
 
 
-def _plain(axes: Axes) -> None:
+def plain_axes(axes: Axes) -> None:
     """Only the lines that help reading."""
     for side, spine in axes.spines.items():
         spine.set_visible(side in ("left", "bottom"))

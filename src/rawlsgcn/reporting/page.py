@@ -12,6 +12,7 @@ from markupsafe import Markup
 from ..evaluation.calibration import Outcome
 from ..files import atomic_file
 from .figures import by_degree, degrees, side_by_side
+from .plane import plane
 from .svg import inline_svg
 from .trend import shown_groups, trend
 from .verdict import Quarters, verdict
@@ -170,7 +171,7 @@ def _runs(results: list[Result], labels: list[str]) -> list[dict[str, Any]]:
 
 
 def _figures(results: list[Result], labels: list[str]) -> list[dict[str, Any]]:
-    """Figures 1 or 3, and 2, each with what a screen reader says instead."""
+    """Figures 1 or 3, 2 and the plane, each with what a screen reader says instead."""
     first = results[0]
     dataset = dataset_name(first.dataset, first.synthetic)
     said = [_said(result, label) for result, label in zip(results, labels, strict=True)]
@@ -201,7 +202,23 @@ def _figures(results: list[Result], labels: list[str]) -> list[dict[str, Any]]:
             "(Theorem 1), so that nodes low on this picture are learned from less. The doubly "
             "stochastic form gives every node the same weight, the dashed line.",
         },
+        *([_plane(results, labels)] if len(results) > 1 else []),
     ]
+
+
+def _plane(results: list[Result], labels: list[str]) -> dict[str, Any]:
+    places = [
+        f"{label}: accuracy {percent(result.accuracy.mean)} %, bias {number(result.bias.mean)}, "
+        f"calibrated {number(result.calibrated_bias.mean)}."
+        for result, label in zip(results, labels, strict=True)
+    ]
+    return {
+        "svg": Markup(inline_svg(plane(results), "plane", " ".join(places))),
+        "columns": 1,
+        "caption": "What was tried: high accuracy above, low bias to the left, with standard "
+        "deviations over the seeds. Dashed: the methods that no other beats in both. A blurred "
+        "model moves to the right once it is calibrated.",
+    }
 
 
 def _said(result: Result, label: str) -> str:
