@@ -85,7 +85,7 @@ def _reached(graph: Data, nodes: int) -> np.ndarray:
         return np.ones(nodes, dtype=bool)
     source, target = graph.edge_index.cpu().numpy()
     train = mask.cpu().numpy()
-    reached = train.copy()
+    reached: np.ndarray = train.copy()
     reached[target[train[source]]] = True
     return reached
 

@@ -152,7 +152,8 @@ def _alike(source: Ints, target: Ints, y: Ints | None, size: int) -> Floats:
     source, target = source[known], target[known]
     count = np.bincount(source, minlength=size)
     same = np.bincount(source, weights=y[source] == y[target], minlength=size)
-    return np.divide(same, count, out=np.full(size, math.nan), where=count > 0)
+    shares: Floats = np.divide(same, count, out=np.full(size, math.nan), where=count > 0)
+    return shares
 
 
 def _homophily(source: Ints, target: Ints, y: Ints | None) -> tuple[float, float]:

@@ -46,6 +46,7 @@ def results_html(results: Result | Sequence[Result]) -> str:
     said = "Average loss and accuracy by degree; the figures are in result.frame."
     figure = by_degree(results[0]) if len(results) == 1 else side_by_side(results)
     drawn = Markup(inline_svg(figure, "display", said))
+    width = max(36, min(64, 24 * len(results)))
     cautions = dict.fromkeys(
         f"{label}: {result.caution}"
         for result, label in zip(results, names(results), strict=True)
