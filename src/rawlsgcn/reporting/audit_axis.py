@@ -31,7 +31,8 @@ def stretched(value: float | Floats, kind: str | None) -> Floats:
     numbers = np.asarray(value, dtype=float)
     if kind is None:
         return numbers
-    return np.log(numbers + (kind == "one more"))
+    places: Floats = np.log(numbers + (kind == "one more"))
+    return places
 
 
 def unstretched(place: float | Floats, kind: str | None) -> Floats:
@@ -43,20 +44,21 @@ def centre(model: ModelAudit, group: Group, kind: str | None) -> float:
     """The mean place of the group's nodes: the middle of 43 to 997 says little about them."""
     inside = [point for point in model.curve if group.low <= point.value <= group.high]
     if not inside:
-        return float(unstretched((stretched(group.low, kind) + stretched(group.high, kind)) / 2, kind))
+        middle = (stretched(group.low, kind) + stretched(group.high, kind)) / 2
+        return float(unstretched(middle, kind))
     places = stretched(np.array([point.value for point in inside]), kind)
     mean = np.average(places, weights=[point.nodes for point in inside])
     return float(unstretched(mean, kind))
 
 
 def log_marks(low: float, high: float, kind: str) -> list[float]:
-    """1, 2, 5, 10, … between the ends (and 0 where it has a place), at most nine of them."""
+    """1, 2, 5, 10, … between the ends (and 0 where it has a place), at most twelve of them."""
     decades = range(math.floor(math.log10(max(low, 1e-300))) if kind == "plain" else 0, 16)
     marks = [step * 10.0**decade for decade in decades for step in (1, 2, 5)]
     inside = [mark for mark in marks if low <= mark <= high]
     if kind == "one more" and low <= 0:
         inside.insert(0, 0.0)
-    if len(inside) > 9:
+    if len(inside) > 12:
         inside = [mark for mark in inside if mark == 0 or _is_power(mark)]
     return inside
 

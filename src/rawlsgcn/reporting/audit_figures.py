@@ -72,6 +72,7 @@ def chance(audit: Audit) -> Figure:
             va="top",
             color=INK,
             fontsize=10,
+            bbox={"facecolor": PAPER, "edgecolor": "none", "alpha": 0.8, "pad": 2},
         )
         axes.set_xlabel("bias")
         axes.set_title(printable(model.name), fontsize=12, color=INK, parse_math=False)
@@ -164,14 +165,31 @@ def _line(
     if audit.ordered:
         axes.fill_between(x, low, high, where=sound, color=colour, alpha=0.16, linewidth=0)
         axes.plot(
-            x, y, color=colour, linestyle=DASHES[place % len(DASHES)], linewidth=2, label="_line"
+            x[sound],
+            y[sound],
+            color=colour,
+            linestyle=DASHES[place % len(DASHES)],
+            linewidth=2,
+            label="_line",
         )
     else:
         # Text has no order: bars beside each other, not a line.
         x = x + 0.12 * (place - (len(audit.models) - 1) / 2)
         axes.vlines(x[sound], low[sound], high[sound], color=colour, linewidth=4, alpha=0.3)
     axes.plot(x[sound], y[sound], mark, color=colour, markersize=7, label=printable(model.name))
-    axes.plot(x[~sound], y[~sound], mark, color=colour, markersize=7, markerfacecolor=PAPER)
+    # Groups too small to say anything have no say in the scale: beyond it they stand at its edge.
+    bottom, top = axes.get_ylim()
+    axes.plot(
+        x[~sound],
+        np.clip(y[~sound], bottom, top) if sound.any() else y[~sound],
+        mark,
+        color=colour,
+        markersize=5,
+        markerfacecolor=PAPER,
+        alpha=0.6,
+        label="_small",
+        scaley=not sound.any(),
+    )
 
 
 def _column_axis(axes: Axes, audit: Audit) -> None:
@@ -182,8 +200,8 @@ def _column_axis(axes: Axes, audit: Audit) -> None:
         axes.set_xticks(range(len(labels)), labels, parse_math=False)
         return
     if kind is not None:
-        low, high = axes.get_xlim()
-        marks = log_marks(*map(float, unstretched(np.array([low, high]), kind)), kind)
+        low, high = unstretched(np.array(axes.get_xlim()), kind).tolist()
+        marks = log_marks(low, high, kind)
         axes.set_xticks(stretched(np.array(marks), kind), [f"{mark:,g}" for mark in marks])
 
 

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
+from .audit_figures import curves
+from .audit_words import p_words, verdict
 from .figures import by_degree, side_by_side
 from .svg import inline_svg
-from .wording import names, number, percent, spread, together, where
+from .wording import names, number, percent, printable, spread, together, where
 
 if TYPE_CHECKING:
     from ..advice import Advice
+    from ..audit_result import Audit
     from ..result import Result
 
 # The page's variables, for figures outside of the page: the notebook's own ink, mid-tone colours.
@@ -55,9 +58,33 @@ def results_html(results: Result | Sequence[Result]) -> str:
     return _shown(
         _table(headings, rows),
         _lines([f"{where(results)}.", *cautions]),
-        Markup('<div style="max-width: {}rem">{}</div>').format(
-            max(36, min(64, 24 * len(results))), drawn
-        ),
+        Markup('<div style="max-width: {}rem">{}</div>').format(width, drawn),
+    )
+
+
+def audit_html(audit: Audit) -> str:
+    """The verdict, a row a model, and the curves with their bands."""
+    words = verdict(audit)
+    rows = [
+        (
+            printable(model.name),
+            percent(model.accuracy.value),
+            "–" if model.by_accuracy is None else printable(model.by_accuracy.worst),
+            number(model.bias),
+            number(model.net_variance.value),
+            p_words(model.permutation.p, model.permutation.draws),
+        )
+        for model in audit.models
+    ]
+    headings = ("model", "accuracy (%)", "worst group", "bias", "net of chance", "shuffled")
+    said = "Average loss and accuracy by group, with 95 % intervals; see audit.models."
+    drawn = Markup(inline_svg(curves(audit), "audit", said))
+    return _shown(
+        _headline(words.headline),
+        _list(words.sentences),
+        _table(headings, rows),
+        Markup('<div style="max-width: 44rem">{}</div>').format(drawn),
+        _lines(["audit.to_html(path) writes the whole page."]),
     )
 
 

@@ -83,11 +83,12 @@ def render(results: Result | Sequence[Result], *, command: str | None = None) ->
         "version": __version__,
         "command": None if command is None else printable(command),
     }
-    return _environment().get_template("page.html.j2").render(context)
+    return environment().get_template("page.html.j2").render(context)
 
 
-def _environment() -> Environment:
-    environment = Environment(
+def environment() -> Environment:
+    """The templates of this room; whatever goes into them is escaped."""
+    made = Environment(
         loader=PackageLoader(__package__ or "rawlsgcn.reporting"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -95,9 +96,9 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     # A number and its per cent sign stay on one line.
-    environment.filters["unbroken"] = lambda text: text.replace(" %", "\N{NO-BREAK SPACE}%")
-    environment.filters["grouped"] = lambda count: f"{count:,}"
-    return environment
+    made.filters["unbroken"] = lambda text: text.replace(" %", "\N{NO-BREAK SPACE}%")
+    made.filters["grouped"] = lambda count: f"{count:,}"
+    return made
 
 
 def _overview(results: list[Result], labels: list[str]) -> list[dict[str, Any]]:
