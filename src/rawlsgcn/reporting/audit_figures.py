@@ -56,24 +56,7 @@ def chance(audit: Audit) -> Figure:
     """The bias that shuffled degrees give, and the one that was seen, of every model."""
     figure, grid = _beside(audit.models)
     for place, (axes, model) in enumerate(zip(grid, audit.models, strict=True)):
-        test, colour = model.permutation, PALETTE[place % len(PALETTE)]
-        axes.stairs(test.counts, test.edges, fill=True, color=colour, alpha=0.45)
-        axes.axvline(test.seen, color=INK, linewidth=2)
-        # The words go to the side on which there is room.
-        left, right = axes.get_xlim()
-        beyond = test.seen > (left + right) / 2
-        axes.annotate(
-            f"seen: {number(test.seen)}",
-            (test.seen, 0.97),
-            xycoords=("data", "axes fraction"),
-            xytext=(-5 if beyond else 5, 0),
-            textcoords="offset points",
-            ha="right" if beyond else "left",
-            va="top",
-            color=INK,
-            fontsize=10,
-            bbox={"facecolor": PAPER, "edgecolor": "none", "alpha": 0.8, "pad": 2},
-        )
+        _shuffled(axes, model, PALETTE[place % len(PALETTE)])
         axes.set_xlabel("bias")
         axes.set_title(printable(model.name), fontsize=12, color=INK, parse_math=False)
         plain_axes(axes)
@@ -150,6 +133,30 @@ def _curve(axes: Axes, audit: Audit, model: ModelAudit, name: str, place: int) -
             linewidths=0,
             label="_dots",
         )
+
+
+def _shuffled(axes: Axes, model: ModelAudit, colour: str) -> None:
+    test = model.permutation
+    if not test.counts:
+        axes.text(0.5, 0.5, "nothing to shuffle", transform=axes.transAxes, ha="center", color=INK)
+        return
+    axes.stairs(test.counts, test.edges, fill=True, color=colour, alpha=0.45)
+    axes.axvline(test.seen, color=INK, linewidth=2)
+    # The words go to the side on which there is room.
+    left, right = axes.get_xlim()
+    beyond = test.seen > (left + right) / 2
+    axes.annotate(
+        f"seen: {number(test.seen)}",
+        (test.seen, 0.97),
+        xycoords=("data", "axes fraction"),
+        xytext=(-5 if beyond else 5, 0),
+        textcoords="offset points",
+        ha="right" if beyond else "left",
+        va="top",
+        color=INK,
+        fontsize=10,
+        bbox={"facecolor": PAPER, "edgecolor": "none", "alpha": 0.8, "pad": 2},
+    )
 
 
 def _line(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ..audit_result import Audit
-    from ..evaluation.audit.parts import Estimate, ModelAudit
+    from ..evaluation.audit.parts import BiasTest, Estimate, ModelAudit, Permutation
 
 #: Nodes in the table of a page without scripts.
 STATIC_NODES = 20
@@ -74,7 +74,7 @@ def _environment() -> Environment:
         "percent": percent,
         "number": number,
         "interval": _interval,
-        "p": lambda test, which="p": p_words(getattr(test, which), test.draws),
+        "p": _p,
         "plural": plural,
     }
     made.tests["known"] = lambda value: value is not None and not math.isnan(value)
@@ -96,6 +96,11 @@ def _script() -> str:
     folder = files(__package__) / "templates"
     parts = [(folder / name).read_text(encoding="utf-8") for name in SCRIPTS]
     return '"use strict";\n(() => {\n' + "\n".join(parts) + "})();\n"
+
+
+def _p(test: Permutation | BiasTest, which: str = "p") -> str:
+    p = float(getattr(test, which))
+    return "–" if math.isnan(p) else p_words(p, test.draws)
 
 
 def _hash(script: str) -> str:
@@ -218,7 +223,9 @@ def _explorer(audit: Audit) -> dict[str, Any]:
 
 
 def _name(value: object) -> Any:
-    return value if isinstance(value, int | float) else printable(value)
+    """A number where a script's numbers can hold it, else text."""
+    exact = isinstance(value, int | float) and abs(value) <= 2**53
+    return value if exact else printable(value)
 
 
 def _known(value: float | None) -> float | None:

@@ -9,17 +9,25 @@ const state = {
 };
 
 // Numbers as the rest of the page has them.
-const sign = (text) => text.replace("-", "\u2212");
+const sign = (text) => text.replaceAll("-", "\u2212");
 const known = (value) => value !== null && Number.isFinite(value);
+// Python rounds an exact half to the even digit; so that no figure differs, so does this.
+const fixed = (value, digits) => {
+  const half = value.toFixed(digits);
+  if (!/^50*$/.test(value.toFixed(60).split(".")[1].slice(digits))) return half;
+  const down = (Math.sign(value) * Math.floor(Math.abs(value) * 10 ** digits)) / 10 ** digits;
+  return +down.toFixed(digits).at(-1) % 2 ? half : down.toFixed(digits);
+};
+const thousands = (text) => text.replace(/\B(?=(\d{3})+\.)/g, ",");
 const number = (value) => {
   if (!known(value)) return "\u2013";
   const size = Math.abs(value);
-  if (size >= 1e5 || (size < 5e-4 && size > 0)) return sign(value.toExponential(1));
-  return sign(size >= 10 ? value.toLocaleString("en-GB", { minimumFractionDigits: 1, maximumFractionDigits: 1 }) : value.toFixed(3));
+  if (size >= 1e5 || (size < 5e-4 && size > 0)) return sign(value.toExponential(1).replace(/(\D)(\d)$/, "$10$2"));
+  return sign(size >= 10 ? thousands(fixed(value, 1)) : fixed(value, 3));
 };
-const percent = (value) => (known(value) ? sign(value.toFixed(1)) : "\u2013");
+const percent = (value) => (known(value) ? sign(thousands(fixed(value, 1))).replace(/^\u22120.0$/, "0.0") : "\u2013");
 const count = (value) => value.toLocaleString("en-GB");
-const plain = (value) => (typeof value === "number" ? sign(String(+value.toPrecision(6))) : value);
+const plain = (value) => (typeof value !== "number" ? value : sign(String(Number.isInteger(value) ? value : +value.toPrecision(6))));
 const interval = ([, low, high], show) =>
   !known(low) ? "too few nodes" : known(high) ? `${show(low)} to ${show(high)}` : `over ${show(low)}`;
 

@@ -58,10 +58,10 @@ const listing = () => {
   find("more").hidden = chosen.length <= state.shown;
 };
 
-const hold = (brush) => {
+const hold = (brush, typed = false) => {
   state.brush = brush;
   state.shown = 20;
-  if (data.nodes && data.ordered)
+  if (data.nodes && data.ordered && !typed)
     ["from", "to"].forEach((id, end) => { find(id).value = brush ? +brush[end].toPrecision(6) : ""; });
   if (data.nodes && !data.ordered) find("group").value = brush ? brush[0] : "";
   paint();
@@ -97,7 +97,9 @@ plot.addEventListener("pointermove", (event) => {
   if (!drag || !data.ordered) return;
   drag.moved ||= Math.abs(at - drag.from) > 5;
   if (!drag.moved) return;
-  const ends = [drag.from, at].sort((a, b) => a - b).map((each) => shrink(view.back(each)));
+  // A value counts as brushed from three pixels beside its place.
+  const [left, right] = [drag.from, at].sort((a, b) => a - b);
+  const ends = [left - 3, right + 3].map((each) => shrink(view.back(each)));
   const [low, high] = [rounded(ends[0], Math.ceil), rounded(ends[1], Math.floor)];
   hold([low, Math.max(low, high)]);
 });
@@ -135,14 +137,14 @@ find("controls").addEventListener("change", (event) => {
 if (data.nodes) {
   const typed = () => {
     const [from, to] = ["from", "to"].map((id) => find(id).valueAsNumber);
-    if (Number.isNaN(from) && Number.isNaN(to)) hold(null);
+    if (Number.isNaN(from) && Number.isNaN(to)) hold(null, true);
     else {
       const low = Number.isNaN(from) ? groups[0].low : from;
-      hold([low, Number.isNaN(to) ? Math.max(low, groups.at(-1).high) : to]);
+      hold([low, Number.isNaN(to) ? Math.max(low, groups.at(-1).high) : to], true);
     }
   };
   if (data.ordered) {
-    for (const id of ["from", "to"]) find(id).addEventListener("change", typed);
+    for (const id of ["from", "to"]) find(id).addEventListener("input", typed);
     find("clear").addEventListener("click", () => hold(null));
   } else {
     groups.forEach((group, place) => find("group").append(new Option(group.label, place)));
