@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 from markupsafe import Markup
 
@@ -48,7 +49,8 @@ def results_html(results: Result | Sequence[Result]) -> str:
     headings = ("method", "accuracy (%)", "of low degrees", "of high degrees", "bias", "calibrated")
     said = "Average loss and accuracy by degree; the figures are in result.frame."
     figure = by_degree(results[0]) if len(results) == 1 else side_by_side(results)
-    drawn = Markup(inline_svg(figure, "display", said))
+    table = _table(headings, rows)
+    drawn = Markup(inline_svg(figure, _own("results", table), said))
     width = max(36, min(64, 24 * len(results)))
     cautions = dict.fromkeys(
         f"{label}: {result.caution}"
@@ -56,7 +58,7 @@ def results_html(results: Result | Sequence[Result]) -> str:
         if result.caution is not None
     )
     return _shown(
-        _table(headings, rows),
+        table,
         _lines([f"{where(results)}.", *cautions]),
         Markup('<div style="max-width: {}rem">{}</div>').format(width, drawn),
     )
@@ -78,11 +80,12 @@ def audit_html(audit: Audit) -> str:
     ]
     headings = ("model", "accuracy (%)", "worst group", "bias", "net of chance", "shuffled")
     said = "Average loss and accuracy by group, with 95 % intervals; see audit.models."
-    drawn = Markup(inline_svg(curves(audit), "audit", said))
+    table = _table(headings, rows)
+    drawn = Markup(inline_svg(curves(audit), _own("audit", table), said))
     return _shown(
         _headline(words.headline),
         _list(words.sentences),
-        _table(headings, rows),
+        table,
         Markup('<div style="max-width: 44rem">{}</div>').format(drawn),
         _lines(["audit.to_html(path) writes the whole page."]),
     )
@@ -105,6 +108,11 @@ def advice_html(advice: Advice) -> str:
         _table(("degree", "nodes", "weight in Â", "alike (%)"), rows),
         Markup("<pre>{}</pre>").format(advice.code),
     )
+
+
+def _own(kind: str, content: str) -> str:
+    """A name for the ids of a picture, different for displays of different things."""
+    return f"{kind}-{crc32(content.encode()):08x}"
 
 
 def _shown(*parts: Markup) -> str:
