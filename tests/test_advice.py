@@ -106,6 +106,16 @@ def test_the_evidence_is_what_was_committed(measured) -> None:
         assert said.calibrated_bias == pytest.approx(bias, abs=5.1e-4)
 
 
+def test_the_page_of_the_rules_has_these_numbers() -> None:
+    text = (ROOT / "docs" / "advise.md").read_text(encoding="utf-8")
+    for each in MEASURED:
+        alike = Case.of(each.weight_ratio, each.adjusted_homophily) is not Case.UNLIKE
+        figure = each.weight_ratio if alike else each.adjusted_homophily
+        row = next(line for line in text.splitlines() if f"{each.title} ({figure:.2f})" in line)
+        for changed in (each.graph, each.grad):
+            assert f"{changed.low - each.gcn.low:+.1f}".replace("-", "\N{MINUS SIGN}") in row
+
+
 def test_the_choices_are_those_that_the_evidence_favours() -> None:
     """Graph first where it serves low degrees best; Grad first where its price is lower."""
     for each in MEASURED:

@@ -150,10 +150,9 @@ def test_hovering_tells_the_groups_numbers(visit, three_models) -> None:
         for row, model in zip(rows(page, "#readout"), three_models.models, strict=True):
             own = model.groups[place]
             assert row[0] == model.name
-            assert row[1] == number(own.loss.value)
-            assert row[2] == f"{number(own.loss.low)} to {number(own.loss.high)}"
-            assert row[3] == percent(own.accuracy.value)
-            assert row[4] == f"{percent(own.accuracy.low)} to {percent(own.accuracy.high)}"
+            for cell, each, show in ((1, own.loss, number), (2, own.accuracy, percent)):
+                told = f"{show(each.value)} ({show(each.low)} to {show(each.high)})"
+                assert " ".join(row[cell].split()) == told
 
 
 def expected(audit: Audit, low: float, high: float) -> list[int]:

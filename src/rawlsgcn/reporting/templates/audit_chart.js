@@ -74,7 +74,7 @@ const nice = (low, high, wanted) => {
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].find((each) => each * power >= rough) * power;
   const ticks = [];
-  for (let at = Math.ceil(low / step - 1e-9); at * step <= high + step * 1e-9; at++) ticks.push(at * step);
+  for (let at = Math.ceil(low / step - 1e-9); at * step <= high + step * 1e-9; at++) ticks.push(at * step || 0);
   return ticks;
 };
 const logTicks = (low, high) => {
@@ -191,11 +191,11 @@ const paint = () => {
   const [left, right] = view.extent(state.current);
   draw(root, "rect", { class: "at", x: left, y: box.top, width: right - left, height: box.bottom - box.top });
   axes(root);
-  for (const model of view.chosen) series(root, model);
   if (state.brush) {
     const [from, to] = data.ordered
       ? state.brush.map((each) => Math.min(box.right, Math.max(box.left, view.x(stretch(Math.max(each, whole ? 0 : each))))))
       : view.extent(state.brush[0]);
     draw(root, "rect", { class: "held", x: Math.min(from, to) - 3, y: box.top, width: Math.abs(to - from) + 6, height: box.bottom - box.top });
   }
+  for (const model of view.chosen) series(root, model);
 };

@@ -8,7 +8,11 @@ const readout = () => {
   const said = [name];
   for (const model of state.models.map((place) => data.models[place])) {
     const own = model.groups[state.current];
-    row([model.name, number(own.loss[0]), interval(own.loss, number), percent(own.accuracy[0]), interval(own.accuracy, percent)], body);
+    row([model.name, ...[[own.loss, number], [own.accuracy, percent]].map(([each, show]) => {
+      const ends = document.createElement("span");
+      [ends.className, ends.textContent] = ["interval", `(${interval(each, show)})`];
+      return [`${show(each[0])} `, ends];
+    })], body);
     said.push(`${model.name}: loss ${number(own.loss[0])}, accuracy ${percent(own.accuracy[0])} %`);
   }
   plot.setAttribute("aria-valuemax", groups.length);
