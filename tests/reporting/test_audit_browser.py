@@ -46,6 +46,7 @@ def files(
         "one": make_audit(bins="degree"),
         "text": make_audit({"GCN": (0.2, 0.9), "other": (1, 0.5)}, column=text),
         "sample": make_audit(shown=50, only_classes=True),
+        "bare": make_audit(shown=0),
     }
     return {name: audit.to_html(folder / f"{name}.html") for name, audit in audits.items()}
 
@@ -263,6 +264,14 @@ def test_text_groups_are_picked_by_name(visit) -> None:
     assert {row[2] for row in rows(page, "#node-table")} == {"b</script>"}
     page.mouse.click(*at_group(page, 0))
     assert {row[2] for row in rows(page, "#node-table")} == {"a"}
+
+
+def test_without_single_nodes_the_picture_still_answers(visit) -> None:
+    page = visit("bare")
+    page.mouse.click(*at_group(page, 1))
+    page.keyboard.press("Escape")
+    assert page.locator("#readout tbody tr").count() == 1
+    assert not page.locator("#nodes").count()
 
 
 def test_a_sample_is_called_one(visit) -> None:

@@ -200,6 +200,35 @@ def test_semantics_for_those_who_do_not_see_the_page(page):
             assert attributes["scope"] in ("row", "col")
 
 
+def luminance(colour: str) -> float:
+    """Relative luminance as WCAG 2 has it."""
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark", "print"])
+def test_curves_stand_out_from_the_page(page, scheme):
+    """At least 3:1 against the card for every series, in every scheme (WCAG 1.4.11)."""
+    style = re.search(r"<style>(.*?)</style>", page, re.DOTALL)[1]
+    media = {
+        "dark": r"@media \(prefers-color-scheme: dark\) \{(.*?)\n\}",
+        "print": r"@media print \{(.*?)\n\}",
+    }
+    plain = style
+    for pattern in media.values():
+        plain = re.sub(pattern, "", plain, flags=re.DOTALL)
+    declared = [plain]
+    if scheme in media:
+        declared += re.findall(media[scheme], style, re.DOTALL)
+    variables = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", " ".join(declared)))
+    if scheme == "print":
+        variables["card"] = "#ffffff"
+    for place in range(6):
+        pair = sorted((luminance(variables[f"series-{place}"]), luminance(variables["card"])))
+        assert (pair[1] + 0.05) / (pair[0] + 0.05) >= 3, (place, variables[f"series-{place}"])
+
+
 def test_the_same_audit_gives_the_same_page(page, three_models):
     assert render(three_models) == page
 
