@@ -134,9 +134,9 @@ def _command(name: str, audit: Audit, rest: str = "") -> str:
 
 def _graph_options(audit: Audit) -> list[str]:
     """The graph as the audit was given it, or a word to fill in."""
-    options = []
+    options, models = [], {model.name for model in audit.models}
     for option in ("dataset", "graph", "labels"):
         given = audit.how.files.get(option)
-        if given is not None:
+        if given is not None and option not in models:
             options += [f"--{option}", shlex.quote(printable(given))]
     return options or ["--graph FILE", "--labels FILE"]
