@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,11 +12,7 @@ from torch_geometric.data import Data
 from torch_geometric.utils import coalesce, to_undirected
 
 from rawlsgcn.audit_result import Audit
-from rawlsgcn.auditing import audited
-from rawlsgcn.evaluation.audit.columns import degrees
-from rawlsgcn.evaluation.audit.grouping import Column
-from rawlsgcn.evaluation.audit.model import Settings
-from rawlsgcn.evaluation.audit.scores import Scores
+from rawlsgcn.auditing import audit as rg_audit
 from rawlsgcn.evaluation.judgement import judge
 from rawlsgcn.result import Result
 
@@ -114,66 +111,37 @@ def three(make: Make) -> list[Result]:
 def make_audit() -> Callable[..., Audit]:
     """Make an audit of models that are right the surer the higher the degree, by ``by_degree``.
 
-    ``models`` maps a name to (base, by_degree); ``column`` gives every node a value.
+    ``models`` maps a name to (base, by_degree); ``column`` is a name and a value for every node,
+    ``settings`` are those of ``rg.audit``.
     """
 
     def audit(
         models: dict[str, tuple[float, float]] | None = None,
         *,
-        column: Column | None = None,
+        column: tuple[str, Any] | None = None,
         graph: Data | None = None,
-        bins: str | None = None,
         only_classes: bool = False,
-        shown: int = 5000,
         notes: tuple[str, ...] = (),
-        files: dict[str, str] | None = None,
-        command: str | None = None,
+        **settings: Any,
     ) -> Audit:
         graph = invented_graph() if graph is None else graph
-        chosen = graph.test_mask.nonzero().view(-1).numpy()
-        degree = degrees(graph)
+        degree = torch.bincount(graph.edge_index[0], minlength=NODES)
         generator = torch.Generator().manual_seed(3)
         noise = torch.randn(NODES, CLASSES, generator=generator, dtype=torch.float64)
-        y = graph.y[chosen]
-        scores = []
+        predictions = {}
         for name, (base, by_degree) in (models or {"GCN": (0.2, 0.9)}).items():
             logits = noise.clone()
-            logits[torch.arange(NODES), graph.y] += base + by_degree * torch.log1p(
-                torch.from_numpy(degree)
-            )
-            logits = logits[chosen]
-            predicted = logits.argmax(1)
-            right = (predicted == y).double()
-            loss = torch.nn.functional.cross_entropy(logits, y, reduction="none")
-            scores.append(
-                Scores(
-                    name,
-                    f"{name}.csv",
-                    "classes" if only_classes else "logits",
-                    "they were called so",
-                    predicted.numpy(),
-                    (1 - right).numpy() if only_classes else loss.numpy(),
-                    right.numpy(),
-                    confidence=None if only_classes else torch.softmax(logits, 1).amax(1).numpy(),
-                    calibrated_loss=None if only_classes else (0.8 * loss).numpy(),
-                    temperature=0.7,
-                    outcome="a least was found",
-                    fitted_on="validation nodes",
-                )
-            )
-        return audited(
+            logits[torch.arange(NODES), graph.y] += base + by_degree * torch.log1p(degree)
+            predictions[name] = logits.argmax(1) if only_classes else logits
+        made = rg_audit(
             graph,
-            scores,
-            chosen,
-            Column("degree", degree) if column is None else column,
-            bins=bins,
-            settings=Settings(resamples=200),
-            evaluated="the test nodes",
-            files={} if files is None else files,
-            command=command,
-            shown=shown,
-            notes=notes,
+            predictions,
+            by="degree" if column is None else column,
+            scores="classes" if only_classes else "logits",
+            resamples=200,
+            **settings,
         )
+        return replace(made, notes=[*made.notes, *notes])
 
     return audit
 

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from rawlsgcn.audit_result import Audit
-from rawlsgcn.evaluation.audit.grouping import Column
 from rawlsgcn.reporting.wording import number, percent
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -40,7 +39,7 @@ def files(
     three_models: Audit, make_audit: Callable[..., Audit], tmp_path_factory
 ) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
-    text = Column("group", np.array(["a", "b</script>", "c"] * 200))
+    text = ("group", np.array(["a", "b</script>", "c"] * 200))
     audits = {
         "three": three_models,
         "one": make_audit(bins="degree"),

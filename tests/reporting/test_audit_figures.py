@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from rawlsgcn.errors import RawlsError
-from rawlsgcn.evaluation.audit.grouping import Column
 from rawlsgcn.reporting import audit_figures, audit_plotly
 from rawlsgcn.reporting.audit_axis import centre, log_kind, log_marks, stretched, unstretched
 from rawlsgcn.reporting.figures import save
 
-TEXT = Column("group", np.array(["a", "b$x$", "c"] * 200))
+TEXT = ("group", np.array(["a", "b$x$", "c"] * 200))
 
 
 def test_a_groups_place_is_the_mean_of_its_nodes(three_models) -> None:
@@ -33,8 +32,8 @@ def test_stretching_goes_both_ways() -> None:
 
 def test_counts_ranks_and_signed_values_have_their_axis(make_audit) -> None:
     assert log_kind(make_audit()) == "one more"
-    assert log_kind(make_audit(column=Column("rank", np.linspace(1e-5, 1, 600)))) == "plain"
-    assert log_kind(make_audit(column=Column("side", np.linspace(-1, 1, 600)))) is None
+    assert log_kind(make_audit(column=("rank", np.linspace(1e-5, 1, 600)))) == "plain"
+    assert log_kind(make_audit(column=("side", np.linspace(-1, 1, 600)))) is None
     assert log_kind(make_audit(column=TEXT)) is None
 
 
