@@ -56,10 +56,6 @@ def render(audit: Audit) -> str:
         "numbered": log_kind(audit) is not None,
         "calibrated": any(model.scaling for model in audit.models),
         "worst_nodes": _worst_nodes(audit),
-        "warnings": [
-            *(f"{model.name}: {text}" for model in audit.models for text in model.warnings),
-            *audit.notes,
-        ],
         "data": _in_script(_explorer(audit)),
         "script": Markup(script),
         "script_hash": _hash(script),
