@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Data
@@ -153,3 +156,63 @@ def three_models(make_audit: Callable[..., Audit]) -> Audit:
         files={"dataset": "invented"},
         command="rawlsgcn audit --dataset invented --predictions GCN.csv",
     )
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    if found is None:
+        pytest.skip("Chromium is not installed")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with playwright.sync_playwright() as driver:
+        started = driver.chromium.launch(
+            executable_path=found, args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="session")
+def files(
+    three_models: Audit, make_audit: Callable[..., Audit], tmp_path_factory
+) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    text = ("group", np.array(["a", "b</script>", "c"] * 200))
+    audits = {
+        "three": three_models,
+        "one": make_audit(bins="degree"),
+        "text": make_audit({"GCN": (0.2, 0.9), "other": (1, 0.5)}, column=text),
+        "sample": make_audit(shown=50, only_classes=True),
+        "bare": make_audit(shown=0),
+    }
+    return {name: audit.to_html(folder / f"{name}.html") for name, audit in audits.items()}
+
+
+@pytest.fixture
+def visit(browser: Any, files: dict[str, Path]) -> Iterator[Callable[..., Any]]:
+    """Open a page; in the end it must have logged nothing and asked for nothing but itself."""
+    contexts, told, asked = [], [], []
+
+    def go(name: str = "three", width: int = 1280, **context: Any) -> Any:
+        contexts.append(
+            browser.new_context(
+                viewport={"width": width, "height": 900}, bypass_csp=False, **context
+            )
+        )
+        page = contexts[-1].new_page()
+        page.set_default_timeout(10_000)
+        page.on("console", lambda message: told.append(message.text))
+        page.on("pageerror", lambda error: told.append(str(error)))
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("dialog", lambda dialog: told.append(dialog.message))
+        page.goto(files[name].as_uri())
+        return page
+
+    yield go
+    for context in contexts:
+        context.close()
+    assert not told
+    outside = [
+        url for url in asked if not url.startswith(("data:", *map(Path.as_uri, files.values())))
+    ]
+    assert not outside
