@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from .comparison import Comparison
 from .errors import RawlsError, unknown_name
 from .evaluation.calibration import Outcome
 from .evaluation.judgement import judge
@@ -72,7 +73,7 @@ def compare(
     evaluate: str = "test",
     progress: Tell | None = None,
     **settings: Any,
-) -> list[Result]:
+) -> Comparison:
     """Train several methods on one graph; ``settings`` are those of every one of them.
 
     A ``normalisation`` goes to the methods that have a choice; the others keep their own and
@@ -84,7 +85,7 @@ def compare(
         raise RawlsError("no method to compare: name at least one")
     own = each_settings(chosen, settings)
     clean, each = evaluate_on(checked(graph), evaluate), seed_list(seeds)
-    results = []
+    results = Comparison()
     for method, changed in zip(chosen, own, strict=True):
         results.append(_fit(clean, method, changed, each, device, engine, progress))
         if settings.get("normalisation") not in (None, changed.normalisation):
