@@ -22,8 +22,8 @@ from torch import Tensor
 from .arrays import Array, array, library, tensor
 from .iterations import Iteration
 
-#: Nodes handled at once: few enough that all their vectors stay in the processor's own cache.
-_CPU_PART = 1 << 13
+#: Nodes handled at once: few enough that their vectors stay in the cache, and many to a call.
+_CPU_PART = 1 << 16
 _CUDA_PART = 1 << 24
 #: A mixture must leave at most this share of the best residual so far, or lower φ.
 _CONTRACTION = 0.9
@@ -152,7 +152,7 @@ class Descent:
         lib, now, at, to = self._library, self._now, self._at, self._next
         mix, propose = self._row(weights), self._iteration.propose
         worst, lowest, d_image = 0.0, math.inf, 0.0
-        products = self._row((0.0,) * 3)
+        products: Array = 0.0
         for part in self._parts:
             p, d, dy = part.written[1 - now]
             u, v, excess = part.rows
