@@ -14,6 +14,7 @@ therefore bring what a long memory would.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -207,13 +208,13 @@ class Descent:
             change += float((product - self._library.log(new_x / x)).sum())
         return self._sums(change)[0]
 
-    def _sums(self, *numbers: float) -> list[float]:
+    def _sums(self, *numbers: float) -> Sequence[float]:
         """Sums over the nodes at hand made sums over all nodes; here these are the same."""
-        return list(numbers)
+        return numbers
 
-    def _largest(self, *numbers: float) -> list[float]:
+    def _largest(self, *numbers: float) -> Sequence[float]:
         """The same for the largest of numbers."""
-        return list(numbers)
+        return numbers
 
     def _row(self, numbers: tuple[float, ...]) -> Array:
         if self._library is np:
