@@ -125,6 +125,9 @@ def train(
     workers: Annotated[
         int, typer.Option(min=0, help="Further processes of each process that draw ahead.")
     ] = 0,
+    average: Annotated[
+        float, typer.Option(help="Share of the steps, the last, whose mean weights are kept.")
+    ] = 0.1,
     checkpoint_every: Annotated[
         int, typer.Option(min=0, help="Steps between checkpoints (0: after each epoch).")
     ] = 0,
@@ -166,6 +169,7 @@ def train(
             seed=seed,
             place=place,
             workers=workers,
+            average=average,
         )
         if place.rank == 0:
             typer.echo(

@@ -38,6 +38,7 @@ def fit_sampled(
         "fan_out": list(how["fan_out"]),
         "batch_size": how["batch_size"],
         "seed": how["seed"],
+        "average": how["average"],
         "settings": {name: value for name, value in vars(settings).items() if name != "epochs"},
     }
     seconds = _learn(training, out, run, every)
@@ -47,7 +48,7 @@ def fit_sampled(
             # In the form that ``rawlsgcn predict --model`` reads.
             write_weights(
                 folder,
-                {training.seed: training.network.state_dict()},
+                {training.seed: training.kept.state_dict()},
                 metrics,
                 method=method.name,
                 settings=asdict(settings),
@@ -63,13 +64,15 @@ def fit_sampled(
 def _learn(training: SampledTraining, out: Path, run: dict[str, Any], every: int) -> float:
     """Train to the end from where the last checkpoint stands; the seconds it took."""
     place, started = training.place, time.perf_counter()
-    position = load_checkpoint(out, training.network, training.optimiser, run)
+    position = load_checkpoint(out, training.state, training.optimiser, run)
     require_same([position.epoch, position.step], "checkpoints", place)
-    total = training.settings.epochs * training.steps
+    if position.total != training.total:
+        training.mean.n_averaged.zero_()  # the last steps of a shorter run are not the last now
 
-    def keep(next_one: Position) -> None:
+    def keep(epoch: int, step: int = 0) -> None:
         if place.rank == 0:
-            save_checkpoint(out, training.network, training.optimiser, next_one, run)
+            there = Position(epoch, step, training.total)
+            save_checkpoint(out, training.state, training.optimiser, there, run)
 
     with progress("training") as tell:
         for epoch in range(position.epoch, training.settings.epochs):
@@ -78,10 +81,10 @@ def _learn(training: SampledTraining, out: Path, run: dict[str, Any], every: int
                 training.step(batch, epoch, step)
                 done = epoch * training.steps + step + 1
                 if place.rank == 0:
-                    tell(done, total, f"epoch {epoch + 1}")
+                    tell(done, training.total, f"epoch {epoch + 1}")
                 if every and done % every == 0 and step + 1 < training.steps:
-                    keep(Position(epoch, step + 1))
-            keep(Position(epoch + 1))
+                    keep(epoch, step + 1)
+            keep(epoch + 1)
     if place.world > 1:
         distributed.barrier()
     return time.perf_counter() - started

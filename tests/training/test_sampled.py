@@ -87,12 +87,33 @@ def test_it_learns(graph: Data) -> None:
     assert np.mean(losses[-5:]) < 0.8 * losses[0]
 
 
+def test_the_weights_kept_are_the_mean_of_the_last_steps(graph: Data) -> None:
+    training = training_of(
+        Source.of(graph), settings={"epochs": 4}, batch_size=60, average=0.5, dtype=torch.float32
+    )
+    assert training.kept is training.network
+    weights = []
+    for epoch in range(4):
+        for number, batch in enumerate(training.batches(epoch)):
+            training.step(batch, epoch, number)
+            weights.append(training.network.layers[0].weight.detach().clone())
+    assert len(weights) == training.total == 8
+    mean = torch.stack(weights[4:]).mean(0)
+    torch.testing.assert_close(training.kept.layers[0].weight, mean)
+
+    last = training_of(Source.of(graph), settings={"epochs": 1}, average=0)
+    last.epoch(0)
+    assert last.kept is last.network
+
+
 def test_what_cannot_be_trained_is_told(graph: Data) -> None:
     source = Source.of(graph)
     with pytest.raises(RawlsError, match="tail-gnn cannot be trained on sampled neighbourhoods"):
         training_of(source, "tail-gnn")
     with pytest.raises(RawlsError, match="no early stopping"):
         training_of(source, settings={"patience": 5})
+    with pytest.raises(RawlsError, match="from 0 to 1, not 2"):
+        training_of(source, average=2)
     with pytest.raises(RawlsError, match="3 processes cannot share batches of 2"):
         training_of(source, batch_size=2, place=Place(0, 3))
 

@@ -14,6 +14,7 @@ therefore bring what a long memory would.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -22,8 +23,8 @@ from torch import Tensor
 from .arrays import Array, array, library, tensor
 from .iterations import Iteration
 
-#: Nodes handled at once: few enough that all their vectors stay in the processor's own cache.
-_CPU_PART = 1 << 13
+#: Nodes handled at once: few enough that their vectors stay in the cache, and many to a call.
+_CPU_PART = 1 << 16
 _CUDA_PART = 1 << 24
 #: A mixture must leave at most this share of the best residual so far, or lower φ.
 _CONTRACTION = 0.9
@@ -65,31 +66,34 @@ class Descent:
         self._iteration, self._accelerate = iteration, accelerate
         self._library, self._device = library(device), device
         # A move that is refused must leave everything as it was: it is made into the second of
-        # two places. The best x must survive any move: it has three.
-        self._x, self._y = self._zeros(3, size), self._zeros(2, size)
-        # First p and d, the newest step and the last displacement; then their products.
-        self._steps, self._images = self._zeros(2, 2, size), self._zeros(2, 2, size)
-        self._at = self._best_at = self._now = 0
-        self._parts = [
+        # two places. The best point must survive any move: it has three.
+        self._points, self._at, self._best_at = self._zeros(3, 2, size), 0, 0
+        # Of each place: steps p and d, the newest step and the last displacement; then M p, M d.
+        self._spans, self._now = self._zeros(2, 2, 2, size), 0
+        parts = [
             slice(start, min(start + part, last))
             for first, last in iteration.spans
             for start in range(first, last, part)
         ]
-        # u = p / x, v = d / x and e = x ∘ y − 1 of one part of the nodes, and their products.
-        self._relative = self._zeros(3, min(size, part))
+        # u = p / x, v = d / x and e = x ∘ y − 1 of one part of the nodes.
+        relative = self._zeros(3, min(size, part))
+        self._parts = [
+            _Part(where, self._points[..., where], self._spans[..., where], relative)
+            for where in parts
+        ]
         self._products = [[0.0] * 3] * 2
         self._d_image, self._positive, self._least = 0.0, True, math.inf
         self.residual, self.error = math.inf, 0.0
 
     def begin(self) -> list[float]:
         """Take the iteration's first point; the result is the residual after each product."""
-        history = self._iteration.start(self._x[0], self._y[0])
+        history = self._iteration.start(*self._points[0])
         self._settle(self._move(_STAY))
         return [*history, self.residual]
 
     def step(self) -> None:
         """Spend one product and move."""
-        p, q = self._steps[self._now, 0], self._images[self._now, 0]
+        p, q = self._spans[self._now, :, 0]
         self._iteration.product(tensor(p), tensor(q))
         moved = self._mix() if self._accelerate else None
         self.error += _ROUNDING
@@ -97,7 +101,8 @@ class Descent:
 
     def measure(self) -> int:
         """Compute y = M x anew, which ends the error; the result is the products it took."""
-        spent = self._iteration.measure(tensor(self._x[self._at]), tensor(self._y[self._now]))
+        x, y = self._points[self._at]
+        spent = self._iteration.measure(tensor(x), tensor(y))
         self._least, self.error = math.inf, 0.0
         self._settle(self._move(_STAY))
         return spent
@@ -109,31 +114,31 @@ class Descent:
     @property
     def held_bytes(self) -> int:
         """What its vectors take."""
-        return sum(int(each.nbytes) for each in (self._x, self._y, self._steps, self._images))
+        return int(self._points.nbytes + self._spans.nbytes)
 
     @property
     def best(self) -> Tensor:
-        return tensor(self._x[self._best_at])
+        return tensor(self._points[self._best_at, 0])
 
     def _mix(self) -> float | None:
         """Move to the mixture of p and d that lowers φ; its residual, or None where refused."""
         weights = self._newton_weights()
         residual = self._move(weights)
-        kept = self._kept_by(weights) if not self._positive else 1.0
-        if kept < _LEAST_KEPT:
-            shorter = (1 - _LEAST_KEPT) / (1 - kept)
+        if not self._positive:
+            shorter = (1 - _LEAST_KEPT) / (1 - self._kept_by(weights))
             residual = self._move((weights[0] * shorter, weights[1] * shorter))
-        if residual <= _CONTRACTION * self._least and self._positive:
-            return residual
+        if not self._positive:
+            return None
         # A comparison with NaN is false, so that a mixture which overflowed is refused here.
-        return residual if self._positive and self._energy_change() < 0 else None
+        small = residual <= _CONTRACTION * self._least
+        return residual if small or self._energy_change() < 0 else None
 
     def _newton_weights(self) -> tuple[float, float]:
         """t minimising the quadratic model of φ(x + t₁ p + t₂ d); the plain step without one."""
-        directions = self._steps[self._now]
         p_image, cross = 0.0, 0.0
         for part in self._parts:
-            one, other = (directions[:, part] @ self._images[self._now, 0, part]).tolist()
+            steps, (q, _) = part.spans[self._now]
+            one, other = (steps @ q).tolist()
             p_image, cross = p_image + one, cross + other
         p_image, cross = self._sums(p_image, cross)
         (uu, uv, ue), (_, vv, ve) = self._products
@@ -145,68 +150,71 @@ class Descent:
 
     def _move(self, weights: tuple[float, float]) -> float:
         """Make x + t₁ p + t₂ d, all that is known of it, and the next p; the residual there."""
-        library, now, then = self._library, self._now, 1 - self._now
-        x, y, new_x, new_y = self._x[self._at], self._y[now], self._x[self._next()], self._y[then]
-        mix = self._row(weights)
-        extremes, lowest, self._d_image = [], math.inf, 0.0
-        products = self._row((0.0,) * 3)
+        lib, now, at, to = self._library, self._now, self._at, self._next
+        mix, propose = self._row(weights), self._iteration.propose
+        worst, lowest, d_image = 0.0, math.inf, 0.0
+        products: Array = 0.0
         for part in self._parts:
-            to_x, to_y = new_x[part], new_y[part]
-            d, d_image = self._steps[then, 1, part], self._images[then, 1, part]
-            relative = self._relative[:, : len(to_x)]
-            u, v, excess = relative
-            library.matmul(mix, self._steps[now][:, part], out=d)
-            library.matmul(mix, self._images[now][:, part], out=d_image)
-            library.add(x[part], d, out=to_x)
-            library.add(y[part], d_image, out=to_y)
-            library.multiply(to_x, to_y, out=excess)
+            p, d, dy = part.written[1 - now]
+            u, v, excess = part.rows
+            x, y = point = part.points[to]
+            # The displacement and its product, then the point and its product, each in one call.
+            both = lib.matmul(mix, part.spans[now], out=part.displacements[1 - now])
+            lib.add(part.points[at], both, out=point)
+            lib.multiply(x, y, out=excess)
             excess -= 1
-            self._iteration.propose(to_x, excess, part, u)
-            library.multiply(to_x, u, out=self._steps[then, 0, part])
-            library.divide(d, to_x, out=v)
-            products = products + relative[:2] @ relative.T
-            self._d_image += float(d @ d_image)
-            extremes += [float(excess.min()), float(excess.max())]
-            lowest = min(lowest, float(to_x.min()))
+            propose(x, excess, part.where, u)
+            lib.multiply(x, u, out=p)
+            lib.divide(d, x, out=v)
+            products = products + part.relative[:2] @ part.relative.T
+            d_image += float(d @ dy)
+            worst = max(worst, float(excess.max()), -float(excess.min()))
+            lowest = min(lowest, float(x.min()))
         (uu, uv, ue), (_, vv, ve) = products.tolist()
-        uu, uv, ue, vv, ve, self._d_image = self._sums(uu, uv, ue, vv, ve, self._d_image)
+        uu, uv, ue, vv, ve, self._d_image = self._sums(uu, uv, ue, vv, ve, d_image)
         self._products = [[uu, uv, ue], [uv, vv, ve]]
-        residual, below = self._largest(float(np.abs(extremes).max()), -lowest)
+        worst, below = self._largest(worst, -lowest)
         self._positive = below < 0
-        return residual
+        # Only sums are sure to carry a NaN along.
+        return worst if math.isfinite(ue) else math.nan
 
     def _settle(self, residual: float) -> None:
         """Stay where the last move led."""
-        self._at, self._now = self._next(), 1 - self._now
+        self._at, self._now = self._next, 1 - self._now
         self.residual = residual
         self._least = min(self._least, residual)
 
+    @property
     def _next(self) -> int:
-        return next(i for i in range(3) if i not in (self._at, self._best_at))
+        """The place of the next point: neither the present one's nor the best one's."""
+        at, best = self._at, self._best_at
+        return (at + 1) % 3 if at == best else 3 - at - best
 
     def _kept_by(self, weights: tuple[float, float]) -> float:
         """The least share of itself that a component of x keeps in such a mixture."""
-        x, mix, directions = self._x[self._at], self._row(weights), self._steps[self._now]
-        least = min(float(((mix @ directions[:, part]) / x[part]).min()) for part in self._parts)
+        mix = self._row(weights)
+        least = min(
+            float(((mix @ part.spans[self._now, 0]) / part.points[self._at, 0]).min())
+            for part in self._parts
+        )
         return 1 - self._largest(-least)[0]
 
     def _energy_change(self) -> float:
         """φ after the last move less φ before."""
-        x, y = self._x[self._at], self._y[self._now]
-        new_x, new_y = self._x[self._next()], self._y[1 - self._now]
         change = 0.0
         for part in self._parts:
-            product = (new_x[part] * new_y[part] - x[part] * y[part]) / 2
-            change += float((product - self._library.log(new_x[part] / x[part])).sum())
+            (x, y), (new_x, new_y) = part.points[self._at], part.points[self._next]
+            product = (new_x * new_y - x * y) / 2
+            change += float((product - self._library.log(new_x / x)).sum())
         return self._sums(change)[0]
 
-    def _sums(self, *numbers: float) -> list[float]:
+    def _sums(self, *numbers: float) -> Sequence[float]:
         """Sums over the nodes at hand made sums over all nodes; here these are the same."""
-        return list(numbers)
+        return numbers
 
-    def _largest(self, *numbers: float) -> list[float]:
+    def _largest(self, *numbers: float) -> Sequence[float]:
         """The same for the largest of numbers."""
-        return list(numbers)
+        return numbers
 
     def _row(self, numbers: tuple[float, ...]) -> Array:
         if self._library is np:
@@ -215,3 +223,14 @@ class Descent:
 
     def _zeros(self, *shape: int) -> Array:
         return array(torch.zeros(shape, dtype=torch.float64, device=self._device))
+
+
+class _Part:
+    """Views of some nodes' share of all vectors, made once rather than in every step."""
+
+    def __init__(self, where: slice, points: Array, spans: Array, relative: Array) -> None:
+        self.where, self.points, self.spans = where, points, spans
+        self.relative = relative[:, : where.stop - where.start]
+        self.rows = tuple(self.relative)
+        self.displacements = [spans[place, :, 1] for place in range(2)]
+        self.written = [(spans[i, 0, 0], spans[i, 0, 1], spans[i, 1, 1]) for i in range(2)]

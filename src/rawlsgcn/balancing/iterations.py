@@ -24,7 +24,7 @@ from .arrays import Array, array, library, tensor
 from .products import Product, SparseMatrix
 
 #: Nodes from which the mean of the first guess is estimated; it need not be exact.
-_SAMPLE = 1 << 10
+_SAMPLE = 1 << 8
 
 
 class Iteration(Protocol):
@@ -74,8 +74,7 @@ class Symmetric:
         """
         history = []
         if self._matrix.values is None:
-            starts = array(self._matrix.row_start)
-            y[:] = starts[1:] - starts[:-1]
+            y[:] = array(self._matrix.degree)
             y += int(self._matrix.loops)
         else:
             x[:] = 1
@@ -94,7 +93,7 @@ class Symmetric:
     def propose(self, x: Array, excess: Array, part: slice, out: Array) -> None:
         self._library.add(excess, 2, out=out)
         if self._jacobi:
-            weight = x * x
+            weight = self._library.multiply(x, x)
             if not self._unit_diagonal:
                 weight *= self._diagonal[part]
             weight += 1
@@ -163,7 +162,7 @@ def _neighbour_mean(library: Array, outer: Array, diagonal: Array) -> float:
     if not 0 < total < math.inf:
         return 0.0
     mean = math.sqrt(len(outer) / total)
-    for _ in range(3):
+    for _ in range(2):
         linear = outer * mean
         root = library.sqrt(linear * linear + diagonal)
         ends = 2 * outer / (linear + root)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any
 
@@ -15,13 +13,13 @@ from torch import Tensor
 from ..errors import RawlsError
 from .descent import Descent
 from .iterations import Iteration, SinkhornKnopp, Symmetric
-from .products import Product, SparseMatrix
+from .products import Product, SparseMatrix, threads_set_to
 from .reading import Form, read, without_diagonal
 from .scaling import Outcome, Scaling
 from .structure import diagonal_of, is_symmetric, require_support
 
-#: Entries up to which one thread has made the product before another is awake.
-_ONE_THREAD = 1 << 18
+#: Entries up to which a thread that must be waited for can cost more than it brings.
+_ONE_THREAD = 1 << 19
 #: Products without a gain of a tenth after which a residual this small is taken to be rounding.
 _PATIENCE, _ROUNDING = 20, 1e-9
 
@@ -65,27 +63,20 @@ def balance(
         raise RawlsError(
             f"max_iterations must be a whole number of at least 2, not {max_iterations!r}."
         )
-    with _threads_for(matrix):
-        stored, form = read(matrix, edge_weight, num_nodes)
-        return _balance(stored, form, self_loops, tol, max_iterations, accelerate)
-
-
-@contextmanager
-def _threads_for(matrix: Any) -> Iterator[None]:
-    """One thread for a small matrix."""
     threads = torch.get_num_threads()
+    if _entries(matrix) > _ONE_THREAD:
+        stored, form = read(matrix, edge_weight, num_nodes)
+        return _balance(stored, form, self_loops, tol, max_iterations, accelerate, 0)
+    with threads_set_to(1):
+        stored, form = read(matrix, edge_weight, num_nodes)
+        return _balance(stored, form, self_loops, tol, max_iterations, accelerate, threads)
+
+
+def _entries(matrix: Any) -> int:
+    """How many entries or edges were given; what cannot be balanced is refused elsewhere."""
     if isinstance(matrix, Tensor):
-        entries = matrix.numel() // 2 if matrix.layout == torch.strided else matrix._nnz()
-    else:
-        entries = getattr(matrix, "nnz", 0) or getattr(matrix, "size", 0) // 2
-    small = threads > 1 and entries <= _ONE_THREAD
-    if small:
-        torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        if small:
-            torch.set_num_threads(threads)
+        return matrix.numel() // 2 if matrix.layout == torch.strided else matrix._nnz()
+    return int(getattr(matrix, "nnz", 0) or getattr(matrix, "size", 0) // 2)
 
 
 def _balance(
@@ -95,6 +86,7 @@ def _balance(
     tol: float,
     max_iterations: int,
     accelerate: bool,
+    threads: int,
 ) -> Scaling:
     diagonal = diagonal_of(stored)
     if self_loops is None:
@@ -104,7 +96,7 @@ def _balance(
             stored = without_diagonal(stored)
         stored = SparseMatrix(stored.row_start, stored.column, stored.values, loops=True)
         diagonal.fill_(1.0)
-    product = Product(stored)
+    product = Product(stored, threads)
     symmetric = is_symmetric(stored, product)
     require_support(stored, symmetric, diagonal)
 

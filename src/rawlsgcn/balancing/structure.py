@@ -13,6 +13,7 @@ from .arrays import array, library, tensor
 from .products import Product, SparseMatrix
 
 _NAMED = 5
+_RANDOM = np.random.PCG64(20220430)
 
 
 def diagonal_of(matrix: SparseMatrix) -> Tensor:
@@ -21,7 +22,7 @@ def diagonal_of(matrix: SparseMatrix) -> Tensor:
     for first, last in matrix.row_blocks(_block(matrix)):
         start, stop = int(matrix.row_start[first]), int(matrix.row_start[last])
         loop = array(matrix.rows(first, last)) == array(matrix.column[start:stop])
-        count = int(loop.sum())
+        count = int(library(matrix.device).count_nonzero(loop))
         if matrix.values is None and count == last - first:
             diagonal[first:last] = 1
         elif count:
@@ -58,17 +59,20 @@ def is_symmetric(matrix: SparseMatrix, product: Product) -> bool:
 
 
 def _same_form(matrix: SparseMatrix, product: Product) -> bool:
-    largest = int(matrix.row_start.diff().max()) + 1
-    one, other = _keys(matrix, 2) >> (11 + largest.bit_length())
-    image, other_image = torch.empty(2, matrix.size, dtype=torch.float64, device=matrix.device)
-    product(one.double(), image)
-    product(other.double(), other_image)
-    return bool((other * image.long()).sum() == (one * other_image.long()).sum())
+    lib = library(matrix.device)
+    largest = int(array(matrix.degree).max()) + 1
+    keys = array(_keys(matrix, 2)) >> (11 + largest.bit_length())
+    images = lib.empty_like(keys)
+    for key, image in zip(keys, images, strict=True):
+        exact = torch.empty(matrix.size, dtype=torch.float64, device=matrix.device)
+        product(tensor(key).double(), exact)
+        image[:] = array(exact)
+    return bool((keys[0] * images[1]).sum() == (keys[1] * images[0]).sum())
 
 
-def _keys(matrix: SparseMatrix, rows: int) -> Tensor:
-    """63 random bits for each node, the same in every call."""
-    bits = np.random.PCG64(20220430).random_raw((rows, matrix.size)) >> 1
+def _keys(matrix: SparseMatrix, each: int) -> Tensor:
+    """63 random bits, a few times for each node."""
+    bits = _RANDOM.random_raw((each, matrix.size)) >> np.uint64(1)
     return torch.from_numpy(bits.view(np.int64)).to(matrix.device)
 
 

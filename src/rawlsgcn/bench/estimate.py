@@ -72,12 +72,12 @@ def index_bytes(nodes: float) -> int:
 def balancing_bytes(arcs: float, nodes: float, processes: int) -> float:
     """What one process of ``balance_shards`` holds.
 
-    Its columns and row starts; thirteen vectors of the descent and the piece it sends; and, in
+    Its columns and row starts; fourteen vectors of the descent and the piece it sends; and, in
     full, the vector to be multiplied and the place where it is gathered.
     """
     rows = nodes / processes
     matrix = index_bytes(nodes) * arcs / processes + 8 * rows
-    return matrix + rows * 14 * 8 + 2 * 8 * nodes
+    return matrix + rows * 15 * 8 + 2 * 8 * nodes
 
 
 def training_bytes(nodes: float, setting: Setting) -> float:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import pickle
 import shutil
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +25,11 @@ _WEIGHTS, _OPTIMISER, _ABOUT = "weights.safetensors", "optimiser.pt", "checkpoin
 
 @dataclass(frozen=True)
 class Position:
-    """The epoch and step that come next."""
+    """The epoch and step that come next, and how many steps there were to be in all."""
 
     epoch: int = 0
     step: int = 0
+    total: int = 0
 
 
 def save_checkpoint(
@@ -46,7 +47,7 @@ def save_checkpoint(
         tensors = {key: value.cpu().contiguous() for key, value in network.state_dict().items()}
         (temporary / _WEIGHTS).write_bytes(save(tensors))
         torch.save(optimiser.state_dict(), temporary / _OPTIMISER)
-        about = {"epoch": position.epoch, "step": position.step, "run": run}
+        about = {**asdict(position), "run": run}
         (temporary / _ABOUT).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
     for old in _found(folder):
         if old.name < name:
@@ -66,7 +67,7 @@ def load_checkpoint(
     newest = found[-1]
     try:
         about = json.loads((newest / _ABOUT).read_text(encoding="utf-8"))
-        position = Position(int(about["epoch"]), int(about["step"]))
+        position = Position(*(int(about[name]) for name in ("epoch", "step", "total")))
         _require_same(about["run"], run, folder)
         network.load_state_dict(load_file(newest / _WEIGHTS))
         state = torch.load(newest / _OPTIMISER, map_location="cpu", weights_only=True)

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.optim.swa_utils import AveragedModel
 from torch.utils.data import DataLoader, Dataset
 
 from ..errors import RawlsError
@@ -79,6 +80,9 @@ class SampledTraining:
         seed: Decides the initial weights, the order of the seeds and every draw.
         place: This process among its like.
         workers: Further processes that draw batches ahead.
+        average: The share of all steps, the last ones, over which the weights that are kept are
+            the mean (Polyak and Juditsky 1992): sampled gradients are noisy, and so are the weights
+            after any single step. 0 keeps the last.
     """
 
     def __init__(
@@ -92,6 +96,7 @@ class SampledTraining:
         seed: int = 0,
         place: Place | None = None,
         workers: int = 0,
+        average: float = 0.1,
         dtype: torch.dtype = torch.float32,
     ) -> None:
         if not isinstance(method, Convolutional):
@@ -101,6 +106,8 @@ class SampledTraining:
             )
         if settings.patience:
             raise RawlsError("sampled training has no early stopping: leave patience at 0")
+        if not 0 <= average <= 1:
+            raise RawlsError(f"the share of averaged steps is from 0 to 1, not {average:g}")
         self.place = place or Place()
         self.train = source.masks["train_mask"].nonzero().view(-1).numpy()
         if batch_size < self.place.world or len(self.train) < self.place.world:
@@ -125,10 +132,28 @@ class SampledTraining:
             self.network.parameters(), lr=settings.lr, weight_decay=settings.weight_decay
         )
 
+        self.mean = AveragedModel(self.network)
+        self.averaged = math.ceil(average * self.total)
+        #: All that a checkpoint has to keep, but for the optimiser.
+        self.state = nn.ModuleDict({"network": self.network, "mean": self.mean})
+
     @property
     def steps(self) -> int:
         """Steps of one epoch; their seeds are shared out evenly."""
         return math.ceil(len(self.train) / self.batch_size)
+
+    @property
+    def total(self) -> int:
+        """Steps of all epochs."""
+        return self.steps * self.settings.epochs
+
+    @property
+    def kept(self) -> GraphConvolutionalNetwork:
+        """The network with the mean weights, or the last ones where none were averaged yet."""
+        averaged = int(self.mean.n_averaged)
+        network = self.mean.module if averaged else self.network
+        assert isinstance(network, GraphConvolutionalNetwork)
+        return network
 
     def batches(self, epoch: int, first: int = 0) -> Iterator[Batch]:
         """This process's shares of the steps of an epoch, from step ``first`` on."""
@@ -158,6 +183,8 @@ class SampledTraining:
         loss = self.loss(batch)
         loss.backward()  # type: ignore[no-untyped-call]
         self.optimiser.step()
+        if epoch * self.steps + number >= self.total - self.averaged:
+            self.mean.update_parameters(self.network)
         return float(loss.detach())
 
     def epoch(self, epoch: int) -> float:
@@ -167,8 +194,7 @@ class SampledTraining:
 
     def logits(self) -> Tensor:
         """The class scores of every node, from all neighbours: nothing is sampled at test time."""
-        self.model.eval()
-        return whole_graph_logits(self.network, self.source, self.forward, self.place)
+        return whole_graph_logits(self.kept, self.source, self.forward, self.place)
 
 
 class _Batches(Dataset[Batch]):
