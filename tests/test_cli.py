@@ -17,6 +17,7 @@ import pytest
 import torch
 from typer.testing import CliRunner, Result
 
+import rawlsgcn as rg
 from rawlsgcn.cli import app
 from rawlsgcn.cli.options import method_names
 
@@ -134,7 +135,8 @@ def test_compare_writes_a_list_a_page_and_the_figures(tmp_path: Path) -> None:
     assert [each["method"] for each in found] == ["gcn", "rawlsgcn-graph"]
     assert {path.name for path in out.iterdir()} == {
         *("by_degree-gcn.png", "by_degree-rawlsgcn-graph.png", "degrees.png"),
-        *("side_by_side.png", "report.html", "results.json"),
+        *("plane.png", "side_by_side.png", "report.html", "results.json"),
+        *("predictions-gcn.csv", "predictions-rawlsgcn-graph.csv"),
     }
     assert "RawlsGCN-Graph" in result.stdout
 
@@ -146,6 +148,7 @@ def test_a_model_is_kept_and_predicts_the_same_later(
     trained = call("train", *own_graph(graph_files), *QUICK, "--split", "random", "--out", model)
     assert trained.exit_code == 0, trained.output
     names = {"model.safetensors", "config.json", "metrics.json", "by_degree.png", "report.html"}
+    names |= {"predictions.csv"}
     assert {path.name for path in model.iterdir()} == names
     options = own_graph(graph_files)[:4]  # no labels are needed to predict
     result = call("predict", "--model", model, *options, "--out", out)
@@ -454,3 +457,17 @@ def test_the_command_shown_on_a_page_has_no_password_and_no_folder_of_the_machin
     assert "/home" not in shown
     assert "me:…@host/db" in shown
     assert shown.endswith("--out paper")
+
+
+def test_all_nodes_can_be_judged() -> None:
+    """--evaluate all judges every labelled node outside training and validation."""
+    graph = rg.synthetic()
+    outside = int((~(graph.train_mask | graph.val_mask)).sum())
+    assert outside > int(graph.test_mask.sum())
+    result = rg.fit(graph, "gcn", seeds=1, epochs=1, evaluate="all")
+    assert int(result.mask.sum()) == outside
+    words = ["--dataset", "synthetic", *QUICK, "--evaluate", "all", "--json", "-"]
+    accuracy = json.loads(call("train", "--method", "gcn", *words).stdout)["accuracy"]["runs"][0]
+    assert accuracy * outside / 100 == pytest.approx(round(accuracy * outside / 100))
+    wrong = call("train", "--dataset", "synthetic", *QUICK, "--evaluate", "some")
+    assert wrong.exit_code == 2

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from .advice import advise as advise
     from .api import compare as compare
     from .api import fit as fit
+    from .auditing import audit as audit
     from .balancing import balance as balance
     from .errors import RawlsError as RawlsError
     from .graphs import load as load
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "RawlsError": "errors",
+    "advise": "advice",
+    "audit": "auditing",
     "balance": "balancing",
     "compare": "api",
     "fit": "api",

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from .comparison import Comparison
 from .errors import RawlsError, unknown_name
 from .evaluation.calibration import Outcome
 from .evaluation.judgement import judge
 from .graphs import check, load
+from .graphs.masks import evaluate_on
 from .methods import NORMALISATIONS, Inputs, Method, Settings, available, find, with_changes
 from .methods.inputs import has_negative_features
 from .result import Result
@@ -39,6 +41,7 @@ def fit(
     seeds: int | Iterable[int] = 5,
     device: str = "auto",
     engine: str = "auto",
+    evaluate: str = "test",
     progress: Tell | None = None,
     **settings: Any,
 ) -> Result:
@@ -50,12 +53,14 @@ def fit(
         seeds: How many runs (seeds 0 to N-1), or the seeds themselves.
         device: ``"cpu"``, ``"cuda"``, or ``"auto"`` for a GPU where there is one.
         engine: ``"auto"``, or ``"reference"`` for plain full-graph training.
+        evaluate: ``"test"``, or ``"all"`` for every labelled node outside training and validation.
         progress: Called with the epochs done, the epochs in all and the method's title.
         **settings: The method's settings, such as ``lr``, ``epochs`` or ``weight_decay``.
     """
     chosen = find_method(method)
     changed = with_changes(chosen.defaults, settings)
-    return _fit(checked(graph), chosen, changed, seed_list(seeds), device, engine, progress)
+    clean = evaluate_on(checked(graph), evaluate)
+    return _fit(clean, chosen, changed, seed_list(seeds), device, engine, progress)
 
 
 def compare(
@@ -65,9 +70,10 @@ def compare(
     seeds: int | Iterable[int] = 5,
     device: str = "auto",
     engine: str = "auto",
+    evaluate: str = "test",
     progress: Tell | None = None,
     **settings: Any,
-) -> list[Result]:
+) -> Comparison:
     """Train several methods on one graph; ``settings`` are those of every one of them.
 
     A ``normalisation`` goes to the methods that have a choice; the others keep their own and
@@ -78,8 +84,8 @@ def compare(
     if not chosen:
         raise RawlsError("no method to compare: name at least one")
     own = each_settings(chosen, settings)
-    clean, each = checked(graph), seed_list(seeds)
-    results = []
+    clean, each = evaluate_on(checked(graph), evaluate), seed_list(seeds)
+    results = Comparison()
     for method, changed in zip(chosen, own, strict=True):
         results.append(_fit(clean, method, changed, each, device, engine, progress))
         if settings.get("normalisation") not in (None, changed.normalisation):

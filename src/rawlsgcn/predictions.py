@@ -49,5 +49,6 @@ def write_predictions(
             frame.to_parquet(temporary, index=False)
         else:
             separator = "," if suffix == ".csv" else "\t"
-            # Nine digits give every float32 back exactly.
-            frame.to_csv(temporary, index=False, sep=separator, float_format="%.9g")
+            # So many digits give every number of the type back exactly.
+            digits = "%.17g" if values.dtype == np.float64 else "%.9g"
+            frame.to_csv(temporary, index=False, sep=separator, float_format=digits)

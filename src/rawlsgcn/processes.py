@@ -35,7 +35,8 @@ def joined(device: str = "auto") -> Iterator[Place]:
     if own.type == "cuda":
         own = pick_device(f"cuda:{os.environ['LOCAL_RANK']}")
         torch.cuda.set_device(own)
-    distributed.init_process_group("nccl" if own.type == "cuda" else "gloo")
+    on_gpu = own.type == "cuda"
+    distributed.init_process_group("nccl" if on_gpu else "gloo", device_id=own if on_gpu else None)
     try:
         yield Place(distributed.get_rank(), distributed.get_world_size(), own)
         distributed.barrier()

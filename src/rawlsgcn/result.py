@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from torch_geometric.data import Data
 
+    from .audit_result import Audit
+
 #: Under this temperature a model is so much too unsure that its bias is read with care.
 BLURRED = 0.8
 
@@ -40,12 +42,12 @@ class Spread:
         return cls(float(np.mean(runs)), float(np.std(runs)), [float(run) for run in runs])
 
 
-def _jsonable(value: Any) -> Any:
+def jsonable(value: Any) -> Any:
     """JSON has no NaN: an undefined figure is null."""
     if isinstance(value, dict):
-        return {name: _jsonable(each) for name, each in value.items()}
+        return {name: jsonable(each) for name, each in value.items()}
     if isinstance(value, list):
-        return [_jsonable(each) for each in value]
+        return [jsonable(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -164,7 +166,7 @@ class Result:
             "caution": self.caution,
             "notes": self.notes,
         }
-        return {name: _jsonable(value) for name, value in figures.items()}
+        return {name: jsonable(value) for name, value in figures.items()}
 
     def save(self, folder: str | Path) -> None:
         """Keep the model: weights, configuration and metrics, for ``load_model``."""
@@ -185,6 +187,23 @@ class Result:
             )
         return torch.softmax(self.logits[self.best_run if run is None else run], -1)
 
+    def to_predictions(self, path: str | Path, run: int | None = None) -> None:
+        """Write the class probabilities of one run (see :meth:`probabilities`) for an audit.
+
+        In float64, in which no loss is lost: ``rawlsgcn audit`` finds the same bias again.
+        """
+        from .predictions import write_predictions
+
+        chosen = self.best_run if run is None else run
+        exact = torch.softmax(self.logits[chosen].double(), -1)
+        write_predictions(exact, self.graph.get("node_ids"), path)
+
+    def audit(self, **options: Any) -> Audit:
+        """Judge the best run on validation in full: see :func:`rawlsgcn.audit` for the options."""
+        from .auditing import audit
+
+        return audit(self.graph, self, **options)
+
     def __str__(self) -> str:
         from .reporting.wording import number, percent, spread
 
@@ -202,3 +221,8 @@ class Result:
             f"(calibrated {number(self.calibrated_bias.mean)})   "
             f"low-degree accuracy {percent(self.low_degree_accuracy.mean)}{who}{blurred}"
         )
+
+    def _repr_html_(self) -> str:
+        from .reporting.notebook import results_html
+
+        return results_html(self)

@@ -33,6 +33,7 @@ def gcn() -> nn.Module:
 
 MODELS: dict[str, Callable[[], nn.Module]] = {
     "GCN": gcn,
+    "GCN, cached": lambda: GCN(16, 8, 2, 3, cached=True),
     "GraphSAGE": lambda: GraphSAGE(16, 8, 2, 3),
     "GIN": lambda: GIN(16, 8, 2, 3, norm=None),
     "APPNP": lambda: Propagated(16, 3),
@@ -58,7 +59,7 @@ def plain_gradients(make: Callable[[], nn.Module], *setting: Tensor) -> list[Ten
 
 
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
-@pytest.mark.parametrize("name", ["GCN", "GIN", "APPNP"])
+@pytest.mark.parametrize("name", ["GCN", "GCN, cached", "GIN", "APPNP"])
 def test_compiled_in_one_piece(name: str, backend: str) -> None:
     x, edges, y = setting()
     torch._dynamo.reset()

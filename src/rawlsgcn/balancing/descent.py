@@ -23,8 +23,8 @@ from torch import Tensor
 from .arrays import Array, array, library, tensor
 from .iterations import Iteration
 
-#: Nodes handled at once: few enough that all their vectors stay in the processor's own cache.
-_CPU_PART = 1 << 13
+#: Nodes handled at once: few enough that their vectors stay in the cache, and many to a call.
+_CPU_PART = 1 << 16
 _CUDA_PART = 1 << 24
 #: A mixture must leave at most this share of the best residual so far, or lower φ.
 _CONTRACTION = 0.9

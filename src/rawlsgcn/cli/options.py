@@ -68,6 +68,10 @@ Set = Annotated[
 Seeds = Annotated[int, typer.Option(min=1, help="Number of runs, with seeds 0 to N-1.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda, or auto for a GPU where there is one.")]
 Engine = Annotated[str, typer.Option(help="auto, fast, or reference (plain training).")]
+Evaluate = Annotated[
+    str,
+    typer.Option(help="test, or all: every labelled node outside training and validation."),
+]
 Json = Annotated[
     str | None,
     typer.Option(

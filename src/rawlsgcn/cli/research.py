@@ -18,6 +18,7 @@ from .base import (
 from .options import (
     DataRoot,
     Device,
+    Evaluate,
     Json,
     Seeds,
     out_option,
@@ -99,6 +100,7 @@ def reproduce(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on where an earlier run stopped.")
     ] = False,
+    evaluate: Evaluate = "test",
     quick_baselines: Annotated[
         bool,
         typer.Option(
@@ -136,6 +138,7 @@ def reproduce(
         methods=split_names(methods or ""),
         seeds=tuple(range(seeds)),
         quick=quick_baselines,
+        evaluate=evaluate,
         **given,
     )
     results = run_plan(

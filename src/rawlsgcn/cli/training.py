@@ -26,6 +26,7 @@ from .options import (
     Device,
     Engine,
     Epochs,
+    Evaluate,
     Features,
     Graph,
     Json,
@@ -103,11 +104,13 @@ def train(
     settings: Set = None,
     seeds: Seeds = 5,
     split: Split = None,
+    evaluate: Evaluate = "test",
     device: Device = "auto",
     engine: Engine = "auto",
     data_root: DataRoot = None,
     out: Annotated[
-        Path | None, out_option("Keep the model, its metrics, a page and a picture here.")
+        Path | None,
+        out_option("Keep the model, metrics, predictions, a page and a picture here."),
     ] = None,
     json_path: Json = None,
 ) -> None:
@@ -122,7 +125,14 @@ def train(
     data = read_graph(dataset, graph, features, labels, split, data_root)
     with progress("training") as tell:
         result = fit(
-            data, method, seeds=seeds, device=device, engine=engine, progress=tell, **changes
+            data,
+            method,
+            seeds=seeds,
+            device=device,
+            engine=engine,
+            evaluate=evaluate,
+            progress=tell,
+            **changes,
         )
     if out is not None:
         from ..files import atomic_directory
@@ -132,6 +142,7 @@ def train(
 
         with atomic_directory(out) as folder:
             write_model(result, folder)
+            result.to_predictions(folder / "predictions.csv")
             figures.save(figures.by_degree(result), folder / "by_degree.png")
             report(result, folder / "report.html", command=typed_command())
     show([result], json_path)
@@ -157,23 +168,25 @@ def compare(
     settings: Set = None,
     seeds: Seeds = 5,
     split: Split = None,
+    evaluate: Evaluate = "test",
     device: Device = "auto",
     engine: Engine = "auto",
     data_root: DataRoot = None,
     out: Annotated[
-        Path | None, out_option("Write a page, the figures and the results here.")
+        Path | None, out_option("Write a page, the figures, predictions and the results here.")
     ] = None,
     json_path: Json = None,
 ) -> None:
     """Train several methods on one graph and set them side by side."""
     from ..api import each_settings
+    from ..graphs.masks import evaluate_on
     from ..methods import find
 
     names = [name.strip() for name in methods.split(",") if name.strip()]
     changes = parse_settings(settings, lr=lr, epochs=epochs, normalisation=normalisation)
     each_settings([find(name) for name in names], changes)
     check_outputs(json_path, folder=out)
-    data = read_graph(dataset, graph, features, labels, split, data_root)
+    data = evaluate_on(read_graph(dataset, graph, features, labels, split, data_root), evaluate)
     _compare(data, names, out, json_path, typed_command(), seeds, device, engine, changes)
 
 
@@ -206,15 +219,18 @@ def _compare(
         from ..files import atomic_directory
         from ..reporting import figures
         from ..reporting.page import report
+        from ..reporting.plane import plane
 
         with atomic_directory(out) as folder, progress("drawing") as tell:
             tell(0, len(results) + 3)
             for count, result in enumerate(results, start=1):
                 picture = folder / f"by_degree-{result.method}.png"
                 figures.save(figures.by_degree(result), picture)
+                result.to_predictions(folder / f"predictions-{result.method}.csv")
                 tell(count, len(results) + 3)
             figures.save(figures.degrees(results[0].graph), folder / "degrees.png")
             figures.save(figures.side_by_side(results), folder / "side_by_side.png")
+            figures.save(plane(results), folder / "plane.png")
             report(results, folder / "report.html", command=said)
             (folder / "results.json").write_text(json.dumps(figures_json, indent=2) + "\n")
     show(results, json_path)

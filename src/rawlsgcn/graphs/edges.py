@@ -111,3 +111,12 @@ def _edge_weight(matrix: Any, weight: Array | None) -> Tensor | None:
 
 def _count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def in_degrees(source: Array, target: Array, nodes: int) -> NDArray[np.int64]:
+    """How many other nodes have an arc to each node, before the arcs lose their directions."""
+    keep = source != target
+    shape = (nodes, nodes)
+    arcs = sp.coo_matrix((np.ones(int(keep.sum())), (source[keep], target[keep])), shape=shape)
+    counted: NDArray[np.int64] = np.diff(arcs.tocsc().indptr).astype(np.int64)
+    return counted

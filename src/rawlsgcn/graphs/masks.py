@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import torch
 from torch_geometric.data import Data
 
-from ..errors import RawlsError
+from ..errors import RawlsError, unknown_name
 from .found import MASKS, Found
 from .splits import Split, fits_paper_split, paper_split, random_split
+
+EVALUATE = ("test", "all")
+"""The values of ``evaluate=`` and ``--evaluate``."""
+
+
+def evaluate_on(graph: Data, which: str) -> Data:
+    """The graph with the nodes to judge as its test nodes; the one given is not touched.
+
+    "test" keeps the test mask, "all" judges every labelled node outside training and validation.
+    """
+    if which not in EVALUATE:
+        raise unknown_name("choice of nodes", which, EVALUATE)
+    if which == "test":
+        return graph
+    chosen = copy.copy(graph)
+    chosen.test_mask = ~(graph.train_mask | graph.val_mask) & (graph.y >= 0)
+    return chosen
 
 
 def choose_split(graph: Data, found: Found, split: str | None, notes: list[str]) -> None:

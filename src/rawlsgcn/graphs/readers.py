@@ -37,6 +37,14 @@ def read(
     or predicts sets ``need_labels`` (and ``need_features``) to ``False``. The formats are in
     docs/graphs.md.
     """
+    found = find(path, features=features, labels=labels)
+    return assemble(found, split=split, need_features=need_features, need_labels=need_labels)
+
+
+def find(
+    path: str | Path, *, features: str | Path | None = None, labels: str | Path | None = None
+) -> Found:
+    """What the files hold, before any check: the edges still have their directions."""
     path = Path(path).expanduser()
     for file in (path, features, labels):
         if file is not None and not Path(file).expanduser().is_file():
@@ -62,7 +70,7 @@ def read(
     if feature_side is not None:
         found.x, found.features_from = feature_side.values, feature_side.path.name
     found.notes += [note for side in sides for note in side.notes]
-    return assemble(found, split=split, need_features=need_features, need_labels=need_labels)
+    return found
 
 
 def _with_sides(found: Found, sides: list[Side]) -> Found:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Set
+from collections.abc import Callable, Collection, Iterator, Set
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -140,21 +140,50 @@ def is_number(cell: str) -> bool:
     return True
 
 
+def read_chunks(path: Path, header: bool, rows: int, **options: Any) -> Iterator[pd.DataFrame]:
+    """The rows of a text table, ``rows`` at a time, so that a large file is never held whole."""
+    with (
+        _as_table(path),
+        pd.read_csv(path, chunksize=rows, **_options(path, header, options)) as all_,
+    ):
+        yield from all_
+
+
+def first_line(path: Path) -> list[str]:
+    """The cells of the first line, as text."""
+    frame = _read_text(path, False, nrows=1, dtype=str).fillna("")
+    _refuse_wide_text(path)
+    return [str(cell) for cell in frame.iloc[0]]
+
+
 def _read_text(path: Path, header: bool, **options: Any) -> pd.DataFrame:
-    """``pandas.read_csv`` where only an empty cell is missing: NA and null may be ids."""
+    with _as_table(path):
+        frame: pd.DataFrame = pd.read_csv(path, **_options(path, header, options))
+    return frame
+
+
+def _options(path: Path, header: bool, more: dict[str, Any]) -> dict[str, Any]:
+    """Of ``pandas.read_csv``, so that only an empty cell is missing: NA and null may be ids."""
+    return {
+        "sep": SEPARATORS[path.suffix.lower()],
+        "header": None,
+        "skiprows": int(header),
+        "keep_default_na": False,
+        "na_values": [""],
+        "low_memory": False,
+        "skipinitialspace": True,
+        "encoding": "utf-8-sig",
+        **more,
+    }
+
+
+@contextlib.contextmanager
+def _as_table(path: Path) -> Iterator[None]:
+    """Turn what pandas raises on a file that is no table into one sentence."""
     try:
-        frame: pd.DataFrame = pd.read_csv(
-            path,
-            sep=SEPARATORS[path.suffix.lower()],
-            header=None,
-            skiprows=int(header),
-            keep_default_na=False,
-            na_values=[""],
-            low_memory=False,
-            skipinitialspace=True,
-            encoding="utf-8-sig",
-            **options,
-        )
+        yield
+    except RawlsError:
+        raise
     except FileNotFoundError as error:
         raise RawlsError(f"there is no file {path}") from error
     except pd.errors.EmptyDataError as error:
@@ -164,7 +193,6 @@ def _read_text(path: Path, header: bool, **options: Any) -> pd.DataFrame:
     except (pd.errors.ParserError, OSError, ValueError) as error:
         reason = " ".join(str(error).split()).removeprefix("Error tokenizing data. ")
         raise RawlsError(f"{path} cannot be read as a table: {reason}") from error
-    return frame
 
 
 def _refuse_wide_text(path: Path) -> None:

@@ -39,7 +39,8 @@ class FairLayer:
         fair_weight = self._given_fair_weight if fair_weight is None else fair_weight
         if fair_weight is not None:
             return self._by_edges(adjacency, fair_weight.detach(), sizes)
-        cached = getattr(self, "cached", False)
+        # Compiled code cannot hold a sparse matrix; it asks again, and what is known is remembered.
+        cached = getattr(self, "cached", False) and not torch.compiler.is_compiling()
         if cached and self._cached_fair is not None:
             return self._cached_fair
         sources, targets = sizes

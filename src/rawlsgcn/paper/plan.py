@@ -11,6 +11,7 @@ from typing import Any
 from .. import __version__
 from ..errors import RawlsError, unknown_name
 from ..graphs.catalogue import CATALOGUE, NAMES, SYNTHETIC
+from ..graphs.masks import EVALUATE
 from ..methods import NORMALISATIONS, Convolutional, available, find, with_changes
 
 PARTS = (
@@ -56,11 +57,14 @@ class Cell:
     changes: Mapping[str, Any] = field(default_factory=dict)
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
     quick: bool = False
+    evaluate: str = "test"
 
     @property
     def name(self) -> str:
-        """The study's name."""
+        """The study's name; in the fair protocol all nodes are judged, which needs no mention."""
         parts = ["rawlsgcn", self.protocol, self.dataset, self.method, self.variant]
+        if self.evaluate == "all" and self.protocol != "fair":
+            parts.append("all nodes")
         return "/".join(part for part in parts if part)
 
     @property
@@ -125,7 +129,8 @@ class Plan:
     """Which parts, graphs, methods and seeds; the defaults are the whole paper.
 
     ``changes`` (settings of every method) and ``values`` (at most so many of each grid) make a
-    smaller plan of the same form.
+    smaller plan of the same form. ``evaluate`` is "test", or "all" to judge every labelled node
+    outside training and validation, as the fair comparison always does.
     """
 
     parts: tuple[str, ...] = PARTS
@@ -135,8 +140,11 @@ class Plan:
     quick: bool = False
     changes: Mapping[str, Any] = field(default_factory=dict)
     values: int | None = None
+    evaluate: str = "test"
 
     def __post_init__(self) -> None:
+        if self.evaluate not in EVALUATE:
+            raise unknown_name("choice of nodes", self.evaluate, EVALUATE)
         for part in self.parts:
             if part not in PARTS:
                 raise unknown_name("part of the paper", part, (*PARTS, "all"))
@@ -237,6 +245,7 @@ class Plan:
             {**changes, **self.changes},
             self.seeds,
             self.quick and not isinstance(find(name), Convolutional) and bool(grid),
+            "all" if protocol == "fair" else self.evaluate,
         )
 
     def _timed(self, graph: str, name: str, epochs: int | None = None) -> Cell:

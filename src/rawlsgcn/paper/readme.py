@@ -39,15 +39,18 @@ def drawn(results: Mapping[str, Any]) -> str:
 
 def draw(results: Mapping[str, Any], path: Path) -> None:
     """Put the tables between the two markers of a file, and leave the rest as it is."""
+    fill(path, drawn(results), BEGIN, END)
+
+
+def fill(path: Path, text: str, begin: str, end: str) -> None:
+    """Put a text between two markers of a file, and leave the rest as it is."""
     try:
-        text = path.read_text(encoding="utf-8")
+        whole = path.read_text(encoding="utf-8")
     except OSError as error:
         raise RawlsError(f"cannot read {path}: {error.strerror or error}") from error
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise RawlsError(f"{path} has no place for the tables: add the lines {BEGIN} and {END}")
+    before, found, rest = whole.partition(begin)
+    _, also, after = rest.partition(end)
+    if not found or not also:
+        raise RawlsError(f"{path} has no place for the tables: add the lines {begin} and {end}")
     with atomic_file(path) as temporary:
-        temporary.write_text(
-            f"{before}{BEGIN}\n\n{drawn(results)}\n\n{END}{after}", encoding="utf-8"
-        )
+        temporary.write_text(f"{before}{begin}\n\n{text}\n\n{end}{after}", encoding="utf-8")

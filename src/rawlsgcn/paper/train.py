@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..api import inputs_of, judged
 from ..graphs import load
+from ..graphs.masks import evaluate_on
 from ..methods import find, with_changes
 from ..training import Job, train
 from .nodes import Nodes
@@ -43,7 +44,7 @@ def train_points(
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Trained]:
     """Train all runs of the points as one and judge each point."""
-    graph = judged_graph(cell.dataset, cell.protocol, root)
+    graph = judged_graph(cell.dataset, cell.evaluate, root)
     method = find(cell.method)
     base = with_changes(method.defaults, cell.changes)
     settings = [with_changes(base, point.values) for point in points]
@@ -64,7 +65,7 @@ def train_points(
 
 def measure(cell: Cell, point: Point, device: str, root: Path | None) -> Trained:
     """Every seed's run alone, timed, after a short one that warms the machine up (Table 4)."""
-    graph = judged_graph(cell.dataset, cell.protocol, root)
+    graph = judged_graph(cell.dataset, cell.evaluate, root)
     method = find(cell.method)
     settings = with_changes(method.defaults, cell.changes)
     short = replace(settings, epochs=min(2, settings.epochs))
@@ -86,12 +87,9 @@ def measure(cell: Cell, point: Point, device: str, root: Path | None) -> Trained
 
 
 @lru_cache(maxsize=1)
-def judged_graph(dataset: str, protocol: str, root: Path | None) -> Data:
-    """The graph; in the fair protocol every node outside training and validation is judged."""
-    graph = load(dataset, root=root)
-    if protocol == "fair":
-        graph.test_mask = ~(graph.train_mask | graph.val_mask)
-    return graph
+def judged_graph(dataset: str, evaluate: str, root: Path | None) -> Data:
+    """The graph, whose test nodes are those to judge: "test" or "all"."""
+    return evaluate_on(load(dataset, root=root), evaluate)
 
 
 def record_of(point: Point, result: Result) -> dict[str, Any]:

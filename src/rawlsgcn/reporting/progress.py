@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -73,3 +73,15 @@ def progress(description: str, *, interval: float = 0.1) -> Iterator[Tell]:
 
     with bar:
         yield tell
+
+
+@contextmanager
+def working(description: str) -> Iterator[Callable[[str], None]]:
+    """A spinner on stderr while something of unknown length is done; call it to say what."""
+    if not watched():
+        yield lambda what: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(printable(description)) as status:
+        yield lambda what: status.update(printable(what))

@@ -1,0 +1,285 @@
+"""``rg.audit``: predictions of any model on a graph come in, and an :class:`Audit` goes out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from torch_geometric.data import Data
+
+from . import __version__
+from .audit_inputs import GivenArray, KeyedFile, NodeIndex, read_column
+from .audit_result import Audit
+from .errors import RawlsError, unknown_name
+from .evaluation.audit.columns import BUILT_IN, column_of, degrees, refuse_missing
+from .evaluation.audit.comparison import compare_models
+from .evaluation.audit.forms import Nodes, Predictions
+from .evaluation.audit.gather import Gathered, gather
+from .evaluation.audit.grouping import Column
+from .evaluation.audit.intervals import SMALLEST
+from .evaluation.audit.model import Layout, Settings, audit_model
+from .evaluation.audit.parts import How, ModelNodes
+from .evaluation.audit.parts import Nodes as ShownNodes
+from .evaluation.audit.scores import Scores
+from .graphs import check, load
+from .graphs.edges import in_degrees
+from .graphs.found import MASKS
+from .graphs.masks import EVALUATE
+from .result import Result
+
+Ints = npt.NDArray[np.int64]
+SHOWN_NODES = 5000
+"""Single nodes in the result at most; of larger graphs a sample."""
+
+
+def audit(
+    graph: Data | str,
+    predictions: Any,
+    *,
+    by: Any = "degree",
+    bins: str | None = None,
+    evaluate: str | None = None,
+    scores: str = "auto",
+    resamples: int = 1000,
+    seed: int = 0,
+    shown: int = SHOWN_NODES,
+    command: str | None = None,
+    files: Mapping[str, str] | None = None,
+) -> Audit:
+    """Judge the predictions of one or several models by degree: who is worst off, and how sure.
+
+    Args:
+        graph: A torch_geometric ``Data`` with labels ``y``, or the name of a dataset.
+        predictions: A file (see docs/audit.md), scores (nodes, classes) or classes (nodes,) as an
+            array or tensor in node order, or a :class:`Result`; several as a list, or as a mapping
+            from names.
+        by: What nodes are grouped by: "degree", "in-degree", "pagerank", "core", a file of ids and
+            values, or a pair (name, one value for each node).
+        bins: "degree" (every value), "quantile:K" or "edges:a,b,c"; by default up to 12 values
+            stand alone and more are cut at their fifths.
+        evaluate: "test" for the test nodes (the default where the graph has masks), "all" for every
+            labelled node outside training and validation.
+        scores: "auto", or "probabilities", "logits" or "classes" where the choice is wrong.
+        resamples: Draws of every bootstrap and of every permutation test.
+        seed: The seed of those draws.
+        shown: Keep at most so many single nodes in the result; 0 for none.
+        command: The command line, to be shown with how it was computed.
+        files: The files that the graph came from, likewise.
+    """
+    if resamples < 100:
+        raise RawlsError(f"{resamples} resamples are too few for an interval: take 100 at least")
+    given = [predictions] if isinstance(predictions, Result) else predictions
+    data, incoming = _graph_of(graph)
+    index = NodeIndex(data.get("node_ids"), int(data.num_nodes))
+    sources = _sources(given, data, index)
+    column = _column(data, by, incoming, index)
+    nodes, evaluated = _nodes(data, evaluate)
+    models = [gather(source, nodes, scores) for source in sources]
+    chosen, notes = _chosen(models, nodes, evaluated)
+    refuse_missing(column, chosen, data.get("node_ids"))
+    return audited(
+        data,
+        [model.at(chosen, nodes.y) for model in models],
+        chosen,
+        column,
+        bins=bins,
+        settings=Settings(resamples=resamples, seed=seed),
+        evaluated=evaluated,
+        files={**(files or {}), **{model.name: model.source for model in models}},
+        command=command,
+        shown=shown,
+        notes=[*(data.get("notes") or []), *notes],
+    )
+
+
+def _graph_of(graph: Data | str) -> tuple[Data, Ints | None]:
+    """The graph after the checks at the door, and the in-degrees if its edges have directions."""
+    if isinstance(graph, str):
+        return load(graph), None
+    incoming = graph.get("in_degree")
+    edges = graph.get("edge_index")
+    if incoming is None and edges is not None and graph.num_nodes is not None:
+        source, target = edges.cpu().numpy()
+        incoming = in_degrees(source, target, int(graph.num_nodes))
+    data = check(graph, need_features=False, need_labels=False)
+    if data.get("y") is None:
+        left_out = [note for note in data.notes if note.startswith("the labels are left out")]
+        why = left_out[0].partition(": ")[2] if left_out else "give them with --labels (labels=...)"
+        raise RawlsError(f"there are no labels to hold the predictions against: {why.rstrip('.')}")
+    return data, None if incoming is None else np.asarray(incoming)
+
+
+def _sources(given: Any, data: Data, index: NodeIndex) -> list[Predictions]:
+    if isinstance(given, Mapping):
+        pairs = list(given.items())
+    elif isinstance(given, list | tuple):
+        pairs = [(None, each) for each in given]
+    else:
+        pairs = [(None, given)]
+    if not pairs:
+        raise RawlsError("there is nothing to audit: give the predictions of a model at least")
+    sources: list[Predictions] = []
+    for place, (name, each) in enumerate(pairs, start=1):
+        if isinstance(each, str | Path):
+            sources.append(KeyedFile(each, index, name))
+        elif isinstance(each, Result):
+            run = each.best_run
+            source = f"{each.method} on {each.dataset}, seed {each.seeds[run]}"
+            made = GivenArray(each.logits[run], index.nodes, name or each.title, source)
+            made.named_form = "logits"
+            sources.append(made)
+        else:
+            sources.append(GivenArray(each, index.nodes, name or f"model {place}"))
+    _tell_apart(sources)
+    return sources
+
+
+def _tell_apart(sources: Sequence[Predictions]) -> None:
+    """Give models of one name the names of their files, or numbers."""
+    names = [source.name for source in sources]
+    for place, source in enumerate(sources, start=1):
+        if names.count(source.name) > 1 or source.name in names[: place - 1]:
+            source.name = f"{source.name} #{place}"
+
+
+def _column(data: Data, by: Any, incoming: Ints | None, index: NodeIndex) -> Column:
+    if isinstance(by, str) and by == "in-degree" and incoming is not None:
+        data.in_degree = incoming
+    if isinstance(by, Path) or (isinstance(by, str) and by not in BUILT_IN and Path(by).is_file()):
+        return column_of(data, read_column(Path(by), index))
+    return column_of(data, by)
+
+
+def _nodes(data: Data, evaluate: str | None) -> tuple[Nodes, str]:
+    """Which nodes may be judged, and in words which they are."""
+    y = data.y.numpy()
+    masks = [data.get(key) for key in MASKS]
+    none = np.zeros(len(y), bool)
+    if evaluate not in (None, *EVALUATE):
+        raise unknown_name("choice of nodes", evaluate, EVALUATE)
+    if any(mask is None for mask in masks):
+        if evaluate == "test":
+            raise RawlsError("the graph has no masks, so no test nodes: leave --evaluate out")
+        return Nodes(y, y >= 0, none, data.get("node_ids")), "all labelled nodes with a prediction"
+    train, validation, test = (mask.numpy() for mask in masks)
+    if evaluate == "all":
+        eligible, words = ~(train | validation), "all nodes outside training and validation"
+    else:
+        eligible, words = test, "the test nodes"
+    return Nodes(y, eligible & (y >= 0), validation, data.get("node_ids")), words
+
+
+def _chosen(models: Sequence[Gathered], nodes: Nodes, evaluated: str) -> tuple[Ints, list[str]]:
+    """The nodes that all models are judged on: eligible, labelled, and predicted by every one."""
+    notes = []
+    there = np.logical_and.reduce([model.there for model in models])
+    chosen = np.flatnonzero(there & nodes.eligible)
+    if not len(chosen):
+        unlabelled = int((there & (nodes.y < 0)).sum())
+        if unlabelled and unlabelled == int(there.sum()):
+            raise RawlsError("none of the predicted nodes has a label: label some of them")
+        raise RawlsError(
+            f"none of the predicted nodes is among {evaluated}: predict those, or say "
+            "--evaluate all (evaluate='all')"
+        )
+    left = int((nodes.eligible & ~there).sum())
+    if left:
+        whom = "not every model predicts them" if len(models) > 1 else "they have no prediction"
+        notes.append(f"{left:,} of {evaluated} are left out, as {whom}.")
+    unlabelled = int((there & (nodes.y < 0)).sum())
+    if unlabelled:
+        notes.append(f"{unlabelled:,} predicted nodes have no label and are left out.")
+    return chosen, notes
+
+
+def audited(
+    graph: Data,
+    models: Sequence[Scores],
+    chosen: npt.NDArray[np.int64],
+    column: Column,
+    *,
+    bins: str | None,
+    settings: Settings,
+    evaluated: str,
+    files: Mapping[str, str],
+    command: str | None,
+    shown: int = SHOWN_NODES,
+    notes: Sequence[str] = (),
+) -> Audit:
+    """Judge ``models``, whose scores are of the ``chosen`` nodes, and every pair of them."""
+    began = time.perf_counter()
+    degree = degrees(graph)[chosen]
+    here = Column(column.name, column.values[chosen])
+    layout, words = Layout.of(here, degree, bins)
+    judged = [audit_model(model, layout, settings) for model in models]
+    low = degree <= np.percentile(degree, 25)
+    pairs = [compare_models(a, b, layout, low, settings) for a, b in combinations(models, 2)]
+    how = How(
+        version=__version__,
+        seed=settings.seed,
+        resamples=settings.resamples,
+        level=settings.level,
+        by=column.name,
+        bins=words,
+        evaluated=evaluated,
+        graph_nodes=int(graph.num_nodes),
+        graph_edges=int(graph.edge_index.shape[1]) // 2,
+        nodes=len(chosen),
+        smallest_group=SMALLEST,
+        files=dict(files),
+        command=command,
+        seconds=time.perf_counter() - began,
+    )
+    return Audit(
+        graph=str(graph.get("name") or "graph"),
+        synthetic=bool(graph.get("synthetic")),
+        column=column.name,
+        ordered=column.ordered,
+        models=judged,
+        comparisons=pairs,
+        how=how,
+        nodes=_single_nodes(graph, models, chosen, here, degree, shown, settings.seed),
+        notes=list(notes),
+    )
+
+
+def _single_nodes(
+    graph: Data,
+    models: Sequence[Scores],
+    chosen: npt.NDArray[np.int64],
+    column: Column,
+    degree: npt.NDArray[np.int64],
+    most: int,
+    seed: int,
+) -> ShownNodes | None:
+    """The nodes for the explorer; of more than ``most`` a sample drawn without replacement."""
+    if most <= 0:
+        return None
+    kept = np.arange(len(chosen))
+    if len(chosen) > most:
+        rng = np.random.default_rng([seed, 7])
+        kept = np.sort(rng.choice(len(chosen), most, replace=False))
+    ids: Any = graph.get("node_ids")
+    names = np.arange(graph.num_nodes) if ids is None else ids
+    values = column.values[kept]
+    return ShownNodes(
+        of=len(chosen),
+        id=[_plain(names[node]) for node in chosen[kept]],
+        value=[_plain(value) for value in values],
+        degree=degree[kept].tolist(),
+        label=graph.y.numpy()[chosen[kept]].tolist(),
+        models=[
+            ModelNodes(model.name, model.predicted[kept].tolist(), model.loss[kept].tolist())
+            for model in models
+        ],
+    )
+
+
+def _plain(value: Any) -> Any:
+    """A number or text of Python's own, which JSON knows."""
+    return value.item() if hasattr(value, "item") else value

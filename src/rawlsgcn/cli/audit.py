@@ -1,0 +1,172 @@
+"""The commands that tell bias from chance: audit and survive."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..errors import RawlsError
+from .base import (
+    check_outputs,
+    command,
+    people,
+    say_notes,
+    split_names,
+    typed_command,
+    write_json,
+)
+from .options import (
+    DataRoot,
+    Dataset,
+    Device,
+    Evaluate,
+    Graph,
+    Json,
+    Labels,
+    Seeds,
+    out_option,
+)
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+
+@command
+def audit(
+    predictions: Annotated[
+        list[Path],
+        typer.Option(
+            help="Node ids with classes, probabilities or logits: .csv, .tsv, .parquet or .npz; "
+            "may be repeated, one file a model."
+        ),
+    ],
+    dataset: Dataset = None,
+    graph: Graph = None,
+    labels: Labels = None,
+    by: Annotated[
+        str,
+        typer.Option(help="degree, in-degree, pagerank, core, or a file of node ids and values."),
+    ] = "degree",
+    bins: Annotated[
+        str | None,
+        typer.Option(help="degree (every value alone), quantile:K, or edges:1,3,10 of your own."),
+    ] = None,
+    evaluate: Annotated[
+        str | None,
+        typer.Option(
+            help="test, or all: every labelled node outside training and validation (by default "
+            "test where the graph has masks)."
+        ),
+    ] = None,
+    scores: Annotated[
+        str, typer.Option(help="auto, probabilities, logits or classes: what the files hold.")
+    ] = "auto",
+    resamples: Annotated[
+        int, typer.Option(min=100, help="Draws of every bootstrap and permutation test.")
+    ] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="The seed of those draws.")] = 0,
+    data_root: DataRoot = None,
+    out: Annotated[Path | None, out_option("Write a page (.html) here.")] = None,
+    json_path: Json = None,
+) -> None:
+    """Judge predictions of any model by degree: who is worst off, and is it chance?"""
+    from ..auditing import audit as audit_predictions
+    from ..reporting.audit_table import audit_table
+    from ..reporting.audit_words import verdict
+    from ..reporting.progress import working
+
+    check_outputs(json_path, file=out)
+    with working("auditing"):
+        data = _graph(dataset, graph, labels, data_root)
+        given = {"dataset": dataset, "graph": graph, "labels": labels}
+        files = {name: str(value) for name, value in given.items() if value is not None}
+        found = audit_predictions(
+            data,
+            list(predictions),
+            by=by,
+            bins=bins,
+            evaluate=evaluate,
+            scores=scores,
+            resamples=resamples,
+            seed=seed,
+            command=typed_command(),
+            files=files,
+        )
+    if out is not None:
+        found.to_html(out)
+    console = people(json_path)
+    say_notes(found.notes, console)
+    words = verdict(found)
+    console.print(words.headline, style="bold", markup=False, highlight=False)
+    console.print(audit_table(found))
+    for sentence in words.sentences:
+        console.print(sentence, markup=False, highlight=False)
+    if out is not None:
+        console.print(f"Page: {out}", markup=False, highlight=False, soft_wrap=True)
+    if json_path is not None:
+        write_json(json_path, found.to_dict())
+
+
+def _graph(
+    dataset: str | None, graph: Path | None, labels: Path | None, data_root: Path | None
+) -> Data:
+    """The graph, with masks only where they are stored, and with its in-degrees."""
+    from ..graphs import load
+    from ..graphs.checks import assemble
+    from ..graphs.edges import in_degrees
+    from ..graphs.readers import find
+
+    if (dataset is None) == (graph is None):
+        raise RawlsError("name one graph: either --dataset NAME or --graph FILE")
+    if dataset is not None:
+        if labels is not None:
+            raise RawlsError("--labels goes with --graph, not with --dataset")
+        return load(dataset, root=data_root)
+    assert graph is not None
+    found = find(graph, labels=labels)
+    data = assemble(found, need_features=False, need_labels=False)
+    data.in_degree = in_degrees(found.source, found.target, int(data.num_nodes))
+    return data
+
+
+@command
+def survive(
+    datasets: Annotated[
+        str | None, typer.Option(help="Names, separated by commas (else the paper's seven).")
+    ] = None,
+    seeds: Seeds = 5,
+    evaluate: Evaluate = "test",
+    draws: Annotated[int, typer.Option(min=100, help="Draws of every test.")] = 1000,
+    device: Device = "auto",
+    data_root: DataRoot = None,
+    out: Annotated[
+        Path | None, out_option("Draw the tables into this file's marked place.")
+    ] = None,
+    json_path: Json = None,
+) -> None:
+    """Test which of the paper's differences in bias are more than chance."""
+    from ..graphs.catalogue import CATALOGUE
+    from ..paper.readme import fill
+    from ..paper.survive import BEGIN, END, markdown
+    from ..paper.survive import survive as run
+    from ..reporting.progress import working
+
+    check_outputs(json_path, file=out)
+    with working("training") as tell:
+        document = run(
+            split_names(datasets) if datasets else tuple(CATALOGUE),
+            seeds=seeds,
+            evaluate=evaluate,
+            draws=draws,
+            device=device,
+            root=data_root,
+            command=typed_command(),
+            tell=tell,
+        )
+    tables = markdown(document)
+    people(json_path).print(tables, markup=False, highlight=False, soft_wrap=True)
+    if out is not None:
+        fill(out, tables, BEGIN, END)
+    write_json(json_path, document)

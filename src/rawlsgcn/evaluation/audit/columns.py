@@ -1,0 +1,115 @@
+"""Columns of the nodes to group by: degree, in-degree, PageRank, core number, or the user's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch_geometric.data import Data
+
+from ...errors import RawlsError, unknown_name
+from .grouping import Column
+
+BUILT_IN = ("degree", "in-degree", "pagerank", "core")
+
+
+def column_of(graph: Data, by: Any) -> Column:
+    """The column called ``by``, or the user's own: (name, values) with a value for each node."""
+    if isinstance(by, str):
+        if by not in BUILT_IN:
+            raise unknown_name("column", by, BUILT_IN)
+        return Column(by, _BUILDERS[by](graph))
+    name, values = by
+    values = np.asarray(values)
+    if values.shape != (graph.num_nodes,):
+        raise RawlsError(
+            f"the column '{name}' has the shape {tuple(values.shape)}, but the graph has "
+            f"{graph.num_nodes} nodes: give one value for each"
+        )
+    return Column(str(name), values if values.dtype.kind in "biuf" else values.astype(str))
+
+
+def refuse_missing(column: Column, chosen: npt.NDArray[np.int64], ids: Any) -> None:
+    """Refuse an evaluated node that has no value in the column."""
+    values = column.values[chosen]
+    missing = ~np.isfinite(values) if values.dtype.kind == "f" else values.astype(str) == ""
+    if missing.any():
+        node = int(chosen[int(missing.argmax())])
+        raise RawlsError(
+            f"the column '{column.name}' has no value for node {node if ids is None else ids[node]}"
+            f" and {int(missing.sum()) - 1:,} other evaluated nodes: fill them in, or leave "
+            "these nodes out of the predictions"
+        )
+
+
+def degrees(graph: Data) -> npt.NDArray[np.int64]:
+    """The number of neighbours of every node."""
+    counted = torch.bincount(graph.edge_index[0], minlength=graph.num_nodes)
+    values: npt.NDArray[np.int64] = counted.numpy()
+    return values
+
+
+def in_degrees(graph: Data) -> npt.NDArray[np.int64]:
+    """The edges that arrive at every node, where the graph was read with its directions kept."""
+    given = graph.get("in_degree")
+    if given is None:
+        raise RawlsError(
+            "this graph's edges have no direction any more, so the in-degree is the degree: "
+            "give a column of your own with --by FILE (by=(name, values))"
+        )
+    return np.asarray(given, dtype=np.int64)
+
+
+def pagerank(graph: Data, damping: float = 0.85) -> npt.NDArray[np.float64]:
+    """PageRank, r = (1 - d)/n + d P^T r, by power iteration to 1e-12 in the largest entry.
+
+    What isolated nodes hold goes to all nodes alike.
+    """
+    import scipy.sparse as sp
+
+    nodes = int(graph.num_nodes)
+    row, column = graph.edge_index.numpy()
+    degree = degrees(graph)
+    share = np.divide(1.0, degree, out=np.zeros(nodes), where=degree > 0)
+    onward = sp.csr_matrix((share[row], (column, row)), shape=(nodes, nodes))
+    rank = np.full(nodes, 1 / nodes)
+    for _ in range(200):
+        lost = rank[degree == 0].sum()
+        new = (1 - damping) / nodes + damping * (onward @ rank + lost / nodes)
+        done = np.abs(new - rank).max() < 1e-12
+        rank = new
+        if done:
+            break
+    return rank
+
+
+def cores(graph: Data) -> npt.NDArray[np.int64]:
+    """The core number: the largest k of a subgraph in which this node has k neighbours.
+
+    By peeling: all nodes of at most k neighbours go, again and again, before k rises.
+    """
+    import scipy.sparse as sp
+
+    nodes = int(graph.num_nodes)
+    row, column = graph.edge_index.numpy()
+    matrix = sp.csr_matrix((np.ones(len(row), np.int64), (row, column)), shape=(nodes, nodes))
+    left, core = degrees(graph).copy(), np.zeros(nodes, np.int64)
+    there, k = np.ones(nodes, bool), 0
+    while there.any():
+        k = max(k, int(left[there].min()))
+        going = np.flatnonzero(there & (left <= k))
+        core[going] = k
+        there[going] = False
+        left -= np.asarray(matrix[:, going].sum(1)).ravel()
+    return core
+
+
+_BUILDERS: dict[str, Callable[[Data], npt.NDArray[Any]]] = {
+    "degree": degrees,
+    "in-degree": in_degrees,
+    "pagerank": pagerank,
+    "core": cores,
+}

@@ -1,0 +1,174 @@
+"""From predictions, a part at a time, to each node's loss, class and confidence.
+
+The parts are gone through twice: once for the scores, and, when the temperature is known, once more
+for the losses after scaling. In between only numbers of single nodes are kept, and the scores of
+a sample of nodes to find the temperature on.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from ...errors import RawlsError, unknown_name
+from ..calibration import Outcome, temperature
+from .forms import (
+    FORMS,
+    LARGEST_LOSS,
+    Nodes,
+    Predictions,
+    capped,
+    check_columns,
+    classes_of,
+    form_of,
+    log_scores,
+    log_sum,
+    refuse_twice,
+)
+from .scores import Scores
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+_FIT_NODES = 10_000
+
+
+@dataclass
+class Gathered:
+    """One model on all nodes of the graph; NaN (or -1) where it said nothing."""
+
+    name: str
+    source: str
+    form: str
+    form_reason: str
+    predicted: Ints
+    loss: Floats
+    confidence: Floats | None
+    calibrated: Floats | None = None
+    temperature: float = math.nan
+    outcome: str = ""
+    fitted_on: str = ""
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def there(self) -> npt.NDArray[np.bool_]:
+        return self.predicted >= 0
+
+    def at(self, chosen: Ints, y: Ints) -> Scores:
+        """The scores of the ``chosen`` nodes, whose labels are ``y[chosen]``."""
+        right = (self.predicted[chosen] == y[chosen]).astype(float)
+        known = self.confidence is not None
+        return Scores(
+            self.name,
+            self.source,
+            self.form,
+            self.form_reason,
+            self.predicted[chosen],
+            self.loss[chosen] if known else 1 - right,
+            right,
+            None if self.confidence is None else self.confidence[chosen],
+            None if self.calibrated is None else self.calibrated[chosen],
+            self.temperature,
+            self.outcome,
+            self.fitted_on,
+            self.warnings,
+        )
+
+
+def gather(predictions: Predictions, nodes: Nodes, form: str = "auto") -> Gathered:
+    """Go through the predictions of one model; ``form`` is "auto" or what they are taken for."""
+    if form not in FORMS:
+        raise unknown_name("form of scores", form, FORMS)
+    count = len(nodes.y)
+    predicted, loss = np.full(count, -1, np.int64), np.full(count, np.nan)
+    confidence = np.full(count, np.nan)
+    seen_at = np.full(count, -1, np.int64)
+    fit = _fit_nodes(nodes)
+    place = np.full(count, -1, np.int64)
+    place[fit] = np.arange(len(fit))
+    kept: Floats | None = None
+    chosen_form, reason, zeros = form, "you said so", 0
+    for part in predictions.rows():
+        refuse_twice(predictions, part, seen_at, nodes)
+        if part.scores is None or form == "classes":
+            if form in ("probabilities", "logits"):
+                raise RawlsError(
+                    f"{predictions.source} holds classes only, no {form}: leave --scores out"
+                )
+            chosen_form, reason = "classes", "there are no scores beside the class"
+            if part.scores is not None:
+                reason = "you said so"
+            predicted[part.nodes] = classes_of(predictions, part, nodes)
+            continue
+        check_columns(predictions, part, nodes)
+        if chosen_form == "auto":
+            chosen_form, reason = form_of(predictions, part)
+        z = log_scores(predictions, part, chosen_form, nodes)
+        predicted[part.nodes] = part.scores.argmax(1)
+        y = nodes.y[part.nodes]
+        labelled = y >= 0
+        own = -z[np.arange(len(y)), np.maximum(y, 0)]
+        zeros += int((np.isinf(own) & labelled).sum())
+        loss[part.nodes] = np.where(labelled, capped(own), np.nan)
+        confidence[part.nodes] = np.exp(z.max(1))
+        wanted = place[part.nodes]
+        if kept is None:
+            kept = np.full((len(fit), z.shape[1]), np.nan)
+        kept[wanted[wanted >= 0]] = z[wanted >= 0]
+    found = Gathered(
+        predictions.name,
+        predictions.source,
+        chosen_form,
+        reason,
+        predicted,
+        loss,
+        None if kept is None else confidence,
+    )
+    if zeros:
+        found.warnings.append(
+            f"{zeros:,} nodes were given the probability 0 for their own class, an infinite loss; "
+            f"it was counted as {LARGEST_LOSS:.1f}."
+        )
+    if kept is not None:
+        _calibrate(predictions, nodes, found, fit, kept)
+    return found
+
+
+def _fit_nodes(nodes: Nodes) -> Ints:
+    """Whose scores are kept to find the temperature on: validation and eligible nodes, or a
+    sample of each."""
+    rng = np.random.default_rng(0)
+    chosen = []
+    for mask in (nodes.validation, nodes.eligible):
+        found = np.flatnonzero(mask & (nodes.y >= 0))
+        if len(found) > _FIT_NODES:
+            found = np.sort(rng.choice(found, _FIT_NODES, replace=False))
+        chosen.append(found)
+    return np.unique(np.concatenate(chosen))
+
+
+def _calibrate(
+    predictions: Predictions, nodes: Nodes, found: Gathered, fit: Ints, kept: Floats
+) -> None:
+    known = ~np.isnan(kept[:, 0])
+    validation = known & nodes.validation[fit]
+    used = validation if validation.any() else known
+    kind = "validation" if validation.any() else "evaluated"
+    z = torch.from_numpy(kept[used])
+    scaling, outcome = temperature(z, torch.from_numpy(nodes.y[fit[used]]))
+    found.temperature, found.outcome = scaling, outcome.value
+    found.fitted_on = f"{int(used.sum()):,} {kind} nodes"
+    if outcome not in (Outcome.FOUND, Outcome.DIVERGED):
+        found.warnings.append(f"temperature scaling: {outcome.value}.")
+    calibrated = np.full(len(nodes.y), np.nan)
+    for part in predictions.rows():
+        assert part.scores is not None
+        y = nodes.y[part.nodes]
+        scaled = log_scores(predictions, part, found.form, nodes) / scaling
+        scaled -= log_sum(scaled)
+        own = -scaled[np.arange(len(y)), np.maximum(y, 0)]
+        calibrated[part.nodes] = np.where(y >= 0, capped(own), np.nan)
+    found.calibrated = calibrated

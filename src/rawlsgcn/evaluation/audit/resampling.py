@@ -1,0 +1,133 @@
+"""The bootstrap: nodes drawn anew, kept only as the sums of every group.
+
+Drawing n nodes with replacement gives each node a number of appearances that is binomial and, but
+for a total held at n, Poisson(1) and independent. So every node is given a Poisson(1) weight w
+(the Poisson bootstrap; Hanley and MacGibbon, 2006), and of each group k only
+
+    N_k = Σ w,    S_k = Σ w x,    Q_k = Σ w x²,    R_k = Σ w r
+
+are kept (x the loss, r whether right): the intervals follow from them. Given N_k, the draws
+within a group are those of the usual bootstrap with N_k draws.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .strata import Strata
+from .threads import in_blocks
+
+Floats = npt.NDArray[np.float64]
+_NUMBERS = 1 << 20
+"""Weights made at once by a thread: 4 MB in single precision."""
+_LARGE = 512
+"""From this size on a group is worth a matrix product of its own."""
+# 2^16 P(w <= j) for w of Poisson(1): as many of these as 16 random bits reach is the weight.
+_STEPS = [
+    round(65536 * sum(math.exp(-1) / math.factorial(i) for i in range(j + 1))) for j in range(8)
+]
+
+
+@dataclass(frozen=True)
+class Sums:
+    """N, S, Q and R, each (resamples, groups), in float64."""
+
+    count: Floats
+    total: Floats
+    square: Floats
+    right: Floats
+
+    def joined(self, member: npt.NDArray[np.int64], groups: int) -> Sums:
+        """The sums of wider groups; ``member`` says to which of them each group belongs."""
+        onto = np.zeros((len(member), groups))
+        onto[np.arange(len(member)), member] = 1
+        return Sums(*(each @ onto for each in (self.count, self.total, self.square, self.right)))
+
+    def moments(self) -> tuple[Floats, Floats]:
+        """Mean loss and its variance s²/N of every group; NaN where fewer than two were drawn."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mean = self.total / self.count
+            spread = np.maximum(self.square - self.count * mean**2, 0) / (self.count - 1)
+            error = np.where(self.count > 1, spread / self.count, np.nan)
+        return mean, error
+
+
+def resampled(strata: Strata, resamples: int, seed: int) -> Sums:
+    """The sums of ``resamples`` draws of all nodes."""
+    by_size = np.argsort(strata.count, kind="stable")
+    count = strata.count[by_size]
+    order = _slices(strata.start[by_size], count)
+    start = np.cumsum(count) - count
+    mean = strata.mean_loss
+    # Around the group's mean single precision is enough; the means come back in float64 below.
+    away = (strata.loss - np.repeat(mean, strata.count))[order]
+    scores = np.stack([np.ones_like(away), away, away**2, strata.right[order]], 1)
+    scores = scores.astype(np.float32)
+    nodes = len(order)
+    rows = min(resamples, max(64, _NUMBERS // nodes))
+    pieces = _pieces(start, count, max(_LARGE, _NUMBERS // rows))
+
+    def draw(rng: np.random.Generator, rows: int) -> Floats:
+        sums = np.zeros((rows, 4, len(count)))
+        for low, high in pieces:
+            first, last = np.searchsorted(start, [low, high - 1], side="right") - 1
+            weights = poisson(rng, (rows, high - low))
+            if first == last:
+                sums[:, :, first] += weights @ scores[low:high]
+                continue
+            inside = slice(first, last + 1)
+            for column in range(4):
+                weighted = weights if column == 0 else weights * scores[low:high, column]
+                sums[:, column, inside] = np.add.reduceat(weighted, start[inside] - low, axis=1)
+        return sums
+
+    sums = np.concatenate(in_blocks(draw, resamples, nodes, (seed, 1), rows))
+    back = np.argsort(by_size)
+    number, away_sum, away_square, right = (sums[:, column, back] for column in range(4))
+    return Sums(
+        number,
+        away_sum + mean * number,
+        away_square + 2 * mean * away_sum + mean**2 * number,
+        right,
+    )
+
+
+def poisson(rng: np.random.Generator, shape: tuple[int, int]) -> npt.NDArray[np.float32]:
+    """Poisson(1) numbers, by comparing 16 random bits with the distribution function."""
+    size = shape[0] * shape[1]
+    bits = rng.integers(0, 2**64, -(-size // 4), dtype=np.uint64).view(np.uint16)[:size]
+    weights = np.zeros(size, np.uint8)
+    for step in _STEPS:
+        weights += (bits >= step).view(np.uint8)
+    return weights.reshape(shape).astype(np.float32)
+
+
+def _slices(start: npt.NDArray[np.int64], count: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The numbers start[k], …, start[k] + count[k] - 1 of every k in turn."""
+    offset = np.repeat(start - (np.cumsum(count) - count), count)
+    return offset + np.arange(count.sum())
+
+
+def _pieces(
+    start: npt.NDArray[np.int64], count: npt.NDArray[np.int64], most: int
+) -> list[tuple[int, int]]:
+    """The sorted nodes in pieces of about ``most``: small groups whole, or parts of a large one."""
+    pieces: list[tuple[int, int]] = []
+    low = 0
+    for first, size in zip(start.tolist(), count.tolist(), strict=True):
+        if size < _LARGE:
+            if first + size - low > most and first > low:
+                pieces.append((low, first))
+                low = first
+            continue
+        if first > low:
+            pieces.append((low, first))
+        for at in range(first, first + size, most):
+            pieces.append((at, min(at + most, first + size)))
+        low = first + size
+    end = int(start[-1] + count[-1])
+    return [*pieces, (low, end)] if low < end else pieces

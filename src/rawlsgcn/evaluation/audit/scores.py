@@ -1,0 +1,43 @@
+"""What a model said of the evaluated nodes, reduced to a few numbers for each of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+BLURRED = 0.8
+"""Under this temperature a model is so much too unsure that its bias is read with care."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """One model on the evaluated nodes, all arrays (nodes,) in the same order.
+
+    ``loss`` is the cross entropy, or 1 - right where only classes are known; then ``confidence``
+    (the probability of the predicted class) and ``calibrated_loss`` are None.
+    """
+
+    name: str
+    source: str
+    form: str
+    form_reason: str
+    predicted: npt.NDArray[np.int64]
+    loss: Floats
+    right: Floats
+    confidence: Floats | None = None
+    calibrated_loss: Floats | None = None
+    temperature: float = float("nan")
+    outcome: str = ""
+    fitted_on: str = ""
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def loss_kind(self) -> str:
+        return "zero-one" if self.confidence is None else "cross entropy"
+
+    @property
+    def under_confident(self) -> bool:
+        return self.calibrated_loss is not None and self.temperature < BLURRED

@@ -1,0 +1,248 @@
+"""Predictions made anywhere, read from files a part at a time: .csv, .tsv, .parquet or .npz.
+
+A row is a node: its id, and the predicted class or a score (probability or logit) of every class.
+Nothing is held but the part at hand, so that a file of many gigabytes is only slow.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from .errors import RawlsError, missing_extra
+from .graphs.arrays import Archive
+from .graphs.tables import SEPARATORS, SURE_ID_NAMES, UNNAMED, first_line, is_number, read_chunks
+
+Array = npt.NDArray[Any]
+FORMATS = (*SEPARATORS, ".parquet", ".npz")
+CLASS_NAMES = frozenset(
+    {
+        "predicted",
+        "prediction",
+        "predictions",
+        "pred",
+        "y_pred",
+        "predicted_class",
+        "class",
+        "label",
+    }
+)
+_CELLS = 1 << 18
+"""Cells read at once: 2 MB as numbers."""
+_NUMBERED = re.compile(r"^(.*?)[ _.\-]?(\d+)$")
+_FORM_OF_NAME = {
+    "probabilities": re.compile(r"^(p|pr|prob|probs|proba|probability|probabilities|softmax)$"),
+    "logits": re.compile(r"^(logit|logits|z)$"),
+}
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some rows: ``ids`` as in the file, and ``predicted`` (rows,) or ``scores`` (rows, classes).
+
+    ``first`` is the number of the first row, counted from 0. Rows without ids (None) are those of
+    the nodes in their order.
+    """
+
+    first: int
+    ids: pd.Series[Any] | None
+    predicted: Array | None
+    scores: Array | None
+
+
+class PredictionFile:
+    """A file of predictions, which may be gone through more than once."""
+
+    def __init__(self, path: str | Path, text_ids: bool) -> None:
+        self.path = Path(path).expanduser()
+        self.name = self.path.stem
+        self.source = str(path)
+        if not self.path.is_file():
+            what = "is a folder, not a file" if self.path.is_dir() else "does not exist"
+            raise RawlsError(f"{path} {what}")
+        suffix = self.path.suffix.lower()
+        if suffix not in FORMATS:
+            raise RawlsError(f"{path}: predictions are read from {', '.join(FORMATS)} files")
+        self._text_ids = text_ids
+        self.named_form: str | None = None
+        if suffix == ".npz":
+            self._open_archive()
+        else:
+            self._open_table()
+
+    def row(self, index: int) -> str:
+        """Where a row stands, in the words of an error message."""
+        if self.path.suffix.lower() in SEPARATORS:
+            return f"{self.path.name}, line {index + 1 + self._header}"
+        return f"{self.path.name}, row {index} (counted from 0)"
+
+    def parts(self) -> Iterator[Part]:
+        """The rows from the first to the last, some at a time."""
+        suffix = self.path.suffix.lower()
+        if suffix == ".npz":
+            yield from self._array_parts()
+            return
+        width = 1 + len(self._scores) + (self._class is not None)
+        rows, first = max(1000, _CELLS // width), 0
+        frames = self._parquet(rows) if suffix == ".parquet" else self._text(rows)
+        for frame in frames:
+            predicted = None if self._class is None else self._numbers(frame, [self._class], first)
+            scores = self._numbers(frame, self._scores, first) if self._scores else None
+            # The class of the largest score is what counts; a column of classes beside it is not.
+            predicted = predicted[:, 0] if predicted is not None and scores is None else None
+            yield Part(first, frame[self._id], predicted, scores)
+            first += len(frame)
+        if first == 0:
+            raise RawlsError(f"{self.path} is empty")
+
+    # Tables -------------------------------------------------------------------------------------
+
+    def _open_table(self) -> None:
+        if self.path.suffix.lower() == ".parquet":
+            cells, self._header = self._parquet_names(), True
+        else:
+            cells = first_line(self.path)
+            named = cells[0].strip().lower() in SURE_ID_NAMES | UNNAMED
+            self._header = named or not all(is_number(cell) for cell in cells[1:] or cells)
+        names = [cell.strip().lower() for cell in cells] if self._header else []
+        self._columns = cells if self._header else [f"{i + 1}" for i in range(len(cells))]
+        self._id = self._id_column(names)
+        others = [
+            i
+            for i in range(len(cells))
+            if i != self._id and not (self._header and names[i] in UNNAMED)
+        ]
+        self._class = next((i for i in others if self._header and names[i] in CLASS_NAMES), None)
+        self._scores = [i for i in others if i != self._class]
+        if self._class is None and len(self._scores) == 1:
+            self._class, self._scores = self._scores[0], []
+        if not self._scores and self._class is None:
+            raise RawlsError(
+                f"{self.path} has one column: give the node id first and the predicted class or "
+                "a probability of every class after it"
+            )
+        if self._header and self._scores:
+            self._read_names(names)
+
+    def _id_column(self, names: list[str]) -> int:
+        if not names:
+            return 0
+        sure = next((i for i, name in enumerate(names) if name in SURE_ID_NAMES), None)
+        if sure is not None:
+            return sure
+        prefix = _NUMBERED.match(names[0])
+        if names[0] in CLASS_NAMES or (
+            prefix and any(form.match(prefix[1]) for form in _FORM_OF_NAME.values())
+        ):
+            raise RawlsError(
+                f"{self.path} has no column of node ids: call it 'node' and put it first"
+            )
+        return 0
+
+    def _read_names(self, names: list[str]) -> None:
+        """The classes' order and, maybe, what kind of scores these are, from the header."""
+        found = [_NUMBERED.match(names[i]) for i in self._scores]
+        if not all(found):
+            return
+        numbers = [int(match[2]) for match in found if match]
+        prefixes = {match[1] for match in found if match}
+        if sorted(numbers) == list(range(1, len(numbers) + 1)):
+            raise RawlsError(
+                f"{self.path}: the columns are numbered from 1, but classes are numbered from 0: "
+                f"rename '{self._columns[self._scores[0]]}' and the others"
+            )
+        if sorted(numbers) == list(range(len(numbers))):
+            self._scores = [i for _, i in sorted(zip(numbers, self._scores, strict=True))]
+        for form, pattern in _FORM_OF_NAME.items():
+            if len(prefixes) == 1 and pattern.match(next(iter(prefixes))):
+                self.named_form = form
+
+    def _text(self, rows: int) -> Iterator[pd.DataFrame]:
+        as_text = {self._id: str} if self._text_ids else None
+        yield from read_chunks(self.path, self._header, rows, dtype=as_text)
+
+    def _numbers(self, frame: pd.DataFrame, columns: list[int], first: int) -> Array:
+        for index in columns:
+            column = frame[index]
+            if pd.api.types.is_numeric_dtype(column.dtype):
+                wrong = column.isna()
+            else:
+                wrong = pd.to_numeric(column, errors="coerce").isna()
+            if wrong.any():
+                row = int(wrong.to_numpy().argmax())
+                value = column.iloc[row]
+                said = "is empty or NaN" if pd.isna(value) else f"is '{value}'"
+                raise RawlsError(
+                    f"{self.row(first + row)}, column '{self._columns[index]}' {said}: "
+                    "every predicted node needs numbers; leave out the row of one without them"
+                )
+        return frame[columns].to_numpy(dtype=np.float64)
+
+    def _parquet_names(self) -> list[str]:
+        return [str(name) for name in self._parquet_file().schema_arrow.names]
+
+    def _parquet(self, rows: int) -> Iterator[pd.DataFrame]:
+        for batch in self._parquet_file().iter_batches(batch_size=rows):
+            frame = batch.to_pandas()
+            frame.columns = pd.RangeIndex(frame.shape[1])
+            yield frame
+
+    def _parquet_file(self) -> Any:
+        try:
+            import pyarrow
+            from pyarrow.parquet import ParquetFile
+        except ImportError as error:
+            raise missing_extra(f"reading {self.path.name}", "parquet") from error
+        try:
+            return ParquetFile(self.path)
+        except (pyarrow.ArrowException, OSError, ValueError) as error:
+            reason = " ".join(str(error).split())
+            raise RawlsError(f"{self.path} cannot be read as parquet: {reason}") from error
+
+    # Arrays -------------------------------------------------------------------------------------
+
+    def _open_archive(self) -> None:
+        self._header = False
+        archive = Archive(self.path)
+        self._node = archive.first(("node", "nodes", "node_ids", "ids"))
+        classes = archive.first(("predicted", "prediction", "classes"))
+        self._array, self._is_class = classes, True
+        for key in ("probabilities", "logits", "scores"):
+            if key in archive.keys:
+                self._array, self._is_class = archive[key], False
+                self.named_form = None if key == "scores" else key
+                break
+        if self._array is None:
+            raise RawlsError(
+                f"{self.path} has none of the keys probabilities, logits, scores and predicted"
+            )
+        if self._array.ndim != (1 if self._is_class else 2) or self._array.dtype.kind not in "biuf":
+            raise RawlsError(
+                f"{self.path}: scores must be numbers of the shape (nodes, classes) and predicted "
+                f"classes of the shape (nodes,), they are {self._array.dtype} of the shape "
+                f"{self._array.shape}"
+            )
+        if self._node is not None and self._node.shape != self._array.shape[:1]:
+            raise RawlsError(
+                f"{self.path} has {len(self._node)} node ids for {len(self._array)} predictions"
+            )
+
+    def _array_parts(self) -> Iterator[Part]:
+        assert self._array is not None
+        wide = 1 if self._is_class else self._array.shape[1]
+        rows = max(1000, _CELLS // max(wide, 1))
+        for first in range(0, len(self._array), rows):
+            values = self._array[first : first + rows].astype(np.float64)
+            bad = np.isnan(values) if self._is_class else np.isnan(values).any(1)
+            if bad.any():
+                raise RawlsError(f"{self.row(first + int(bad.argmax()))} is NaN: fill it in")
+            ids = None if self._node is None else pd.Series(self._node[first : first + rows])
+            predicted, scores = (values, None) if self._is_class else (None, values)
+            yield Part(first, ids, predicted, scores)
