@@ -66,7 +66,7 @@ def test_every_part_runs_and_is_shown(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     results = json.loads(result.stdout)
     groups = {figure["group"] for figure in results["figures"]}
-    assert groups == {"training", "methods", "balance", "balance at scale"}
+    assert groups == {"training", "methods", "balance", "balance at scale", "sampling"}
     assert all(figure["ratio"] > 0 for figure in results["figures"])
     page = (tmp_path / "RESULTS.md").read_text()
     assert markdown(results) in page

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from .advice import advise as advise
     from .api import compare as compare
     from .api import fit as fit
     from .auditing import audit as audit
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "RawlsError": "errors",
+    "advise": "advice",
     "audit": "auditing",
     "balance": "balancing",
     "compare": "api",

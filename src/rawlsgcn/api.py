@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from .comparison import Comparison
 from .errors import RawlsError, unknown_name
 from .evaluation.calibration import Outcome
 from .evaluation.judgement import judge
@@ -72,7 +73,7 @@ def compare(
     evaluate: str = "test",
     progress: Tell | None = None,
     **settings: Any,
-) -> list[Result]:
+) -> Comparison:
     """Train several methods on one graph; ``settings`` are those of every one of them.
 
     A ``normalisation`` goes to the methods that have a choice; the others keep their own and
@@ -84,7 +85,7 @@ def compare(
         raise RawlsError("no method to compare: name at least one")
     own = each_settings(chosen, settings)
     clean, each = evaluate_on(checked(graph), evaluate), seed_list(seeds)
-    results = []
+    results = Comparison()
     for method, changed in zip(chosen, own, strict=True):
         results.append(_fit(clean, method, changed, each, device, engine, progress))
         if settings.get("normalisation") not in (None, changed.normalisation):
@@ -180,7 +181,7 @@ def judged(
         device=inputs.device.type,
         parameters=runs[0].parameters,
         seconds=seconds,
-        peak_memory_mb=_peak_memory_mb(inputs.device),
+        peak_memory_mb=peak_memory_mb(inputs.device),
         judgements=judgements,
         graph=graph,
         degree=degree,
@@ -249,7 +250,7 @@ def _finite(logits: Tensor) -> bool:
     return bool(logits.isfinite().all())
 
 
-def _peak_memory_mb(device: torch.device) -> float:
+def peak_memory_mb(device: torch.device) -> float:
     """Peak memory: the tensors' on a GPU, the whole process's resident set on the CPU."""
     if device.type == "cuda":
         return float(torch.cuda.max_memory_allocated(device)) / 2**20

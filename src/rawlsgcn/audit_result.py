@@ -54,3 +54,14 @@ class Audit:
 
         words = verdict(self)
         return "\n".join([words.headline, *words.sentences])
+
+    def to_html(self, path: str | Path) -> Path:
+        """Write the page: one file that needs nothing else."""
+        from .reporting.audit_page import write_page
+
+        return write_page(self, path)
+
+    def _repr_html_(self) -> str:
+        from .reporting.notebook import audit_html
+
+        return audit_html(self)

@@ -27,30 +27,38 @@ WEIGHTS, CONFIG, METRICS = "model.safetensors", "config.json", "metrics.json"
 
 def write_model(result: Result, folder: Path) -> None:
     """Write a result's weights (of every run), configuration and metrics into ``folder``."""
+    write_weights(
+        folder,
+        dict(zip(result.seeds, result.states, strict=True)),
+        result.to_dict(),
+        method=result.method,
+        settings=result.settings,
+        # Decided once, on the training graph: another graph's features must be treated alike.
+        row_normalised=bool(result.settings["normalise_features"])
+        and not has_negative_features(result.graph.x),
+        features=int(result.graph.x.shape[1]),
+        classes=int(result.logits.shape[-1]),
+        best_seed=result.seeds[result.best_run],
+        dataset=result.dataset,
+    )
+
+
+def write_weights(
+    folder: Path, states: dict[int, dict[str, Tensor]], metrics: dict[str, Any], **about: Any
+) -> None:
+    """Write the weights of runs by seed, what they are of (the configuration) and the metrics."""
     from safetensors.torch import save
 
     tensors = {
-        f"{seed}/{name}": tensor.contiguous()
-        for seed, state in zip(result.seeds, result.states, strict=True)
+        f"{seed}/{name}": tensor.cpu().contiguous()
+        for seed, state in states.items()
         for name, tensor in state.items()
     }
     # Not save_file: a full disk must be an OSError like any other.
     (folder / WEIGHTS).write_bytes(save(tensors, metadata={"format": "pt"}))
-    config = {
-        "rawlsgcn": __version__,
-        "method": result.method,
-        "settings": result.settings,
-        # Decided once, on the training graph: another graph's features must be treated alike.
-        "row_normalised": bool(result.settings["normalise_features"])
-        and not has_negative_features(result.graph.x),
-        "features": int(result.graph.x.shape[1]),
-        "classes": int(result.logits.shape[-1]),
-        "seeds": result.seeds,
-        "best_seed": result.seeds[result.best_run],
-        "dataset": result.dataset,
-    }
+    config = {"rawlsgcn": __version__, **about, "seeds": list(states)}
     (folder / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
-    (folder / METRICS).write_text(json.dumps(result.to_dict(), indent=2) + "\n", encoding="utf-8")
+    (folder / METRICS).write_text(json.dumps(metrics, indent=2) + "\n", encoding="utf-8")
 
 
 @dataclass(frozen=True)

@@ -221,3 +221,8 @@ class Result:
             f"(calibrated {number(self.calibrated_bias.mean)})   "
             f"low-degree accuracy {percent(self.low_degree_accuracy.mean)}{who}{blurred}"
         )
+
+    def _repr_html_(self) -> str:
+        from .reporting.notebook import results_html
+
+        return results_html(self)

@@ -15,7 +15,6 @@ import pytest
 
 from rawlsgcn.errors import RawlsError
 from rawlsgcn.paper.formats import latex, markdown_rows
-from rawlsgcn.paper.pictures import front
 from rawlsgcn.paper.readme import BEGIN, END, draw, drawn
 from rawlsgcn.paper.tables import Table, tables
 
@@ -142,11 +141,6 @@ def test_markdown_and_latex_escape_what_they_must() -> None:
 def test_latex_of_the_results_is_plain_ascii(results: dict[str, Any]) -> None:
     for table in tables(results):
         assert not re.findall(r"[^\x00-\x7f]", latex(table))
-
-
-def test_front() -> None:
-    points = [(0.3, 80.0), (0.1, 70.0), (0.2, 75.0), (0.25, 74.0), (0.1, 60.0)]
-    assert front(points) == [(0.1, 70.0), (0.2, 75.0), (0.3, 80.0)]
 
 
 def test_readme_is_drawn_between_its_markers(tmp_path: Path, results: dict[str, Any]) -> None:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Data
 from torch_geometric.utils import coalesce, to_undirected
 
+from rawlsgcn.audit_result import Audit
+from rawlsgcn.auditing import audit as rg_audit
 from rawlsgcn.evaluation.judgement import judge
 from rawlsgcn.result import Result
 
@@ -102,3 +108,111 @@ def three(make: Make) -> list[Result]:
         make("rawlsgcn-graph", "RawlsGCN-Graph", base=2.4, by_degree=0.3, graph=graph),
         make("rawlsgcn-grad", "RawlsGCN-Grad", base=1.2, by_degree=0.8, graph=graph),
     ]
+
+
+@pytest.fixture(scope="session")
+def make_audit() -> Callable[..., Audit]:
+    """Make an audit of models that are right the surer the higher the degree, by ``by_degree``.
+
+    ``models`` maps a name to (base, by_degree); ``column`` is a name and a value for every node,
+    ``settings`` are those of ``rg.audit``.
+    """
+
+    def audit(
+        models: dict[str, tuple[float, float]] | None = None,
+        *,
+        column: tuple[str, Any] | None = None,
+        graph: Data | None = None,
+        only_classes: bool = False,
+        notes: tuple[str, ...] = (),
+        **settings: Any,
+    ) -> Audit:
+        graph = invented_graph() if graph is None else graph
+        degree = torch.bincount(graph.edge_index[0], minlength=NODES)
+        generator = torch.Generator().manual_seed(3)
+        noise = torch.randn(NODES, CLASSES, generator=generator, dtype=torch.float64)
+        predictions = {}
+        for name, (base, by_degree) in (models or {"GCN": (0.2, 0.9)}).items():
+            logits = noise.clone()
+            logits[torch.arange(NODES), graph.y] += base + by_degree * torch.log1p(degree)
+            predictions[name] = logits.argmax(1) if only_classes else logits
+        made = rg_audit(
+            graph,
+            predictions,
+            by="degree" if column is None else column,
+            scores="classes" if only_classes else "logits",
+            resamples=200,
+            **settings,
+        )
+        return replace(made, notes=[*made.notes, *notes])
+
+    return audit
+
+
+@pytest.fixture(scope="session")
+def three_models(make_audit: Callable[..., Audit]) -> Audit:
+    return make_audit(
+        {"GCN": (0.2, 0.9), "RawlsGCN-Graph": (2.2, 0.2), "RawlsGCN-Grad": (1.2, 0.6)},
+        files={"dataset": "invented"},
+        command="rawlsgcn audit --dataset invented --predictions GCN.csv",
+    )
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    if found is None:
+        pytest.skip("Chromium is not installed")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with playwright.sync_playwright() as driver:
+        started = driver.chromium.launch(
+            executable_path=found, args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="session")
+def files(
+    three_models: Audit, make_audit: Callable[..., Audit], tmp_path_factory
+) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    text = ("group", np.array(["a", "b</script>", "c"] * 200))
+    audits = {
+        "three": three_models,
+        "one": make_audit(bins="degree"),
+        "text": make_audit({"GCN": (0.2, 0.9), "other": (1, 0.5)}, column=text),
+        "sample": make_audit(shown=50, only_classes=True),
+        "bare": make_audit(shown=0),
+    }
+    return {name: audit.to_html(folder / f"{name}.html") for name, audit in audits.items()}
+
+
+@pytest.fixture
+def visit(browser: Any, files: dict[str, Path]) -> Iterator[Callable[..., Any]]:
+    """Open a page; in the end it must have logged nothing and asked for nothing but itself."""
+    contexts, told, asked = [], [], []
+
+    def go(name: str = "three", width: int = 1280, **context: Any) -> Any:
+        contexts.append(
+            browser.new_context(
+                viewport={"width": width, "height": 900}, bypass_csp=False, **context
+            )
+        )
+        page = contexts[-1].new_page()
+        page.set_default_timeout(10_000)
+        page.on("console", lambda message: told.append(message.text))
+        page.on("pageerror", lambda error: told.append(str(error)))
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("dialog", lambda dialog: told.append(dialog.message))
+        page.goto(files[name].as_uri())
+        return page
+
+    yield go
+    for context in contexts:
+        context.close()
+    assert not told
+    outside = [
+        url for url in asked if not url.startswith(("data:", *map(Path.as_uri, files.values())))
+    ]
+    assert not outside

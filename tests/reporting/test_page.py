@@ -158,7 +158,7 @@ def test_semantics_for_those_who_do_not_see_the_page(page, three):
             assert attributes["scope"] in ("row", "col")
         if tag == "html":
             assert attributes["lang"] == "en"
-    assert reader.tags.count("svg") == 2
+    assert reader.tags.count("svg") == 3
     assert reader.tags.count("details") == len(three) + 1
 
 

@@ -1,15 +1,15 @@
-r"""The two fixed-point iterations behind ``balance``, as steps of a point (x, y = M x).
+r"""The two fixed-point iterations behind ``balance``, as relative steps of a point (x, y = M x).
 
-**Symmetric** (Knight, Ruiz and Uçar 2014; the damped form of Sinkhorn and Knopp 1967):
-x ← x / √(x ∘ (M x)) = √(x / y). It is a majorise-minimise step for the energy
-φ(x) = ½ xᵀ M x − Σ log x_i: with r = x ∘ (M x) and a new point x ∘ e^d,
-½ Σ x_i m_ij x_j e^(d_i + d_j) ≤ ½ Σ r_i e^(2 d_i), and d = −½ log r, the step, makes the right side
-less its Σ d_i least. So φ falls by at least ½ Σ (r_i − 1 − log r_i) each time, and the iteration
-converges from any start.
+**Symmetric**: with r = x ∘ (M x), x ← 2 x / (1 + r), so that 1 / x becomes the mean of itself and
+of M x: the damped form of Sinkhorn and Knopp (1967), as x ← x / √r of Knight, Ruiz and Uçar (2014)
+is. It lowers the energy φ(x) = ½ xᵀ M x − Σ log x_i from any start. At the point x ∘ e^d,
+½ Σ x_i m_ij x_j e^(d_i + d_j) ≤ ½ Σ r_i e^(2 d_i), so φ changes by at most Σ h(d_i) − h(0), where
+h(d) = ½ r e^(2d) − d is convex and least at e^d = 1/√r. Where r < 1, 2 / (1 + r) lies between 1
+and there; where r > 1, between there and 1/r, at which ½ / r + log r < ½ r. A shorter step on the
+same side lowers φ too.
 
-**Sinkhorn-Knopp**, for any other matrix: c ← 1 / (Mᵀ r), r ← 1 / (M c). It is alternate
-minimisation of the same energy for the symmetric matrix [[0, M], [Mᵀ, 0]], so the point
-((r, c), (M c, Mᵀ r)) is accelerated by the same object.
+**Sinkhorn-Knopp**, for any other matrix: c ← 1 / (Mᵀ r) and r ← 1 / (M c) in turn. It is alternate
+minimisation of the same energy for the symmetric matrix [[0, M], [Mᵀ, 0]] and the vector (r, c).
 """
 
 from __future__ import annotations
@@ -20,117 +20,155 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from .arrays import Array, array, library, tensor
 from .products import Product, SparseMatrix
 
 #: Nodes from which the mean of the first guess is estimated; it need not be exact.
-_SAMPLE = 1 << 13
+_SAMPLE = 1 << 8
 
 
 class Iteration(Protocol):
-    """What the driver needs of an iteration.
-
-    The last residual of each list is left to the driver (NaN), which computes it in any case.
-    """
+    """What the descent needs of an iteration."""
 
     size: int
-    products: int
+    #: Ranges of nodes that are handled alike.
+    spans: list[tuple[int, int]]
 
-    def start(self, x: Tensor, y: Tensor) -> list[float]:
-        """Write the first point; the result is the residual after each product spent."""
+    def start(self, x: Array, y: Array) -> list[float]:
+        """Write the first point; the residuals after each product spent, but for the last."""
 
-    def step(self, x: Tensor, y: Tensor, new_x: Tensor, new_y: Tensor) -> list[float]:
-        """Write the point after (x, y); the result is the residual after each product spent."""
+    def propose(self, x: Array, excess: Array, part: slice, out: Array) -> None:
+        """Write u, of which −x ∘ u is the step, for some nodes; ``excess`` is x ∘ (M x) − 1."""
 
-    def measure(self, x: Tensor, y: Tensor) -> list[float]:
-        """Write M x to ``y``; the result as above."""
+    def product(self, p: Tensor, q: Tensor) -> None:
+        """Write M p to ``q``, where p is the whole step last proposed."""
+
+    def measure(self, x: Tensor, y: Tensor) -> int:
+        """Write M x to ``y``; the products it took."""
 
 
 class Symmetric:
-    """x ← √(x / (M x)) for a symmetric M; one product a step."""
+    """x ← 2 x / (1 + r) for a symmetric M; with ``jacobi`` the step is divided by 1 + m_ii x_i².
 
-    products = 1
+    1 + m_ii x_i² is the diagonal of the Hessian in relative terms at the solution: the Jacobi
+    preconditioner of the accelerated iteration.
+    """
 
-    def __init__(self, matrix: SparseMatrix, product: Product, diagonal: Tensor) -> None:
-        self._product = product
-        self._matrix = matrix
-        self._diagonal = diagonal
+    def __init__(
+        self, matrix: SparseMatrix, product: Product, diagonal: Tensor, jacobi: bool
+    ) -> None:
+        self._matrix, self._multiply, self._jacobi = matrix, product, jacobi
+        self._library = library(matrix.device)
+        self._diagonal = array(diagonal)
+        ends = self._diagonal.min(), self._diagonal.max()
+        self._unit_diagonal = ends == (1, 1)
         self.size = matrix.size
+        self.spans = [(0, self.size)]
 
-    def start(self, x: Tensor, y: Tensor) -> list[float]:
+    def start(self, x: Array, y: Array) -> list[float]:
         """The exact answer for the random graph of these degrees (the configuration model).
 
         There the neighbours of every node have the same mean s of x, so that x_i solves
-        m_ii x² + (d_i − m_ii) s x = 1, with d the row sums.
+        m_ii x² + (d_i − m_ii) s x = 1, with d the row sums. A factor to all of x that minimises
+        φ, n = xᵀ M x, then costs nothing.
         """
         history = []
         if self._matrix.values is None:
-            y.copy_(self._matrix.row_start.diff()).add_(int(self._matrix.loops))
+            y[:] = array(self._matrix.degree)
+            y += int(self._matrix.loops)
         else:
-            self._product(x.fill_(1.0), y)
+            x[:] = 1
+            self.product(tensor(x), tensor(y))
             history.append(_residual(x, y))
-        outer = y.sub_(self._diagonal).clamp_min_(0)
-        mean = _neighbour_mean(outer, self._diagonal)
-        outer *= mean
-        torch.addcmul(4 * self._diagonal, outer, outer, out=x).sqrt_().add_(outer)
-        x.reciprocal_().mul_(2)
-        self._product(x, y)
-        return [*history, _residual(x, y)]
+        outer = self._library.clip(y - self._diagonal, 0, None)
+        outer *= _neighbour_mean(self._library, outer, self._diagonal)
+        x[:] = 2 / (outer + self._library.sqrt(outer * outer + 4 * self._diagonal))
+        self.product(tensor(x), tensor(y))
+        energy = float(x @ y)
+        if energy > 0:
+            x *= math.sqrt(self.size / energy)
+            y *= math.sqrt(self.size / energy)
+        return history
 
-    def step(self, x: Tensor, y: Tensor, new_x: Tensor, new_y: Tensor) -> list[float]:
-        torch.div(x, y, out=new_x).sqrt_()
-        return self.measure(new_x, new_y)
+    def propose(self, x: Array, excess: Array, part: slice, out: Array) -> None:
+        self._library.add(excess, 2, out=out)
+        if self._jacobi:
+            weight = self._library.multiply(x, x)
+            if not self._unit_diagonal:
+                weight *= self._diagonal[part]
+            weight += 1
+            out *= weight
+        self._library.divide(excess, out, out=out)
 
-    def measure(self, x: Tensor, y: Tensor) -> list[float]:
-        self._product(x, y)
-        return [math.nan]
+    def product(self, p: Tensor, q: Tensor) -> None:
+        self._multiply(p, q)
+
+    def measure(self, x: Tensor, y: Tensor) -> int:
+        self._multiply(x, y)
+        return 1
 
 
 class SinkhornKnopp:
-    """c ← 1 / (Mᵀ r), r ← 1 / (M c); two products a step. A point is ((r, c), (M c, Mᵀ r))."""
-
-    products = 2
+    """c ← 1 / (Mᵀ r), then r ← 1 / (M c); a product each. A point is ((r, c), (M c, Mᵀ r))."""
 
     def __init__(self, matrix: SparseMatrix, product: Product) -> None:
-        self._by_rows = product
-        self._by_columns = Product(transposed(matrix))
-        self._half = matrix.size
-        self.size = 2 * matrix.size
+        self._by_rows, self._by_columns = product, Product(transposed(matrix))
+        self._library = library(matrix.device)
+        self._half, self.size = matrix.size, 2 * matrix.size
+        self.spans = [(0, self._half), (self._half, self.size)]
+        self._columns = True
 
-    def start(self, x: Tensor, y: Tensor) -> list[float]:
-        x.fill_(1.0)
-        y.fill_(1.0)
-        return self.step(x, y, x, y)
-
-    def step(self, x: Tensor, y: Tensor, new_x: Tensor, new_y: Tensor) -> list[float]:
+    def start(self, x: Array, y: Array) -> list[float]:
         n = self._half
-        torch.reciprocal(y[n:], out=new_x[n:])
-        self._by_rows(new_x[n:], new_y[:n])
-        # Here the columns of diag(r) M diag(c) sum to one, so only the rows can be off.
-        rows = _residual(x[:n], new_y[:n])
-        torch.reciprocal(new_y[:n], out=new_x[:n])
-        self._by_columns(new_x[:n], new_y[n:])
-        return [rows, math.nan]
+        x[:] = 1
+        self._by_rows(tensor(x[n:]), tensor(y[:n]))
+        rows = _residual(x[:n], y[:n])
+        x[:n] = 1 / y[:n]
+        self._by_columns(tensor(x[:n]), tensor(y[n:]))
+        return [rows]
 
-    def measure(self, x: Tensor, y: Tensor) -> list[float]:
+    def propose(self, x: Array, excess: Array, part: slice, out: Array) -> None:
+        if (part.start >= self._half) == self._columns:
+            self._library.add(excess, 1, out=out)
+            self._library.divide(excess, out, out=out)
+        else:
+            out[:] = 0
+
+    def product(self, p: Tensor, q: Tensor) -> None:
+        n = self._half
+        if self._columns:
+            self._by_rows(p[n:], q[:n])
+            q[n:] = 0
+        else:
+            self._by_columns(p[:n], q[n:])
+            q[:n] = 0
+        self._columns = not self._columns
+
+    def measure(self, x: Tensor, y: Tensor) -> int:
         n = self._half
         self._by_rows(x[n:], y[:n])
-        rows = _residual(x[:n], y[:n])
         self._by_columns(x[:n], y[n:])
-        return [rows, math.nan]
+        return 2
 
 
-def _neighbour_mean(outer: Tensor, diagonal: Tensor) -> float:
-    """s with s = Σ o_i x_i / Σ o_i and m_ii x_i² + o_i s x_i = 1, where o = d − diag(M)."""
+def _neighbour_mean(library: Array, outer: Array, diagonal: Array) -> float:
+    """s with s = Σ o_i x_i / Σ o_i and m_ii x_i² + o_i s x_i = 1, where o = d − diag(M).
+
+    By Newton's method in log s: an x_i falls with s as s^(−l / √(l² + 4 m_ii)), where l = o_i s.
+    """
     every = max(1, len(outer) // _SAMPLE)
-    outer, diagonal = outer[::every], diagonal[::every]
+    outer, diagonal = outer[::every], 4 * diagonal[::every]
     total = float(outer.sum())
-    if total == 0:
+    if not 0 < total < math.inf:
         return 0.0
     mean = math.sqrt(len(outer) / total)
-    for _ in range(8):
+    for _ in range(2):
         linear = outer * mean
-        x = 2 / (linear + (linear * linear + 4 * diagonal).sqrt())
-        mean = math.sqrt(mean * float(outer @ x) / total)
+        root = library.sqrt(linear * linear + diagonal)
+        ends = 2 * outer / (linear + root)
+        found = float(ends.sum())
+        fall = float((ends * linear / root).sum()) / found
+        mean *= (found / total / mean) ** (1 / (1 + fall))
     return mean
 
 
@@ -143,5 +181,5 @@ def transposed(matrix: SparseMatrix) -> SparseMatrix:
     return SparseMatrix(starts, matrix.rows()[order], values, matrix.loops)
 
 
-def _residual(x: Tensor, y: Tensor) -> float:
-    return float((x * y).sub_(1).abs_().max())
+def _residual(x: Array, y: Array) -> float:
+    return float(abs(x * y - 1).max())

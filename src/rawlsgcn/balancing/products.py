@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -37,13 +38,20 @@ class SparseMatrix:
     def device(self) -> torch.device:
         return self.column.device
 
+    @cached_property
+    def degree(self) -> Tensor:
+        """The number of stored entries of each row."""
+        return self.row_start.diff()
+
     def rows(self, start: int = 0, stop: int | None = None) -> Tensor:
         """The row of each stored entry (of rows ``start`` to ``stop`` only, when given)."""
         stop = self.size if stop is None else stop
-        lengths = self.row_start[start : stop + 1].diff()
-        return torch.repeat_interleave(
-            torch.arange(start, stop, dtype=self.column.dtype, device=self.device), lengths
-        )
+        lengths = self.degree[start:stop]
+        row = torch.arange(start, stop, dtype=self.column.dtype, device=self.device)
+        if self.device.type == "cpu":
+            # A tenth of the time that torch's own takes.
+            return torch.from_numpy(np.repeat(row.numpy(), lengths.numpy()))
+        return row.repeat_interleave(lengths)
 
     def entries(self, start: int, stop: int) -> Tensor:
         """The float64 values of the stored entries ``start`` to ``stop``."""
@@ -55,21 +63,16 @@ class SparseMatrix:
         """Ranges of rows of about that many nonzeros each, or of one longer row."""
         if nonzeros is None:
             nonzeros = _CPU_BLOCK if self.device.type == "cpu" else _CUDA_BLOCK
+        if len(self.column) <= nonzeros:
+            return [(0, self.size)]
         starts = self.row_start
-        total = int(starts[-1])
-        wanted = torch.arange(0, total, nonzeros, device=self.device, dtype=starts.dtype)
+        wanted = torch.arange(0, len(self.column), nonzeros, device=self.device, dtype=starts.dtype)
         cuts = {0, *torch.searchsorted(starts, wanted).tolist(), self.size}
         return list(pairwise(sorted(cuts)))
 
 
-#: Entries up to which scipy's plain loop beats torch's product, which is set up anew every time.
-_PLAIN = 1 << 22
-
-
 class Product:
     """y = M x in float64, block of rows by block of rows.
-
-    A small matrix on the CPU is one block, multiplied by scipy.
 
     A block is a CSR tensor whose index arrays are views of the matrix's. Values that are not
     float64 are made so in a buffer the size of one block: a matrix of ones has no other value
@@ -79,23 +82,18 @@ class Product:
 
     def __init__(self, matrix: SparseMatrix) -> None:
         self._loops = matrix.loops
-        self._plain: Any = None
         self._blocks: list[tuple[int, int, Tensor, Tensor | None]] = []
-        if matrix.device.type == "cpu" and len(matrix.column) <= _PLAIN:
-            self._plain = _scipy_csr(matrix)
-            return
         spans = matrix.row_blocks()
-        starts = matrix.row_start[[0, *(stop for _, stop in spans)]].tolist()
+        starts = [int(matrix.row_start[first]) for first, _ in spans] + [len(matrix.column)]
         shared = torch.float64 != getattr(matrix.values, "dtype", None)
-        longest = max(b - a for a, b in pairwise(starts))
-        self._buffer = torch.ones(
-            longest if shared else 0, dtype=torch.float64, device=matrix.device
-        )
+        longest = max(b - a for a, b in pairwise(starts)) if shared else 0
+        self._buffer = torch.ones(longest, dtype=torch.float64, device=matrix.device)
         for (first, last), (a, b) in zip(spans, pairwise(starts), strict=True):
             own = None if matrix.values is None else matrix.values[a:b]
             values = self._buffer[: b - a] if shared or own is None else own
+            row_start = matrix.row_start[first : last + 1]
             block = csr_tensor(
-                matrix.row_start[first : last + 1] - a,
+                row_start - a if a else row_start,
                 matrix.column[a:b],
                 values,
                 (last - first, matrix.size),
@@ -104,20 +102,9 @@ class Product:
 
     def __call__(self, x: Tensor, out: Tensor) -> None:
         """Write M x to ``out``."""
-        if self._plain is not None:
-            out.copy_(torch.from_numpy(self._plain @ x.numpy()))
         for first, last, block, weights in self._blocks:
             if weights is not None:
                 self._buffer[: len(weights)] = weights
             torch.mv(block, x, out=out[first:last])
         if self._loops:
             out += x
-
-
-def _scipy_csr(matrix: SparseMatrix) -> Any:
-    from scipy import sparse
-
-    values = torch.ones(len(matrix.column)) if matrix.values is None else matrix.values
-    pieces = (values.double(), matrix.column, matrix.row_start)
-    size = (matrix.size, matrix.size)
-    return sparse.csr_array(tuple(piece.numpy() for piece in pieces), shape=size)

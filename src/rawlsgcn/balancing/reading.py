@@ -12,9 +12,12 @@ import torch
 from torch import Tensor
 
 from ..errors import RawlsError
+from .arrays import array, library, tensor
 from .products import SparseMatrix
 
 _LARGEST = 2**31 - 1
+#: The types of most arrays, which need no care.
+_PLAIN = (np.int32, np.int64, np.float32, np.float64)
 #: The types that torch can hold but hardly compute with.
 _UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
 
@@ -86,6 +89,8 @@ def _refuse_extras(edge_weight: Any, num_nodes: int | None, what: str) -> None:
 def _tensor(array: Any) -> Tensor:
     if isinstance(array, Tensor):
         return array
+    if isinstance(array, np.ndarray) and array.dtype in _PLAIN and array.flags.carray:
+        return torch.from_numpy(array)
     with warnings.catch_warnings():
         # A read-only array (a memory map, say) is only ever read here.
         warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
@@ -157,6 +162,7 @@ def _from_edges(
         raise RawlsError(
             f"edge_weight has shape {tuple(weight.shape)}, but there are {edges.shape[1]} edges."
         )
+    row, column = edges
     low, high = (int(end) for end in edges.aminmax()) if edges.numel() else (0, -1)
     num_nodes = high + 1 if num_nodes is None else _whole(num_nodes, "num_nodes")
     if num_nodes > _LARGEST:
@@ -166,12 +172,9 @@ def _from_edges(
             f"the edge index names node {low if low < 0 else high}, "
             f"but the {num_nodes} nodes are numbered from 0 to {num_nodes - 1}."
         )
-    row, column = edges
-    if bool((row[1:] >= row[:-1]).all()):
-        starts = torch.zeros(num_nodes + 1, dtype=torch.int32, device=edges.device)
-        torch.cumsum(torch.bincount(row, minlength=num_nodes), 0, out=starts[1:])
-        if _is_sorted(starts, column):
-            return starts, column, weight
+    ordered = _ordered(row.int(), column.int(), num_nodes)
+    if ordered is not None:
+        return *ordered, weight
     # Repeated edges add up, as they do in torch_geometric's own normalisation.
     if weight is None:
         weight = torch.ones(edges.shape[1], dtype=torch.float32, device=edges.device)
@@ -183,6 +186,24 @@ def _from_edges(
     from scipy.sparse import coo_array
 
     return _from_scipy(coo_array((weight.numpy(), (row.numpy(), column.numpy())), shape=shape))
+
+
+def _ordered(row: Tensor, column: Tensor, num_nodes: int) -> tuple[Tensor, Tensor] | None:
+    """Row starts and columns of edges that are sorted and unique already; None for others."""
+    rows, columns = array(row), array(column)
+    turn = rows[1:] != rows[:-1]
+    rising = columns[1:] > columns[:-1]
+    rising |= turn
+    if not (rising.all() and (rows[1:] >= rows[:-1]).all()):
+        return None
+    starts = torch.zeros(num_nodes + 1, dtype=torch.int32, device=row.device)
+    if len(row):
+        last = tensor(library(row.device).argwhere(turn))[:, 0]
+        last = torch.cat([last, last.new_tensor([len(row) - 1])])
+        degree = torch.zeros(num_nodes, dtype=torch.long, device=row.device)
+        degree[row[last].long()] = last.diff(prepend=last.new_tensor([-1]))
+        torch.cumsum(degree, 0, out=starts[1:])
+    return starts, column
 
 
 def _is_sorted(starts: Tensor, column: Tensor) -> bool:

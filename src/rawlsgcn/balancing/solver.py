@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from ..errors import RawlsError
-from .anderson import Anderson
+from .descent import Descent
 from .iterations import Iteration, SinkhornKnopp, Symmetric
 from .products import Product, SparseMatrix
 from .reading import Form, read, without_diagonal
 from .scaling import Outcome, Scaling
 from .structure import diagonal_of, is_symmetric, require_support
+from .threads import threads_for
 
-#: Steps remembered. A small graph's vectors lie in the cache, where many of them in full precision
-#: cost little; on a large one each is one more pass over memory, and five bring most of the gain.
-_SMALL = 1 << 14
-_ONE_THREAD = 1 << 17
-_DEPTH_SMALL, _DEPTH_LARGE = 10, 5
 #: Products without a gain of a tenth after which a residual this small is taken to be rounding.
 _PATIENCE, _ROUNDING = 20, 1e-9
 
@@ -54,7 +49,8 @@ def balance(
             is. By default true for an edge index, false for a matrix.
         tol: largest |sum − 1| of a row or column that counts as converged.
         max_iterations: products with M (or Mᵀ) after which to give up.
-        accelerate: use Anderson acceleration; without it the plain iteration runs.
+        accelerate: mix each step with the last displacement, by conjugate gradients; without it
+            the plain iteration runs.
 
     Raises:
         RawlsError: for input that is no such matrix, and for a matrix without total support, which
@@ -66,23 +62,16 @@ def balance(
         raise RawlsError(
             f"max_iterations must be a whole number of at least 2, not {max_iterations!r}."
         )
-    stored, form = read(matrix, edge_weight, num_nodes)
-    with _threads_for(stored):
+    with threads_for(_entries(matrix)):
+        stored, form = read(matrix, edge_weight, num_nodes)
         return _balance(stored, form, self_loops, tol, max_iterations, accelerate)
 
 
-@contextmanager
-def _threads_for(matrix: SparseMatrix) -> Iterator[None]:
-    """One thread for a small matrix: its vectors are handled sooner than a thread is woken."""
-    threads = torch.get_num_threads()
-    small = matrix.device.type == "cpu" and matrix.size <= _ONE_THREAD and threads > 1
-    if small:
-        torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        if small:
-            torch.set_num_threads(threads)
+def _entries(matrix: Any) -> int:
+    """How many entries or edges were given; what cannot be balanced is refused elsewhere."""
+    if isinstance(matrix, Tensor):
+        return matrix.numel() // 2 if matrix.layout == torch.strided else matrix._nnz()
+    return int(getattr(matrix, "nnz", 0) or getattr(matrix, "size", 0) // 2)
 
 
 def _balance(
@@ -107,11 +96,15 @@ def _balance(
 
     iteration: Iteration
     if symmetric:
-        iteration = Symmetric(stored, product, diagonal)
+        iteration = Symmetric(stored, product, diagonal, jacobi=accelerate)
     else:
         iteration = SinkhornKnopp(stored, product)
-    del diagonal
-    x, residual, history, reason = _run(iteration, stored.device, tol, max_iterations, accelerate)
+    descent = Descent(iteration, stored.device, accelerate)
+    with np.errstate(all="ignore"):
+        residual, history, reason = run(descent, tol, max_iterations)
+    x = descent.best
+    if not math.isfinite(residual):
+        x.fill_(1.0)
     row_scale, col_scale = (x, x) if symmetric else (x[: stored.size], x[stored.size :])
     return Scaling(
         scale=x if symmetric else None,
@@ -126,48 +119,29 @@ def _balance(
     )
 
 
-def _run(
-    iteration: Iteration,
-    device: torch.device,
-    tol: float,
-    max_iterations: int,
-    accelerate: bool,
-) -> tuple[Tensor, float, list[float], Outcome]:
-    """The best point found, its residual, the residual after each product, and the reason."""
-    x, y, mixed_x, mixed_y, best_x = (
-        torch.empty(iteration.size, dtype=torch.float64, device=device) for _ in range(5)
-    )
-    small = iteration.size <= _SMALL
-    depth = (_DEPTH_SMALL if small else _DEPTH_LARGE) if accelerate else 0
-    memory = Anderson(iteration.size, depth, torch.float64 if small else torch.float32, device)
-    best_x.fill_(1.0)
-    history = iteration.start(x, y)
+def run(descent: Descent, tol: float, max_iterations: int) -> tuple[float, list[float], Outcome]:
+    """The residual of the best point, the residual after each product, and the reason to stop."""
+    history = descent.begin()
     best, gained, gained_at = math.inf, math.inf, 0
     while True:
-        estimate = memory.mix(x, y, mixed_x, mixed_y)
-        residual = estimate + memory.error
-        history[-1] = residual
-        exhausted = len(history) + iteration.products > max_iterations
-        if estimate <= tol < residual and not exhausted:
-            history += iteration.measure(mixed_x, mixed_y)
-            history[-1] = residual = memory.measured(mixed_x, mixed_y)
+        doubtful = descent.residual <= tol < descent.residual + descent.error
+        if doubtful and len(history) + 2 <= max_iterations:
+            spent = descent.measure()
+            history += [descent.residual] * spent
+        residual = history[-1] = descent.residual + descent.error
         if residual < best:
             best = residual
-            best_x.copy_(mixed_x)
+            descent.keep()
         if best <= tol:
-            return best_x, best, history, Outcome.CONVERGED
+            return best, history, Outcome.CONVERGED
         if not math.isfinite(residual):
-            return best_x, best, history, Outcome.OVERFLOWED
+            return best, history, Outcome.OVERFLOWED
         if residual <= 0.9 * gained:
             gained, gained_at = residual, len(history)
         stalled = len(history) - gained_at if gained < _ROUNDING else 0
         if stalled >= _PATIENCE:
-            return best_x, best, history, Outcome.STAGNATED
-        if stalled >= _PATIENCE // 2:
-            # Steps this small are mostly rounding, and so is what is mixed from them.
-            memory.forget()
-        if len(history) + iteration.products > max_iterations:
-            return best_x, best, history, Outcome.OUT_OF_ITERATIONS
-        history += iteration.step(mixed_x, mixed_y, x, y)
-        if accelerate:
-            memory.push(mixed_x, mixed_y, x, y)
+            return best, history, Outcome.STAGNATED
+        if len(history) >= max_iterations:
+            return best, history, Outcome.OUT_OF_ITERATIONS
+        descent.step()
+        history.append(math.nan)

@@ -9,21 +9,26 @@ import torch
 from torch import Tensor
 
 from ..errors import RawlsError
+from .arrays import array, library, tensor
 from .products import Product, SparseMatrix
 
 _NAMED = 5
+_RANDOM = np.random.PCG64(20220430)
 
 
 def diagonal_of(matrix: SparseMatrix) -> Tensor:
     """The stored diagonal, in float64; zero where no entry is stored."""
     diagonal = torch.zeros(matrix.size, dtype=torch.float64, device=matrix.device)
     for first, last in matrix.row_blocks(_block(matrix)):
-        start, stop = matrix.row_start[[first, last]].tolist()
-        row = matrix.rows(first, last)
-        loop = (row == matrix.column[start:stop]).nonzero().squeeze(1)
-        if len(loop):
-            entries = 1.0 if matrix.values is None else matrix.values[start + loop].double()
-            diagonal[row[loop].long()] = entries
+        start, stop = int(matrix.row_start[first]), int(matrix.row_start[last])
+        loop = array(matrix.rows(first, last)) == array(matrix.column[start:stop])
+        count = int(library(matrix.device).count_nonzero(loop))
+        if matrix.values is None and count == last - first:
+            diagonal[first:last] = 1
+        elif count:
+            at = tensor(library(matrix.device).argwhere(loop))[:, 0] + start
+            entries = 1.0 if matrix.values is None else matrix.values[at].double()
+            diagonal[matrix.column[at].long()] = entries
     return diagonal
 
 
@@ -38,11 +43,9 @@ def is_symmetric(matrix: SparseMatrix, product: Product) -> bool:
     bits of m. Both hold exactly for a symmetric matrix; another passes with a chance of about
     2⁻⁴⁰ (the more bits of 52 a hub's degree leaves, the less).
     """
-    generator = torch.Generator().manual_seed(20220430)
     if matrix.values is None:
-        return _same_form(matrix, product, generator)
-    key = torch.randint(-(2**63), 2**63 - 1, (matrix.size,), generator=generator).to(matrix.device)
-    key.bitwise_or_(1)
+        return _same_form(matrix, product)
+    key = _keys(matrix, 1)[0].bitwise_or_(1)
     total = torch.zeros((), dtype=torch.int64, device=matrix.device)
     for first, last in matrix.row_blocks(_block(matrix)):
         start, stop = matrix.row_start[[first, last]].tolist()
@@ -50,28 +53,34 @@ def is_symmetric(matrix: SparseMatrix, product: Product) -> bool:
         term = key.index_select(0, row)
         term *= key.index_select(0, column)
         term *= (row - column).sign_()
-        term *= _hash(matrix.values[start:stop])
+        term *= hash_of(matrix.values[start:stop])
         total += term.sum()
     return int(total) == 0
 
 
-def _same_form(matrix: SparseMatrix, product: Product, generator: torch.Generator) -> bool:
-    largest = int(matrix.row_start.diff().max()) + 1
-    high = 2 ** (52 - largest.bit_length())
-    keys = torch.randint(0, high, (2, matrix.size), generator=generator).to(matrix.device)
-    images = torch.empty(matrix.size, dtype=torch.float64, device=matrix.device)
-    forms = []
-    for one, other in (keys, keys.flip(0)):
-        product(one.double(), images)
-        forms.append(int((other * images.long()).sum()))
-    return forms[0] == forms[1]
+def _same_form(matrix: SparseMatrix, product: Product) -> bool:
+    lib = library(matrix.device)
+    largest = int(array(matrix.degree).max()) + 1
+    keys = array(_keys(matrix, 2)) >> (11 + largest.bit_length())
+    images = lib.empty_like(keys)
+    for key, image in zip(keys, images, strict=True):
+        exact = torch.empty(matrix.size, dtype=torch.float64, device=matrix.device)
+        product(tensor(key).double(), exact)
+        image[:] = array(exact)
+    return bool((keys[0] * images[1]).sum() == (keys[1] * images[0]).sum())
+
+
+def _keys(matrix: SparseMatrix, each: int) -> Tensor:
+    """63 random bits, a few times for each node."""
+    bits = _RANDOM.random_raw((each, matrix.size)) >> np.uint64(1)
+    return torch.from_numpy(bits.view(np.int64)).to(matrix.device)
 
 
 def _block(matrix: SparseMatrix) -> int:
     return 1 << 20 if matrix.device.type == "cpu" else 1 << 26
 
 
-def _hash(values: Tensor) -> Tensor:
+def hash_of(values: Tensor) -> Tensor:
     """64 well-mixed bits of each number (the finaliser of splitmix64)."""
     bits = values.double().view(torch.int64).clone()
     bits ^= bits >> 30
@@ -89,7 +98,7 @@ def require_support(matrix: SparseMatrix, symmetric: bool, diagonal: Tensor) -> 
     1967). A symmetric matrix with a positive diagonal always can: (i, j) lies on the diagonal that
     swaps i and j and leaves the rest alone.
     """
-    full_diagonal = matrix.loops or bool((diagonal > 0).all())
+    full_diagonal = matrix.loops or float(array(diagonal).min()) > 0
     if symmetric and full_diagonal:
         return
     from scipy.sparse import csr_array

@@ -62,19 +62,24 @@ def textbook_sinkhorn_knopp(matrix: Any, tol: float, limit: int = 20_000) -> int
     return limit
 
 
-def rebuilding_sinkhorn_knopp(matrix: Any, iterations: int) -> None:
-    """Scaling that rebuilds the whole matrix in every iteration to look at its sums.
+def published_sinkhorn_knopp(matrix: Any, tol: float, limit: int = 1000) -> tuple[int, Any]:
+    """The procedure of the published RawlsGCN code; its iterations, and the matrix it ends with.
 
-    It is what the published RawlsGCN code does; that code needs 165 iterations to 1e-2 on
-    Amazon-Photo. Here the number is given, so that the cost of an iteration is what is compared.
+    Every iteration makes c = 1 / (Pᵀ r) and r = 1 / (P c) and then replaces the whole matrix by
+    diag(r) P diag(c), whose row and column sums it looks at. As r was made for the matrix before,
+    it is stale in the next iteration. That costs many iterations: from Â of Amazon-Photo to 1e-2
+    it takes 165 and ends 0.116 away from symmetry, as the published code does.
     """
     from scipy import sparse
 
-    size = matrix.shape[0]
-    rows: NDArray[np.float64] = np.ones(size)
-    for _ in range(iterations):
+    rows: NDArray[np.float64] = np.ones(matrix.shape[0])
+    columns = 1 / (matrix.T @ rows)
+    rows = 1 / (matrix @ columns)
+    for iterations in range(limit):
+        sums = matrix.sum(axis=1), matrix.sum(axis=0)
+        if max(np.abs(side - 1).max() for side in sums) <= tol:
+            return iterations, matrix
         columns = 1 / (matrix.T @ rows)
         rows = 1 / (matrix @ columns)
-        scaled = sparse.diags_array(rows) @ matrix @ sparse.diags_array(columns)
-        np.abs(scaled.sum(axis=0) - 1).max()
-        np.abs(scaled.sum(axis=1) - 1).max()
+        matrix = sparse.diags_array(rows) @ matrix @ sparse.diags_array(columns)
+    return limit, matrix

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from ..graphs import load
-from . import balancing, scaling, training
+from . import balancing, sampling, scaling, training
 from .measure import Figure, machine
 
 MEASURES = {
@@ -17,7 +17,7 @@ MEASURES = {
     "methods": training.against_own_gcn,
     "balance": balancing.on_graph,
 }
-PARTS = (*MEASURES, "scaling")
+PARTS = (*MEASURES, "scaling", "sampling")
 DATASETS = ("amazon-photo", "citeseer", "coauthor-cs", "coauthor-physics")
 
 
@@ -40,6 +40,9 @@ def run(
             if device.type == "cpu":
                 figures += scaling.balancing(limit, repeats, tell)
             growth += scaling.training(device, limit, repeats, tell)
+            continue
+        if part == "sampling":
+            figures += sampling.figures(limit, repeats, tell)
             continue
         for name in datasets:
             tell(f"{part}: {name}")

@@ -80,7 +80,8 @@ def audit(
     check_outputs(json_path, file=out)
     with working("auditing"):
         data = _graph(dataset, graph, labels, data_root)
-        files = {"graph": str(dataset or graph)} | ({"labels": str(labels)} if labels else {})
+        given = {"dataset": dataset, "graph": graph, "labels": labels}
+        files = {name: str(value) for name, value in given.items() if value is not None}
         found = audit_predictions(
             data,
             list(predictions),

@@ -28,7 +28,8 @@ from .options import (
 @command
 def bench(
     parts: Annotated[
-        list[str] | None, typer.Argument(help="training, methods, balance, scaling (else all).")
+        list[str] | None,
+        typer.Argument(help="training, methods, balance, scaling, sampling (else all)."),
     ] = None,
     datasets: Annotated[
         str, typer.Option(help="Names, separated by commas; 'synthetic' needs no files.")

@@ -219,6 +219,7 @@ def _compare(
         from ..files import atomic_directory
         from ..reporting import figures
         from ..reporting.page import report
+        from ..reporting.plane import plane
 
         with atomic_directory(out) as folder, progress("drawing") as tell:
             tell(0, len(results) + 3)
@@ -229,6 +230,7 @@ def _compare(
                 tell(count, len(results) + 3)
             figures.save(figures.degrees(results[0].graph), folder / "degrees.png")
             figures.save(figures.side_by_side(results), folder / "side_by_side.png")
+            figures.save(plane(results), folder / "plane.png")
             report(results, folder / "report.html", command=said)
             (folder / "results.json").write_text(json.dumps(figures_json, indent=2) + "\n")
     show(results, json_path)

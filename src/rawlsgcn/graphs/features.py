@@ -86,3 +86,12 @@ def _from_torch(x: Tensor) -> Any:
     return sp.coo_matrix(
         (coo.values().to(torch.float32).numpy(), coo.indices().numpy()), shape=tuple(x.shape)
     )
+
+
+def has_negative_features(x: Tensor) -> bool:
+    """A row sum means nothing where features may be negative (embeddings, standardised columns).
+
+    Such features are learnt from as they are.
+    """
+    values = x.values() if x.layout == torch.sparse_csr else x
+    return bool(values.numel()) and bool(values.min() < 0)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from ..graphs.features import has_negative_features as has_negative_features
 from ..sparse import csr_tensor
 
 if TYPE_CHECKING:
@@ -86,15 +87,6 @@ class Inputs:
     def degree(self) -> Tensor:
         """deg(i) = |N(i)|, self-loops not counted."""
         return torch.bincount(self.edge_index[0], minlength=self.num_nodes)
-
-
-def has_negative_features(x: Tensor) -> bool:
-    """A row sum means nothing where features may be negative (embeddings, standardised columns).
-
-    Such features are learnt from as they are.
-    """
-    values = x.values() if x.layout == torch.sparse_csr else x
-    return bool(values.numel()) and bool(values.min() < 0)
 
 
 def row_normalised(x: Tensor) -> Tensor:

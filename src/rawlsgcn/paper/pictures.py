@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..reporting.figures import FAINT, GRID, INK, PALETTE, by_degree, degrees, save, side_by_side
+from ..reporting.figures import INK, by_degree, degrees, save, side_by_side
+from ..reporting.plane import Tried, draw_plane
 from .plan import EFFICIENCY_GRAPH, MAIN, Plan
 from .tables import ordered
 
@@ -73,49 +74,15 @@ def plane(cells: Sequence[Mapping[str, Any]]) -> Figure:
 
     figure = Figure(figsize=(6.8, 4.6), layout="constrained")
     axes = figure.subplots()
-    points = []
-    for place, cell in enumerate(cells):
-        chosen = cell["chosen"]["validation"]
-        bias, accuracy = chosen["bias"], chosen["accuracy"]
-        points.append((max(bias["mean"], 1e-6), accuracy["mean"]))
-        colour = PALETTE[place % len(PALETTE)]
-        axes.errorbar(
-            *points[-1],
-            xerr=[[min(bias["std"], 0.99 * points[-1][0])], [bias["std"]]],
-            yerr=accuracy["std"],
-            fmt="os"[place >= len(PALETTE)],
-            markersize=8,
-            color=colour,
-            elinewidth=1,
-            label=cell["title"],
-        )
-        paper = cell["paper"]
-        if paper and paper["bias"] and paper["accuracy"]:
-            axes.plot(
-                max(paper["bias"][0], 1e-6),
-                paper["accuracy"][0],
-                "os"[place >= len(PALETTE)],
-                markersize=8,
-                markerfacecolor="none",
-                color=colour,
-            )
-    best = front(points)
-    axes.plot(*zip(*best, strict=True), color=FAINT, linestyle="--", linewidth=1, zorder=0)
-    axes.set_xscale("log")
-    axes.set_xlabel("bias (lower is better)", color=INK)
-    axes.set_ylabel("accuracy in % (higher is better)", color=INK)
+    draw_plane(axes, [_tried(cell) for cell in cells])
     axes.set_title(cells[0]["graph"], color=INK)
-    axes.grid(color=GRID, linewidth=0.6)
-    axes.tick_params(colors=FAINT)
-    axes.spines[["top", "right"]].set_visible(False)
     figure.legend(loc="outside lower center", ncols=4, frameon=False, labelcolor=INK, fontsize=9)
     return figure
 
 
-def front(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The points that none beats in both: from the least biased to the most accurate."""
-    kept: list[tuple[float, float]] = []
-    for point in sorted(points, key=lambda point: (point[0], -point[1])):
-        if not kept or point[1] > kept[-1][1]:
-            kept.append(point)
-    return kept
+def _tried(cell: Mapping[str, Any]) -> Tried:
+    chosen, paper = cell["chosen"]["validation"], cell["paper"]
+    bias, accuracy = ((chosen[name]["mean"], chosen[name]["std"]) for name in ("bias", "accuracy"))
+    printed = paper and paper["bias"] and paper["accuracy"]
+    place = (paper["bias"][0], paper["accuracy"][0]) if printed else None
+    return Tried(cell["title"], bias, accuracy, place)

@@ -40,7 +40,9 @@ def interval(estimate: Estimate, one: str) -> str:
 
 
 def p_words(p: float, draws: int = 0) -> str:
-    """``p < 0.001`` or ``p = 0.28``."""
+    """``p < 0.001`` or ``p = 0.28``; with a single group there is nothing to test."""
+    if math.isnan(p):
+        return "not tested"
     if draws and p <= 1.5 / (1 + draws):
         return f"p < {2 / (1 + draws):.2g}"
     return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"

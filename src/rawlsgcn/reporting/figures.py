@@ -16,6 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..errors import RawlsError
+from ..evaluation.portrait import degrees_in_laplacian
 from ..files import atomic_file
 from .trend import Trend, shown_groups, trend
 from .wording import dataset_name, evaluated, names, number, plural, seeds, together
@@ -54,7 +55,7 @@ def degrees(graph: Data) -> Figure:
     Â = D̃^(-1/2) (A+I) D̃^(-1/2), its degrees are its row sums. In the doubly stochastic form every
     node has degree 1, the dashed line.
     """
-    degree, in_laplacian = _degrees(graph)
+    degree, in_laplacian = degrees_in_laplacian(graph)
     figure = Figure(figsize=(6.8, 4.2), layout="constrained")
     axes = figure.subplots()
     many = degree.size > _MANY_NODES
@@ -74,7 +75,7 @@ def degrees(graph: Data) -> Figure:
     axes.set_xlabel("degree in A (number of neighbours)")
     axes.set_ylabel("degree in Â (row sum)")
     axes.set_ylim(bottom=0)
-    _plain(axes)
+    plain_axes(axes)
     legend = axes.legend(
         loc="upper left", frameon=False, fontsize=10, markerscale=1.6, labelcolor=INK
     )
@@ -120,7 +121,7 @@ def _columns(results: Sequence[Result], headings: Sequence[str], width: float) -
             _draw(axes, result, figure_name, PALETTE[column % len(PALETTE)])
             if column == 0:
                 axes.set_ylabel(label)
-            _plain(axes)
+            plain_axes(axes)
         grid[1, column].set_xlabel("degree")
         # The regression line may leave what is possible; the axis does not follow it.
         bottom, top = grid[1, column].get_ylim()
@@ -198,20 +199,6 @@ def _slope(line: Trend | None, name: str) -> str:
     return f"slope {sign}{number(line.slope)} {unit}"
 
 
-def _degrees(graph: Data) -> tuple[np.ndarray, np.ndarray]:
-    """Number of neighbours of every node, and its row sum in Â."""
-    from scipy.sparse import coo_array
-
-    size = int(graph.num_nodes or 0)
-    source, target = graph.edge_index.cpu().numpy()
-    weight = graph.get("edge_weight")
-    entries = np.ones(source.size) if weight is None else weight.cpu().numpy().astype(float)
-    adjacency = coo_array((entries, (source, target)), shape=(size, size)).tocsr()
-    scale = 1 / np.sqrt(adjacency.sum(1) + 1)
-    # Row sums of diag(s) (A+I) diag(s), without building it.
-    return np.bincount(source, minlength=size), scale * (adjacency @ scale + scale)
-
-
 def _dataset(graph: Data) -> str:
     name = graph.get("name") or "graph"
     return dataset_name(str(name), bool(graph.get("synthetic")))
@@ -222,7 +209,7 @@ def _headline(figure: Figure, title: str, subtitle: str) -> None:
     figure.supxlabel(subtitle, fontsize=9, color=FAINT, parse_math=False)
 
 
-def _plain(axes: Axes) -> None:
+def plain_axes(axes: Axes) -> None:
     """Only the lines that help reading."""
     for side, spine in axes.spines.items():
         spine.set_visible(side in ("left", "bottom"))

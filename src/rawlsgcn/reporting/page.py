@@ -12,6 +12,7 @@ from markupsafe import Markup
 from ..evaluation.calibration import Outcome
 from ..files import atomic_file
 from .figures import by_degree, degrees, side_by_side
+from .plane import plane
 from .svg import inline_svg
 from .trend import shown_groups, trend
 from .verdict import Quarters, verdict
@@ -82,11 +83,12 @@ def render(results: Result | Sequence[Result], *, command: str | None = None) ->
         "version": __version__,
         "command": None if command is None else printable(command),
     }
-    return _environment().get_template("page.html.j2").render(context)
+    return environment().get_template("page.html.j2").render(context)
 
 
-def _environment() -> Environment:
-    environment = Environment(
+def environment() -> Environment:
+    """The templates of this room; whatever goes into them is escaped."""
+    made = Environment(
         loader=PackageLoader(__package__ or "rawlsgcn.reporting"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -94,9 +96,9 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     # A number and its per cent sign stay on one line.
-    environment.filters["unbroken"] = lambda text: text.replace(" %", "\N{NO-BREAK SPACE}%")
-    environment.filters["grouped"] = lambda count: f"{count:,}"
-    return environment
+    made.filters["unbroken"] = lambda text: text.replace(" %", "\N{NO-BREAK SPACE}%")
+    made.filters["grouped"] = lambda count: f"{count:,}"
+    return made
 
 
 def _overview(results: list[Result], labels: list[str]) -> list[dict[str, Any]]:
@@ -170,7 +172,7 @@ def _runs(results: list[Result], labels: list[str]) -> list[dict[str, Any]]:
 
 
 def _figures(results: list[Result], labels: list[str]) -> list[dict[str, Any]]:
-    """Figures 1 or 3, and 2, each with what a screen reader says instead."""
+    """Figures 1 or 3, 2 and the plane, each with what a screen reader says instead."""
     first = results[0]
     dataset = dataset_name(first.dataset, first.synthetic)
     said = [_said(result, label) for result, label in zip(results, labels, strict=True)]
@@ -201,7 +203,23 @@ def _figures(results: list[Result], labels: list[str]) -> list[dict[str, Any]]:
             "(Theorem 1), so that nodes low on this picture are learned from less. The doubly "
             "stochastic form gives every node the same weight, the dashed line.",
         },
+        *([_plane(results, labels)] if len(results) > 1 else []),
     ]
+
+
+def _plane(results: list[Result], labels: list[str]) -> dict[str, Any]:
+    places = [
+        f"{label}: accuracy {percent(result.accuracy.mean)} %, bias {number(result.bias.mean)}, "
+        f"calibrated {number(result.calibrated_bias.mean)}."
+        for result, label in zip(results, labels, strict=True)
+    ]
+    return {
+        "svg": Markup(inline_svg(plane(results), "plane", " ".join(places))),
+        "columns": 1,
+        "caption": "What was tried: high accuracy above, low bias to the left, with standard "
+        "deviations over the seeds. Dashed: the methods that no other beats in both. A blurred "
+        "model moves to the right once it is calibrated.",
+    }
 
 
 def _said(result: Result, label: str) -> str:

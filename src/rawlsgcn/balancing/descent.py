@@ -1,0 +1,236 @@
+"""Accelerated descent of the scaling energy: two remembered directions and no wasted product.
+
+The only expensive part of a scaling problem, the product y = M x, is linear. So the product of any
+mixture of known vectors is the same mixture of known products and costs nothing, and a mixture can
+be judged by the true residual x ∘ (M x) − 1 rather than by a model of it, as Anderson acceleration
+(Anderson 1965; Walker and Ni 2011) has to.
+
+Near the solution the energy is quadratic, and there the best mixture of *all* earlier steps lies in
+the plane of the newest step and the last displacement: the conjugate gradient method in its locally
+optimal form (Knyazev 2001, "Toward the optimal preconditioned eigensolver"). Two directions
+therefore bring what a long memory would.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .arrays import Array, array, library, tensor
+from .iterations import Iteration
+
+#: Nodes handled at once: few enough that their vectors stay in the cache, and many to a call.
+_CPU_PART = 1 << 16
+_CUDA_PART = 1 << 24
+#: A mixture must leave at most this share of the best residual so far, or lower φ.
+_CONTRACTION = 0.9
+#: The share of itself that every component of x keeps in a mixture that had to be shortened.
+_LEAST_KEPT = 0.1
+#: 1 − cos² of the angle between the two directions under which rounding alone tells them apart.
+_APART = 1e-10
+#: What one update of y may add to the distance of x ∘ y from x ∘ (M x).
+_ROUNDING = 16 * torch.finfo(torch.float64).eps
+#: Weights of the newest step and the last displacement: the plain step, and none.
+_PLAIN, _STAY = (-1.0, 0.0), (0.0, 0.0)
+
+
+class Descent:
+    r"""Lowers the scaling energy, one step of ``iteration`` after another.
+
+    A point is a pair (x, y = M x) with M symmetric. Balancing minimises
+
+    .. math:: φ(x) = ½ xᵀ M x − Σ_i \log x_i, \qquad x ∘ ∇φ(x) = x ∘ (M x) − 1.
+
+    The iteration proposes a step −p, with p = x ∘ u; q = M p is the one product spent. The point
+    then moves within the span of p and of its last displacement d to where the quadratic model of
+    φ is least, with Hessian pᵀ (M + diag(x)⁻²) d. Without ``accelerate`` it moves by −p.
+
+    *Safeguard.* A mixture is taken only if it contracts the best residual seen so far, or lowers
+    φ; otherwise the plain step −p is made. Contractions of a number that never grows can only be
+    finitely many without convergence, and after them every step lowers φ, as the plain step does
+    (see :mod:`rawlsgcn.balancing.iterations`): the descent converges wherever the plain iteration
+    does.
+
+    Attributes:
+        residual: max |x ∘ y − 1| at the present point.
+        error: how far rounding may have taken that from max |x ∘ (M x) − 1|.
+        best: the x that was last kept.
+    """
+
+    def __init__(self, iteration: Iteration, device: torch.device, accelerate: bool) -> None:
+        size, part = iteration.size, _CPU_PART if device.type == "cpu" else _CUDA_PART
+        self._iteration, self._accelerate = iteration, accelerate
+        self._library, self._device = library(device), device
+        # A move that is refused must leave everything as it was: it is made into the second of
+        # two places. The best point must survive any move: it has three.
+        self._points, self._at, self._best_at = self._zeros(3, 2, size), 0, 0
+        # Of each place: steps p and d, the newest step and the last displacement; then M p, M d.
+        self._spans, self._now = self._zeros(2, 2, 2, size), 0
+        parts = [
+            slice(start, min(start + part, last))
+            for first, last in iteration.spans
+            for start in range(first, last, part)
+        ]
+        # u = p / x, v = d / x and e = x ∘ y − 1 of one part of the nodes.
+        relative = self._zeros(3, min(size, part))
+        self._parts = [
+            _Part(where, self._points[..., where], self._spans[..., where], relative)
+            for where in parts
+        ]
+        self._products = [[0.0] * 3] * 2
+        self._d_image, self._positive, self._least = 0.0, True, math.inf
+        self.residual, self.error = math.inf, 0.0
+
+    def begin(self) -> list[float]:
+        """Take the iteration's first point; the result is the residual after each product."""
+        history = self._iteration.start(*self._points[0])
+        self._settle(self._move(_STAY))
+        return [*history, self.residual]
+
+    def step(self) -> None:
+        """Spend one product and move."""
+        p, q = self._spans[self._now, :, 0]
+        self._iteration.product(tensor(p), tensor(q))
+        moved = self._mix() if self._accelerate else None
+        self.error += _ROUNDING
+        self._settle(self._move(_PLAIN) if moved is None else moved)
+
+    def measure(self) -> int:
+        """Compute y = M x anew, which ends the error; the result is the products it took."""
+        x, y = self._points[self._at]
+        spent = self._iteration.measure(tensor(x), tensor(y))
+        self._least, self.error = math.inf, 0.0
+        self._settle(self._move(_STAY))
+        return spent
+
+    def keep(self) -> None:
+        """Remember the present x as the best."""
+        self._best_at = self._at
+
+    @property
+    def held_bytes(self) -> int:
+        """What its vectors take."""
+        return int(self._points.nbytes + self._spans.nbytes)
+
+    @property
+    def best(self) -> Tensor:
+        return tensor(self._points[self._best_at, 0])
+
+    def _mix(self) -> float | None:
+        """Move to the mixture of p and d that lowers φ; its residual, or None where refused."""
+        weights = self._newton_weights()
+        residual = self._move(weights)
+        if not self._positive:
+            shorter = (1 - _LEAST_KEPT) / (1 - self._kept_by(weights))
+            residual = self._move((weights[0] * shorter, weights[1] * shorter))
+        if not self._positive:
+            return None
+        # A comparison with NaN is false, so that a mixture which overflowed is refused here.
+        small = residual <= _CONTRACTION * self._least
+        return residual if small or self._energy_change() < 0 else None
+
+    def _newton_weights(self) -> tuple[float, float]:
+        """t minimising the quadratic model of φ(x + t₁ p + t₂ d); the plain step without one."""
+        p_image, cross = 0.0, 0.0
+        for part in self._parts:
+            steps, (q, _) = part.spans[self._now]
+            one, other = (steps @ q).tolist()
+            p_image, cross = p_image + one, cross + other
+        p_image, cross = self._sums(p_image, cross)
+        (uu, uv, ue), (_, vv, ve) = self._products
+        pp, pd, dd = uu + p_image, uv + cross, vv + self._d_image
+        determinant = pp * dd - pd * pd
+        if pp > 0 and dd > 0 and determinant > _APART * pp * dd:
+            return (pd * ve - dd * ue) / determinant, (pd * ue - pp * ve) / determinant
+        return (-ue / pp, 0.0) if pp > 0 else _PLAIN
+
+    def _move(self, weights: tuple[float, float]) -> float:
+        """Make x + t₁ p + t₂ d, all that is known of it, and the next p; the residual there."""
+        lib, now, at, to = self._library, self._now, self._at, self._next
+        mix, propose = self._row(weights), self._iteration.propose
+        worst, lowest, d_image = 0.0, math.inf, 0.0
+        products: Array = 0.0
+        for part in self._parts:
+            p, d, dy = part.written[1 - now]
+            u, v, excess = part.rows
+            x, y = point = part.points[to]
+            # The displacement and its product, then the point and its product, each in one call.
+            both = lib.matmul(mix, part.spans[now], out=part.displacements[1 - now])
+            lib.add(part.points[at], both, out=point)
+            lib.multiply(x, y, out=excess)
+            excess -= 1
+            propose(x, excess, part.where, u)
+            lib.multiply(x, u, out=p)
+            lib.divide(d, x, out=v)
+            products = products + part.relative[:2] @ part.relative.T
+            d_image += float(d @ dy)
+            worst = max(worst, float(excess.max()), -float(excess.min()))
+            lowest = min(lowest, float(x.min()))
+        (uu, uv, ue), (_, vv, ve) = products.tolist()
+        uu, uv, ue, vv, ve, self._d_image = self._sums(uu, uv, ue, vv, ve, d_image)
+        self._products = [[uu, uv, ue], [uv, vv, ve]]
+        worst, below = self._largest(worst, -lowest)
+        self._positive = below < 0
+        # Only sums are sure to carry a NaN along.
+        return worst if math.isfinite(ue) else math.nan
+
+    def _settle(self, residual: float) -> None:
+        """Stay where the last move led."""
+        self._at, self._now = self._next, 1 - self._now
+        self.residual = residual
+        self._least = min(self._least, residual)
+
+    @property
+    def _next(self) -> int:
+        """The place of the next point: neither the present one's nor the best one's."""
+        at, best = self._at, self._best_at
+        return (at + 1) % 3 if at == best else 3 - at - best
+
+    def _kept_by(self, weights: tuple[float, float]) -> float:
+        """The least share of itself that a component of x keeps in such a mixture."""
+        mix = self._row(weights)
+        least = min(
+            float(((mix @ part.spans[self._now, 0]) / part.points[self._at, 0]).min())
+            for part in self._parts
+        )
+        return 1 - self._largest(-least)[0]
+
+    def _energy_change(self) -> float:
+        """φ after the last move less φ before."""
+        change = 0.0
+        for part in self._parts:
+            (x, y), (new_x, new_y) = part.points[self._at], part.points[self._next]
+            product = (new_x * new_y - x * y) / 2
+            change += float((product - self._library.log(new_x / x)).sum())
+        return self._sums(change)[0]
+
+    def _sums(self, *numbers: float) -> Sequence[float]:
+        """Sums over the nodes at hand made sums over all nodes; here these are the same."""
+        return numbers
+
+    def _largest(self, *numbers: float) -> Sequence[float]:
+        """The same for the largest of numbers."""
+        return numbers
+
+    def _row(self, numbers: tuple[float, ...]) -> Array:
+        if self._library is np:
+            return np.array(numbers)
+        return torch.tensor(numbers, dtype=torch.float64, device=self._device)
+
+    def _zeros(self, *shape: int) -> Array:
+        return array(torch.zeros(shape, dtype=torch.float64, device=self._device))
+
+
+class _Part:
+    """Views of some nodes' share of all vectors, made once rather than in every step."""
+
+    def __init__(self, where: slice, points: Array, spans: Array, relative: Array) -> None:
+        self.where, self.points, self.spans = where, points, spans
+        self.relative = relative[:, : where.stop - where.start]
+        self.rows = tuple(self.relative)
+        self.displacements = [spans[place, :, 1] for place in range(2)]
+        self.written = [(spans[i, 0, 0], spans[i, 0, 1], spans[i, 1, 1]) for i in range(2)]

@@ -1,0 +1,270 @@
+"""``balance`` over many processes, each with a range of rows: one vector is exchanged per step.
+
+Every process of a ``torch.distributed`` group maps one shard from disk (see
+:mod:`rawlsgcn.graphs.shards`) and holds its rows of A and its piece of every vector of the
+iteration; only the vector to be multiplied is there in full, 8 bytes a node. A step gathers the
+pieces of that vector, multiplies the rows at hand and moves its own piece of x. The acceleration
+needs no vector of the others: its few inner products are added up over the processes.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, distributed
+
+from ..errors import RawlsError
+from ..graphs.shards import Shard, Shards
+from ..sparse import csr_tensor
+from .arrays import Array, library, tensor
+from .descent import Descent
+from .iterations import Symmetric
+from .scaling import Outcome
+from .solver import run
+from .structure import hash_of
+
+#: Nonzeros of a product's block, whose values are one short array of ones for all blocks.
+_BLOCK = 1 << 19
+
+
+@dataclass(frozen=True, eq=False)
+class ShardScaling:
+    """One process's rows of the scaling x, and how all of them were reached.
+
+    Attributes:
+        scale: x_i for the rows ``first`` to ``last`` of the shard, float64.
+        iterations: Products that were spent, each with one exchange of a vector.
+        residual: max |sum − 1| over all rows of all processes.
+        history: The residual after each product.
+        reason: How it ended and what to do next.
+        held_bytes: What this process holds: its rows of the matrix and its vectors.
+    """
+
+    first: int
+    last: int
+    scale: Tensor = field(repr=False)
+    iterations: int
+    residual: float
+    history: tuple[float, ...] = field(repr=False)
+    reason: Outcome
+    held_bytes: int
+
+    @property
+    def converged(self) -> bool:
+        return self.reason is Outcome.CONVERGED
+
+
+def balance_shards(
+    shards: Shards,
+    *,
+    tol: float = 1e-8,
+    max_iterations: int = 2000,
+    device: torch.device | str = "cpu",
+) -> ShardScaling:
+    """Balance A + I in the processes of the default group, shard i in process i.
+
+    Without a group the one shard is balanced in this process. A must be symmetric; that is
+    checked by a random fingerprint of each shard's arcs.
+    """
+    if not (math.isfinite(tol) and tol >= 0):
+        raise RawlsError(f"tol must be a number of at least 0, not {tol!r}")
+    rank, world = _own_place()
+    if len(shards) != world:
+        raise RawlsError(
+            f"{shards.folder} has {len(shards)} shard{'s' * (len(shards) != 1)}, but "
+            f"{world} process{'es' * (world != 1)} "
+            f"{'were' if world != 1 else 'was'} started: use torchrun --nproc-per-node "
+            f"{len(shards)}, or write the shards anew"
+        )
+    shard = shards.open(rank)
+    target = torch.device(device)
+    rows = _Rows(shard, shards.cuts, target)
+    _require_symmetric(rows)
+    descent = _ShardDescent(_ShardIteration(rows), target, accelerate=True)
+    with np.errstate(all="ignore"):
+        residual, history, reason = run(descent, tol, max_iterations)
+    return ShardScaling(
+        first=shard.first,
+        last=shard.last,
+        scale=descent.best.clone(),
+        iterations=len(history),
+        residual=residual,
+        history=tuple(history),
+        reason=reason,
+        held_bytes=shard.graph_bytes + descent.held_bytes + rows.held_bytes,
+    )
+
+
+class _Rows:
+    """The rows of one shard of A + I, and the exchange of x between the processes."""
+
+    def __init__(self, shard: Shard, cuts: list[int], device: torch.device) -> None:
+        self.first, self.last = shard.first, shard.last
+        self.row_start = _tensor(shard.row_start)
+        self.column = _tensor(shard.column).to(device)
+        self.weight = None if shard.weight is None else _tensor(shard.weight).to(device)
+        self.cuts, nodes = cuts, cuts[-1]
+        if len(self.column) and not 0 <= int(self.column.min()) <= int(self.column.max()) < nodes:
+            raise RawlsError(
+                f"the shard of rows {self.first} to {self.last} names nodes outside 0 to "
+                f"{nodes - 1}: it is damaged; write the shards anew"
+            )
+        self.full = torch.empty(nodes, dtype=torch.float64, device=device)
+        longest = max(b - a for a, b in pairwise(cuts))
+        self.gathered = torch.zeros(len(cuts) - 1, longest, dtype=torch.float64, device=device)
+        self._own = torch.zeros(longest, dtype=torch.float64, device=device)
+        total = int(self.row_start[-1])
+        wanted = torch.arange(0, total, _BLOCK)
+        marks = sorted(
+            {0, *torch.searchsorted(self.row_start, wanted).tolist(), self.last - self.first}
+        )
+        self.spans = list(pairwise(marks))
+        arcs = self.row_start[marks].tolist()
+        self._ones = torch.ones(
+            max((b - a for a, b in pairwise(arcs)), default=0), dtype=torch.float64, device=device
+        )
+
+    def __len__(self) -> int:
+        return self.last - self.first
+
+    @property
+    def held_bytes(self) -> int:
+        """What the exchange takes: x in full, and the pieces of it that are sent and gathered."""
+        return self.full.nbytes + self.gathered.nbytes + self._own.nbytes
+
+    def write_row_sums(self, out: Tensor) -> None:
+        """Write the rows' sums of A + I, for which nothing is exchanged."""
+        self.full.fill_(1.0)
+        self._multiply(out)
+
+    def __call__(self, x: Tensor, out: Tensor) -> None:
+        """Write the rows of (A + I) x, given this process's piece of x."""
+        self._own[: len(x)] = x
+        if len(self.cuts) > 2:
+            distributed.all_gather(list(self.gathered.unbind()), self._own)
+        else:
+            self.gathered[0] = self._own
+        for piece, (a, b) in zip(self.gathered, pairwise(self.cuts), strict=True):
+            self.full[a:b] = piece[: b - a]
+        self._multiply(out)
+
+    def _multiply(self, out: Tensor) -> None:
+        for first, last in self.spans:
+            a, b = self.row_start[[first, last]].tolist()
+            values = self._ones[: b - a] if self.weight is None else self.weight[a:b].double()
+            crow = (self.row_start[first : last + 1] - a).to(self.column)
+            block = csr_tensor(crow, self.column[a:b], values, (last - first, len(self.full)))
+            torch.mv(block, self.full, out=out[first:last])
+        out += self.full[self.first : self.last]
+
+
+class _ShardIteration(Symmetric):
+    """x ← 2 x / (1 + r) on this process's piece of x; the diagonal of A + I is one."""
+
+    def __init__(self, rows: _Rows) -> None:
+        self._rows, self._jacobi, self._unit_diagonal = rows, True, True
+        self._library = library(rows.column.device)
+        self.size = len(rows)
+        self.spans = [(0, self.size)]
+
+    def start(self, x: Array, y: Array) -> list[float]:
+        """As in one process: x_i solves x² + o_i s x = 1, with o the row sums of A."""
+        self._rows.write_row_sums(tensor(y))
+        y -= 1
+        total, nodes = _sums(float(y.sum()))[0], self._rows.cuts[-1]
+        mean = math.sqrt(nodes / total) if total else 0.0
+        for _ in range(8 if total else 0):
+            self._write_roots(y, mean, x)
+            mean = math.sqrt(mean * _sums(float(y @ x))[0] / total)
+        self._write_roots(y, mean, x)
+        self.product(tensor(x), tensor(y))
+        factor = math.sqrt(nodes / _sums(float(x @ y))[0])
+        x *= factor
+        y *= factor
+        return []
+
+    def _write_roots(self, outer: Array, mean: float, x: Array) -> None:
+        linear = outer * mean
+        x[:] = 2 / (linear + self._library.sqrt(linear * linear + 4))
+
+    def product(self, p: Tensor, q: Tensor) -> None:
+        self._rows(p, q)
+
+    def measure(self, x: Tensor, y: Tensor) -> int:
+        self._rows(x, y)
+        return 1
+
+
+class _ShardDescent(Descent):
+    """The descent on pieces of its vectors, its sums taken over all processes."""
+
+    def _sums(self, *numbers: float) -> list[float]:
+        return _sums(*numbers)
+
+    def _largest(self, *numbers: float) -> list[float]:
+        return _reduced(numbers, distributed.ReduceOp.MAX)
+
+
+def _require_symmetric(rows: _Rows) -> None:
+    """Refuse a matrix that is not symmetric, by the fingerprint of ``structure.is_symmetric``."""
+    # The keys lie where x will be: they are one number a node, like x.
+    key = rows.full.view(torch.int64)
+    generator = torch.Generator(key.device).manual_seed(20220430)
+    key.random_(-(2**63), 2**63 - 1, generator=generator).bitwise_or_(1)
+    found = torch.zeros(2, dtype=torch.int64, device=rows.column.device)
+    for first, last in rows.spans:
+        a, b = rows.row_start[[first, last]].tolist()
+        lengths = rows.row_start[first : last + 1].diff().to(rows.column.device)
+        nodes = torch.arange(first, last, device=rows.column.device) + rows.first
+        row, column = torch.repeat_interleave(nodes, lengths), rows.column[a:b].long()
+        term = key[row] * key[column] * (row - column).sign_()
+        if rows.weight is not None:
+            term *= hash_of(rows.weight[a:b])
+        found += torch.stack([term.sum(), (row == column).sum()])
+    if len(rows.cuts) > 2:
+        distributed.all_reduce(found)
+    uneven, loops = found.tolist()
+    if loops:
+        raise RawlsError(
+            f"the shards hold {loops} self-loops, which balancing adds itself: write them without"
+        )
+    if uneven:
+        raise RawlsError(
+            "the matrix in the shards is not symmetric: write both directions of every edge, "
+            "with the same weight"
+        )
+
+
+def _sums(*numbers: float) -> list[float]:
+    return _reduced(numbers, distributed.ReduceOp.SUM)
+
+
+def _reduced(numbers: Sequence[float], how: Any) -> list[float]:
+    if _own_place()[1] == 1:
+        return list(numbers)
+    on_gpu = distributed.get_backend() == "nccl"
+    values = torch.tensor(numbers, dtype=torch.float64, device="cuda" if on_gpu else "cpu")
+    distributed.all_reduce(values, how)
+    reduced: list[float] = values.tolist()
+    return reduced
+
+
+def _own_place() -> tuple[int, int]:
+    """This process's number and how many there are."""
+    if not distributed.is_initialized():
+        return 0, 1
+    return distributed.get_rank(), distributed.get_world_size()
+
+
+def _tensor(mapped: Any) -> Tensor:
+    with warnings.catch_warnings():
+        # The files are mapped read-only, and only ever read.
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+        return torch.from_numpy(np.asarray(mapped))

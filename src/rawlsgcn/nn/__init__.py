@@ -1,0 +1,30 @@
+"""RawlsGCN-Grad for models of one's own: fair forms of torch_geometric's layers.
+
+``FairGCNConv`` in place of ``GCNConv``, or ``make_fair(model)`` for a model that exists. The
+equation of every layer is in its docstring and in docs/fair-layers.md.
+"""
+
+from .appnp import FairAPPNP
+from .base import fair_weights
+from .gcn2_conv import FairGCN2Conv
+from .gcn_conv import FairGCNConv
+from .gin_conv import FairGINConv
+from .graph_conv import FairGraphConv
+from .make_fair import FAIR_LAYERS, make_fair
+from .sage_conv import FairSAGEConv
+from .sg_conv import FairSGConv
+from .tag_conv import FairTAGConv
+
+__all__ = [
+    "FAIR_LAYERS",
+    "FairAPPNP",
+    "FairGCN2Conv",
+    "FairGCNConv",
+    "FairGINConv",
+    "FairGraphConv",
+    "FairSAGEConv",
+    "FairSGConv",
+    "FairTAGConv",
+    "fair_weights",
+    "make_fair",
+]

@@ -1,0 +1,127 @@
+"""What the fair layers share: where the entries of B come from, and how a caller gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.nn.dense.linear import is_uninitialized_parameter
+
+from ..errors import RawlsError
+from .balanced import Loops, edges_of, fair_weight_of
+from .gradient import FairMatrix
+
+
+class FairLayer:
+    """The part of a fair layer that torch_geometric's parent class does not have.
+
+    The entries of B come from the first of these that there is: the ``fair_weight`` argument of
+    ``forward``, the one given with :func:`fair_weights`, the cached ones of a layer with
+    ``cached=True``, the balanced form of the graph at hand.
+    """
+
+    #: Class attributes, so that a layer turned fair in place has them too.
+    _given_fair_weight: Tensor | None = None
+    _cached_fair: FairMatrix | None = None
+
+    def _fair_matrix(
+        self,
+        adjacency: Any,
+        edge_weight: Tensor | None,
+        fair_weight: Tensor | None,
+        sizes: tuple[int, int],
+        dtype: torch.dtype,
+    ) -> FairMatrix:
+        """B for a graph of ``sizes`` (sources, targets)."""
+        fair_weight = self._given_fair_weight if fair_weight is None else fair_weight
+        if fair_weight is not None:
+            return self._by_edges(adjacency, fair_weight.detach(), sizes)
+        # Compiled code cannot hold a sparse matrix; it asks again, and what is known is remembered.
+        cached = getattr(self, "cached", False) and not torch.compiler.is_compiling()
+        if cached and self._cached_fair is not None:
+            return self._cached_fair
+        sources, targets = sizes
+        if sources != targets:
+            raise RawlsError(
+                f"{type(self).__name__} got a block of {sources} source and {targets} target "
+                "nodes, which has no doubly stochastic form of its own: give it the whole "
+                "graph's entries as fair_weight, or use rawlsgcn.nn.fair_weights."
+            )
+        # Sums over hubs need the digits, whatever the weights are kept in.
+        dtype = torch.promote_types(dtype, torch.float32)
+        entries, csr = fair_weight_of(adjacency, edge_weight, sources, self._loops(), dtype)
+        matrix = self._by_edges(adjacency, entries, sizes) if csr is None else FairMatrix(csr=csr)
+        if cached:
+            self._cached_fair = matrix
+        return matrix
+
+    def _by_edges(self, adjacency: Any, fair_weight: Tensor, sizes: tuple[int, int]) -> FairMatrix:
+        edges, targets = edges_of(adjacency, None)[0], sizes[1]
+        count, loop = edges.shape[1], None
+        if fair_weight.shape[0] == count + targets:
+            fair_weight, loop = fair_weight[:count], fair_weight[count:]
+        elif fair_weight.shape[0] != count:
+            raise RawlsError(
+                f"fair_weight has {fair_weight.shape[0]} entries, but {type(self).__name__} got "
+                f"{count} edges and {targets} target nodes: give one entry an edge, or these "
+                "followed by one a node for its self-loop."
+            )
+        source, target = edges if self.flow == "source_to_target" else edges.flip(0)  # type: ignore[attr-defined]
+        return FairMatrix(source, target, fair_weight, loop)
+
+    def _loops(self) -> Loops:
+        """The self-loops of the layer's matrix: its own, or one of weight 1 where it has none."""
+        return Loops(1.0)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies and pickles begin without what was cached: torch cannot copy a CSR matrix."""
+        return {name: value for name, value in self.__dict__.items() if name != "_cached_fair"}
+
+    def reset_parameters(self) -> None:
+        super().reset_parameters()  # type: ignore[misc]
+        self._cached_fair = None
+
+
+def learns(*weights: Tensor) -> bool:
+    """Whether any of these weights is to receive a gradient from what is computed now."""
+    return torch.is_grad_enabled() and any(weight.requires_grad for weight in weights)
+
+
+def ready(linear: Any, inputs: Tensor) -> Tensor:
+    """The weight of a Linear layer, given its size first if it waits for its first input."""
+    if is_uninitialized_parameter(linear.weight):
+        linear.initialize_parameters(linear, (inputs,))
+    weight: Tensor = linear.weight
+    return weight
+
+
+@contextmanager
+def fair_weights(model: nn.Module, fair_weight: Tensor | Sequence[Tensor]) -> Iterator[None]:
+    """Give the entries of Â_DS to every fair layer of ``model`` while its forward pass runs.
+
+    For models whose own ``forward`` does not pass ``fair_weight`` on, such as torch_geometric's
+    ``GCN``. It is needed only while the forward pass runs, not for ``backward``.
+
+    Args:
+        model: a model with fair layers, wrapped (DistributedDataParallel, ``compile``) or not.
+        fair_weight: one tensor for all layers, or one a fair layer in the order of
+            ``model.modules()``; each has one entry an edge that its layer receives, optionally
+            followed by one a target node for its self-loop.
+    """
+    layers = [module for module in model.modules() if isinstance(module, FairLayer)]
+    if not layers:
+        raise RawlsError("the model has no fair layers to give weights to: call make_fair first.")
+    given = [fair_weight] * len(layers) if isinstance(fair_weight, Tensor) else list(fair_weight)
+    if len(given) != len(layers):
+        raise RawlsError(f"{len(given)} fair weights were given for {len(layers)} fair layers.")
+    before = [layer._given_fair_weight for layer in layers]
+    try:
+        for layer, weight in zip(layers, given, strict=True):
+            layer._given_fair_weight = weight
+        yield
+    finally:
+        for layer, kept in zip(layers, before, strict=True):
+            layer._given_fair_weight = kept

@@ -1,0 +1,131 @@
+"""``make_fair``: turn the convolutions of an existing model fair, in place."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeVar
+
+from torch import nn
+from torch_geometric.nn import (
+    APPNP,
+    ChebConv,
+    GCN2Conv,
+    GCNConv,
+    GINConv,
+    GraphConv,
+    MessagePassing,
+    SAGEConv,
+    SGConv,
+    TAGConv,
+)
+
+from ..errors import RawlsError
+from .appnp import FairAPPNP
+from .base import FairLayer
+from .gcn2_conv import FairGCN2Conv
+from .gcn_conv import FairGCNConv
+from .gin_conv import FairGINConv, first_linear
+from .graph_conv import FairGraphConv
+from .sage_conv import FairSAGEConv
+from .sg_conv import FairSGConv
+from .tag_conv import FairTAGConv
+
+Model = TypeVar("Model", bound=nn.Module)
+
+#: torch_geometric's layers and their fair forms.
+FAIR_LAYERS: dict[type[nn.Module], type[nn.Module]] = {
+    GCNConv: FairGCNConv,
+    SAGEConv: FairSAGEConv,
+    GraphConv: FairGraphConv,
+    GINConv: FairGINConv,
+    SGConv: FairSGConv,
+    GCN2Conv: FairGCN2Conv,
+    TAGConv: FairTAGConv,
+    APPNP: FairAPPNP,
+}
+#: Aggregations that are the product with a matrix, up to a scaling of its rows.
+_LINEAR = ("add", "sum", "mean")
+_ATTENTION = ("GAT", "Transformer", "Attention", "AGNN", "HGT", "HAN", "HEAT", "FAConv", "RGAT")
+
+
+def make_fair(model: Model, weightless: Literal["fair", "plain"] | None = None) -> Model:
+    """Give every convolution of ``model`` the fair gradient (RawlsGCN-Grad), in place.
+
+    In the manner of ``torch.nn.SyncBatchNorm.convert_sync_batchnorm``. Layers keep their identity,
+    and so do their parameters, so an optimiser made before stays valid; predictions and state dict
+    do not change. Nothing is changed if any layer has to be refused.
+
+    Args:
+        model: any module with torch_geometric's GCNConv, SAGEConv, GraphConv, GINConv, SGConv,
+            GCN2Conv, TAGConv or APPNP in it, at any depth, or one of these itself.
+        weightless: what to do with propagation that has no weights of its own (APPNP). "fair":
+            the gradient that reaches the layers *before* it is the fair one, right where those are
+            Linear layers. "plain": leave it alone. By default "fair" in a model whose other layers
+            do not propagate; in another one has to say.
+
+    Returns:
+        The same ``model``.
+
+    Raises:
+        RawlsError: for a layer for which the fair gradient has no meaning or is not known; the
+            path of the layer in the model is named.
+    """
+    if weightless not in (None, "fair", "plain"):
+        raise RawlsError(f"weightless is 'fair' or 'plain', not {weightless!r}.")
+    found = {path: layer for path, layer in model.named_modules() if _propagates(layer)}
+    if not found:
+        raise RawlsError("make_fair found no graph convolution of torch_geometric in the model.")
+    propagation = [path for path, layer in found.items() if isinstance(layer, APPNP)]
+    if propagation and weightless is None and len(propagation) < len(found):
+        raise RawlsError(
+            f"'{propagation[0]}' (APPNP) has no weights, and other layers of the model propagate "
+            "too: say make_fair(model, weightless='fair') if the weights before it are Linear "
+            "layers, or weightless='plain' to leave it alone."
+        )
+    if weightless == "plain":
+        found = {path: layer for path, layer in found.items() if path not in propagation}
+    for path, layer in found.items():
+        reason = _refusal(layer)
+        if reason is not None:
+            where = f"'{path}' ({type(layer).__name__})" if path else type(layer).__name__
+            raise RawlsError(f"{where} cannot be made fair: {reason}.")
+    for layer in found.values():
+        layer.__class__ = FAIR_LAYERS.get(type(layer), type(layer))
+        if isinstance(layer, FairGINConv):
+            layer.prepare()
+    return model
+
+
+def _propagates(layer: nn.Module) -> bool:
+    dense = type(layer).__module__.startswith("torch_geometric.nn.dense.dense_")
+    return isinstance(layer, MessagePassing) or (dense and type(layer).__name__.endswith("Conv"))
+
+
+def _refusal(layer: nn.Module) -> str | None:
+    """Why a layer that propagates cannot be made fair, or None."""
+    name = type(layer).__name__
+    if isinstance(layer, FairLayer):
+        return None
+    if type(layer) is ChebConv:
+        return (
+            "a Chebyshev polynomial of the Laplacian has negative entries, and such a matrix has "
+            "no doubly stochastic form"
+        )
+    if any(word in name for word in _ATTENTION):
+        return (
+            "attention computes its matrix from the weights, so there is no fixed matrix whose "
+            "degrees could be set to one; use a layer without attention, or balance its input "
+            "with rawlsgcn.transforms.DoublyStochastic where it takes edge weights"
+        )
+    if type(layer) not in FAIR_LAYERS:
+        known = ", ".join(sorted(kind.__name__ for kind in FAIR_LAYERS))
+        return f"no fair gradient is known for it, only for {known} themselves"
+    if getattr(layer, "aggr", "add") not in _LINEAR:
+        return f"its aggregation '{layer.aggr}' is not a product with a matrix, as sum and mean are"
+    if type(layer) is SAGEConv and layer.project:
+        return "with project=True it has a weight before the aggregation; use project=False"
+    if type(layer) is GINConv and first_linear(layer.nn) is None:
+        return (
+            f"its network '{type(layer.nn).__name__}' does not begin with a Linear layer (a "
+            "Linear, a Sequential or a torch_geometric MLP), which is where the degrees enter"
+        )
+    return None

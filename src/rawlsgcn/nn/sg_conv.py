@@ -1,0 +1,59 @@
+"""The simplified graph convolution with the fair gradient."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from torch import Tensor
+from torch.nn import functional
+from torch_geometric.nn import SGConv
+from torch_geometric.nn.conv.gcn_conv import gcn_norm
+from torch_geometric.typing import OptTensor
+
+from .base import FairLayer, learns, ready
+from .gradient import attach
+
+
+class FairSGConv(FairLayer, SGConv):  # type: ignore[misc]
+    r"""torch_geometric's :class:`SGConv`, whose weight learns from every node alike.
+
+    .. math:: E = \hat A^K X W^\top + b, \qquad
+        \frac{\partial J}{\partial W} = \Big(\frac{\partial J}{\partial E}\Big)^\top
+        \hat A_{DS}^K X.
+
+    A power of a doubly stochastic matrix is doubly stochastic: every node counts once.
+    """
+
+    propagate_type: ClassVar = {"x": Tensor, "edge_weight": OptTensor}
+    _cached_x: Tensor | None
+
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Any,
+        edge_weight: Tensor | None = None,
+        fair_weight: Tensor | None = None,
+    ) -> Tensor:
+        if not learns(self.lin.weight):
+            plain: Tensor = super().forward(x, edge_index, edge_weight)
+            return plain
+        weight, nodes = ready(self.lin, x), x.shape[self.node_dim]
+        sizes = (nodes, nodes)
+        matrix = self._fair_matrix(edge_index, edge_weight, fair_weight, sizes, weight.dtype)
+        h = self._propagated(x, edge_index, edge_weight)
+        out = functional.linear(h, weight.detach(), self.lin.bias)
+        return attach(out, x, matrix, [weight], [self.K], self.node_dim)
+
+    def _propagated(self, x: Tensor, edge_index: Any, edge_weight: Tensor | None) -> Tensor:
+        if self._cached_x is not None:
+            return self._cached_x.detach()
+        nodes = x.shape[self.node_dim]
+        answer = gcn_norm(
+            edge_index, edge_weight, nodes, False, self.add_self_loops, self.flow, x.dtype
+        )
+        edge_index, edge_weight = answer if isinstance(edge_index, Tensor) else (answer, None)
+        for _ in range(self.K):
+            x = self.propagate(edge_index, x=x, edge_weight=edge_weight)
+        if self.cached:
+            self._cached_x = x
+        return x

@@ -1,0 +1,59 @@
+"""Joining the processes that torchrun started: gloo between CPUs, nccl between GPUs."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import distributed
+
+from .errors import RawlsError
+from .training.sampled import Place
+
+_VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
+
+
+@contextmanager
+def joined(device: str = "auto") -> Iterator[Place]:
+    """This process's place among those of torchrun; alone where there is no torchrun."""
+    from .api import pick_device
+
+    given = [name for name in _VARIABLES if name in os.environ]
+    if "RANK" not in given and "WORLD_SIZE" not in given:
+        yield Place(device=pick_device(device))
+        return
+    missing = [name for name in _VARIABLES if name not in given]
+    if missing:
+        raise RawlsError(
+            f"this process is told its place by {given[0]}, but not {', '.join(missing)}: start "
+            "it with torchrun --nproc-per-node N -m rawlsgcn.launch …"
+        )
+    own = pick_device(device)
+    if own.type == "cuda":
+        own = pick_device(f"cuda:{os.environ['LOCAL_RANK']}")
+        torch.cuda.set_device(own)
+    on_gpu = own.type == "cuda"
+    distributed.init_process_group("nccl" if on_gpu else "gloo", device_id=own if on_gpu else None)
+    try:
+        yield Place(distributed.get_rank(), distributed.get_world_size(), own)
+        distributed.barrier()
+    finally:
+        # A wrapped model that is freed after its group waits for a thread that waits for Python.
+        gc.collect()
+        distributed.destroy_process_group()
+
+
+def require_same(values: list[int], what: str, place: Place) -> None:
+    """Refuse to go on where processes see different things, which only one folder can cure."""
+    if place.world == 1:
+        return
+    own = torch.tensor(values, device=place.device)
+    every = [torch.empty_like(own) for _ in range(place.world)]
+    distributed.all_gather(every, own)
+    if any(not torch.equal(each, own) for each in every):
+        raise RawlsError(
+            f"the processes see different {what}: every machine must see the same files"
+        )

@@ -1,0 +1,141 @@
+"""The graph as a sampler reads it: the arcs of each row, in one array or in many on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ..errors import RawlsError
+
+if TYPE_CHECKING:
+    from ..graphs.shards import Shards
+
+Array = NDArray[Any]
+
+#: Arcs handled at once where a whole matrix is passed over.
+_BLOCK = 1 << 21
+
+
+@dataclass(frozen=True, eq=False)
+class Adjacency:
+    """Row v holds the arcs into v: ``columns`` their sources, ``weights`` their a_vu (None: ones).
+
+    Both are lists of arrays that follow each other, one for a graph in memory and one a shard for
+    a graph on disk, where only the pages that are read come into memory. ``order`` gives an arc's
+    number in the edge index it was read from (None: the same).
+    """
+
+    row_start: Array
+    columns: Sequence[Array]
+    weights: Sequence[Array] | None = None
+    order: Tensor | None = None
+
+    @property
+    def num_nodes(self) -> int:
+        return len(self.row_start) - 1
+
+    @property
+    def degree(self) -> Array:
+        """d_v, the number of arcs into each node, self-loops not among them."""
+        return np.diff(self.row_start)
+
+    def sources(self, arcs: Array) -> Array:
+        """The sources of the arcs of these numbers."""
+        return take(self.columns, arcs)
+
+    def arc_weights(self, arcs: Array) -> Array | None:
+        return None if self.weights is None else take(self.weights, arcs)
+
+    def row_blocks(self, first: int, last: int) -> Iterator[tuple[int, int]]:
+        """Ranges of rows within [first, last) that hold few arcs enough to be handled at once."""
+        while first < last:
+            reach = self.row_start[first] + _BLOCK
+            stop = int(np.searchsorted(self.row_start, reach, side="right")) - 1
+            stop = min(max(stop, first + 1), last)
+            yield first, stop
+            first = stop
+
+    def row_sums(self, vector: Array | None = None) -> Array:
+        """(A + I) v in float64; the row sums of A + I without a vector."""
+        sums = np.ones(self.num_nodes) if vector is None else vector.astype(np.float64)
+        if vector is None and self.weights is None:
+            return sums + self.degree
+        given = sums.copy()
+        for first, last in self.row_blocks(0, self.num_nodes):
+            start = self.row_start[first : last + 1]
+            arcs = np.arange(start[0], start[-1])
+            values = given[self.sources(arcs)]
+            weights = self.arc_weights(arcs)
+            if weights is not None:
+                values = values * weights
+            row = np.repeat(np.arange(last - first), np.diff(start))
+            sums[first:last] += np.bincount(row, weights=values, minlength=last - first)
+        return sums
+
+    @classmethod
+    def of(cls, edge_index: Tensor, edge_weight: Tensor | None, num_nodes: int) -> Adjacency:
+        """From an edge index in torch_geometric's sense: (u, v) is an arc from u into v."""
+        if edge_index.dim() != 2 or edge_index.shape[0] != 2 or edge_index.is_floating_point():
+            raise RawlsError(
+                f"a sampler needs an edge index of shape (2, E) and integers, not "
+                f"{tuple(edge_index.shape)} and {edge_index.dtype}"
+            )
+        source, target = edge_index.cpu()
+        order = None
+        if not bool((target[1:] >= target[:-1]).all()):
+            target, order = torch.sort(target, stable=True)
+            source = source[order]
+            edge_weight = None if edge_weight is None else edge_weight[order]
+        return cls._of_rows(target, source, edge_weight, num_nodes, order)
+
+    @classmethod
+    def of_symmetric(
+        cls, edge_index: Tensor, edge_weight: Tensor | None, num_nodes: int
+    ) -> Adjacency:
+        """From the edge index of a checked graph, symmetric and sorted by row: nothing to sort."""
+        row, column = edge_index.cpu()
+        return cls._of_rows(row, column, edge_weight, num_nodes)
+
+    @classmethod
+    def _of_rows(
+        cls,
+        row: Tensor,
+        column: Tensor,
+        weight: Tensor | None,
+        num_nodes: int,
+        order: Tensor | None = None,
+    ) -> Adjacency:
+        row_start = np.zeros(num_nodes + 1, dtype=np.int64)
+        np.cumsum(np.bincount(row.numpy(), minlength=num_nodes), out=row_start[1:])
+        small = np.int32 if num_nodes < 2**31 else np.int64
+        weights = None if weight is None else [weight.detach().cpu().numpy()]
+        return cls(row_start, [column.numpy().astype(small)], weights, order)
+
+    @classmethod
+    def of_shards(cls, shards: Shards) -> Adjacency:
+        """The arcs of all shards, left on disk; only the n + 1 row starts are read."""
+        parts = [shards.open(place) for place in range(len(shards))]
+        starts = [np.zeros(1, dtype=np.int64)]
+        for part in parts:
+            starts.append(part.row_start[1:] + starts[-1][-1])
+        weights = [part.weight for part in parts if part.weight is not None]
+        return cls(np.concatenate(starts), [part.column for part in parts], weights or None)
+
+
+def take(pieces: Sequence[Array], places: Array) -> Array:
+    """The entries at ``places`` of arrays that follow each other."""
+    if len(pieces) == 1:
+        return np.asarray(pieces[0])[places]
+    ends = np.cumsum([len(piece) for piece in pieces])
+    home = np.searchsorted(ends, places, side="right")
+    taken = np.empty((len(places), *pieces[0].shape[1:]), dtype=pieces[0].dtype)
+    for number, piece in enumerate(pieces):
+        own = home == number
+        taken[own] = piece[places[own] - (ends[number] - len(piece))]
+    return taken

@@ -1,0 +1,137 @@
+"""RawlsGCN-Graph for models of one's own: the doubly stochastic form as a transform of the data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+from torch_geometric.data.datapipes import functional_transform
+from torch_geometric.transforms import BaseTransform
+from torch_geometric.typing import SparseTensor
+from torch_geometric.utils import is_sparse, to_edge_index
+from torch_geometric.utils.num_nodes import maybe_num_nodes
+
+from .errors import RawlsError
+from .nn.balanced import Loops, balanced_entries
+
+_FLOWS = ("source_to_target", "target_to_source")
+
+
+def doubly_stochastic_norm(
+    edge_index: Any,
+    edge_weight: Tensor | None = None,
+    num_nodes: int | None = None,
+    add_self_loops: bool = True,
+    flow: str = "source_to_target",
+    dtype: torch.dtype | None = None,
+) -> Any:
+    r"""The doubly stochastic form of a graph, in the manner of torch_geometric's ``gcn_norm``.
+
+    .. math:: \hat A_{DS} = \operatorname{diag}(x)\, (A + I) \operatorname{diag}(x),
+
+    whose every row and every column sums to one. It is the same matrix for A + I as for its
+    renormalised form Â (:mod:`rawlsgcn.balancing`). A directed graph has two vectors in x's place.
+
+    Args:
+        edge_index: edge indices (2, E), or a square sparse matrix (``torch.sparse_coo``,
+            ``torch.sparse_csr``, or a ``SparseTensor`` where torch_sparse is installed).
+        edge_weight: weights of the edges; all one by default. Repeated edges add up.
+        num_nodes: number of nodes of an edge index.
+        add_self_loops: give a self-loop of weight 1 to each node without one; a node's own stays.
+        flow: as in ``gcn_norm``. Both rows and columns sum to one, so both flows get one answer.
+        dtype: type of the weights; by default that of the given ones, or torch's default.
+
+    Returns:
+        The pair (edge index, edge weight), the edges in their order, self-loops last; for a
+        ``torch.sparse`` matrix the pair (matrix, None), for a ``SparseTensor`` the matrix.
+
+    Raises:
+        RawlsError: for a graph that has no such form; the nodes at fault are named.
+    """
+    if flow not in _FLOWS:
+        raise RawlsError(f"flow is {' or '.join(map(repr, _FLOWS))}, not {flow!r}.")
+    matrix, weight, _ = _balanced(edge_index, edge_weight, num_nodes, add_self_loops, dtype)
+    return matrix if isinstance(matrix, SparseTensor) else (matrix, weight)
+
+
+@functional_transform("doubly_stochastic")
+class DoublyStochastic(BaseTransform):  # type: ignore[misc]
+    r"""Gives a graph's edges the weights of its doubly stochastic form (RawlsGCN-Graph).
+
+    .. math:: \hat A_{DS} = \operatorname{diag}(x)\, (A + I) \operatorname{diag}(x)
+
+    (functional name: :obj:`doubly_stochastic`). Beside torch_geometric's ``GCNNorm`` in manner: it
+    rewrites ``edge_index`` and ``edge_weight``, self-loops included, or ``adj_t``, for any layer
+    that takes edge weights. A ``GCNConv`` may keep its ``normalize=True`` on the whole graph, where
+    it changes nothing; on sampled parts of it use ``normalize=False``.
+
+    The vector x stays on the data as ``scaling`` (nodes,), or (nodes, 2) with the scalings of
+    sources and of targets for a directed graph. Loaders slice it with the nodes, so the entry of an
+    edge with weight a is exactly ``scaling[i] * a * scaling[j]`` on any sampled part.
+
+    Args:
+        add_self_loops: give a self-loop of weight 1 to each node without one.
+    """
+
+    def __init__(self, add_self_loops: bool = True) -> None:
+        self.add_self_loops = add_self_loops
+
+    def forward(self, data: Data) -> Data:
+        if not isinstance(data, Data):
+            raise RawlsError(
+                f"DoublyStochastic takes a graph of one kind of nodes and edges, not a "
+                f"{type(data).__name__}: its matrix is not square, so it has no doubly stochastic "
+                "form; use data.to_homogeneous() first."
+            )
+        loops = self.add_self_loops
+        if "edge_index" in data:
+            data.edge_index, data.edge_weight, data.scaling = _balanced(
+                data.edge_index, data.edge_weight, data.num_nodes, loops, None
+            )
+        elif "adj_t" in data:
+            data.adj_t, _, data.scaling = _balanced(data.adj_t, None, None, loops, None)
+        else:
+            raise RawlsError("DoublyStochastic needs a graph with edge_index or adj_t.")
+        return data
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(add_self_loops={self.add_self_loops})"
+
+
+def _balanced(
+    adjacency: Any,
+    edge_weight: Tensor | None,
+    num_nodes: int | None,
+    add_self_loops: bool,
+    dtype: torch.dtype | None,
+) -> tuple[Any, Tensor | None, Tensor]:
+    """The balanced graph in the form it came in, its weights, and the scaling."""
+    edges, weight = adjacency, edge_weight
+    if is_sparse(adjacency):
+        edges, weight = to_edge_index(adjacency)
+        num_nodes = adjacency.size(0)
+        if adjacency.size(0) != adjacency.size(1):
+            raise RawlsError(
+                f"only a square matrix can be balanced, not {tuple(adjacency.size())}."
+            )
+    num_nodes = maybe_num_nodes(edges, num_nodes)
+    if dtype is None:
+        floating = weight is not None and weight.is_floating_point()
+        dtype = weight.dtype if weight is not None and floating else torch.get_default_dtype()
+    loops = Loops(1.0 if add_self_loops else 0.0)
+    edge, loop, found = balanced_entries(edges, weight, num_nodes, loops, dtype)
+    scaling = torch.stack([found.row_scale, found.col_scale], 1).to(dtype)
+    scaling = scaling if found.scale is None else scaling[:, 0].contiguous()
+    # Self-loops go last, each once; where none is added, only the nodes that had one keep theirs.
+    node = loop.nonzero().squeeze(1)
+    others = edges[0] != edges[1]
+    edges = torch.cat([edges[:, others], torch.stack([node, node])], 1)
+    weight = torch.cat([edge[others], loop[node]])
+    if not is_sparse(adjacency):
+        return edges, weight, scaling
+    if isinstance(adjacency, SparseTensor):
+        return SparseTensor.from_edge_index(edges, weight, tuple(adjacency.size())), None, scaling
+    matrix = torch.sparse_coo_tensor(edges, weight, adjacency.shape).coalesce()
+    return matrix.to_sparse(layout=adjacency.layout), None, scaling

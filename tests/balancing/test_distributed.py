@@ -1,0 +1,57 @@
+"""Balancing shards in one process; tests/test_distributed.py has two."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from strategies import graphs
+from torch_geometric.data import Data
+
+from rawlsgcn.balancing import balance
+from rawlsgcn.balancing.distributed import balance_shards
+from rawlsgcn.errors import RawlsError
+from rawlsgcn.graphs.shards import write_shards
+
+
+@settings(max_examples=40, deadline=None)
+@given(graphs())
+def test_one_shard_gives_what_balance_gives(graph: Data) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        found = balance_shards(write_shards(graph, 1, folder), tol=1e-12)
+    whole = balance(
+        graph.edge_index, graph.get("edge_weight"), num_nodes=graph.num_nodes, tol=1e-12
+    )
+    assert found.residual <= 1e-10
+    torch.testing.assert_close(found.scale, whole.scale, rtol=1e-9, atol=0)
+
+
+def edges(pairs: list[tuple[int, int]], weight: list[float] | None = None) -> Data:
+    index = torch.tensor(sorted(pairs)).t()
+    return Data(
+        edge_index=index,
+        num_nodes=4,
+        edge_weight=None if weight is None else torch.tensor(weight),
+    )
+
+
+def test_what_cannot_be_balanced_is_told(tmp_path: Path) -> None:
+    two_ways = [(0, 1), (1, 0)]
+    with pytest.raises(RawlsError, match="is not symmetric"):
+        balance_shards(write_shards(edges([*two_ways, (2, 3)]), 1, tmp_path))
+    with pytest.raises(RawlsError, match="is not symmetric"):
+        balance_shards(write_shards(edges(two_ways, [1.0, 2.0]), 1, tmp_path))
+    with pytest.raises(RawlsError, match="1 self-loops"):
+        balance_shards(write_shards(edges([*two_ways, (2, 2)]), 1, tmp_path))
+    with pytest.raises(RawlsError, match="has 2 shards, but 1 process was started: use torchrun"):
+        balance_shards(write_shards(edges(two_ways), 2, tmp_path))
+    shards = write_shards(edges(two_ways), 1, tmp_path)
+    with pytest.raises(RawlsError, match="tol must be a number of at least 0"):
+        balance_shards(shards, tol=float("nan"))
+    np.save(tmp_path / "00000-column.npy", np.array([7, 0], dtype=np.int32))
+    with pytest.raises(RawlsError, match="names nodes outside 0 to 3"):
+        balance_shards(shards)

@@ -1,0 +1,129 @@
+"""make_fair as a conversion: what it takes, what it refuses, and that it changes nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch_geometric.nn import (
+    APPNP,
+    GAT,
+    GCN,
+    GIN,
+    MLP,
+    ChebConv,
+    DenseGCNConv,
+    GATv2Conv,
+    GCNConv,
+    GINConv,
+    GraphSAGE,
+    LGConv,
+    SAGEConv,
+    TransformerConv,
+)
+
+from rawlsgcn import RawlsError
+from rawlsgcn.nn import FairAPPNP, FairGCNConv, FairSAGEConv, make_fair
+
+EDGES = torch.tensor([[0, 1, 1, 2, 2, 3], [1, 0, 2, 1, 3, 2]])
+
+
+class Nested(nn.Module):
+    """A model whose last layer can be anything."""
+
+    def __init__(self, last: nn.Module) -> None:
+        super().__init__()
+        self.encoder = nn.ModuleDict({"deep": nn.ModuleList([GCNConv(3, 3)])})
+        self.last = last
+
+
+class Own(GCNConv):
+    """A user's own kind of GCNConv, of which nothing is known."""
+
+
+@pytest.mark.parametrize("make", [GCN, GraphSAGE, GIN])
+def test_models_of_torch_geometric(make: Callable[..., nn.Module]) -> None:
+    torch.manual_seed(0)
+    model = make(3, 4, 3, 2, dropout=0.5)
+    optimiser = torch.optim.Adam(model.parameters())
+    state, x = {k: v.clone() for k, v in model.state_dict().items()}, torch.rand(4, 3)
+    model.eval()
+    before = model(x, EDGES)
+    assert make_fair(make_fair(model)) is model  # twice is once
+    assert torch.equal(model(x, EDGES), before)
+    assert model.state_dict().keys() == state.keys()
+    make(3, 4, 3, 2).load_state_dict(model.state_dict())  # and back into the plain model
+    model.train()
+    model(x, EDGES).square().sum().backward()
+    optimiser.step()
+    changed = [name for name, value in model.state_dict().items() if not value.equal(state[name])]
+    learned = {name for name, parameter in model.named_parameters() if parameter.grad is not None}
+    assert learned <= set(changed) | {n for n in learned if not model.get_parameter(n).grad.any()}
+
+
+def test_a_single_layer_and_a_shared_one() -> None:
+    layer = GCNConv(3, 3)
+    model = nn.ModuleList([layer, nn.ModuleList([layer])])
+    make_fair(model)
+    assert type(layer) is FairGCNConv
+    assert model[1][0] is layer
+    assert make_fair(SAGEConv(3, 3)).__class__ is FairSAGEConv
+
+
+@pytest.mark.parametrize(
+    ("last", "said"),
+    [
+        (GAT(3, 4, 2), r"'last\.convs\.0' \(GATConv\).*attention computes its matrix"),
+        (GATv2Conv(3, 4), r"'last' \(GATv2Conv\).*attention"),
+        (TransformerConv(3, 4), r"'last' \(TransformerConv\).*attention"),
+        (ChebConv(3, 4, K=2), r"'last' \(ChebConv\).*negative entries"),
+        (Own(3, 4), r"'last' \(Own\).*no fair gradient is known.*GCNConv.*themselves"),
+        (LGConv(), r"'last' \(LGConv\).*no fair gradient is known"),
+        (DenseGCNConv(3, 4), r"'last' \(DenseGCNConv\).*no fair gradient is known"),
+        (SAGEConv(3, 4, aggr="max"), r"'last' \(SAGEConv\).*aggregation 'max'"),
+        (SAGEConv(3, 4, aggr=["mean", "max"]), r"'last' \(SAGEConv\).*aggregation"),
+        (SAGEConv(3, 4, project=True), r"'last' \(SAGEConv\).*project"),
+        (GINConv(nn.Sequential(nn.ReLU(), nn.Linear(3, 4))), "does not begin with a Linear"),
+        (GINConv(nn.Sequential()), "does not begin with a Linear"),
+    ],
+)
+def test_refusals_name_the_layer_and_change_nothing(last: nn.Module, said: str) -> None:
+    model = Nested(last)
+    with pytest.raises(RawlsError, match=said):
+        make_fair(model)
+    assert type(model.encoder["deep"][0]) is GCNConv
+
+
+def test_a_model_without_convolutions_is_refused() -> None:
+    with pytest.raises(RawlsError, match="no graph convolution"):
+        make_fair(MLP([3, 4, 2]))
+
+
+def test_propagation_without_weights_is_asked_about_where_it_is_ambiguous() -> None:
+    with pytest.raises(RawlsError, match=r"'last' \(APPNP\) has no weights.*weightless='fair'"):
+        make_fair(Nested(APPNP(2, 0.1)))
+    with pytest.raises(RawlsError, match="weightless is 'fair' or 'plain', not 'yes'"):
+        make_fair(Nested(APPNP(2, 0.1)), weightless="yes")  # type: ignore[arg-type]
+    assert type(make_fair(Nested(APPNP(2, 0.1)), weightless="fair").last) is FairAPPNP
+    left = make_fair(Nested(APPNP(2, 0.1)), weightless="plain")
+    assert type(left.last) is APPNP
+    assert type(left.encoder["deep"][0]) is FairGCNConv
+
+
+def test_the_layers_after_the_first_of_a_network_are_left_alone() -> None:
+    """Outside its convolution the network's first layer is an ordinary one."""
+    network = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+    make_fair(GINConv(network))
+    x = torch.rand(5, 3)
+
+    def gradient() -> Tensor:
+        network.zero_grad()
+        network(x).sum().backward()
+        return network[0].weight.grad.clone()
+
+    plain = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+    plain.load_state_dict(network.state_dict())
+    plain(x).sum().backward()
+    assert torch.equal(gradient(), plain[0].weight.grad)

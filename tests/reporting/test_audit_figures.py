@@ -1,0 +1,118 @@
+"""The pictures of an audit stand where its figures are, with matplotlib and with plotly."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from rawlsgcn.errors import RawlsError
+from rawlsgcn.reporting import audit_figures, audit_plotly
+from rawlsgcn.reporting.audit_axis import centre, log_kind, log_marks, stretched, unstretched
+from rawlsgcn.reporting.figures import save
+
+TEXT = ("group", np.array(["a", "b$x$", "c"] * 200))
+
+
+def test_a_groups_place_is_the_mean_of_its_nodes(three_models) -> None:
+    model = three_models.models[0]
+    values = np.array(three_models.nodes.value, dtype=float)
+    for group in model.groups:
+        own = values[(values >= group.low) & (values <= group.high)]
+        assert centre(model, group, None) == pytest.approx(own.mean())
+        assert centre(model, group, "one more") == pytest.approx(np.expm1(np.log1p(own).mean()))
+
+
+def test_stretching_goes_both_ways() -> None:
+    values = np.array([0.0, 1, 5, 1000])
+    for kind in (None, "one more"):
+        np.testing.assert_allclose(unstretched(stretched(values, kind), kind), values, atol=1e-9)
+
+
+def test_counts_ranks_and_signed_values_have_their_axis(make_audit) -> None:
+    assert log_kind(make_audit()) == "one more"
+    assert log_kind(make_audit(column=("rank", np.linspace(1e-5, 1, 600)))) == "plain"
+    assert log_kind(make_audit(column=("side", np.linspace(-1, 1, 600)))) is None
+    assert log_kind(make_audit(column=TEXT)) is None
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 3), (0, 997), (4, 7), (1, 10**7)])
+def test_marks_of_the_axis_lie_inside_and_are_few(low, high) -> None:
+    marks = log_marks(low, high, "one more")
+    assert all(low <= mark <= high for mark in marks)
+    assert marks == sorted(set(marks))
+    assert 1 <= len(marks) <= 12
+
+
+def test_lines_pass_through_the_groups_means(three_models) -> None:
+    loss, accuracy = audit_figures.curves(three_models).axes
+    for axes, name in ((loss, "loss"), (accuracy, "accuracy")):
+        lines = [line for line in axes.lines if line.get_label() == "_line"]
+        for line, model in zip(lines, three_models.models, strict=True):
+            sound = [getattr(g, name).value for g in model.groups if not g.too_small]
+            np.testing.assert_allclose(line.get_ydata(), sound)
+    assert len({str(line.get_linestyle()) + line.get_color() for line in loss.lines}) >= 3
+
+
+def test_groups_too_small_have_no_line_and_no_say_in_the_scale(make_audit) -> None:
+    audit = make_audit(bins="degree")
+    model = audit.models[0]
+    small = [group.loss.value for group in model.groups if group.too_small]
+    axes = audit_figures.curves(audit).axes[0]
+    line = next(line for line in axes.lines if line.get_label() == "_line")
+    assert len(line.get_xdata()) == len(model.groups) - len(small)
+    bottom, top = axes.get_ylim()
+    drawn = next(line for line in axes.lines if line.get_label() == "_small").get_ydata()
+    np.testing.assert_allclose(drawn, np.clip(small, min(drawn), max(drawn)))
+    assert bottom <= min(drawn)
+    assert max(drawn) <= top
+
+
+def test_chance_shows_the_bias_that_was_seen(three_models) -> None:
+    for axes, model in zip(
+        audit_figures.chance(three_models).axes, three_models.models, strict=True
+    ):
+        assert axes.lines[0].get_xdata()[0] == model.permutation.seen
+
+
+def test_the_lorenz_curve_lies_under_the_diagonal(three_models) -> None:
+    axes = audit_figures.lorenz(three_models).axes[0]
+    for line in axes.lines[1:]:
+        assert np.all(line.get_ydata() <= np.asarray(line.get_xdata()) + 1e-9)
+
+
+def test_without_probabilities_there_is_no_calibration(make_audit) -> None:
+    assert audit_figures.calibration(make_audit(only_classes=True)) is None
+    assert audit_figures.calibration(make_audit()) is not None
+
+
+@pytest.mark.parametrize("draw", ["curves", "chance", "lorenz", "calibration"])
+def test_text_groups_are_drawn_and_saved(make_audit, draw, tmp_path) -> None:
+    figure = getattr(audit_figures, draw)(make_audit(column=TEXT))
+    assert save(figure, tmp_path / "figure.svg").stat().st_size > 1000
+
+
+def test_plotly_has_the_same_numbers(three_models) -> None:
+    pytest.importorskip("plotly")
+    figure = audit_plotly.curves(three_models)
+    shown = [trace for trace in figure.data if trace.visible]
+    assert len(figure.data) == 2 * len(shown) == 6
+    for trace, model in zip(shown, three_models.models, strict=True):
+        np.testing.assert_allclose(trace.y, [group.loss.value for group in model.groups])
+        for told, group in zip(trace.text, model.groups, strict=True):
+            assert f"{group.nodes:,} nodes" in told
+    assert len(audit_plotly.lorenz(three_models).data) == 4
+    assert sum(audit_plotly.chance(three_models).data[0].y) == 200
+
+
+def test_plotly_shows_markup_as_text(make_audit) -> None:
+    pytest.importorskip("plotly")
+    figure = audit_plotly.curves(make_audit({"<b>bold</b>": (0.2, 0.9)}))
+    assert figure.data[0].name == "&lt;b&gt;bold&lt;/b&gt;"
+
+
+def test_without_plotly_the_sentence_says_what_to_install(three_models, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "plotly.graph_objects", None)
+    with pytest.raises(RawlsError, match=r"rawlsgcn\[plotly\]"):
+        audit_plotly.curves(three_models)

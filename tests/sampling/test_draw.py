@@ -1,0 +1,51 @@
+"""Draws without replacement: right sets, each equally likely, each a function of its key."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rawlsgcn.sampling.draw import draw_offsets, mixed
+
+
+@given(
+    st.lists(st.integers(0, 40), min_size=1, max_size=30), st.integers(1, 12), st.integers(0, 2**64)
+)
+def test_a_row_gets_different_neighbours_and_all_where_there_are_few(
+    degrees: list[int], k: int, seed: int
+) -> None:
+    degree = np.array(degrees)
+    offsets, drawn = draw_offsets(np.arange(len(degree)), degree, k, mixed(seed))
+    assert (drawn == np.minimum(degree, k)).all()
+    for row, count, d in zip(offsets, drawn, degree, strict=True):
+        taken = row[:count]
+        assert len(set(taken.tolist())) == count
+        assert ((taken >= 0) & (taken < d)).all()
+
+
+def test_every_set_is_equally_likely() -> None:
+    rows, d, k = 60_000, 6, 3
+    offsets, _ = draw_offsets(np.arange(rows), np.full(rows, d), k, mixed(1))
+    counts = Counter(map(tuple, np.sort(offsets, 1).tolist()))
+    sets = list(combinations(range(d), k))
+    expected = rows / len(sets)
+    chi = sum((counts[each] - expected) ** 2 / expected for each in sets)
+    assert set(counts) == set(sets)
+    assert chi < 43.8  # the 99.9th percentile for 19 degrees of freedom
+
+
+@given(st.integers(0, 2**63), st.permutations(range(12)))
+def test_a_draw_does_not_depend_on_the_rest_of_the_batch(seed: int, order: list[int]) -> None:
+    nodes, degree = np.arange(100, 112), np.arange(5, 17)
+    whole, _ = draw_offsets(nodes, degree, 4, mixed(seed))
+    moved, _ = draw_offsets(nodes[order], degree[order], 4, mixed(seed))
+    assert (moved == whole[order]).all()
+
+
+def test_keys_tell_their_parts_and_their_order_apart() -> None:
+    keys = {mixed(a, b) for a in range(30) for b in range(30)} | {mixed(a) for a in range(30)}
+    assert len(keys) == 930

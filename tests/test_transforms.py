@@ -1,0 +1,149 @@
+"""DoublyStochastic and doubly_stochastic_norm, beside GCNNorm and gcn_norm in manner."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import dense_form, graphs
+from torch import Tensor
+from torch.utils.data.datapipes.iter import IterableWrapper
+from torch_geometric.data import Data, HeteroData
+from torch_geometric.nn import GCNConv, GraphConv
+from torch_geometric.nn.conv.gcn_conv import gcn_norm
+from torch_geometric.transforms import Compose, ToSparseTensor
+from torch_geometric.utils import subgraph
+
+import rawlsgcn as rg
+from rawlsgcn import RawlsError
+from rawlsgcn.balancing import propagation_matrix
+from rawlsgcn.transforms import DoublyStochastic, doubly_stochastic_norm
+
+
+def dense(edges: Tensor, weight: Tensor, nodes: int) -> Tensor:
+    return torch.zeros(nodes, nodes, dtype=weight.dtype).index_put(
+        tuple(edges), weight, accumulate=True
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(graph=graphs())
+def test_it_is_the_matrix_of_the_method_rawlsgcn_graph(graph: Data) -> None:
+    """... which is the doubly stochastic form of Â, and so that of A + I."""
+    n, given = graph.num_nodes, graph.get("edge_weight")
+    edges, weight = doubly_stochastic_norm(graph.edge_index, given, n, dtype=torch.float64)
+    method = propagation_matrix(graph.edge_index, given, n, "doubly-stochastic", torch.float64)
+    torch.testing.assert_close(dense(edges, weight, n), method.to_dense(), rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(dense(edges, weight, n), dense_form(graph, "doubly-stochastic"))
+
+
+@settings(max_examples=40, deadline=None)
+@given(graph=graphs(), layout=st.sampled_from([None, torch.sparse_coo, torch.sparse_csr]))
+def test_edges_come_as_from_gcn_norm(graph: Data, layout: torch.layout | None) -> None:
+    """The same edges in the same order, and a second time changes nothing."""
+    n, weight = graph.num_nodes, graph.get("edge_weight")
+    given: Tensor = graph.edge_index
+    if layout is not None:
+        values = torch.ones(graph.num_edges, dtype=torch.float64) if weight is None else weight
+        given = torch.sparse_coo_tensor(given, values, (n, n)).coalesce().to_sparse(layout=layout)
+        weight = None
+    theirs, _ = gcn_norm(given, weight, n, dtype=torch.float64)
+    ours, entries = doubly_stochastic_norm(given, weight, n, dtype=torch.float64)
+    again, same = doubly_stochastic_norm(ours, entries, n)
+    if layout is None:
+        assert torch.equal(ours, theirs)
+        assert torch.equal(again, ours)
+        torch.testing.assert_close(same, entries, rtol=1e-9, atol=1e-12)
+        return
+    assert ours.layout == layout
+    assert entries is None
+    assert torch.equal(ours.to_dense() > 0, theirs.to_dense() > 0)
+    torch.testing.assert_close(again.to_dense(), ours.to_dense(), rtol=1e-9, atol=1e-12)
+    torch.testing.assert_close(ours.to_dense(), dense_form(graph, "doubly-stochastic"))
+
+
+def test_the_signature_is_that_of_gcn_norm() -> None:
+    theirs = [name for name in inspect.signature(gcn_norm).parameters if name != "improved"]
+    assert list(inspect.signature(doubly_stochastic_norm).parameters) == theirs
+    with pytest.raises(RawlsError, match="flow is 'source_to_target' or"):
+        doubly_stochastic_norm(torch.tensor([[0], [1]]), flow="upwards")
+
+
+@settings(max_examples=30, deadline=None)
+@given(graph=graphs(weighted=True), data=st.data())
+def test_a_part_of_the_graph_gets_exact_weights_from_the_scaling(
+    graph: Data, data: st.DataObject
+) -> None:
+    graph.x = graph.x.to_dense()
+    raw_edges, raw_weight = graph.edge_index, graph.edge_weight
+    whole = DoublyStochastic()(graph)
+    assert whole.is_node_attr("scaling")
+    count = data.draw(st.integers(1, whole.num_nodes))
+    nodes = torch.randperm(whole.num_nodes, generator=torch.Generator().manual_seed(count))[:count]
+    nodes = nodes.sort().values
+    edges, weight = subgraph(nodes, raw_edges, raw_weight, True, num_nodes=whole.num_nodes)
+    scaling = whole.subgraph(nodes).scaling
+    entries = scaling[edges[0]] * weight * scaling[edges[1]]
+    exact = dense(whole.edge_index, whole.edge_weight, whole.num_nodes)[nodes][:, nodes]
+    torch.testing.assert_close(exact - exact.diagonal().diag(), dense(edges, entries, count))
+    torch.testing.assert_close(exact.diagonal(), scaling**2)
+
+
+def test_a_layer_that_normalises_leaves_it_as_it_is() -> None:
+    graph = DoublyStochastic()(rg.synthetic(300, classes=2))
+    x = torch.rand(300, 3)
+    layer, raw = GCNConv(3, 2), GCNConv(3, 2, normalize=False)
+    raw.load_state_dict(layer.state_dict())
+    weights = graph.edge_index, graph.edge_weight
+    torch.testing.assert_close(layer(x, *weights), raw(x, *weights))
+    # Rows that sum to one leave a constant as it is, in any layer that takes edge weights.
+    other = GraphConv(1, 1, bias=False)
+    torch.nn.init.ones_(other.lin_rel.weight)
+    torch.nn.init.zeros_(other.lin_root.weight)
+    torch.testing.assert_close(other(torch.ones(300, 1), *weights), torch.ones(300, 1))
+
+
+def test_in_a_pipeline() -> None:
+    graph = rg.synthetic(100, classes=2)
+    graph.x = graph.x.to_dense()
+    sparse = Compose([ToSparseTensor(layout=torch.sparse_csr), DoublyStochastic()])(graph)
+    assert sparse.adj_t.layout == torch.sparse_csr
+    torch.testing.assert_close(sparse.adj_t.to_dense().sum(0), torch.ones(100))
+    assert sparse.scaling.shape == (100,)
+    (piped,) = IterableWrapper([graph]).doubly_stochastic()
+    assert piped.edge_weight is not None
+    assert graph.get("edge_weight") is None  # a transform works on a copy
+    assert str(DoublyStochastic()) == "DoublyStochastic(add_self_loops=True)"
+
+
+def test_a_directed_graph_has_two_scalings() -> None:
+    edges = torch.tensor([[0, 1, 2, 0], [1, 2, 0, 2]])
+    weight = torch.tensor([1.0, 2.0, 3.0, 4.0])
+    graph = DoublyStochastic()(Data(edge_index=edges, edge_weight=weight, num_nodes=3))
+    matrix = dense(graph.edge_index, graph.edge_weight, 3)
+    torch.testing.assert_close(matrix.sum(0), torch.ones(3))
+    torch.testing.assert_close(matrix.sum(1), torch.ones(3))
+    assert graph.scaling.shape == (3, 2)
+    entries = graph.scaling[edges[0], 0] * weight * graph.scaling[edges[1], 1]
+    torch.testing.assert_close(graph.edge_weight[:4], entries)
+
+
+def test_without_loops_only_what_has_a_form() -> None:
+    square = torch.tensor([[0, 1, 1, 2, 2, 3, 3, 0], [1, 0, 2, 1, 3, 2, 0, 3]])
+    edges, weight = doubly_stochastic_norm(square, add_self_loops=False)
+    assert torch.equal(edges, square)
+    torch.testing.assert_close(weight, torch.full((8,), 0.5))
+    with pytest.raises(RawlsError, match="no doubly stochastic form"):
+        doubly_stochastic_norm(square[:, :4], num_nodes=3, add_self_loops=False)
+
+
+def test_refusals() -> None:
+    with pytest.raises(RawlsError, match=r"not a HeteroData.*to_homogeneous"):
+        DoublyStochastic()(HeteroData())
+    with pytest.raises(RawlsError, match="needs a graph with edge_index or adj_t"):
+        DoublyStochastic()(Data(x=torch.rand(3, 2)))
+    with pytest.raises(RawlsError, match="only a square matrix"):
+        doubly_stochastic_norm(torch.rand(2, 3).to_sparse_csr())

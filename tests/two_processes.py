@@ -1,0 +1,79 @@
+"""What each of the two processes of test_distributed.py does: balance its shard, take a step."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from rawlsgcn.balancing import distributed
+from rawlsgcn.graphs.shards import Shards
+from rawlsgcn.methods import find, with_changes
+from rawlsgcn.processes import joined
+from rawlsgcn.training.sampled import Place, SampledTraining
+from rawlsgcn.training.sources import Source
+
+
+def resident_shards(folder: Path) -> dict[str, int]:
+    """Kilobytes of each shard's matrix that are in this process's memory, as the kernel says."""
+    found: dict[str, int] = {}
+    current = None
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        if re.match(r"[0-9a-f]+-[0-9a-f]+ ", line):
+            path = Path(line.split(maxsplit=5)[-1])
+            current = path.name[:5] if path.parent == folder else None
+        elif current and line.startswith("Rss:"):
+            found[current] = found.get(current, 0) + int(line.split()[1])
+    return found
+
+
+def sampled_gradients(source: Source, place: Place) -> torch.Tensor:
+    """The gradients of one sampled step after the processes have taken their mean."""
+    method = find("rawlsgcn-grad")
+    training = SampledTraining(
+        method,
+        source,
+        with_changes(method.defaults, {"dropout": 0.0}),
+        fan_out=[5, 4],
+        batch_size=37,
+        seed=2,
+        place=place,
+        dtype=torch.float64,
+    )
+    training.loss(next(iter(training.batches(0)))).backward()
+    logits = training.logits().view(-1)
+    return torch.cat([*(p.grad.view(-1) for p in training.network.parameters()), logits])
+
+
+def main(folder: Path) -> None:
+    with joined("cpu") as place:
+        shards, resident = Shards(folder), {}
+        iterate = distributed.run
+
+        def watched(*arguments: Any) -> Any:
+            found = iterate(*arguments)
+            resident.update(resident_shards(folder))
+            return found
+
+        distributed.run = watched  # the files are mapped only while it balances
+        scaling = distributed.balance_shards(shards, tol=1e-12)
+        shards.write_scale(place.rank, scaling.scale.numpy())
+        torch.distributed.barrier()
+        gradients = sampled_gradients(Source.of_shards(shards), place)
+        np.savez(
+            folder / f"result-{place.rank}.npz",
+            rows=[scaling.first, scaling.last],
+            held=scaling.held_bytes,
+            residual=scaling.residual,
+            own=resident.get(f"{place.rank:05d}", 0),
+            others=sum(resident.values()) - resident.get(f"{place.rank:05d}", 0),
+            gradients=gradients.numpy(),
+        )
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
