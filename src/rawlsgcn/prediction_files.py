@@ -62,7 +62,9 @@ class PredictionFile:
 
     def __init__(self, path: str | Path, text_ids: bool) -> None:
         self.path = Path(path).expanduser()
-        self.name = self.path.stem
+        # 'train --out' calls every file predictions.csv: then the folder tells them apart.
+        named = self.path.stem != "predictions" or not self.path.parent.name
+        self.name = self.path.stem if named else self.path.parent.name
         self.source = str(path)
         if not self.path.is_file():
             what = "is a folder, not a file" if self.path.is_dir() else "does not exist"

@@ -33,6 +33,33 @@ def test_the_kept_results_are_those_of_seven_graphs_and_three_methods() -> None:
             assert len(each["p"]) == len(each["bias"]) == kept["seeds"] == 5
 
 
+@pytest.mark.parametrize(
+    ("file", "method", "measure", "lower", "higher"),
+    [
+        ("test-nodes", "rawlsgcn-graph", "loss", 6, 0),
+        ("test-nodes", "rawlsgcn-graph", "calibrated", 6, 0),
+        ("test-nodes", "rawlsgcn-grad", "loss", 3, 1),
+        ("test-nodes", "rawlsgcn-grad", "calibrated", 2, 0),
+        ("all-nodes", "rawlsgcn-graph", "loss", 6, 0),
+        ("all-nodes", "rawlsgcn-graph", "calibrated", 7, 0),
+        ("all-nodes", "rawlsgcn-grad", "loss", 4, 1),
+        ("all-nodes", "rawlsgcn-grad", "calibrated", 1, 0),
+    ],
+)
+def test_the_note_counts_rightly(
+    file: str, method: str, measure: str, lower: int, higher: int
+) -> None:
+    kept = json.loads((KEPT.parent / f"{file}.json").read_text(encoding="utf-8"))
+    outcomes = [
+        pair[measure]["outcome"]
+        for graph in kept["graphs"]
+        for pair in graph["against_gcn"]
+        if pair["method"] == method
+    ]
+    assert outcomes.count("holds") == lower
+    assert outcomes.count("fails") == higher
+
+
 def test_the_command_trains_tests_and_draws(tmp_path: Path) -> None:
     note = tmp_path / "note.md"
     note.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n", encoding="utf-8")
