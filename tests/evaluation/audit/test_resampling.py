@@ -45,8 +45,11 @@ def test_sums_are_those_of_the_nodes() -> None:
 def test_wider_groups_are_sums_of_narrower_ones() -> None:
     data = strata(500)
     drawn = resampled(data, 100, seed=1)
-    whole = drawn.joined(np.zeros(len(data.count), np.int64), 1)
+    whole = drawn.joined(np.zeros(len(data.count), np.int64))
     np.testing.assert_allclose(whole.total[:, 0], drawn.total.sum(1))
+    odd = drawn.joined(np.arange(len(data.count)) % 2)
+    np.testing.assert_allclose(odd.total[:, 1], drawn.total[:, 1::2].sum(1))
+    np.testing.assert_allclose(odd.others().total[:, 0], odd.total[:, 1])
 
 
 def test_threads_do_not_change_the_draws() -> None:

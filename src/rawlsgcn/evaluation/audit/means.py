@@ -26,11 +26,9 @@ class Means:
         self._rate_ends = wilson(self.right, self.count, level)
 
     @classmethod
-    def of(
-        cls, strata: Strata, drawn: Sums, member: Ints, groups: int, level: float = 0.95
-    ) -> Means:
+    def of(cls, strata: Strata, drawn: Sums, member: Ints, level: float = 0.95) -> Means:
         """Groups that are unions of the strata; ``member`` says to which each of them belongs."""
-        return cls(strata.sums().joined(member, groups), drawn.joined(member, groups), level)
+        return cls(strata.sums().joined(member), drawn.joined(member), level)
 
     def others(self) -> Means:
         """For every group, all nodes but its own."""

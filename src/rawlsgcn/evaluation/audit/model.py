@@ -72,9 +72,9 @@ def audit_model(scores: Scores, layout: Layout, settings: Settings) -> ModelAudi
     """Judge one model on the evaluated nodes of ``layout``."""
     strata = replace(Strata.of(layout.value, scores.loss, scores.right), value=layout.numbers)
     drawn = resampled(strata, settings.resamples, settings.seed)
-    fine = Means.of(strata, drawn, np.arange(len(strata.count)), len(strata.count), settings.level)
-    binned = Means.of(strata, drawn, layout.bin_of, len(layout.bins), settings.level)
-    overall = Means.of(strata, drawn, np.zeros(len(strata.count), np.int64), 1, settings.level)
+    fine = Means(strata.sums(), drawn, settings.level)
+    binned = Means.of(strata, drawn, layout.bin_of, settings.level)
+    overall = Means.of(strata, drawn, np.zeros(len(strata.count), np.int64), settings.level)
     groups = _groups(binned, layout, scores, settings)
     headline = low_against_rest(layout.degree, scores.right, settings) if layout.by_degree else None
     low = layout.degree <= (headline.at_most if headline else -1)

@@ -19,11 +19,15 @@ class Sums:
     square: Floats
     right: Floats
 
-    def joined(self, member: npt.NDArray[np.int64], groups: int) -> Sums:
-        """The sums of wider groups; ``member`` says to which of them each group belongs."""
-        onto = np.zeros((len(member), groups))
-        onto[np.arange(len(member)), member] = 1
-        return Sums(*(each @ onto for each in (self.count, self.total, self.square, self.right)))
+    def joined(self, member: npt.NDArray[np.int64]) -> Sums:
+        """The sums of wider groups; ``member`` says to which of them each group belongs.
+
+        Every wider group, 0 to the highest, must have a member.
+        """
+        order = np.argsort(member, kind="stable")
+        first = np.flatnonzero(np.diff(member[order], prepend=-1))
+        parts = (self.count, self.total, self.square, self.right)
+        return Sums(*(np.add.reduceat(each[:, order], first, axis=1) for each in parts))
 
     def others(self) -> Sums:
         """For every group, the sums of all the other groups."""
