@@ -41,17 +41,3 @@ def test_blocks_cover_every_row_once():
         blocks = matrix.row_blocks(size)
         assert [first for first, _ in blocks] == [0, *(last for _, last in blocks[:-1])]
         assert blocks[-1][1] == 7
-
-
-@pytest.mark.parametrize("threads", [0, 1, 2])
-def test_trying_threads_changes_neither_the_product_nor_torchs_setting(threads):
-    rng = np.random.default_rng(0)
-    matrix = sp.random_array((60, 60), density=0.1, rng=rng, format="csr")
-    pieces = (torch.from_numpy(part) for part in (matrix.indptr, matrix.indices, matrix.data))
-    product = Product(SparseMatrix(*pieces, loops=False), threads)
-    before = torch.get_num_threads()
-    for _ in range(4):
-        x, out = rng.random(60), torch.empty(60, dtype=torch.float64)
-        product(torch.from_numpy(x), out)
-        np.testing.assert_allclose(out, matrix @ x, rtol=1e-13)
-        assert torch.get_num_threads() == before

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -156,8 +158,21 @@ def rank(number: int, folder: str) -> None:
 
 def test_two_processes_agree_on_the_fair_gradient(tmp_path: Path) -> None:
     """Equal on both ranks, and equal to one process with all the labels."""
-    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-    torch.multiprocessing.start_processes(rank, (str(tmp_path),), nprocs=2, start_method="fork")
+    # Processes of their own: a fork of one whose threads are at work may wait for ever.
+    around = {
+        **os.environ,
+        "GLOO_SOCKET_IFNAME": "lo",
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+    }
+    ranks = [
+        subprocess.Popen([sys.executable, __file__, str(number), str(tmp_path)], env=around)
+        for number in range(2)
+    ]
+    try:
+        assert [each.wait(timeout=120) for each in ranks] == [0, 0]
+    finally:
+        for each in ranks:
+            each.kill()
     (first, state), (second, _) = (
         torch.load(tmp_path / f"{number}.pt", weights_only=True) for number in range(2)
     )
@@ -167,3 +182,7 @@ def test_two_processes_agree_on_the_fair_gradient(tmp_path: Path) -> None:
     for one, two, whole in zip(first, second, alone, strict=True):
         assert torch.equal(one, two)
         torch.testing.assert_close(one, whole, rtol=1e-5, atol=1e-7)
+
+
+if __name__ == "__main__":
+    rank(int(sys.argv[1]), sys.argv[2])

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from time import perf_counter
 
 import numpy as np
 import torch
@@ -82,16 +78,10 @@ class Product:
     float64 are made so in a buffer the size of one block: a matrix of ones has no other value
     array, which takes two thirds of the memory traffic away, and float32 weights are never copied
     whole.
-
-    With ``threads`` the first two products, one by one thread and one by so many, decide how many
-    make the others: a product of a tenth of a millisecond gains by a second core that is idle and
-    loses more by one that is not.
     """
 
-    def __init__(self, matrix: SparseMatrix, threads: int = 0) -> None:
+    def __init__(self, matrix: SparseMatrix) -> None:
         self._loops = matrix.loops
-        self._threads, self._to_try = 0, [threads, 1] if threads > 1 else []
-        self._fastest = math.inf
         self._blocks: list[tuple[int, int, Tensor, Tensor | None]] = []
         spans = matrix.row_blocks()
         starts = [int(matrix.row_start[first]) for first, _ in spans] + [len(matrix.column)]
@@ -112,37 +102,9 @@ class Product:
 
     def __call__(self, x: Tensor, out: Tensor) -> None:
         """Write M x to ``out``."""
-        if self._to_try:
-            self._try(self._to_try.pop(), x, out)
-        elif self._threads:
-            with threads_set_to(self._threads):
-                self._multiply(x, out)
-        else:
-            self._multiply(x, out)
-
-    def _try(self, threads: int, x: Tensor, out: Tensor) -> None:
-        start = perf_counter()
-        with threads_set_to(threads):
-            self._multiply(x, out)
-        took = perf_counter() - start
-        if took < self._fastest:
-            self._fastest, self._threads = took, threads
-
-    def _multiply(self, x: Tensor, out: Tensor) -> None:
         for first, last, block, weights in self._blocks:
             if weights is not None:
                 self._buffer[: len(weights)] = weights
             torch.mv(block, x, out=out[first:last])
         if self._loops:
             out += x
-
-
-@contextmanager
-def threads_set_to(number: int) -> Iterator[None]:
-    """Let torch use so many threads."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(number)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

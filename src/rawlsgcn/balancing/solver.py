@@ -13,13 +13,12 @@ from torch import Tensor
 from ..errors import RawlsError
 from .descent import Descent
 from .iterations import Iteration, SinkhornKnopp, Symmetric
-from .products import Product, SparseMatrix, threads_set_to
+from .products import Product, SparseMatrix
 from .reading import Form, read, without_diagonal
 from .scaling import Outcome, Scaling
 from .structure import diagonal_of, is_symmetric, require_support
+from .threads import threads_for
 
-#: Entries up to which a thread that must be waited for can cost more than it brings.
-_ONE_THREAD = 1 << 19
 #: Products without a gain of a tenth after which a residual this small is taken to be rounding.
 _PATIENCE, _ROUNDING = 20, 1e-9
 
@@ -63,13 +62,9 @@ def balance(
         raise RawlsError(
             f"max_iterations must be a whole number of at least 2, not {max_iterations!r}."
         )
-    threads = torch.get_num_threads()
-    if _entries(matrix) > _ONE_THREAD:
+    with threads_for(_entries(matrix)):
         stored, form = read(matrix, edge_weight, num_nodes)
-        return _balance(stored, form, self_loops, tol, max_iterations, accelerate, 0)
-    with threads_set_to(1):
-        stored, form = read(matrix, edge_weight, num_nodes)
-        return _balance(stored, form, self_loops, tol, max_iterations, accelerate, threads)
+        return _balance(stored, form, self_loops, tol, max_iterations, accelerate)
 
 
 def _entries(matrix: Any) -> int:
@@ -86,7 +81,6 @@ def _balance(
     tol: float,
     max_iterations: int,
     accelerate: bool,
-    threads: int,
 ) -> Scaling:
     diagonal = diagonal_of(stored)
     if self_loops is None:
@@ -96,7 +90,7 @@ def _balance(
             stored = without_diagonal(stored)
         stored = SparseMatrix(stored.row_start, stored.column, stored.values, loops=True)
         diagonal.fill_(1.0)
-    product = Product(stored, threads)
+    product = Product(stored)
     symmetric = is_symmetric(stored, product)
     require_support(stored, symmetric, diagonal)
 

@@ -49,7 +49,7 @@ def markdown(results: dict[str, Any]) -> str:
         f"`{results['command']}` on {host['processor']}, {host['threads']} threads"
         + (f", {host['gpu']}" if host["gpu"] else "")
         + f"; torch {host['torch']}, Python {host['python']}. Medians of "
-        f"{results['repeats']} repetitions, least and most in brackets, seconds.",
+        f"{results['repeats']} repetitions or more, least and most in brackets, seconds.",
         "",
     ]
     groups = dict.fromkeys(figure["group"] for figure in results["figures"])

@@ -76,11 +76,11 @@ def experiment(seed: int, repeats: int) -> Counts:
         right = (rng.random(len(degree)) < chance).astype(float)
         strata = Strata.of(degree, loss, right)
         drawn = resampled(strata, RESAMPLES, repeat)
-        groups = Means(strata, drawn, fine, 5)
+        groups = Means.of(strata, drawn, fine, 5)
         for g in range(5):
             cover("loss", groups.loss(g), means[g])
             cover("accuracy", groups.accuracy(g), 100 * rates[g])
-        rest = Means(strata, drawn, (fine > 0).astype(int), 2)
+        rest = Means.of(strata, drawn, (fine > 0).astype(int), 2)
         rest_loss, rest_rate = truth[member > 0].mean(), chance[member > 0].mean()
         cover("loss difference", difference(rest.loss(0), rest.loss(1)), means[0] - rest_loss)
         gap = difference(rest.accuracy(0), rest.accuracy(1))

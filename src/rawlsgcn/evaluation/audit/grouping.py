@@ -77,11 +77,10 @@ def bins_of(values: Values, how: str | None) -> tuple[list[Bin], npt.NDArray[np.
         )
     found = np.searchsorted(cuts, values, side="left")
     numbers, member = np.unique(found, return_inverse=True)
-    bins = []
-    for index in range(len(numbers)):
-        inside = values[member == index] if len(numbers) < 1000 else present[index : index + 1]
-        bins.append(_named(float(inside.min()), float(inside.max())))
-    return bins, member, words
+    low, high = np.full(len(numbers), np.inf), np.full(len(numbers), -np.inf)
+    np.minimum.at(low, member, values)
+    np.maximum.at(high, member, values)
+    return [_named(a, b) for a, b in zip(low.tolist(), high.tolist(), strict=True)], member, words
 
 
 def _named(low: float, high: float) -> Bin:

@@ -7,39 +7,43 @@ import numpy.typing as npt
 
 from .intervals import SMALLEST, bootstrap_t, wilson
 from .parts import Estimate
-from .resampling import Sums
 from .strata import Strata
+from .sums import Sums
 
-Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
 class Means:
-    """Accuracy and mean loss of groups that are unions of the fine ones, with intervals."""
+    """Groups of nodes by the sums of what was ``seen`` (one row) and ``drawn``."""
 
-    def __init__(
-        self, strata: Strata, drawn: Sums, member: Ints, groups: int, level: float = 0.95
-    ) -> None:
-        self.count: Floats = np.bincount(member, strata.count, groups).astype(float)
-        self.right: Floats = np.bincount(member, strata.sum(strata.right), groups).astype(float)
-        total = np.bincount(member, strata.sum(strata.loss), groups)
-        self.mean = total / self.count
-        deviation = strata.loss - np.repeat(self.mean[member], strata.count)
-        inside = np.bincount(member, strata.sum(deviation**2), groups)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            error = np.sqrt(inside / (self.count - 1) / self.count)
-        mean, variance = drawn.joined(member, groups).moments()
-        self.ends = bootstrap_t(self.mean, error, mean, np.sqrt(variance), level)
-        self.rate_ends = wilson(self.right, self.count, level)
+    def __init__(self, seen: Sums, drawn: Sums, level: float = 0.95) -> None:
+        self._seen, self._drawn, self._level = seen, drawn, level
+        self.count, self.right = seen.count[0], seen.right[0]
+        mean, error = (each[0] for each in seen.moments())
+        drawn_mean, drawn_error = drawn.moments()
+        self.mean = mean
+        self._ends = bootstrap_t(mean, np.sqrt(error), drawn_mean, np.sqrt(drawn_error), level)
+        self._rate_ends = wilson(self.right, self.count, level)
+
+    @classmethod
+    def of(
+        cls, strata: Strata, drawn: Sums, member: Ints, groups: int, level: float = 0.95
+    ) -> Means:
+        """Groups that are unions of the strata; ``member`` says to which each of them belongs."""
+        return cls(strata.sums().joined(member, groups), drawn.joined(member, groups), level)
+
+    def others(self) -> Means:
+        """For every group, all nodes but its own."""
+        return Means(self._seen.others(), self._drawn.others(), self._level)
 
     def loss(self, k: int) -> Estimate:
         if self.count[k] < SMALLEST:
             return Estimate(float(self.mean[k]))
-        return Estimate(float(self.mean[k]), float(self.ends[0][k]), float(self.ends[1][k]))
+        return Estimate(float(self.mean[k]), float(self._ends[0][k]), float(self._ends[1][k]))
 
     def accuracy(self, k: int) -> Estimate:
-        rate = 100 * float(self.right[k] / self.count[k])
+        rate = 100 * float(self.right[k] / self.count[k]) if self.count[k] else float("nan")
         if self.count[k] < SMALLEST:
             return Estimate(rate)
-        low, high = (100 * float(end[k]) for end in self.rate_ends)
+        low, high = (100 * float(end[k]) for end in self._rate_ends)
         return Estimate(rate, low, high)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,9 +15,9 @@ from .inequality import inequality, worst_nodes
 from .intervals import SMALLEST, difference
 from .means import Means
 from .net_variance import net_variance
-from .parts import Estimate, Group, ModelAudit, Point, Scaling
+from .parts import Group, ModelAudit, Point, Scaling
 from .permutation import shuffled_bias
-from .resampling import Sums, resampled
+from .resampling import resampled
 from .scores import Scores
 from .slope import slopes
 from .strata import Strata
@@ -73,10 +72,10 @@ def audit_model(scores: Scores, layout: Layout, settings: Settings) -> ModelAudi
     """Judge one model on the evaluated nodes of ``layout``."""
     strata = replace(Strata.of(layout.value, scores.loss, scores.right), value=layout.numbers)
     drawn = resampled(strata, settings.resamples, settings.seed)
-    fine = Means(strata, drawn, np.arange(len(strata.count)), len(strata.count), settings.level)
-    binned = Means(strata, drawn, layout.bin_of, len(layout.bins), settings.level)
-    overall = Means(strata, drawn, np.zeros(len(strata.count), np.int64), 1, settings.level)
-    groups = _groups(binned, layout, scores, strata, drawn, settings)
+    fine = Means.of(strata, drawn, np.arange(len(strata.count)), len(strata.count), settings.level)
+    binned = Means.of(strata, drawn, layout.bin_of, len(layout.bins), settings.level)
+    overall = Means.of(strata, drawn, np.zeros(len(strata.count), np.int64), 1, settings.level)
+    groups = _groups(binned, layout, scores, settings)
     headline = low_against_rest(layout.degree, scores.right, settings) if layout.by_degree else None
     low = layout.degree <= (headline.at_most if headline else -1)
     net = net_variance(strata, settings.resamples, settings.seed, settings.level, layout.ordered)
@@ -122,31 +121,19 @@ def audit_model(scores: Scores, layout: Layout, settings: Settings) -> ModelAudi
     )
 
 
-def _groups(
-    binned: Means, layout: Layout, scores: Scores, strata: Strata, drawn: Sums, settings: Settings
-) -> list[Group]:
+def _groups(binned: Means, layout: Layout, scores: Scores, settings: Settings) -> list[Group]:
     node_bin = layout.bin_of[layout.value]
+    rest = binned.others()
     groups = []
     for g, each in enumerate(layout.bins):
         nodes = int(binned.count[g])
         too_small = nodes < SMALLEST
-        rest = (
-            Means(strata, drawn, (layout.bin_of != g).astype(np.int64), 2, settings.level)
-            if len(layout.bins) > 1
-            else None
-        )
         calibration = None
         if scores.confidence is not None:
             inside = node_bin == g
             calibration = group_calibration(
                 scores.confidence[inside], scores.right[inside], settings.level
             )
-        against = [Estimate(math.nan), Estimate(math.nan)]
-        if rest is not None:
-            against = [
-                difference(rest.accuracy(0), rest.accuracy(1)),
-                difference(rest.loss(0), rest.loss(1)),
-            ]
         groups.append(
             Group(
                 label=each.label,
@@ -158,8 +145,8 @@ def _groups(
                 too_small=too_small,
                 accuracy=binned.accuracy(g),
                 loss=binned.loss(g),
-                accuracy_against_rest=against[0],
-                loss_against_rest=against[1],
+                accuracy_against_rest=difference(binned.accuracy(g), rest.accuracy(g)),
+                loss_against_rest=difference(binned.loss(g), rest.loss(g)),
                 calibration=calibration,
             )
         )

@@ -13,12 +13,12 @@ within a group are those of the usual bootstrap with N_k draws.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from .strata import Strata
+from .sums import Sums
 from .threads import in_blocks
 
 Floats = npt.NDArray[np.float64]
@@ -30,30 +30,6 @@ _LARGE = 512
 _STEPS = [
     round(65536 * sum(math.exp(-1) / math.factorial(i) for i in range(j + 1))) for j in range(8)
 ]
-
-
-@dataclass(frozen=True)
-class Sums:
-    """N, S, Q and R, each (resamples, groups), in float64."""
-
-    count: Floats
-    total: Floats
-    square: Floats
-    right: Floats
-
-    def joined(self, member: npt.NDArray[np.int64], groups: int) -> Sums:
-        """The sums of wider groups; ``member`` says to which of them each group belongs."""
-        onto = np.zeros((len(member), groups))
-        onto[np.arange(len(member)), member] = 1
-        return Sums(*(each @ onto for each in (self.count, self.total, self.square, self.right)))
-
-    def moments(self) -> tuple[Floats, Floats]:
-        """Mean loss and its variance s²/N of every group; NaN where fewer than two were drawn."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            mean = self.total / self.count
-            spread = np.maximum(self.square - self.count * mean**2, 0) / (self.count - 1)
-            error = np.where(self.count > 1, spread / self.count, np.nan)
-        return mean, error
 
 
 def resampled(strata: Strata, resamples: int, seed: int) -> Sums:

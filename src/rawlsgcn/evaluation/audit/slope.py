@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from .intervals import bootstrap_t
 from .parts import Estimate, Slope
-from .resampling import Sums
 from .strata import Strata
+from .sums import Sums
 
 Floats = npt.NDArray[np.float64]
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from .sums import Sums
+
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
@@ -41,6 +43,11 @@ class Strata:
     def sum(self, values: Floats) -> Floats:
         """The sum of each group's ``values``, which are in the sorted order."""
         return np.add.reduceat(values, self.start)
+
+    def sums(self) -> Sums:
+        """N, S, Q and R of every group, as a single row."""
+        parts = (np.ones_like(self.loss), self.loss, self.loss**2, self.right)
+        return Sums(*(self.sum(each)[None] for each in parts))
 
     @property
     def mean_loss(self) -> Floats:
