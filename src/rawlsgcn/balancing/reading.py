@@ -172,7 +172,7 @@ def _from_edges(
             f"the edge index names node {low if low < 0 else high}, "
             f"but the {num_nodes} nodes are numbered from 0 to {num_nodes - 1}."
         )
-    ordered = _ordered(row.int(), column.int(), num_nodes)
+    ordered = _ordered(row, column.int(), num_nodes)
     if ordered is not None:
         return *ordered, weight
     # Repeated edges add up, as they do in torch_geometric's own normalisation.
