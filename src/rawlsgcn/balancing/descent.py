@@ -23,8 +23,10 @@ from torch import Tensor
 from .arrays import Array, array, library, tensor
 from .iterations import Iteration
 
-#: Nodes handled at once: few enough that their vectors stay in the cache, and many to a call.
-_CPU_PART = 1 << 16
+#: Nodes handled at once: many to a call, but few enough that their vectors stay in the cache and
+#: that numpy's BLAS makes the products of these thin matrices (at most 2 x 4 x nodes operations)
+#: by itself, without the threads that it would have to wait for from 2¹⁸ operations on.
+_CPU_PART = 1 << 15
 _CUDA_PART = 1 << 24
 #: A mixture must leave at most this share of the best residual so far, or lower φ.
 _CONTRACTION = 0.9
@@ -68,8 +70,8 @@ class Descent:
         # A move that is refused must leave everything as it was: it is made into the second of
         # two places. The best point must survive any move: it has three.
         self._points, self._at, self._best_at = self._zeros(3, 2, size), 0, 0
-        # Of each place: steps p and d, the newest step and the last displacement; then M p, M d.
-        self._spans, self._now = self._zeros(2, 2, 2, size), 0
+        # Of each place: p and d, the newest step and the last displacement, then M p and M d.
+        self._spans, self._now = self._zeros(2, 4, size), 0
         parts = [
             slice(start, min(start + part, last))
             for first, last in iteration.spans
@@ -82,7 +84,7 @@ class Descent:
             for where in parts
         ]
         self._products = [[0.0] * 3] * 2
-        self._d_image, self._positive, self._least = 0.0, True, math.inf
+        self._positive, self._least = True, math.inf
         self.residual, self.error = math.inf, 0.0
 
     def begin(self) -> list[float]:
@@ -93,7 +95,7 @@ class Descent:
 
     def step(self) -> None:
         """Spend one product and move."""
-        p, q = self._spans[self._now, :, 0]
+        p, _, q, _ = self._spans[self._now]
         self._iteration.product(tensor(p), tensor(q))
         moved = self._mix() if self._accelerate else None
         self.error += _ROUNDING
@@ -135,14 +137,14 @@ class Descent:
 
     def _newton_weights(self) -> tuple[float, float]:
         """t minimising the quadratic model of φ(x + t₁ p + t₂ d); the plain step without one."""
-        p_image, cross = 0.0, 0.0
+        pq, dq, dd_image = 0.0, 0.0, 0.0
         for part in self._parts:
-            steps, (q, _) = part.spans[self._now]
-            one, other = (steps @ q).tolist()
-            p_image, cross = p_image + one, cross + other
-        p_image, cross = self._sums(p_image, cross)
+            span = part.spans[self._now]
+            (one, _), (two, three) = (span[:2] @ span[2:].T).tolist()
+            pq, dq, dd_image = pq + one, dq + two, dd_image + three
+        pq, dq, dd_image = self._sums(pq, dq, dd_image)
         (uu, uv, ue), (_, vv, ve) = self._products
-        pp, pd, dd = uu + p_image, uv + cross, vv + self._d_image
+        pp, pd, dd = uu + pq, uv + dq, vv + dd_image
         determinant = pp * dd - pd * pd
         if pp > 0 and dd > 0 and determinant > _APART * pp * dd:
             return (pd * ve - dd * ue) / determinant, (pd * ue - pp * ve) / determinant
@@ -151,15 +153,15 @@ class Descent:
     def _move(self, weights: tuple[float, float]) -> float:
         """Make x + t₁ p + t₂ d, all that is known of it, and the next p; the residual there."""
         lib, now, at, to = self._library, self._now, self._at, self._next
-        mix, propose = self._row(weights), self._iteration.propose
-        worst, lowest, d_image = 0.0, math.inf, 0.0
-        products: Array = 0.0
+        mix, propose = self._rows((*weights, 0, 0), (0, 0, *weights)), self._iteration.propose
+        worst, lowest = 0.0, math.inf
+        products = self._rows((0.0,) * 3, (0.0,) * 3)
         for part in self._parts:
-            p, d, dy = part.written[1 - now]
+            p, d = part.spans[1 - now][:2]
             u, v, excess = part.rows
             x, y = point = part.points[to]
             # The displacement and its product, then the point and its product, each in one call.
-            both = lib.matmul(mix, part.spans[now], out=part.displacements[1 - now])
+            both = lib.matmul(mix, part.spans[now], out=part.spans[1 - now][1::2])
             lib.add(part.points[at], both, out=point)
             lib.multiply(x, y, out=excess)
             excess -= 1
@@ -167,11 +169,10 @@ class Descent:
             lib.multiply(x, u, out=p)
             lib.divide(d, x, out=v)
             products = products + part.relative[:2] @ part.relative.T
-            d_image += float(d @ dy)
             worst = max(worst, float(excess.max()), -float(excess.min()))
             lowest = min(lowest, float(x.min()))
         (uu, uv, ue), (_, vv, ve) = products.tolist()
-        uu, uv, ue, vv, ve, self._d_image = self._sums(uu, uv, ue, vv, ve, d_image)
+        uu, uv, ue, vv, ve = self._sums(uu, uv, ue, vv, ve)
         self._products = [[uu, uv, ue], [uv, vv, ve]]
         worst, below = self._largest(worst, -lowest)
         self._positive = below < 0
@@ -192,9 +193,9 @@ class Descent:
 
     def _kept_by(self, weights: tuple[float, float]) -> float:
         """The least share of itself that a component of x keeps in such a mixture."""
-        mix = self._row(weights)
+        mix = self._rows(weights)[0]
         least = min(
-            float(((mix @ part.spans[self._now, 0]) / part.points[self._at, 0]).min())
+            float(((mix @ part.spans[self._now][:2]) / part.points[self._at, 0]).min())
             for part in self._parts
         )
         return 1 - self._largest(-least)[0]
@@ -216,10 +217,10 @@ class Descent:
         """The same for the largest of numbers."""
         return numbers
 
-    def _row(self, numbers: tuple[float, ...]) -> Array:
+    def _rows(self, *rows: tuple[float, ...]) -> Array:
         if self._library is np:
-            return np.array(numbers)
-        return torch.tensor(numbers, dtype=torch.float64, device=self._device)
+            return np.array(rows)
+        return torch.tensor(rows, dtype=torch.float64, device=self._device)
 
     def _zeros(self, *shape: int) -> Array:
         return array(torch.zeros(shape, dtype=torch.float64, device=self._device))
@@ -232,5 +233,3 @@ class _Part:
         self.where, self.points, self.spans = where, points, spans
         self.relative = relative[:, : where.stop - where.start]
         self.rows = tuple(self.relative)
-        self.displacements = [spans[place, :, 1] for place in range(2)]
-        self.written = [(spans[i, 0, 0], spans[i, 0, 1], spans[i, 1, 1]) for i in range(2)]

@@ -84,7 +84,7 @@ class Symmetric:
         outer *= _neighbour_mean(self._library, outer, self._diagonal)
         x[:] = 2 / (outer + self._library.sqrt(outer * outer + 4 * self._diagonal))
         self.product(tensor(x), tensor(y))
-        energy = float(x @ y)
+        energy = float((x * y).sum())
         if energy > 0:
             x *= math.sqrt(self.size / energy)
             y *= math.sqrt(self.size / energy)
