@@ -29,7 +29,10 @@ def column_of(graph: Data, by: Any) -> Column:
             f"the column '{name}' has the shape {tuple(values.shape)}, but the graph has "
             f"{graph.num_nodes} nodes: give one value for each"
         )
-    return Column(str(name), values if values.dtype.kind in "biuf" else values.astype(str))
+    name = str(name)
+    if name in BUILT_IN:  # those names are the graph's own, and are spoken of as such
+        name = f"{name} (yours)"
+    return Column(name, values if values.dtype.kind in "biuf" else values.astype(str))
 
 
 def refuse_missing(column: Column, chosen: npt.NDArray[np.int64], ids: Any) -> None:
