@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -34,3 +35,10 @@ def test_many_values_are_cut_at_their_fifths_and_few_stand_alone() -> None:
     assert len(bins_of(np.arange(100), None)[0]) == 5
     assert len(bins_of(np.arange(12), None)[0]) == 12
     assert len(bins_of(np.array(["a", "b", "a"]), None)[0]) == 2
+
+
+@pytest.mark.parametrize("groups", [999, 1000, 2500])
+def test_a_thousand_groups_are_called_by_their_values(groups: int) -> None:
+    values = np.random.default_rng(0).permutation(np.repeat(3 * np.arange(groups), 2))
+    bins, member, _ = bins_of(values, "degree")
+    assert [bins[place].label for place in member] == [str(value) for value in values]

@@ -57,8 +57,8 @@ def worst_nodes(
 ) -> list[WorstNodes]:
     """The mean loss of the worst 1, 5 and 10 per cent (conditional value at risk).
 
-    ``low`` marks the low-degree nodes, if it is them that are asked about. The worst α n of the nodes may end within a node; it then
-    counts in part. The intervals are percentiles of Poisson draws.
+    ``low`` marks the low-degree nodes, where these are asked about. The worst α n of the nodes may
+    end within a node; it then counts in part. The intervals are percentiles of Poisson draws.
     """
     order = np.argsort(-loss, kind="stable")
     nodes = len(loss)

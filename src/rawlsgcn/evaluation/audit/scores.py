@@ -42,5 +42,5 @@ class Scores:
 
     @property
     def under_confident(self) -> bool:
-        """Not where the temperature ran into its bound: that tells of too few nodes, not of blur."""
+        """Not where the temperature ran into its bound: that tells of few nodes, not of blur."""
         return self.outcome == Outcome.FOUND.value and self.temperature < BLURRED
