@@ -72,6 +72,7 @@ def audit(
         files: The files that the graph came from, likewise.
     """
     resamples, seed = whole("resamples", resamples), whole("seed", seed)
+    shown = whole("shown", shown)
     if resamples < 100:
         raise RawlsError(f"{resamples} resamples are too few for an interval: take 100 at least")
     data, incoming = graph_of(graph, by)

@@ -15,6 +15,7 @@ from rawlsgcn.audit_result import Audit
 from rawlsgcn.evaluation.audit.means import Means
 from rawlsgcn.evaluation.audit.parts import Estimate
 from rawlsgcn.evaluation.audit.resampling import resampled
+from rawlsgcn.evaluation.audit.slope import slopes
 from rawlsgcn.evaluation.audit.strata import Strata
 
 
@@ -75,3 +76,14 @@ def test_where_everybody_is_right_the_truth_is_covered() -> None:
     found = Means(strata.sums(), resampled(strata, 100, 0), zero_one=True)
     assert found.loss(0).low == 0
     assert found.accuracy(0).high == 100
+
+
+@pytest.mark.parametrize("wrong", [0, 9, 10, 45])
+def test_a_trend_of_answers_needs_ten_right_and_ten_wrong(wrong: int) -> None:
+    """With fewer wrong ones its interval would cover too little, and have no width with none."""
+    loss = (np.random.default_rng(0).permutation(50) < wrong).astype(float)
+    strata = Strata.of(np.arange(50) % 5 + 1, loss, 1 - loss)
+    found = slopes(strata, resampled(strata, 200, 0))
+    assert found is not None
+    told = 10 <= wrong <= 40
+    assert np.isfinite(found.loss.low) == np.isfinite(found.accuracy.high) == told
