@@ -122,7 +122,9 @@ class GivenArray:
 
     def __init__(self, values: Any, nodes: int, name: str, source: str = "an array") -> None:
         if hasattr(values, "detach"):
-            values = values.detach().cpu().numpy()
+            values = values.detach().cpu()
+            # numpy has no bfloat16, which single precision holds exactly.
+            values = (values.float() if str(values.dtype) == "torch.bfloat16" else values).numpy()
         values = np.asarray(values)
         if values.ndim not in (1, 2) or values.dtype.kind not in "biuf":
             raise RawlsError(

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from torch_geometric.data import Data
 
 from . import __version__
+from .audit_graph import graph_of, whole, without_invented_split
 from .audit_inputs import GivenArray, KeyedFile, NodeIndex, read_column
 from .audit_result import Audit
 from .errors import RawlsError, unknown_name
@@ -26,8 +27,6 @@ from .evaluation.audit.model import Layout, Settings, audit_model
 from .evaluation.audit.parts import How, ModelNodes
 from .evaluation.audit.parts import Nodes as ShownNodes
 from .evaluation.audit.scores import Scores
-from .graphs import check, load
-from .graphs.edges import in_degrees
 from .graphs.found import MASKS
 from .graphs.masks import EVALUATE
 from .result import Result
@@ -59,11 +58,12 @@ def audit(
             array or tensor in node order, or a :class:`Result`; several as a list, or as a mapping
             from names.
         by: What nodes are grouped by: "degree", "in-degree", "pagerank", "core", a file of ids and
-            values, or a pair (name, one value for each node).
+            values, one value for each node as an array, or a pair (name, such an array).
         bins: "degree" (every value), "quantile:K" or "edges:a,b,c"; by default up to 12 values
             stand alone and more are cut at their fifths.
-        evaluate: "test" for the test nodes (the default where the graph has masks), "all" for every
-            labelled node outside training and validation.
+        evaluate: "test" for the test nodes (the default where the graph came with masks, or a
+            :class:`Result` was trained on them), "all" for every labelled node outside training and
+            validation. A split that ``rg.read`` made up counts only if you say "test".
         scores: "auto", or "probabilities", "logits" or "classes" where the choice is wrong.
         resamples: Draws of every bootstrap and of every permutation test.
         seed: The seed of those draws.
@@ -71,13 +71,17 @@ def audit(
         command: The command line, to be shown with how it was computed.
         files: The files that the graph came from, likewise.
     """
+    resamples, seed = whole("resamples", resamples), whole("seed", seed)
+    shown = whole("shown", shown)
     if resamples < 100:
         raise RawlsError(f"{resamples} resamples are too few for an interval: take 100 at least")
-    given = [predictions] if isinstance(predictions, Result) else predictions
-    data, incoming = _graph_of(graph)
+    data, incoming = graph_of(graph, by)
     index = NodeIndex(data.get("node_ids"), int(data.num_nodes))
-    sources = _sources(given, data, index)
+    pairs = _pairs(predictions)
+    sources = _sources(pairs, index)
     column = _column(data, by, incoming, index)
+    if evaluate != "test" and not any(isinstance(each, Result) for _, each in pairs):
+        data = without_invented_split(data)
     nodes, evaluated = _nodes(data, evaluate)
     models = [gather(source, nodes, scores) for source in sources]
     chosen, notes = _chosen(models, nodes, evaluated)
@@ -97,24 +101,8 @@ def audit(
     )
 
 
-def _graph_of(graph: Data | str) -> tuple[Data, Ints | None]:
-    """The graph after the checks at the door, and the in-degrees if its edges have directions."""
-    if isinstance(graph, str):
-        return load(graph), None
-    incoming = graph.get("in_degree")
-    edges = graph.get("edge_index")
-    if incoming is None and edges is not None and graph.num_nodes is not None:
-        source, target = edges.cpu().numpy()
-        incoming = in_degrees(source, target, int(graph.num_nodes))
-    data = check(graph, need_features=False, need_labels=False)
-    if data.get("y") is None:
-        left_out = [note for note in data.notes if note.startswith("the labels are left out")]
-        why = left_out[0].partition(": ")[2] if left_out else "give them with --labels (labels=...)"
-        raise RawlsError(f"there are no labels to hold the predictions against: {why.rstrip('.')}")
-    return data, None if incoming is None else np.asarray(incoming)
-
-
-def _sources(given: Any, data: Data, index: NodeIndex) -> list[Predictions]:
+def _pairs(given: Any) -> list[tuple[Any, Any]]:
+    """Each model's name, if it has one, and its predictions."""
     if isinstance(given, Mapping):
         pairs = list(given.items())
     elif isinstance(given, list | tuple):
@@ -123,6 +111,10 @@ def _sources(given: Any, data: Data, index: NodeIndex) -> list[Predictions]:
         pairs = [(None, given)]
     if not pairs:
         raise RawlsError("there is nothing to audit: give the predictions of a model at least")
+    return pairs
+
+
+def _sources(pairs: Sequence[tuple[Any, Any]], index: NodeIndex) -> list[Predictions]:
     sources: list[Predictions] = []
     for place, (name, each) in enumerate(pairs, start=1):
         if isinstance(each, str | Path):

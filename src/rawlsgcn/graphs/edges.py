@@ -113,6 +113,14 @@ def _count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
+def both_ways(source: Array, target: Array, nodes: int) -> bool:
+    """Whether every arc has its opposite, so that there are no directions."""
+    forth, back = (
+        np.unique(a.astype(np.int64) * nodes + b) for a, b in ((source, target), (target, source))
+    )
+    return bool(np.array_equal(forth, back))
+
+
 def in_degrees(source: Array, target: Array, nodes: int) -> NDArray[np.int64]:
     """How many other nodes have an arc to each node, before the arcs lose their directions."""
     keep = source != target

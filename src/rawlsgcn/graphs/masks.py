@@ -30,9 +30,35 @@ def evaluate_on(graph: Data, which: str) -> Data:
     return chosen
 
 
+INVENTED = (
+    "too few nodes for the paper's split (20 a class, 500, 1,000): a random split of "
+    "10 % training, 10 % validation and 80 % test nodes is used."
+)
+"""The note on a small graph without masks that was given some."""
+
+
+def has_own_split(graph: Data) -> bool:
+    """Whether the masks are somebody's choice: stored with the graph, asked for, or set since.
+
+    Those that the door gave a graph without any are not.
+    """
+    if any(graph.get(key) is None for key in MASKS):
+        return False
+    if not graph.get("split_invented"):
+        return True
+    y = graph.y.cpu()
+    made = paper_split(y) if fits_paper_split(y) else random_split(y)
+    return not all(
+        torch.equal(graph[key].cpu(), mask) for key, mask in zip(MASKS, made, strict=True)
+    )
+
+
 def choose_split(graph: Data, found: Found, split: str | None, notes: list[str]) -> None:
     """Give ``graph`` its three masks: see :func:`.checks.assemble` for the choice."""
     y = graph.y
+    # Masks that are there already may have been invented at an earlier pass through the door.
+    if split is not None or not found.masks:
+        graph.split_invented = split is None
     if not bool((y >= 0).any()):
         raise RawlsError(f"{found.labels_from}: every node is unlabelled (-1), nothing to learn")
     present = y[y >= 0]
@@ -43,10 +69,7 @@ def choose_split(graph: Data, found: Found, split: str | None, notes: list[str])
         )
     if split is None and not found.masks and not fits_paper_split(y):
         split = "random"
-        notes.append(
-            "too few nodes for the paper's split (20 a class, 500, 1,000): a random split of "
-            "10 % training, 10 % validation and 80 % test nodes is used."
-        )
+        notes.append(INVENTED)
     if split == "stored" or (split is None and found.masks):
         masks = _stored_split(graph, found, notes)
     else:

@@ -61,7 +61,7 @@ def chance(audit: Audit) -> Figure:
         axes.set_title(printable(model.name), fontsize=12, color=INK, parse_math=False)
         plain_axes(axes)
         axes.margins(x=0.04)
-    grid[0].set_ylabel(f"of {audit.models[0].permutation.draws:,} shufflings")
+    grid[0].set_ylabel(f"of {max(m.permutation.draws for m in audit.models):,} shufflings")
     return figure
 
 

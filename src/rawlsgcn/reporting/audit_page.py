@@ -55,6 +55,7 @@ def render(audit: Audit) -> str:
         "figures": _figures(audit),
         "numbered": log_kind(audit) is not None,
         "calibrated": any(model.scaling for model in audit.models),
+        "shufflings": max(model.permutation.draws for model in audit.models),
         "worst_nodes": _worst_nodes(audit),
         "data": _in_script(_explorer(audit)),
         "script": Markup(script),
@@ -122,6 +123,8 @@ def _figures(audit: Audit) -> dict[str, Markup]:
                 f"{printable(model.name)}: bias {number(model.permutation.seen)}, shuffled "
                 f"{number(model.permutation.mean)} on average, 95 % of them between "
                 f"{number(model.permutation.low)} and {number(model.permutation.high)}."
+                if model.permutation.draws
+                else f"{printable(model.name)}: nothing to shuffle."
                 for model in audit.models
             ),
         ),

@@ -114,6 +114,14 @@ def _alone(audit: Audit, model: ModelAudit, again: bool) -> list[str]:
                 f"Its bias is {number(test.seen)}, no larger than shuffling makes it: "
                 f"{shuffled}{left}."
             )
+    elif math.isfinite(test.seen):
+        why = f"every node has {'a degree' if groups == 'degrees' else 'a group'} of its own"
+        if net.single < net.groups:
+            why = "all losses are the same"
+        said.append(
+            f"Its bias is {number(test.seen)}; shuffling the {groups} among the nodes has nothing "
+            f"to say about it, as {why}."
+        )
     if model.slope is not None:
         slope = model.slope.loss
         loss = "loss" if model.loss_kind == "cross entropy" else "error"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -34,3 +35,14 @@ def test_many_values_are_cut_at_their_fifths_and_few_stand_alone() -> None:
     assert len(bins_of(np.arange(100), None)[0]) == 5
     assert len(bins_of(np.arange(12), None)[0]) == 12
     assert len(bins_of(np.array(["a", "b", "a"]), None)[0]) == 2
+
+
+@pytest.mark.parametrize("groups", [999, 1000])
+def test_a_thousand_groups_are_called_by_their_values(groups: int) -> None:
+    values = np.random.default_rng(0).permutation(3 * np.arange(5000))
+    for how in ("degree", f"quantile:{groups}"):
+        bins, member, _ = bins_of(values, how)
+        assert len(bins) == (5000 if how == "degree" else groups)
+        for place in range(0, len(bins), 37):
+            inside = values[member == place]
+            assert (bins[place].low, bins[place].high) == (inside.min(), inside.max())

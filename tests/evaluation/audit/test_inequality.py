@@ -45,3 +45,22 @@ def test_of_a_few_nodes_there_is_no_worst_per_cent() -> None:
     assert [each.percent for each in worst_nodes(np.arange(12.0), np.zeros(12, bool), 100, 0)] == [
         10
     ]
+
+
+def test_of_equal_losses_no_node_comes_first() -> None:
+    """A hundred wrong answers, 30 of few neighbours: any 5 % hold 30 % of those, in any order."""
+    loss = (np.arange(1000) < 100).astype(float)
+    low = np.arange(1000) < 30
+    rng = np.random.default_rng(0)
+    for order in (np.arange(1000), np.arange(1000)[::-1], rng.permutation(1000)):
+        found = worst_nodes(loss[order], low[order], 100, 0)
+        assert [each.low_share for each in found] == pytest.approx([30, 30, 30])
+    partly = {each.percent: each for each in worst_nodes(loss - loss * low / 2, low, 100, 0)}
+    assert partly[5].low_share == 0
+    assert partly[10].low_share == pytest.approx(30)
+
+
+def test_without_low_degrees_their_share_is_not_known() -> None:
+    for each in worst_nodes(np.arange(200.0), None, 100, 0):
+        assert np.isnan(each.low_share)
+        assert np.isnan(each.low_share_of_all)

@@ -50,3 +50,18 @@ def test_a_single_degree_has_nothing_to_test() -> None:
     alone = Strata.of(np.ones(5), np.arange(5.0), np.ones(5))
     assert shuffled_bias(alone, 100, seed=0).draws == 0
     assert swapped_bias(alone, alone, 100, seed=0).draws == 0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_shuffling_that_changes_nothing_has_nothing_to_say(seed: int) -> None:
+    """Nodes with a degree of their own, or equal losses: the biases differ by rounding only."""
+    loss = np.random.default_rng(seed).exponential(size=50)
+    for own in (
+        Strata.of(np.arange(50), loss, np.ones(50)),
+        Strata.of(np.arange(50) % 7, np.full(50, loss[0]), np.ones(50)),
+    ):
+        test = shuffled_bias(own, 200, seed)
+        assert test.seen == own.bias
+        assert test.draws == 0
+        assert np.isnan(test.p)
+        assert not test.counts

@@ -17,19 +17,31 @@ BUILT_IN = ("degree", "in-degree", "pagerank", "core")
 
 
 def column_of(graph: Data, by: Any) -> Column:
-    """The column called ``by``, or the user's own: (name, values) with a value for each node."""
+    """The column called ``by``, or the user's own: values, one for each node, or (name, values)."""
     if isinstance(by, str):
         if by not in BUILT_IN:
             raise unknown_name("column", by, BUILT_IN)
         return Column(by, _BUILDERS[by](graph))
-    name, values = by
-    values = np.asarray(values)
+    named = isinstance(by, tuple | list) and len(by) == 2 and isinstance(by[0], str)
+    name, values = by if named else ("column", by)
+    try:
+        values = np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
+    except (TypeError, ValueError):
+        values = np.empty(())
+    if values.ndim == 0:
+        raise RawlsError(
+            f"by must be one of {', '.join(BUILT_IN)}, a file of node ids and values, an array of "
+            f"one value for each node or a pair (name, array), not {type(by).__name__}"
+        )
     if values.shape != (graph.num_nodes,):
         raise RawlsError(
             f"the column '{name}' has the shape {tuple(values.shape)}, but the graph has "
             f"{graph.num_nodes} nodes: give one value for each"
         )
-    return Column(str(name), values if values.dtype.kind in "biuf" else values.astype(str))
+    name = str(name)
+    if name in BUILT_IN:  # those names are the graph's own, and are spoken of as such
+        name = f"{name} (yours)"
+    return Column(name, values if values.dtype.kind in "biuf" else values.astype(str))
 
 
 def refuse_missing(column: Column, chosen: npt.NDArray[np.int64], ids: Any) -> None:
@@ -57,8 +69,8 @@ def in_degrees(graph: Data) -> npt.NDArray[np.int64]:
     given = graph.get("in_degree")
     if given is None:
         raise RawlsError(
-            "this graph's edges have no direction any more, so the in-degree is the degree: "
-            "give a column of your own with --by FILE (by=(name, values))"
+            "every edge of this graph goes both ways, so its directions are not known any more: "
+            "audit the directed file with --graph, or give a column: --by FILE (by=(name, values))"
         )
     return np.asarray(given, dtype=np.int64)
 

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from .intervals import difference, normal_quantile, ratio
 from .parts import Estimate, Extremes, Group
 
 
-def extremes(groups: Sequence[Group], figure: str, level: float = 0.95) -> Extremes | None:
+def extremes(
+    groups: Sequence[Group], figure: str, level: float = 0.95, highest: float = math.inf
+) -> Extremes | None:
     """Worst and best by ``figure`` ("accuracy" or "loss") of the groups that are large enough.
 
     The largest of several means looks larger than it is. So the intervals are those of the largest
     difference (and the smallest ratio) over all pairs of groups, each pair's interval widened until
-    all hold at once (Bonferroni).
+    all hold at once (Bonferroni). No figure is under 0 or over the ``highest`` that it can be.
     """
     named = [(group.label, getattr(group, figure)) for group in groups if not group.too_small]
     if len(named) < 2:
         return None
     pairs = len(named) * (len(named) - 1) / 2
     by = normal_quantile(1 - (1 - level) / pairs) / normal_quantile(level)
-    top = 100.0 if figure == "accuracy" else float("inf")
     wide = [
         Estimate(
             each.value,
             max(0.0, each.value - by * (each.value - each.low)),
-            min(top, each.value + by * (each.high - each.value)),
+            min(highest, each.value + by * (each.high - each.value)),
         )
         for _, each in named
     ]

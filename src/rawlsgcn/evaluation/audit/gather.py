@@ -159,10 +159,11 @@ def _calibrate(
     kind = "validation" if validation.any() else "evaluated"
     z = torch.from_numpy(kept[used])
     scaling, outcome = temperature(z, torch.from_numpy(nodes.y[fit[used]]))
-    found.temperature, found.outcome = scaling, outcome.value
+    found.temperature = scaling
+    found.outcome = outcome.value.replace("validation nodes", f"{kind} nodes")
     found.fitted_on = f"{int(used.sum()):,} {kind} nodes"
     if outcome not in (Outcome.FOUND, Outcome.DIVERGED):
-        found.warnings.append(f"temperature scaling: {outcome.value}.")
+        found.warnings.append(f"temperature scaling: {found.outcome}.")
     calibrated = np.full(len(nodes.y), np.nan)
     for part in predictions.rows():
         assert part.scores is not None

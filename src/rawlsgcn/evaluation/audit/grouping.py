@@ -54,6 +54,8 @@ def bins_of(values: Values, how: str | None) -> tuple[list[Bin], npt.NDArray[np.
     are cut at their fifths. No value is in two bins: where many nodes share one, there are fewer
     and unequal bins.
     """
+    if how is not None and not isinstance(how, str):
+        raise RawlsError(f"bins must be a text such as 'quantile:4' or 'edges:1,3,10', not {how!r}")
     if values.dtype.kind not in "biuf":
         if how not in (None, "degree"):
             raise RawlsError(f"--bins {how} needs a column of numbers, and this one is text")

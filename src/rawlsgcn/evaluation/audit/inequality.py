@@ -53,12 +53,12 @@ def _gini(rate: Floats, share: Floats) -> Floats:
 
 
 def worst_nodes(
-    loss: Floats, low: npt.NDArray[np.bool_], draws: int, seed: int, level: float = 0.95
+    loss: Floats, low: npt.NDArray[np.bool_] | None, draws: int, seed: int, level: float = 0.95
 ) -> list[WorstNodes]:
     """The mean loss of the worst 1, 5 and 10 per cent (conditional value at risk).
 
-    ``low`` marks the low-degree nodes. The worst α n of the nodes may end within a node; it then
-    counts in part. The intervals are percentiles of Poisson draws.
+    ``low`` marks the low-degree nodes, where these are asked about. The worst α n of the nodes may
+    end within a node; it then counts in part. The intervals are percentiles of Poisson draws.
     """
     order = np.argsort(-loss, kind="stable")
     nodes = len(loss)
@@ -82,18 +82,26 @@ def worst_nodes(
         if size < 1:
             continue
         mean = float(_tail(ones, sums, loss[order[:reach]], size)[0])
-        chosen = order[: math.ceil(size)]
+        whole = math.ceil(size)
         found.append(
             WorstNodes(
                 percent,
-                len(chosen),
+                whole,
                 Estimate(mean, float(ends[0, index]), float(ends[1, index])),
                 100 * mean * size / everything if everything > 0 else math.nan,
-                100 * float(low[chosen].mean()),
-                100 * float(low.mean()),
+                math.nan if low is None else 100 * _share(low, loss, order, whole),
+                math.nan if low is None else 100 * float(low.mean()),
             )
         )
     return found
+
+
+def _share(low: npt.NDArray[np.bool_], loss: Floats, order: Ints, size: int) -> float:
+    """The share of ``low`` among the ``size`` worst, of nodes of equal loss each as likely."""
+    last = loss[order[size - 1]]
+    worse, tied = loss > last, loss == last
+    left = size - int(worse.sum())
+    return (float(low[worse].sum()) + left * float(low[tied].mean())) / size
 
 
 def _tail(upto: Floats, total: Floats, loss: Floats, size: float) -> Floats:

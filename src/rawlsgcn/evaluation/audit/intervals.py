@@ -32,7 +32,10 @@ def wilson(right: Floats, nodes: Floats, level: float = 0.95) -> tuple[Floats, F
         p = right / nodes
         middle = (p + z**2 / (2 * nodes)) / (1 + z**2 / nodes)
         half = z / (1 + z**2 / nodes) * np.sqrt(p * (1 - p) / nodes + z**2 / (4 * nodes**2))
-    return np.maximum(middle - half, 0), np.minimum(middle + half, 1)
+    # Rounding must not leave out the share seen where it is 0 or 1.
+    low = np.where(right <= 0, 0.0, np.maximum(middle - half, 0))
+    high = np.where(right >= nodes, 1.0, np.minimum(middle + half, 1))
+    return np.where(nodes > 0, low, np.nan), np.where(nodes > 0, high, np.nan)
 
 
 def bootstrap_t(

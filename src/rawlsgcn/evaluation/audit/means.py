@@ -14,25 +14,41 @@ Ints = npt.NDArray[np.int64]
 
 
 class Means:
-    """Groups of nodes by the sums of what was ``seen`` (one row) and ``drawn``."""
+    """Groups of nodes by the sums of what was ``seen`` (one row) and ``drawn``.
 
-    def __init__(self, seen: Sums, drawn: Sums, level: float = 0.95) -> None:
-        self._seen, self._drawn, self._level = seen, drawn, level
+    With ``zero_one`` the loss is 1 - right. Its mean is a share then, of which a draw without
+    spread has no t, so its interval is the accuracy's, mirrored.
+    """
+
+    def __init__(
+        self, seen: Sums, drawn: Sums, level: float = 0.95, zero_one: bool = False
+    ) -> None:
+        self._seen, self._drawn, self._level, self._zero_one = seen, drawn, level, zero_one
         self.count, self.right = seen.count[0], seen.right[0]
-        mean, error = (each[0] for each in seen.moments())
-        drawn_mean, drawn_error = drawn.moments()
-        self.mean = mean
-        self._ends = bootstrap_t(mean, np.sqrt(error), drawn_mean, np.sqrt(drawn_error), level)
         self._rate_ends = wilson(self.right, self.count, level)
+        mean, error = (each[0] for each in seen.moments())
+        self.mean = mean
+        if zero_one:
+            self._ends = 1 - self._rate_ends[1], 1 - self._rate_ends[0]
+        else:
+            drawn_mean, drawn_error = drawn.moments()
+            self._ends = bootstrap_t(mean, np.sqrt(error), drawn_mean, np.sqrt(drawn_error), level)
 
     @classmethod
-    def of(cls, strata: Strata, drawn: Sums, member: Ints, level: float = 0.95) -> Means:
+    def of(
+        cls,
+        strata: Strata,
+        drawn: Sums,
+        member: Ints,
+        level: float = 0.95,
+        zero_one: bool = False,
+    ) -> Means:
         """Groups that are unions of the strata; ``member`` says to which each of them belongs."""
-        return cls(strata.sums().joined(member), drawn.joined(member), level)
+        return cls(strata.sums().joined(member), drawn.joined(member), level, zero_one)
 
     def others(self) -> Means:
         """For every group, all nodes but its own."""
-        return Means(self._seen.others(), self._drawn.others(), self._level)
+        return Means(self._seen.others(), self._drawn.others(), self._level, self._zero_one)
 
     def loss(self, k: int) -> Estimate:
         if self.count[k] < SMALLEST:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -72,15 +73,16 @@ def audit_model(scores: Scores, layout: Layout, settings: Settings) -> ModelAudi
     """Judge one model on the evaluated nodes of ``layout``."""
     strata = replace(Strata.of(layout.value, scores.loss, scores.right), value=layout.numbers)
     drawn = resampled(strata, settings.resamples, settings.seed)
-    fine = Means(strata.sums(), drawn, settings.level)
-    binned = Means.of(strata, drawn, layout.bin_of, settings.level)
-    overall = Means.of(strata, drawn, np.zeros(len(strata.count), np.int64), settings.level)
+    level, zero_one = settings.level, scores.loss_kind == "zero-one"
+    fine = Means(strata.sums(), drawn, level, zero_one)
+    binned = Means.of(strata, drawn, layout.bin_of, level, zero_one)
+    overall = Means.of(strata, drawn, np.zeros(len(strata.count), np.int64), level, zero_one)
     groups = _groups(binned, layout, scores, settings)
     headline = low_against_rest(layout.degree, scores.right, settings) if layout.by_degree else None
-    low = layout.degree <= (headline.at_most if headline else -1)
+    low = layout.degree <= headline.at_most if headline else None
     net = net_variance(strata, settings.resamples, settings.seed, settings.level, layout.ordered)
-    by_accuracy = extremes(groups, "accuracy", settings.level)
-    by_loss = extremes(groups, "loss", settings.level)
+    by_accuracy = extremes(groups, "accuracy", level, highest=100.0)
+    by_loss = extremes(groups, "loss", level, highest=1.0 if zero_one else math.inf)
     return ModelAudit(
         name=scores.name,
         source=scores.source,

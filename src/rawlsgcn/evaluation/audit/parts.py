@@ -110,6 +110,7 @@ class Permutation:
 
     ``edges`` (one more than ``counts``) and ``counts`` are the histogram of the shuffled biases,
     ``low`` and ``high`` their middle 95 %. p = (1 + #{shuffled >= seen}) / (1 + draws).
+    Where shuffling cannot change the bias, ``draws`` is 0 and p is NaN.
     """
 
     seen: float
@@ -158,7 +159,8 @@ class WorstNodes:
     """The Rawlsian question: the mean loss of the worst ``percent`` of the nodes.
 
     ``share_of_loss`` is their part of all loss; ``low_share`` the per cent of them that are
-    low-degree nodes (of the headline), against ``low_share_of_all`` among all nodes.
+    low-degree nodes (of the headline), against ``low_share_of_all`` among all nodes; both
+    are NaN without that headline. Of nodes of equal loss each counts as likely as the others.
     """
 
     percent: float

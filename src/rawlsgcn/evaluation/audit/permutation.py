@@ -23,11 +23,12 @@ def shuffled_bias(strata: Strata, draws: int, seed: int, level: float = 0.95) ->
     """The paper's bias with the degrees shuffled among the nodes, against the one seen.
 
     p = (1 + #{shuffled >= seen}) / (1 + draws), which never is 0 and rejects a true null at α in
-    at most α of cases (Phipson and Smyth 2010).
+    at most α of cases (Phipson and Smyth 2010). Where shuffling changes nothing there are no draws
+    and no p.
     """
     seen = strata.bias
+    nan = math.nan
     if not math.isfinite(seen):
-        nan = math.nan
         return Permutation(seen, nan, nan, nan, nan, 0, [], [])
     # Around the mean, so that single precision is enough even for losses far from zero.
     centred = strata.loss - strata.loss.mean()
@@ -41,6 +42,11 @@ def shuffled_bias(strata: Strata, draws: int, seed: int, level: float = 0.95) ->
 
     rows = _rows(len(losses))
     biases = np.concatenate(in_blocks(draw, draws, len(losses), (seed, 2), rows))
+    # Where every node is a group of its own, or all losses are the same, the shuffled biases differ
+    # by rounding only and tell nothing.
+    rounding = (10 * np.finfo(float).eps * float(np.abs(strata.loss).max())) ** 2
+    if np.ptp(biases) <= (1e-5 if large else _SLACK) * biases.max() + rounding:
+        return Permutation(seen, nan, nan, nan, nan, 0, [], [])
     reached = int((biases >= seen * (1 - (1e-5 if large else _SLACK))).sum())
     low, high = np.quantile(biases, [(1 - level) / 2, (1 + level) / 2])
     counts, edges = np.histogram(biases, _BINS)

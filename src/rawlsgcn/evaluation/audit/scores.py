@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from ..calibration import Outcome
+
 Floats = npt.NDArray[np.float64]
 BLURRED = 0.8
 """Under this temperature a model is so much too unsure that its bias is read with care."""
@@ -40,4 +42,5 @@ class Scores:
 
     @property
     def under_confident(self) -> bool:
-        return self.calibrated_loss is not None and self.temperature < BLURRED
+        """Not where the temperature ran into its bound: that tells of few nodes, not of blur."""
+        return self.outcome == Outcome.FOUND.value and self.temperature < BLURRED

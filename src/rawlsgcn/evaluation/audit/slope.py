@@ -7,7 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from .intervals import bootstrap_t
+from .intervals import SMALLEST, bootstrap_t
 from .parts import Estimate, Slope
 from .strata import Strata
 from .sums import Sums
@@ -24,7 +24,8 @@ def slopes(strata: Strata, drawn: Sums, level: float = 0.95) -> Slope | None:
 
         b = Σ (x - x̄) y / Σ (x - x̄)²,   se² = n / (n - 2) Σ (x - x̄)² e² / (Σ (x - x̄)²)².
 
-    As x is the same for all nodes of a degree, both follow from the sums of the groups.
+    As x is the same for all nodes of a degree, both follow from the sums of the groups. Under
+    ``SMALLEST`` nodes there is no interval; of answers, neither with fewer right or wrong ones.
     """
     positive = strata.value > 0
     if positive.sum() < 2:
@@ -34,11 +35,20 @@ def slopes(strata: Strata, drawn: Sums, level: float = 0.95) -> Slope | None:
     right = strata.sum(strata.right)[positive]
     total, square = strata.sum(strata.loss)[positive], strata.sum(strata.loss**2)[positive]
     draws = [each[:, positive] for each in (drawn.count, drawn.total, drawn.square, drawn.right)]
+    told = count.sum() >= SMALLEST
+    rate_told = min(right.sum(), (count - right).sum()) >= SMALLEST
+    if np.array_equal(strata.loss, 1 - strata.right):
+        told = rate_told
     loss, loss_r = _slope(x, (count, total, square), (draws[0], draws[1], draws[2]), level)
     # A right answer is 0 or 1, so its square is itself.
     rate, rate_r = _slope(x, (count, right, right), (draws[0], draws[3], draws[3]), level)
     percent = Estimate(100 * rate.value, 100 * rate.low, 100 * rate.high)
-    return Slope(loss, percent, loss_r, rate_r)
+    return Slope(
+        loss if told else Estimate(loss.value),
+        percent if rate_told else Estimate(percent.value),
+        loss_r,
+        rate_r,
+    )
 
 
 def _slope(
@@ -51,8 +61,6 @@ def _slope(
     drawn_slope, drawn_error, _ = _fit(x, *drawn)
     low, high = bootstrap_t(slope, error, drawn_slope[:, None], drawn_error[:, None], level)
     value = Estimate(float(slope[0]), float(low[0]), float(high[0]))
-    if seen[0].sum() < 3:
-        value = Estimate(value.value)
     return value, float(correlation[0])
 
 
