@@ -39,5 +39,5 @@ def _hash(tensors: list[Tensor | None]) -> str:
             found.update(b"none")
             continue
         found.update(f"{tensor.dtype} {tuple(tensor.shape)}".encode())
-        found.update(tensor.detach().cpu().contiguous().numpy())
+        found.update(tensor.detach().cpu().contiguous().numpy().data)
     return found.hexdigest()
