@@ -89,6 +89,21 @@ def test_a_run_that_is_stopped_goes_on(tmp_path: Path) -> None:
     other = launch(*start, "--epochs", "4", "--seed", "5", "--out", broken)
     assert other.exit_code == 2
     assert "holds a checkpoint of another run: its seed is 0, not 5" in other.stderr
+    other = launch(*start, "--epochs", "4", "--split", "random", "--out", broken)
+    assert other.exit_code == 2
+    assert "holds a checkpoint of another run: its graph is" in other.stderr
+    fewer = launch(*start, "--epochs", "3", "--out", broken)
+    assert fewer.exit_code == 2
+    assert "holds a checkpoint after 4 epochs, more than the 3 to train for" in fewer.stderr
+    assert launch(*start, "--epochs", "4", "--out", broken).exit_code == 0  # as it was
+
+
+def test_a_folder_with_files_of_others_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "abcde-photo.npy").write_text("mine")
+    result = launch("shard", "--dataset", "synthetic", "--count", "1", "--out", tmp_path)
+    assert result.exit_code == 2
+    assert "holds 'abcde-photo.npy'" in result.stderr
+    assert (tmp_path / "abcde-photo.npy").exists()
 
 
 def test_one_process_shards_balances_and_trains(tmp_path: Path) -> None:

@@ -64,8 +64,9 @@ def shard(
 ) -> None:
     """Cut a graph into ranges of rows on disk."""
     check_outputs(None, folder=out)
-    from .graphs.shards import write_shards
+    from .graphs.shards import require_own, write_shards
 
+    require_own(out)  # told before a large graph is read
     data = read_graph(dataset, graph, features, labels, split, data_root)
     shards = write_shards(data, count, out)
     typer.echo(f"{shards.num_nodes:,} nodes and {shards.num_arcs:,} arcs in {count} shards: {out}")

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, distributed
 
 from .api import peak_memory_mb
+from .errors import RawlsError
 from .evaluation.judgement import judge
 from .files import atomic_directory
 from .methods import Method, Settings
@@ -66,6 +67,11 @@ def _learn(training: SampledTraining, out: Path, run: dict[str, Any], every: int
     place, started = training.place, time.perf_counter()
     position = load_checkpoint(out, training.state, training.optimiser, run)
     require_same([position.epoch, position.step], "checkpoints", place)
+    if position.epoch * training.steps + position.step > training.total:
+        raise RawlsError(
+            f"{out} holds a checkpoint after {position.epoch} epochs, more than the "
+            f"{training.settings.epochs} to train for: give more --epochs or another --out"
+        )
     if position.total != training.total:
         training.mean.n_averaged.zero_()  # the last steps of a shorter run are not the last now
 

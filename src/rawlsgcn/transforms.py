@@ -39,7 +39,8 @@ def doubly_stochastic_norm(
             ``torch.sparse_csr``, or a ``SparseTensor`` where torch_sparse is installed).
         edge_weight: weights of the edges; all one by default. Repeated edges add up.
         num_nodes: number of nodes of an edge index.
-        add_self_loops: give a self-loop of weight 1 to each node without one; a node's own stays.
+        add_self_loops: give a self-loop of weight 1 to each node without one; a node's own stays,
+            and of several the last, as in ``gcn_norm``. Otherwise several add up.
         flow: as in ``gcn_norm``. Both rows and columns sum to one, so both flows get one answer.
         dtype: type of the weights; by default that of the given ones, or torch's default.
 
@@ -120,7 +121,7 @@ def _balanced(
     if dtype is None:
         floating = weight is not None and weight.is_floating_point()
         dtype = weight.dtype if weight is not None and floating else torch.get_default_dtype()
-    loops = Loops(1.0 if add_self_loops else 0.0)
+    loops = Loops(1.0 if add_self_loops else 0.0, last=add_self_loops)
     edge, loop, found = balanced_entries(edges, weight, num_nodes, loops, dtype)
     scaling = torch.stack([found.row_scale, found.col_scale], 1).to(dtype)
     scaling = scaling if found.scale is None else scaling[:, 0].contiguous()

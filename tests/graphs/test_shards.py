@@ -61,6 +61,23 @@ def test_shards_written_anew_forget_the_old_scaling(tmp_path: Path) -> None:
     assert write_shards(graph, 2, tmp_path).open(1).scale is None
 
 
+@pytest.mark.parametrize(
+    "name", ["abcde-notes.npy", "12345-notes.npy", "00000-y.npy", "hello.json", "notes.txt"]
+)
+def test_a_folder_with_files_of_others_is_refused_and_left_alone(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(RawlsError, match=f"holds '{name}', which is no part"):
+        write_shards(synthetic(300), 2, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name).read_text() == "mine"
+
+
+def test_fewer_shards_replace_more(tmp_path: Path) -> None:
+    write_shards(synthetic(300), 5, tmp_path)
+    write_shards(synthetic(300), 2, tmp_path)
+    assert {path.name[:5] for path in tmp_path.iterdir()} == {"00000", "00001", "shard"}
+
+
 def test_what_does_not_fit_is_told(tmp_path: Path) -> None:
     graph = synthetic(300)
     shards = write_shards(graph, 2, tmp_path)

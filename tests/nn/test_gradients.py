@@ -148,3 +148,30 @@ def test_self_loops_among_the_edges_are_the_layers_own(graph: Data, name: str) -
     run(model, graph, kind.weighted)
     for path, parameter in model.named_parameters():
         close(parameter.grad, expected[path])
+
+
+ADDING = ["SAGE", "GraphConv", "GIN, MLP", "TAG", "GCN, no loops", "GCN, not normalised"]
+
+
+@settings(max_examples=30, deadline=None)
+@given(graph=graphs(), name=st.sampled_from([*ADDING, "GCN"]))
+def test_repeated_self_loops_are_what_the_layer_makes_of_them(graph: Data, name: str) -> None:
+    """Messages add up; the normalisation that adds self-loops takes the last of a node's own."""
+    kind = KINDS[name]
+    loop, weights = torch.tensor([[0, 1, 0], [0, 1, 0]]), torch.tensor([0.7, 2.0, 1.5])
+    weight = graph.get("edge_weight")
+    raw = Data(x=graph.x, edge_index=graph.edge_index, num_nodes=graph.num_nodes)
+    seen = raw.clone()
+    kept = slice(None) if name in ADDING else slice(1, None)
+    raw.edge_index = torch.cat([loop, graph.edge_index], 1)
+    seen.edge_index = torch.cat([loop[:, kept], graph.edge_index], 1)
+    if weight is not None:
+        raw.edge_weight = torch.cat([weights.double(), weight])
+        seen.edge_weight = torch.cat([weights.double()[kept], weight])
+    torch.manual_seed(0)
+    model = Stack(kind, graph.x.shape[1], 2).double()
+    expected = expected_gradients(model, kind, seen)
+    make_fair(model)
+    run(model, raw, kind.weighted)
+    for path, parameter in model.named_parameters():
+        close(parameter.grad, expected[path])

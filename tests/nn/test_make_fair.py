@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -23,9 +25,10 @@ from torch_geometric.nn import (
     SAGEConv,
     TransformerConv,
 )
+from torch_geometric.nn.aggr import SumAggregation
 
 from rawlsgcn import RawlsError
-from rawlsgcn.nn import FairAPPNP, FairGCNConv, FairSAGEConv, make_fair
+from rawlsgcn.nn import FAIR_LAYERS, FairAPPNP, FairGCNConv, FairGINConv, FairSAGEConv, make_fair
 
 EDGES = torch.tensor([[0, 1, 1, 2, 2, 3], [1, 0, 2, 1, 3, 2]])
 
@@ -85,8 +88,9 @@ def test_a_single_layer_and_a_shared_one() -> None:
         (SAGEConv(3, 4, aggr="max"), r"'last' \(SAGEConv\).*aggregation 'max'"),
         (SAGEConv(3, 4, aggr=["mean", "max"]), r"'last' \(SAGEConv\).*aggregation"),
         (SAGEConv(3, 4, project=True), r"'last' \(SAGEConv\).*project"),
-        (GINConv(nn.Sequential(nn.ReLU(), nn.Linear(3, 4))), "does not begin with a Linear"),
-        (GINConv(nn.Sequential()), "does not begin with a Linear"),
+        (GINConv(nn.Sequential(nn.ReLU(), nn.Linear(3, 4))), "begins with ReLU, not with"),
+        (GINConv(nn.Sequential()), "begins with Sequential, not with"),
+        (GINConv(nn.LazyLinear(4)), "LazyLinear that does not know its size yet"),
     ],
 )
 def test_refusals_name_the_layer_and_change_nothing(last: nn.Module, said: str) -> None:
@@ -96,7 +100,50 @@ def test_refusals_name_the_layer_and_change_nothing(last: nn.Module, said: str) 
     assert type(model.encoder["deep"][0]) is GCNConv
 
 
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: FairSAGEConv(3, 4, project=True), "FairSAGEConv cannot be made: with project=True"),
+        (lambda: FairSAGEConv(3, 4, aggr="max"), "aggregation 'max'"),
+        (lambda: FairGCNConv(3, 4, aggr="max"), "FairGCNConv cannot be made.*aggregation 'max'"),
+        (lambda: FairAPPNP(2, 0.1, aggr="min"), "aggregation 'min'"),
+        (lambda: FairGINConv(nn.ReLU()), "begins with ReLU"),
+        (lambda: FairGINConv(nn.LazyLinear(4)), "LazyLinear that does not know its size yet"),
+    ],
+)
+def test_constructors_refuse_what_make_fair_refuses(make: Callable[[], Any], said: str) -> None:
+    with pytest.raises(RawlsError, match=said):
+        make()
+
+
+@pytest.mark.parametrize("fair", FAIR_LAYERS.items(), ids=lambda pair: pair[1].__name__)
+def test_fair_layers_have_their_parents_signature(fair: tuple[type, type]) -> None:
+    parameters = [list(inspect.signature(each).parameters) for each in fair]
+    assert parameters[0] == parameters[1]
+
+
+def test_aggregations_are_known_by_what_they_do() -> None:
+    torch.manual_seed(0)
+    named, given = FairSAGEConv(3, 4, aggr="sum"), make_fair(SAGEConv(3, 4, aggr=SumAggregation()))
+    given.load_state_dict(named.state_dict())
+    x, gradients = torch.rand(4, 3), []
+    for layer in (named, given):
+        layer(x, EDGES).square().sum().backward()
+        gradients.append(layer.lin_l.weight.grad)
+    assert torch.equal(*gradients)
+
+
+def test_a_lazy_network_that_was_called_knows_its_size() -> None:
+    layer = GINConv(nn.LazyLinear(4))
+    layer(torch.rand(4, 3), EDGES)
+    assert type(make_fair(layer)) is FairGINConv
+
+
 def test_a_model_without_convolutions_is_refused() -> None:
+    with pytest.raises(RawlsError, match="takes a torch module, not str"):
+        make_fair("x")  # type: ignore[type-var]
+    with pytest.raises(RawlsError, match="nothing in the model would become fair"):
+        make_fair(nn.ModuleList([nn.Linear(3, 3), APPNP(2, 0.1)]), weightless="plain")
     with pytest.raises(RawlsError, match="no graph convolution"):
         make_fair(MLP([3, 4, 2]))
 

@@ -8,8 +8,8 @@ training ``x`` (float32), ``y`` (int64, −1 unlabelled) and ``split`` (1 traini
 
 from __future__ import annotations
 
-import hashlib
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from ..errors import RawlsError
 from ..files import atomic_directory, atomic_file
 from .features import has_negative_features
 from .found import MASKS
+from .mark import mark_of
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -30,6 +31,8 @@ Array = NDArray[Any]
 
 MANIFEST = "shards.json"
 _FORMAT = 1
+#: The names of the files of a folder of shards, whatever it was cut into.
+_OURS = re.compile(r"shards\.json|\d{5}\.json|\d{5}-(row_start|column|weight|x|y|split|scale)\.npy")
 #: Rows of sparse features that are made dense at a time.
 _ROWS = 1 << 14
 
@@ -146,8 +149,27 @@ class Shards:
         )
 
 
+def require_own(folder: str | Path) -> None:
+    """Refuse a folder with files that are not shards: shards written anew replace the old ones."""
+    folder = Path(folder)
+    found = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    found = {name for name in found if not name.startswith(".")}
+    strange = sorted(name for name in found if not _OURS.fullmatch(name))
+    if not strange and found and MANIFEST not in found:
+        strange = sorted(found)  # names like ours, but not of ours
+    if strange:
+        raise RawlsError(
+            f"{folder} holds '{strange[0]}', which is no part of a set of shards: give a folder "
+            "that is new, empty or holds shards alone"
+        )
+
+
 def write_shards(graph: Data, count: int, folder: str | Path) -> Shards:
-    """Cut a checked graph into ``count`` ranges of rows of about equal size on disk."""
+    """Cut a checked graph into ``count`` ranges of rows of about equal size on disk.
+
+    Shards that the folder holds already are replaced; anything else in it is refused.
+    """
+    require_own(folder)
     nodes = int(graph.num_nodes)
     if not 1 <= count <= nodes:
         raise RawlsError(f"a graph of {nodes} nodes can be cut into 1 to {nodes} shards: {count}?")
@@ -155,7 +177,6 @@ def write_shards(graph: Data, count: int, folder: str | Path) -> Shards:
     row_start = np.zeros(nodes + 1, dtype=np.int64)
     np.cumsum(np.bincount(row, minlength=nodes), out=row_start[1:])
     cuts = _cuts(row_start, count)
-    mark = hashlib.blake2b(row_start.tobytes(), digest_size=16)
     small = np.int32 if nodes < 2**31 else np.int64
     weight = graph.get("edge_weight")
     split = np.zeros(nodes, dtype=np.uint8)
@@ -170,10 +191,8 @@ def write_shards(graph: Data, count: int, folder: str | Path) -> Shards:
         for place in range(count):
             rows = slice(cuts[place], cuts[place + 1])
             arcs = slice(int(row_start[rows.start]), int(row_start[rows.stop]))
-            part = column[arcs].astype(small)
-            mark.update(part.tobytes())
             save(place, "row_start", row_start[rows.start : rows.stop + 1] - arcs.start)
-            save(place, "column", part)
+            save(place, "column", column[arcs].astype(small))
             if weight is not None:
                 save(place, "weight", weight[arcs].numpy())
             if graph.get("x") is not None:
@@ -184,7 +203,7 @@ def write_shards(graph: Data, count: int, folder: str | Path) -> Shards:
         about = {
             "format": _FORMAT,
             "name": str(graph.get("name") or "graph"),
-            "graph": mark.hexdigest(),
+            "graph": mark_of(graph),
             "nodes": nodes,
             "arcs": len(column),
             "classes": 0 if graph.get("y") is None else int(graph.y.max()) + 1,
@@ -197,8 +216,8 @@ def write_shards(graph: Data, count: int, folder: str | Path) -> Shards:
             (temporary / f"{place:05d}.json").write_text(text, encoding="utf-8")
         written = {path.name for path in temporary.iterdir()}
     # What is left of other shards there (a scaling vector, weights) is none of this graph's.
-    for old in [*Path(folder).glob("?????-*.npy"), *Path(folder).glob("?????.json")]:
-        if old.name not in written:
+    for old in Path(folder).iterdir():
+        if _OURS.fullmatch(old.name) and old.name not in written:
             old.unlink()
     return Shards(folder)
 

@@ -34,10 +34,12 @@ class Loops(NamedTuple):
     Attributes:
         weight: the weight of a self-loop that the layer adds.
         everywhere: add it to every node, rather than to those without a self-loop of their own.
+        last: of several self-loops of a node the last counts, rather than their sum.
     """
 
     weight: float | Tensor
     everywhere: bool = False
+    last: bool = False
 
 
 def balanced_entries(
@@ -49,8 +51,8 @@ def balanced_entries(
 ) -> tuple[Tensor, Tensor, Scaling]:
     """B's entries at the edges (E,), on its diagonal (num_nodes,), and the scaling behind them.
 
-    Edges from a node to itself are moved to the diagonal: their own entries are zero. As in
-    torch_geometric, the last of several self-loops of a node counts. Nothing is differentiated.
+    Edges from a node to itself are moved to the diagonal: their own entries are zero. Nothing is
+    differentiated.
     """
     if loops.weight < 0:
         raise RawlsError(
@@ -64,13 +66,17 @@ def balanced_entries(
     weight = row.new_ones(len(row), dtype=torch.float64)
     if edge_weight is not None:
         weight = edge_weight.detach().double()
-    diagonal = weight.new_full((num_nodes,), 0.0 if loops.everywhere else float(loops.weight))
-    diagonal[row[own]] = weight[own]
-    if loops.everywhere:
-        diagonal += loops.weight
+    diagonal = weight.new_full((num_nodes,), float(loops.weight))
+    if not loops.everywhere:
+        diagonal[row[own]] = 0.0
+    if loops.last:
+        diagonal[row[own]] = weight[own]
+    else:
+        diagonal.index_add_(0, row[own], weight[own])
     weight = weight.masked_fill(own, 0.0)
     if edge_weight is None and bool((diagonal == 1.0).all()):
-        scaling = balance(edge_index, num_nodes=num_nodes, tol=tol)
+        others = edge_index[:, ~own] if bool(own.any()) else edge_index
+        scaling = balance(others, num_nodes=num_nodes, tol=tol)
     else:
         node = torch.arange(num_nodes, device=edge_index.device)
         indices = torch.cat([edge_index, torch.stack([node, node])], 1)
@@ -128,7 +134,7 @@ def fair_weight_of(
     if torch.compiler.is_compiling() and not is_sparse(adjacency):
         weight = torch.as_tensor(loops.weight)
         compiled: Tensor = _operator(
-            adjacency, edge_weight, num_nodes, weight, loops.everywhere, dtype
+            adjacency, edge_weight, num_nodes, weight, loops.everywhere, loops.last, dtype
         )
         return compiled, None
     answer: _Answer = _remembered(adjacency, edge_weight, num_nodes, loops, dtype)
@@ -169,7 +175,7 @@ def _remembered(
     dtype: torch.dtype,
 ) -> _Answer:
     tensors = [tensor for tensor in (adjacency, edge_weight) if tensor is not None]
-    loops = Loops(float(loops.weight), loops.everywhere)
+    loops = loops._replace(weight=float(loops.weight))
     options = (num_nodes, loops, dtype)
     # An inference tensor and a SparseTensor do not tell whether they were changed.
     tracked = all(isinstance(tensor, Tensor) and not tensor.is_inference() for tensor in tensors)
@@ -206,10 +212,11 @@ def _operator(
     num_nodes: int,
     loop_weight: Tensor,
     loops_everywhere: bool,
+    last_loop: bool,
     dtype: torch.dtype,
 ) -> Tensor:
     # A copy: compiled code may write into what an operator returns.
-    loops = Loops(loop_weight, loops_everywhere)
+    loops = Loops(loop_weight, loops_everywhere, last_loop)
     answer: _Answer = _remembered(edge_index, edge_weight, num_nodes, loops, dtype)
     return answer.entries.clone()
 
@@ -221,6 +228,7 @@ def _(
     num_nodes: int,
     loop_weight: Tensor,
     loops_everywhere: bool,
+    last_loop: bool,
     dtype: torch.dtype,
 ) -> Tensor:
     return edge_index.new_empty(edge_index.shape[1] + num_nodes, dtype=dtype)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch_geometric.nn.aggr import MeanAggregation, SumAggregation
 from torch_geometric.nn.dense.linear import is_uninitialized_parameter
 
 from ..errors import RawlsError
@@ -26,6 +28,34 @@ class FairLayer:
     #: Class attributes, so that a layer turned fair in place has them too.
     _given_fair_weight: Tensor | None = None
     _cached_fair: FairMatrix | None = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Let every constructor refuse what ``make_fair`` refuses, and keep its signature."""
+        super().__init_subclass__(**options)
+        parent = cls.__init__
+
+        @wraps(parent)
+        def checked(self: Any, *args: Any, **kwargs: Any) -> None:
+            parent(self, *args, **kwargs)
+            reason = self.refusal(self)
+            if reason is not None:
+                raise RawlsError(f"{type(self).__name__} cannot be made: {reason}.")
+            self.prepare()
+
+        cls.__init__ = checked  # type: ignore[method-assign]
+
+    @staticmethod
+    def refusal(layer: Any) -> str | None:
+        """Why a layer of the parent class, as it was made, has no fair form, or None."""
+        if type(layer.aggr_module) not in (SumAggregation, MeanAggregation):
+            return (
+                f"its aggregation '{layer.aggr}' is not a product with a matrix, as sum and mean "
+                "are"
+            )
+        return None
+
+    def prepare(self) -> None:
+        """What a layer needs to become fair beyond its class."""
 
     def _fair_matrix(
         self,
@@ -74,7 +104,9 @@ class FairLayer:
 
     def _loops(self) -> Loops:
         """The self-loops of the layer's matrix: its own, or one of weight 1 where it has none."""
-        return Loops(1.0)
+        # gcn_norm takes the last of a node's self-loops where it adds them; messages add up.
+        last = getattr(self, "normalize", True) and getattr(self, "add_self_loops", False)
+        return Loops(1.0, last=last)
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies and pickles begin without what was cached: torch cannot copy a CSR matrix."""

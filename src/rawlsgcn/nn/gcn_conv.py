@@ -59,4 +59,4 @@ class FairGCNConv(FairLayer, GCNConv):  # type: ignore[misc]
         return out if self.bias is None else out + self.bias
 
     def _loops(self) -> Loops:
-        return Loops(2.0 if self.improved else 1.0)
+        return super()._loops()._replace(weight=2.0 if self.improved else 1.0)

@@ -7,12 +7,11 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from torch import Tensor, nn
-from torch.nn import functional
+from torch.nn import LazyLinear, functional
 from torch_geometric.nn import MLP, GINConv
 from torch_geometric.nn.dense.linear import Linear
 from torch_geometric.typing import OptPairTensor, Size, SparseTensor
 
-from ..errors import RawlsError
 from .balanced import Loops
 from .base import FairLayer, learns, ready
 from .gradient import FairMatrix, attach
@@ -45,11 +44,14 @@ _FAIR = {Linear: FairLinear, nn.Linear: FairTorchLinear}
 
 def first_linear(network: Any) -> Any:
     """The Linear layer that a GINConv's network begins with, or None."""
+    first = _first(network)
+    return first if isinstance(first, _FirstLinear) or type(first) in _FAIR else None
+
+
+def _first(network: Any) -> Any:
     if isinstance(network, MLP):
-        network = network.lins[0]
-    elif isinstance(network, nn.Sequential) and len(network):
-        network = network[0]
-    return network if isinstance(network, _FirstLinear) or type(network) in _FAIR else None
+        return network.lins[0]
+    return network[0] if isinstance(network, nn.Sequential) and len(network) else network
 
 
 class FairGINConv(FairLayer, GINConv):  # type: ignore[misc]
@@ -66,14 +68,21 @@ class FairGINConv(FairLayer, GINConv):  # type: ignore[misc]
 
     propagate_type: ClassVar = {"x": OptPairTensor}
 
-    def __init__(self, nn: Any, eps: float = 0.0, train_eps: bool = False, **kwargs: Any) -> None:
-        super().__init__(nn, eps, train_eps, **kwargs)
-        if first_linear(nn) is None:
-            raise RawlsError(
-                "FairGINConv needs a network that begins with a Linear layer (a Linear, a "
-                f"Sequential or a torch_geometric MLP), not {type(nn).__name__}."
+    @staticmethod
+    def refusal(layer: Any) -> str | None:
+        first = _first(layer.nn)
+        if isinstance(first, LazyLinear):
+            return (
+                "its network begins with a LazyLinear that does not know its size yet; give the "
+                "size, or call the layer once before"
             )
-        self.prepare()
+        if first_linear(layer.nn) is None:
+            return (
+                f"its network begins with {type(first).__name__}, not with torch's or "
+                "torch_geometric's own Linear layer (by itself, in a Sequential or in an MLP), "
+                "which is where the degrees enter"
+            )
+        return FairLayer.refusal(layer)
 
     def prepare(self) -> None:
         """Let the network's first Linear layer take its gradient from the convolution."""

@@ -23,7 +23,7 @@ from .appnp import FairAPPNP
 from .base import FairLayer
 from .gcn2_conv import FairGCN2Conv
 from .gcn_conv import FairGCNConv
-from .gin_conv import FairGINConv, first_linear
+from .gin_conv import FairGINConv
 from .graph_conv import FairGraphConv
 from .sage_conv import FairSAGEConv
 from .sg_conv import FairSGConv
@@ -32,7 +32,7 @@ from .tag_conv import FairTAGConv
 Model = TypeVar("Model", bound=nn.Module)
 
 #: torch_geometric's layers and their fair forms.
-FAIR_LAYERS: dict[type[nn.Module], type[nn.Module]] = {
+FAIR_LAYERS: dict[type[nn.Module], type[FairLayer]] = {
     GCNConv: FairGCNConv,
     SAGEConv: FairSAGEConv,
     GraphConv: FairGraphConv,
@@ -42,8 +42,6 @@ FAIR_LAYERS: dict[type[nn.Module], type[nn.Module]] = {
     TAGConv: FairTAGConv,
     APPNP: FairAPPNP,
 }
-#: Aggregations that are the product with a matrix, up to a scaling of its rows.
-_LINEAR = ("add", "sum", "mean")
 _ATTENTION = ("GAT", "Transformer", "Attention", "AGNN", "HGT", "HAN", "HEAT", "FAConv", "RGAT")
 
 
@@ -69,6 +67,8 @@ def make_fair(model: Model, weightless: Literal["fair", "plain"] | None = None) 
         RawlsError: for a layer for which the fair gradient has no meaning or is not known; the
             path of the layer in the model is named.
     """
+    if not isinstance(model, nn.Module):
+        raise RawlsError(f"make_fair takes a torch module, not {type(model).__name__}.")
     if weightless not in (None, "fair", "plain"):
         raise RawlsError(f"weightless is 'fair' or 'plain', not {weightless!r}.")
     found = {path: layer for path, layer in model.named_modules() if _propagates(layer)}
@@ -83,6 +83,11 @@ def make_fair(model: Model, weightless: Literal["fair", "plain"] | None = None) 
         )
     if weightless == "plain":
         found = {path: layer for path, layer in found.items() if path not in propagation}
+        if not found:
+            raise RawlsError(
+                "with weightless='plain' nothing in the model would become fair: all that "
+                "propagates in it is APPNP; say weightless='fair'."
+            )
     for path, layer in found.items():
         reason = _refusal(layer)
         if reason is not None:
@@ -90,8 +95,7 @@ def make_fair(model: Model, weightless: Literal["fair", "plain"] | None = None) 
             raise RawlsError(f"{where} cannot be made fair: {reason}.")
     for layer in found.values():
         layer.__class__ = FAIR_LAYERS.get(type(layer), type(layer))
-        if isinstance(layer, FairGINConv):
-            layer.prepare()
+        layer.prepare()
     return model
 
 
@@ -119,13 +123,4 @@ def _refusal(layer: nn.Module) -> str | None:
     if type(layer) not in FAIR_LAYERS:
         known = ", ".join(sorted(kind.__name__ for kind in FAIR_LAYERS))
         return f"no fair gradient is known for it, only for {known} themselves"
-    if getattr(layer, "aggr", "add") not in _LINEAR:
-        return f"its aggregation '{layer.aggr}' is not a product with a matrix, as sum and mean are"
-    if type(layer) is SAGEConv and layer.project:
-        return "with project=True it has a weight before the aggregation; use project=False"
-    if type(layer) is GINConv and first_linear(layer.nn) is None:
-        return (
-            f"its network '{type(layer.nn).__name__}' does not begin with a Linear layer (a "
-            "Linear, a Sequential or a torch_geometric MLP), which is where the degrees enter"
-        )
-    return None
+    return FAIR_LAYERS[type(layer)].refusal(layer)

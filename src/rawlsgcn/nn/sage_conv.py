@@ -26,6 +26,12 @@ class FairSAGEConv(FairLayer, SAGEConv):  # type: ignore[misc]
 
     propagate_type: ClassVar = {"x": OptPairTensor}
 
+    @staticmethod
+    def refusal(layer: Any) -> str | None:
+        if layer.project:
+            return "with project=True it has a weight before the aggregation; use project=False"
+        return FairLayer.refusal(layer)
+
     def forward(
         self,
         x: Any,

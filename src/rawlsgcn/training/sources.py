@@ -14,6 +14,7 @@ from torch import Tensor
 from ..errors import RawlsError
 from ..graphs.features import has_negative_features
 from ..graphs.found import MASKS
+from ..graphs.mark import mark_of
 from ..methods.inputs import row_normalised
 from ..methods.rows import select_rows
 from ..sampling import Adjacency
@@ -29,7 +30,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A graph to train on. ``mark`` tells graphs apart; ``scale`` is x where it is known.
+    """A graph to train on. ``mark`` tells its like apart; ``scale`` is x where it is known.
 
     With ``normalise`` the rows of X are divided by their sums as they are read; features in memory
     are divided once.
@@ -66,7 +67,7 @@ class Source:
         normalise = normalise and not has_negative_features(graph.x)
         return cls(
             name=graph.get("name") or "graph",
-            mark=f"{graph.num_nodes} nodes, {graph.edge_index.shape[1]} arcs",
+            mark=mark_of(graph),
             adjacency=adjacency,
             x=row_normalised(graph.x) if normalise else graph.x,
             normalise=normalise,
