@@ -370,6 +370,37 @@ def test_an_output_that_cannot_be_written_is_told_before_the_work(
         refused(call(command, *given, "--out", tmp_path / "a.xls"), "a.xls", ".npz")
 
 
+def test_nothing_that_is_read_is_overwritten(
+    tmp_path: Path, graph_files: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor one result by another: of every command that reads files and writes one."""
+    edges, labels = graph_files["edges"], graph_files["labels"]
+    before = {file: file.read_bytes() for file in graph_files.values()}
+    own = own_graph(graph_files)
+    for command in (["train", *QUICK], ["compare", *QUICK], ["tune", "--grid", "lr=0.1"]):
+        refused(call(*command, *own, "--json", labels), "--json", "overwrite", str(labels))
+    refused(call("advise", *own, "--json", edges), "--json", "overwrite")
+    audit = ["audit", "--graph", edges, "--labels", labels, "--predictions", labels]
+    refused(call(*audit, "--out", labels), "--out", "overwrite", str(labels))
+    refused(call(*audit, "--json", edges), "--json", "overwrite", str(edges))
+    refused(
+        call(*audit, "--by", graph_files["features"], "--json", graph_files["features"]),
+        "overwrite",
+    )
+    link = tmp_path / "link.html"
+    link.symlink_to(labels)
+    refused(call(*audit, "--out", link), "--out", "overwrite")
+    monkeypatch.chdir(tmp_path)
+    refused(call(*audit, "--out", "labels.csv"), "--out", "overwrite")
+    both = ["--out", tmp_path / "new", "--json", "new"]
+    refused(call(*audit, *both), "--out and --json", "different files")
+    balance = ["balance", "--graph", edges]
+    refused(call(*balance, "--out", edges), "--out", "overwrite")
+    predict = ["predict", "--model", tmp_path, "--graph", edges, "--features", labels]
+    refused(call(*predict, "--out", labels), "--out", "overwrite")
+    assert {file: file.read_bytes() for file in before} == before
+
+
 def test_a_model_for_other_features_is_refused(
     tmp_path: Path, graph_files: dict[str, Path]
 ) -> None:

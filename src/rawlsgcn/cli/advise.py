@@ -19,7 +19,7 @@ def advise(
     json_path: Json = None,
 ) -> None:
     """Look at a graph and say which method to try first, and why; nothing is trained."""
-    check_outputs(json_path)
+    check_outputs(json_path, inputs=[graph, features, labels])
     data = read_graph(
         dataset,
         graph,
