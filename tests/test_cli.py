@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import pickle
+import re
 import resource
+import shlex
 import signal
 import subprocess
 import sys
@@ -13,6 +16,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from typer.testing import CliRunner, Result
@@ -399,6 +403,49 @@ def test_nothing_that_is_read_is_overwritten(
     predict = ["predict", "--model", tmp_path, "--graph", edges, "--features", labels]
     refused(call(*predict, "--out", labels), "--out", "overwrite")
     assert {file: file.read_bytes() for file in before} == before
+
+
+def ready(line: str, files: dict[str, Path]) -> list[str]:
+    """The words of a line that was printed, with what it leaves to the user filled in."""
+    name, *words = shlex.split(line)
+    assert name == "rawlsgcn"
+    for place, word in enumerate(words):
+        if word == "FILE":
+            words[place] = str(files[words[place - 1].removeprefix("--")])
+    return words
+
+
+def test_the_lines_that_the_audit_and_the_advice_end_in_run_as_they_stand(
+    tmp_path: Path, graph_files: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An edge list holds no features, and nothing is trained without them."""
+    monkeypatch.chdir(tmp_path)
+    labels = pd.read_csv(graph_files["labels"])
+    degree = pd.read_csv(graph_files["edges"]).stack().value_counts()
+    few = labels["node"].map(degree).fillna(0) <= degree.quantile(0.4)
+    labels.assign(label=np.where(few, 1 - labels["label"], labels["label"])).to_csv(
+        "my model.csv", index=False
+    )
+    graph = ["--graph", "edges.csv", "--labels", "labels.csv"]
+    audit = ["audit", *graph, "--predictions", "my model.csv", "--resamples", "100"]
+    quick = ["--epochs", "1", "--seeds", "1"]
+    pages = {"page.html": [], "city.html": ["--by", "city.csv"]}
+    labels.assign(label=["Bath", "York"] * 60).to_csv("city.csv", index=False)
+    lines = []
+    for page, more in pages.items():
+        done = call(*audit, *more, "--out", page)
+        assert done.exit_code == 0, done.output
+        lines += re.findall(r"<code>(rawlsgcn .*?)</code>", Path(page).read_text())[:-1]
+    lines = [html.unescape(line) for line in lines]
+    done = call("advise", "--graph", "edges.csv", "--json", "-")
+    lines.append(json.loads(done.stdout)["command"])
+    assert "--features FILE --labels FILE" in lines[-1]
+    assert "rawlsgcn compare --graph edges.csv --labels labels.csv --features FILE" in str(lines)
+    assert "--predictions 'my model.csv' --out by-degree.html" in str(lines)
+    for line in lines:
+        words = ready(line, graph_files | {"predictions": Path("my model.csv")})
+        done = call(*words, *(quick if words[0] == "compare" else []))
+        assert done.exit_code == 0, (line, done.output)
 
 
 def test_a_model_for_other_features_is_refused(

@@ -82,7 +82,8 @@ def audit(
     check_outputs(json_path, file=out, inputs=[*predictions, graph, labels, column])
     with working("auditing"):
         data = _graph(dataset, graph, labels, data_root)
-        given = {"dataset": dataset, "graph": graph, "labels": labels}
+        root = data_root if dataset is not None else None
+        given = {"dataset": dataset, "data-root": root, "graph": graph, "labels": labels}
         files = {name: str(value) for name, value in given.items() if value is not None}
         found = audit_predictions(
             data,
