@@ -177,11 +177,30 @@ def test_the_command_prints_and_writes_the_line_to_type(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     told = json.loads(out.read_text())
     assert told["first"] == "rawlsgcn-graph"
-    assert f"--graph '{edges}' --methods gcn,rawlsgcn-graph" in told["command"]
+    assert (
+        f"--graph '{edges}' --features FILE --labels FILE --methods gcn,rawlsgcn-graph"
+        in told["command"]
+    )
     assert told["headline"].split(":")[0] in done.output
     missing = CliRunner().invoke(app, ["advise"])
     assert missing.exit_code == 2
     assert "either --dataset NAME or --graph FILE" in missing.output
+
+
+def test_a_small_labelled_graph_needs_no_split(tmp_path: Path) -> None:
+    """Nothing is trained; labels that were named must be sound all the same."""
+    edges, labels = tmp_path / "edges.csv", tmp_path / "labels.csv"
+    edges.write_text("a,b\n0,1\n1,2\n2,3\n", encoding="utf-8")
+    labels.write_text("node,label\n0,0\n1,0\n2,1\n3,1\n", encoding="utf-8")
+    said = ["advise", "--graph", str(edges), "--labels", str(labels)]
+    done = CliRunner().invoke(app, said)
+    assert done.exit_code == 0, done.output
+    assert "split" not in done.output
+    assert "67 % of the edges join nodes of one class" in " ".join(done.output.split())
+    labels.write_text("node,label\n0,0\n1,0.5\n2,1\n3,1\n", encoding="utf-8")
+    done = CliRunner().invoke(app, said)
+    assert done.exit_code == 2
+    assert "has the label 0.5: labels must be integers" in done.output
 
 
 def test_the_portrait_is_of_the_graph_asked_about() -> None:

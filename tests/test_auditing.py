@@ -158,6 +158,14 @@ BAD: dict[str, tuple[Change, str]] = {
         lambda f: f.rename(columns={"p_0": "p_1", "p_1": "p_2", "p_2": "p_3"}),
         r"numbered from 1",
     ),
+    "a gap in the columns": (
+        lambda f: f.rename(columns={"p_2": "p_3"}),
+        r"columns p_0, p_1, p_3 are not numbered 0 to 2",
+    ),
+    "a column twice": (
+        lambda f: f.rename(columns={"p_1": "p_0"}),
+        r"more than one column 'p_0'",
+    ),
     "no rows": (lambda f: f.iloc[:0], r"is empty"),
 }
 
@@ -180,6 +188,86 @@ def test_a_class_that_the_labels_do_not_have(graph: Data, tmp_path: Path) -> Non
         rg.audit(graph, tmp_path / "bad.csv", **FEW)
 
 
+def test_numbered_nodes_are_said_to_be(graph: Data, table: pd.DataFrame, tmp_path: Path) -> None:
+    plain = Data(edge_index=graph.edge_index, y=graph.y, num_nodes=NODES)
+    table["node"] = range(NODES)
+    table.loc[4, "node"] = 999
+    table.to_csv(tmp_path / "bad.csv", index=False)
+    with pytest.raises(RawlsError, match="not in the graph, whose nodes are numbered from 0 to 1"):
+        rg.audit(plain, tmp_path / "bad.csv", **FEW)
+    table["node"] += 1000
+    table.to_csv(tmp_path / "bad.csv", index=False)
+    with pytest.raises(RawlsError, match=r"the graph's 120 \(numbered from 0 to 119\); the first"):
+        rg.audit(plain, tmp_path / "bad.csv", **FEW)
+
+
+def test_labels_with_gaps_are_named(graph: Data, logits: np.ndarray) -> None:
+    apart = Data(edge_index=graph.edge_index, y=5 + 10 * graph.y, num_nodes=NODES)
+    with pytest.raises(RawlsError, match=r"labels are 5, 15, 25, so number them 0 to 2 .* or give"):
+        rg.audit(apart, logits, **FEW)
+    with pytest.raises(RawlsError, match=r"class 26, .* they are 5 to 25"):
+        rg.audit(apart, np.full(NODES, 26), **FEW)
+
+
+def test_archives_that_do_not_hold_together(
+    graph: Data, logits: np.ndarray, tmp_path: Path
+) -> None:
+    file, ids = tmp_path / "bad.npz", np.array(graph.node_ids)
+    np.savez(file, node=ids[:, None], logits=logits)
+    with pytest.raises(RawlsError, match=r"ids of the shape \(120, 1\) .* of the shape \(120,\)"):
+        rg.audit(graph, file, **FEW)
+    for arrays in ({"node": ids[:0]}, {}):
+        np.savez(file, logits=logits[:0], **arrays)
+        with pytest.raises(RawlsError, match="is empty"):
+            rg.audit(graph, file, **FEW)
+
+
+def test_a_parquet_column_of_lists(
+    graph: Data, logits: np.ndarray, table: pd.DataFrame, tmp_path: Path
+) -> None:
+    """What a data frame of arrays is written as."""
+    file = tmp_path / "lists.parquet"
+    expected = figures(rg.audit(graph, logits, **FEW))
+    rows = table[["p_0", "p_1", "p_2"]].to_numpy().tolist()
+    lists = pd.DataFrame({"node": graph.node_ids, "predicted": 0, "probabilities": rows})
+    lists.to_parquet(file, index=False)
+    found = rg.audit(graph, file, **FEW)
+    assert figures(found) == pytest.approx(expected, abs=1e-9)
+    assert found.models[0].form_reason == "the columns are called so"
+    for wrong, said in (
+        ([0.5, 0.5], r"row 4 .*: the list has 2 scores, the first one has 3"),
+        (None, r"row 4 .*: the list of scores is empty"),
+        ([0.5, 0.5, None], r"row 4 .*: the list has an empty or NaN score"),
+    ):
+        lists.at[4, "probabilities"] = wrong
+        lists.to_parquet(file, index=False)
+        with pytest.raises(RawlsError, match=said):
+            rg.audit(graph, file, **FEW)
+    for column in ([["a", "b", "c"]] * NODES, [{"a": 0.5}] * NODES):
+        lists["probabilities"] = column
+        lists.to_parquet(file, index=False)
+        with pytest.raises(RawlsError, match=r"column 'probabilities' holds .*: give a column"):
+            rg.audit(graph, file, **FEW)
+    lists.assign(probabilities=rows, logits=rows).to_parquet(file, index=False)
+    with pytest.raises(RawlsError, match="only one can hold the scores"):
+        rg.audit(graph, file, **FEW)
+
+
+@pytest.mark.filterwarnings("error")
+def test_huge_logits_are_judged_or_refused_without_a_warning(
+    graph: Data, logits: np.ndarray
+) -> None:
+    model = rg.audit(graph, logits * 1e11, **FEW).models[0]
+    assert np.isfinite(model.bias)
+    assert np.isfinite(model.loss.high)
+    with pytest.raises(RawlsError, match=r"row 0 .* node n0 has a logit of size \d\.\de\+300"):
+        rg.audit(graph, logits / np.abs(logits).max() * 2e300, **FEW)
+    with pytest.raises(RawlsError, match="has a logit of size"):
+        rg.audit(graph, logits / np.abs(logits).max() * 1.7e308, **FEW)
+    with pytest.raises(RawlsError, match="sum to inf"):
+        rg.audit(graph, np.full((NODES, CLASSES), 1e308), scores="probabilities", **FEW)
+
+
 def test_arrays_of_another_size_or_with_nan(graph: Data, logits: np.ndarray) -> None:
     with pytest.raises(RawlsError, match="119 nodes, but the graph has 120"):
         rg.audit(graph, logits[1:], **FEW)
@@ -199,8 +287,9 @@ def test_missing_labels(graph: Data, logits: np.ndarray) -> None:
     assert found.how.nodes == 100
     assert any("20 predicted nodes have no label" in note for note in found.notes)
     partly.y[:] = -1
-    with pytest.raises(RawlsError, match="label"):
-        rg.audit(partly, logits, **FEW)
+    for given in (logits, logits.argmax(1)):
+        with pytest.raises(RawlsError, match="no node has a label, all are -1"):
+            rg.audit(partly, given, **FEW)
 
 
 def test_scores_that_are_neither(graph: Data, logits: np.ndarray) -> None:
@@ -211,7 +300,7 @@ def test_scores_that_are_neither(graph: Data, logits: np.ndarray) -> None:
     assert rg.audit(graph, unclear, scores="logits", **FEW).models[0].form == "logits"
 
 
-@pytest.mark.parametrize("bins", ["quantile:x", "edges:3,1", "edges:", "thirds"])
+@pytest.mark.parametrize("bins", ["quantile:x", "quantile:²", "edges:3,1", "edges:", "thirds"])
 def test_bins_that_make_no_sense(graph: Data, logits: np.ndarray, bins: str) -> None:
     with pytest.raises(RawlsError, match="--bins"):
         rg.audit(graph, logits, bins=bins, **FEW)

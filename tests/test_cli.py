@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import pickle
+import re
 import resource
+import shlex
 import signal
 import subprocess
 import sys
@@ -13,6 +16,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from typer.testing import CliRunner, Result
@@ -368,6 +372,80 @@ def test_an_output_that_cannot_be_written_is_told_before_the_work(
     refused(call(command, *given, "--out", below), "cannot write", str(below))
     if command in ("predict", "balance"):
         refused(call(command, *given, "--out", tmp_path / "a.xls"), "a.xls", ".npz")
+
+
+def test_nothing_that_is_read_is_overwritten(
+    tmp_path: Path, graph_files: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor one result by another: of every command that reads files and writes one."""
+    edges, labels = graph_files["edges"], graph_files["labels"]
+    before = {file: file.read_bytes() for file in graph_files.values()}
+    own = own_graph(graph_files)
+    for command in (["train", *QUICK], ["compare", *QUICK], ["tune", "--grid", "lr=0.1"]):
+        refused(call(*command, *own, "--json", labels), "--json", "overwrite", str(labels))
+    refused(call("advise", *own, "--json", edges), "--json", "overwrite")
+    audit = ["audit", "--graph", edges, "--labels", labels, "--predictions", labels]
+    refused(call(*audit, "--out", labels), "--out", "overwrite", str(labels))
+    refused(call(*audit, "--json", edges), "--json", "overwrite", str(edges))
+    refused(
+        call(*audit, "--by", graph_files["features"], "--json", graph_files["features"]),
+        "overwrite",
+    )
+    link = tmp_path / "link.html"
+    link.symlink_to(labels)
+    refused(call(*audit, "--out", link), "--out", "overwrite")
+    monkeypatch.chdir(tmp_path)
+    refused(call(*audit, "--out", "labels.csv"), "--out", "overwrite")
+    both = ["--out", tmp_path / "new", "--json", "new"]
+    refused(call(*audit, *both), "--out and --json", "different files")
+    balance = ["balance", "--graph", edges]
+    refused(call(*balance, "--out", edges), "--out", "overwrite")
+    predict = ["predict", "--model", tmp_path, "--graph", edges, "--features", labels]
+    refused(call(*predict, "--out", labels), "--out", "overwrite")
+    assert {file: file.read_bytes() for file in before} == before
+
+
+def ready(line: str, files: dict[str, Path]) -> list[str]:
+    """The words of a line that was printed, with what it leaves to the user filled in."""
+    name, *words = shlex.split(line)
+    assert name == "rawlsgcn"
+    for place, word in enumerate(words):
+        if word == "FILE":
+            words[place] = str(files[words[place - 1].removeprefix("--")])
+    return words
+
+
+def test_the_lines_that_the_audit_and_the_advice_end_in_run_as_they_stand(
+    tmp_path: Path, graph_files: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An edge list holds no features, and nothing is trained without them."""
+    monkeypatch.chdir(tmp_path)
+    labels = pd.read_csv(graph_files["labels"])
+    degree = pd.read_csv(graph_files["edges"]).stack().value_counts()
+    few = labels["node"].map(degree).fillna(0) <= degree.quantile(0.4)
+    labels.assign(label=np.where(few, 1 - labels["label"], labels["label"])).to_csv(
+        "my model.csv", index=False
+    )
+    graph = ["--graph", "edges.csv", "--labels", "labels.csv"]
+    audit = ["audit", *graph, "--predictions", "my model.csv", "--resamples", "100"]
+    quick = ["--epochs", "1", "--seeds", "1"]
+    pages = {"page.html": [], "city.html": ["--by", "city.csv"]}
+    labels.assign(label=["Bath", "York"] * 60).to_csv("city.csv", index=False)
+    lines = []
+    for page, more in pages.items():
+        done = call(*audit, *more, "--out", page)
+        assert done.exit_code == 0, done.output
+        lines += re.findall(r"<code>(rawlsgcn .*?)</code>", Path(page).read_text())[:-1]
+    lines = [html.unescape(line) for line in lines]
+    done = call("advise", "--graph", "edges.csv", "--json", "-")
+    lines.append(json.loads(done.stdout)["command"])
+    assert "--features FILE --labels FILE" in lines[-1]
+    assert "rawlsgcn compare --graph edges.csv --labels labels.csv --features FILE" in str(lines)
+    assert "--predictions 'my model.csv' --out by-degree.html" in str(lines)
+    for line in lines:
+        words = ready(line, graph_files | {"predictions": Path("my model.csv")})
+        done = call(*words, *(quick if words[0] == "compare" else []))
+        assert done.exit_code == 0, (line, done.output)
 
 
 def test_a_model_for_other_features_is_refused(

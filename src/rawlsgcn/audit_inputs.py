@@ -49,17 +49,18 @@ class NodeIndex:
     def _unknown(self, ids: pd.Series[Any], unknown: Ints, where: Any, first: int) -> RawlsError:
         row = int(unknown[0])
         named = ", ".join(str(ids.iloc[int(i)]) for i in unknown[:3])
-        numbered = f", which are numbered from 0 to {self.nodes - 1}" if self.plain else ""
+        numbered = f"numbered from 0 to {self.nodes - 1}" if self.plain else ""
+        here = f"{ids.iloc[row]} ({where(first + row)})"
         if len(unknown) > len(ids) / 2:
             return RawlsError(
                 f"the graph and the predictions do not belong together: {len(unknown):,} of "
-                f"{len(ids):,} predicted nodes are not among the graph's {self.nodes:,}{numbered}; "
-                f"the first is {ids.iloc[row]} ({where(first + row)})"
+                f"{len(ids):,} predicted nodes are not among the graph's {self.nodes:,}"
+                f"{numbered and f' ({numbered})'}; the first is {here}"
             )
         more = f" (of {len(unknown):,} such, the first are {named})" if len(unknown) > 1 else ""
         return RawlsError(
-            f"{where(first + row)}: node {ids.iloc[row]} is not in the graph{numbered}{more}: "
-            "leave it out"
+            f"{where(first + row)}: node {ids.iloc[row]} is not in the graph"
+            f"{numbered and f', whose nodes are {numbered}'}{more}: leave it out"
         )
 
     def _whole(self, ids: pd.Series[Any], where: Any, first: int) -> Ints:

@@ -221,6 +221,7 @@ def audited(
         evaluated=evaluated,
         graph_nodes=int(graph.num_nodes),
         graph_edges=int(graph.edge_index.shape[1]) // 2,
+        graph_features=graph.get("x") is not None,
         nodes=len(chosen),
         smallest_group=SMALLEST,
         files=dict(files),

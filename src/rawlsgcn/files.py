@@ -95,6 +95,17 @@ def check_file(path: str | Path) -> None:
         _try(path, path.resolve().parent)
 
 
+def same_file(path: str | Path, other: str | Path) -> bool:
+    """Whether writing to ``path`` would reach ``other``, by another way or link even."""
+    path, other = Path(path), Path(other).expanduser()
+    if _is_stream(path):
+        return False
+    try:
+        return path.samefile(other)
+    except OSError:  # one of them is not there (yet)
+        return os.path.realpath(path) == os.path.realpath(other)
+
+
 def check_folder(path: str | Path) -> None:
     """Refuse now, before long work, a folder that could not be written into after it."""
     path = Path(path)

@@ -154,7 +154,7 @@ def train(
         )
     if isinstance(chosen, Convolutional):
         chosen.forward_form(changed)  # a wrong normalisation is told before a graph is read
-    check_outputs(json_path, folder=out)
+    check_outputs(json_path, folder=out, inputs=[graph, features, labels])
     with joined(device) as place:
         source = _source(
             place, chosen.name, changed, dataset, graph, features, labels, shards, split, data_root

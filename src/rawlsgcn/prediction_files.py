@@ -19,6 +19,7 @@ import pandas as pd
 from .errors import RawlsError, missing_extra
 from .graphs.arrays import Archive
 from .graphs.tables import SEPARATORS, SURE_ID_NAMES, UNNAMED, first_line, is_number, read_chunks
+from .prediction_lists import list_columns, stacked
 
 Array = npt.NDArray[Any]
 FORMATS = (*SEPARATORS, ".parquet", ".npz")
@@ -36,6 +37,8 @@ CLASS_NAMES = frozenset(
 )
 _CELLS = 1 << 18
 """Cells read at once: 2 MB as numbers."""
+_LISTS = 4096
+"""Rows read at once where their width is not known beforehand."""
 _NUMBERED = re.compile(r"^(.*?)[ _.\-]?(\d+)$")
 _FORM_OF_NAME = {
     "probabilities": re.compile(r"^(p|pr|prob|probs|proba|probability|probabilities|softmax)$"),
@@ -92,11 +95,13 @@ class PredictionFile:
             yield from self._array_parts()
             return
         width = 1 + len(self._scores) + (self._class is not None)
-        rows, first = max(1000, _CELLS // width), 0
+        rows, first = max(1000, _CELLS // width) if self._list is None else _LISTS, 0
         frames = self._parquet(rows) if suffix == ".parquet" else self._text(rows)
         for frame in frames:
             predicted = None if self._class is None else self._numbers(frame, [self._class], first)
             scores = self._numbers(frame, self._scores, first) if self._scores else None
+            if self._list is not None:
+                scores = self._listed(frame[self._list], first)
             # The class of the largest score is what counts; a column of classes beside it is not.
             predicted = predicted[:, 0] if predicted is not None and scores is None else None
             yield Part(first, frame[self._id], predicted, scores)
@@ -107,8 +112,11 @@ class PredictionFile:
     # Tables -------------------------------------------------------------------------------------
 
     def _open_table(self) -> None:
+        lists: list[int] = []
         if self.path.suffix.lower() == ".parquet":
-            cells, self._header = self._parquet_names(), True
+            schema = self._parquet_file().schema_arrow
+            cells, self._header = [str(name) for name in schema.names], True
+            lists = list_columns(schema, self.path)
         else:
             cells = first_line(self.path)
             named = cells[0].strip().lower() in SURE_ID_NAMES | UNNAMED
@@ -121,8 +129,15 @@ class PredictionFile:
             for i in range(len(cells))
             if i != self._id and not (self._header and names[i] in UNNAMED)
         ]
-        self._class = next((i for i in others if self._header and names[i] in CLASS_NAMES), None)
+        self._class = next(
+            (i for i in others if names and i not in lists and names[i] in CLASS_NAMES), None
+        )
         self._scores = [i for i in others if i != self._class]
+        self._list: int | None = None
+        self._wide: int | None = None
+        if lists:
+            self._take_list(lists, names)
+            return
         if self._class is None and len(self._scores) == 1:
             self._class, self._scores = self._scores[0], []
         if not self._scores and self._class is None:
@@ -130,8 +145,36 @@ class PredictionFile:
                 f"{self.path} has one column: give the node id first and the predicted class or "
                 "a probability of every class after it"
             )
-        if self._header and self._scores:
+        if self._header:
+            self._refuse_repeats(names)
             self._read_names(names)
+
+    def _take_list(self, lists: list[int], names: list[str]) -> None:
+        """Take the scores from one column of lists, which then is the only one of scores."""
+        if self._scores != lists or len(lists) > 1:
+            columns = ", ".join(f"'{self._columns[i]}'" for i in sorted({*self._scores, *lists}))
+            raise RawlsError(
+                f"{self.path}: of the columns {columns} only one can hold the scores: keep the "
+                "node ids and one column of lists"
+            )
+        self._list, self._scores = lists[0], []
+        for form, pattern in _FORM_OF_NAME.items():
+            if pattern.match(names[self._list]):
+                self.named_form = form
+
+    def _listed(self, column: pd.Series[Any], first: int) -> Array:
+        values = stacked(column, self._wide, lambda row: self.row(first + row))
+        self._wide = values.shape[1]
+        return values
+
+    def _refuse_repeats(self, names: list[str]) -> None:
+        again = next(
+            (name for name in names if name not in UNNAMED and names.count(name) > 1), None
+        )
+        if again is not None:
+            raise RawlsError(
+                f"{self.path} has more than one column '{again}': keep one, or rename the others"
+            )
 
     def _id_column(self, names: list[str]) -> int:
         if not names:
@@ -151,7 +194,7 @@ class PredictionFile:
     def _read_names(self, names: list[str]) -> None:
         """The classes' order and, maybe, what kind of scores these are, from the header."""
         found = [_NUMBERED.match(names[i]) for i in self._scores]
-        if not all(found):
+        if not found or not all(found):
             return
         numbers = [int(match[2]) for match in found if match]
         prefixes = {match[1] for match in found if match}
@@ -162,6 +205,13 @@ class PredictionFile:
             )
         if sorted(numbers) == list(range(len(numbers))):
             self._scores = [i for _, i in sorted(zip(numbers, self._scores, strict=True))]
+        elif len(prefixes) == 1:
+            columns = ", ".join(self._columns[i] for i in self._scores[:12])
+            more = ", …" if len(self._scores) > 12 else ""
+            raise RawlsError(
+                f"{self.path}: the columns {columns}{more} are not numbered 0 to "
+                f"{len(numbers) - 1}, each once: give one column for every class"
+            )
         for form, pattern in _FORM_OF_NAME.items():
             if len(prefixes) == 1 and pattern.match(next(iter(prefixes))):
                 self.named_form = form
@@ -186,9 +236,6 @@ class PredictionFile:
                     "every predicted node needs numbers; leave out the row of one without them"
                 )
         return frame[columns].to_numpy(dtype=np.float64)
-
-    def _parquet_names(self) -> list[str]:
-        return [str(name) for name in self._parquet_file().schema_arrow.names]
 
     def _parquet(self, rows: int) -> Iterator[pd.DataFrame]:
         for batch in self._parquet_file().iter_batches(batch_size=rows):
@@ -233,8 +280,12 @@ class PredictionFile:
             )
         if self._node is not None and self._node.shape != self._array.shape[:1]:
             raise RawlsError(
-                f"{self.path} has {len(self._node)} node ids for {len(self._array)} predictions"
+                f"{self.path} has node ids of the shape {self._node.shape} for "
+                f"{len(self._array):,} predictions: give one id for each, of the shape "
+                f"({len(self._array)},)"
             )
+        if not len(self._array):
+            raise RawlsError(f"{self.path} is empty")
 
     def _array_parts(self) -> Iterator[Part]:
         assert self._array is not None

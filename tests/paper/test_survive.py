@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rawlsgcn.cli import app
+from rawlsgcn.paper.readme import fill
 from rawlsgcn.paper.survive import BEGIN, END, markdown
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -79,3 +80,43 @@ def test_the_command_trains_tests_and_draws(tmp_path: Path) -> None:
     ratio = graph["methods"][1]["bias"][0] * graph["methods"][1]["bias"][1]
     ratio /= gcn["bias"][0] * gcn["bias"][1]
     assert np.exp(2 * pair["difference"]) == pytest.approx(ratio, rel=1e-2)
+
+
+def test_a_file_without_a_place_is_told_before_the_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rawlsgcn.paper.survive.survive", lambda *a, **k: pytest.fail("too late"))
+    note = tmp_path / "note.md"
+    note.write_text("no markers here", encoding="utf-8")
+    done = CliRunner().invoke(app, ["survive", "--datasets", "synthetic", "--out", str(note)])
+    assert done.exit_code == 2, done.output
+    assert "no place for the tables" in done.output
+    note.write_bytes(b"\xff\xfe")
+    done = CliRunner().invoke(app, ["survive", "--datasets", "synthetic", "--out", str(note)])
+    assert done.exit_code == 2, done.output
+    assert "cannot read" in done.output
+
+
+def test_a_file_that_is_not_there_is_made_and_can_be_filled_again(tmp_path: Path) -> None:
+    note = tmp_path / "note.md"
+    fill(note, "first", BEGIN, END)
+    assert note.read_text(encoding="utf-8") == f"{BEGIN}\n\nfirst\n\n{END}\n"
+    fill(note, "second", BEGIN, END)
+    assert note.read_text(encoding="utf-8") == f"{BEGIN}\n\nsecond\n\n{END}\n"
+
+
+def test_the_figures_are_written_even_if_the_tables_cannot_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was trained for is not lost with the file that went away meanwhile."""
+    note, kept = tmp_path / "note.md", tmp_path / "survive.json"
+    document = json.loads(KEPT.read_text(encoding="utf-8"))
+
+    def trained(*args: object, **options: object) -> dict[str, object]:
+        note.write_text("the markers are gone", encoding="utf-8")
+        return document
+
+    monkeypatch.setattr("rawlsgcn.paper.survive.survive", trained)
+    said = ["survive", "--datasets", "synthetic", "--out", str(note), "--json", str(kept)]
+    assert CliRunner().invoke(app, said).exit_code == 2
+    assert json.loads(kept.read_text(encoding="utf-8")) == document

@@ -285,6 +285,9 @@ def test_the_next_steps_follow_the_findings(make_audit, three_models):
     assert "rawlsgcn advise --dataset invented" in codes
     assert "rawlsgcn compare --dataset invented --out out" in codes
     assert any("RawlsGCN-Graph serves low-degree nodes best" in step.words for step in steps)
+    of_files = make_audit(files={"graph": "my edges.csv", "labels": "labels.csv"})
+    line = "rawlsgcn compare --graph 'my edges.csv' --labels labels.csv --features FILE --out out"
+    assert line in [step.code for step in next_steps(of_files)]
     even = make_audit({"even": (3.0, 0.0)})
     assert not any((step.code or "").startswith("rawlsgcn compare") for step in next_steps(even))
     assert any("nothing to mend" in step.words for step in next_steps(even))

@@ -56,6 +56,23 @@ def test_one_degree_only(graph: Data) -> None:
     found = rg.audit(alike, classes(graph, 0.3, 0.3), resamples=100)
     assert "no two groups" in verdict(found).headline
     assert found.to_dict()["models"][0]["bias"] is None
+    both = {"good": graph.y, "bad": classes(graph, 0.5, 0.5)}
+    pair = verdict(rg.audit(alike, both, resamples=100)).sentences[-1]
+    assert "low-degree" not in pair
+    assert "; nodes are right" in pair
+
+
+def test_a_fall_is_told_without_signs(graph: Data) -> None:
+    for leaves, hubs, way in ((0.6, 0.1, "falls"), (0.1, 0.6, "rises")):
+        found = rg.audit(graph, classes(graph, leaves, hubs), resamples=100)
+        slope = found.models[0].slope
+        assert slope is not None
+        ends = sorted(abs(end) for end in (slope.loss.low, slope.loss.high))
+        said = (
+            f"Error {way} by {abs(slope.loss.value):.3f} with each doubling of degree "
+            f"(95 % interval {ends[0]:.3f} to {ends[1]:.3f})."
+        )
+        assert said in verdict(found).sentences[0]
 
 
 def test_p_values_are_never_zero() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
+from ..errors import RawlsError
 from .base import check_outputs, command, people, read_graph, say_notes, write_json
 from .options import DataRoot, Dataset, Features, Graph, Json, Labels
 
@@ -19,7 +20,7 @@ def advise(
     json_path: Json = None,
 ) -> None:
     """Look at a graph and say which method to try first, and why; nothing is trained."""
-    check_outputs(json_path)
+    check_outputs(json_path, inputs=[graph, features, labels])
     data = read_graph(
         dataset,
         graph,
@@ -27,15 +28,28 @@ def advise(
         labels,
         data_root=data_root,
         need_features=features is not None,
-        need_labels=labels is not None,
+        need_labels=False,  # those who train nothing need no split
     )
+    notes = list(data.get("notes") or [])
+    if labels is not None and data.get("y") is None:
+        left_out = next(note for note in notes if note.startswith("the labels are left out"))
+        raise RawlsError(left_out.partition(": ")[2].rstrip("."))
     from ..advice import advise as look
     from ..reporting.table import bands_table
 
     advice = look(data)
-    asked = advice.command(_options(dataset, graph, features, labels))
+    given: dict[str, str | Path | None] = {
+        "--dataset": dataset,
+        "--data-root": None if dataset is None else data_root,
+        "--graph": graph,
+        # Advice needs neither, but training does.
+        "--features": "FILE" if data.get("x") is None else features,
+        "--labels": "FILE" if data.get("y") is None else labels,
+    }
+    named = [(name, str(value)) for name, value in given.items() if value is not None]
+    asked = advice.command(shlex.join(word for pair in named for word in pair))
     console = people(json_path)
-    say_notes(list(data.get("notes") or []), console)
+    say_notes(notes, console)
     console.print(advice.headline, style="bold", markup=False, highlight=False)
     for reason in advice.reasons:
         console.print(f"• {reason}", markup=False, highlight=False)
@@ -46,12 +60,3 @@ def advise(
         console.print(f"! {caution}", style="yellow", markup=False, highlight=False)
     console.print(f"\nTry: {asked}", markup=False, highlight=False, soft_wrap=True)
     write_json(json_path, advice.to_dict() | {"command": asked})
-
-
-def _options(
-    dataset: str | None, graph: Path | None, features: Path | None, labels: Path | None
-) -> str:
-    given = {"--dataset": dataset, "--graph": graph, "--features": features, "--labels": labels}
-    return shlex.join(
-        word for name, value in given.items() if value is not None for word in (name, str(value))
-    )

@@ -73,14 +73,17 @@ def audit(
 ) -> None:
     """Judge predictions of any model by degree: who is worst off, and is it chance?"""
     from ..auditing import audit as audit_predictions
+    from ..evaluation.audit.columns import BUILT_IN
     from ..reporting.audit_table import audit_table
     from ..reporting.audit_words import verdict
     from ..reporting.progress import working
 
-    check_outputs(json_path, file=out)
+    column = None if by in BUILT_IN else by
+    check_outputs(json_path, file=out, inputs=[*predictions, graph, labels, column])
     with working("auditing"):
         data = _graph(dataset, graph, labels, data_root)
-        given = {"dataset": dataset, "graph": graph, "labels": labels}
+        root = data_root if dataset is not None else None
+        given = {"dataset": dataset, "data-root": root, "graph": graph, "labels": labels}
         files = {name: str(value) for name, value in given.items() if value is not None}
         found = audit_predictions(
             data,
@@ -142,18 +145,20 @@ def survive(
     device: Device = "auto",
     data_root: DataRoot = None,
     out: Annotated[
-        Path | None, out_option("Draw the tables into this file's marked place.")
+        Path | None, out_option("Draw the tables into this file's marked place, or a new one.")
     ] = None,
     json_path: Json = None,
 ) -> None:
     """Test which of the paper's differences in bias are more than chance."""
     from ..graphs.catalogue import CATALOGUE
-    from ..paper.readme import fill
+    from ..paper.readme import fill, place_in
     from ..paper.survive import BEGIN, END, markdown
     from ..paper.survive import survive as run
     from ..reporting.progress import working
 
     check_outputs(json_path, file=out)
+    if out is not None:
+        place_in(out, BEGIN, END)  # tables without a place are told of before the training
     with working("training") as tell:
         document = run(
             split_names(datasets) if datasets else tuple(CATALOGUE),
@@ -167,6 +172,6 @@ def survive(
         )
     tables = markdown(document)
     people(json_path).print(tables, markup=False, highlight=False, soft_wrap=True)
+    write_json(json_path, document)
     if out is not None:
         fill(out, tables, BEGIN, END)
-    write_json(json_path, document)

@@ -75,16 +75,27 @@ def parse_settings(pairs: Sequence[str] | None, **given: Any) -> dict[str, Any]:
 
 
 def check_outputs(
-    json_path: str | None, *, folder: Path | None = None, file: Path | None = None
+    json_path: str | None,
+    *,
+    folder: Path | None = None,
+    file: Path | None = None,
+    inputs: Sequence[str | Path | None] = (),
 ) -> None:
-    """Tell before the work, not after it, that its result could not be written."""
-    from ..files import check_file, check_folder
+    """Tell before the work, not after it, that its result could not be written, or would take the
+    place of a file that it is made from or of another result."""
+    from ..files import check_file, check_folder, same_file
 
     if folder is not None:
         check_folder(folder)
-    for path in (file, json_path):
-        if path not in (None, "-"):
-            check_file(path)
+    json_file = None if json_path in (None, "-") else json_path
+    for option, path in (("--out", file), ("--json", json_file)):
+        if path is None:
+            continue
+        check_file(path)
+        if any(same_file(path, each) for each in inputs if each is not None):
+            raise RawlsError(f"{option} {path} would overwrite a file that is read: name another")
+    if file is not None and json_file is not None and same_file(file, json_file):
+        raise RawlsError(f"--out and --json both name {file}: give them different files")
 
 
 def people(json_path: str | None) -> Console:

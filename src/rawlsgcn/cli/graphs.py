@@ -47,7 +47,7 @@ def predict(
     from ..predictions import check_path, write_predictions
 
     check_path(out)
-    check_outputs(json_path, file=out)
+    check_outputs(json_path, file=out, inputs=[graph, features])
     trained = load_model(model, seed)
     data = read_graph(dataset, graph, features, data_root=data_root, need_labels=False)
     probabilities = trained.predict(data, device=device)
@@ -101,7 +101,7 @@ def balance(
     from ..balancing.output import check_path, write_balanced
 
     check_path(out)
-    check_outputs(json_path, file=out)
+    check_outputs(json_path, file=out, inputs=[graph])
     where = pick_device(device)
     data = read_graph(dataset, graph, data_root=data_root, need_labels=False, need_features=False)
     weight = data.get("edge_weight")

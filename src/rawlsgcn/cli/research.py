@@ -131,6 +131,7 @@ def reproduce(
     from ..paper.reproduce import undone
     from ..paper.summary import printed_summary
 
+    check_outputs(json_path)
     asked = tuple(parts or ("all",))
     given: dict[str, Any] = {} if datasets is None else {"datasets": split_names(datasets)}
     plan = Plan(

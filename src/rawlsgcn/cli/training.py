@@ -121,7 +121,7 @@ def train(
 
     changes = parse_settings(settings, lr=lr, epochs=epochs, normalisation=normalisation)
     with_changes(find(method).defaults, changes)  # a wrong name is told before a graph is read
-    check_outputs(json_path, folder=out)
+    check_outputs(json_path, folder=out, inputs=[graph, features, labels])
     data = read_graph(dataset, graph, features, labels, split, data_root)
     with progress("training") as tell:
         result = fit(
@@ -185,7 +185,7 @@ def compare(
     names = [name.strip() for name in methods.split(",") if name.strip()]
     changes = parse_settings(settings, lr=lr, epochs=epochs, normalisation=normalisation)
     each_settings([find(name) for name in names], changes)
-    check_outputs(json_path, folder=out)
+    check_outputs(json_path, folder=out, inputs=[graph, features, labels])
     data = evaluate_on(read_graph(dataset, graph, features, labels, split, data_root), evaluate)
     _compare(data, names, out, json_path, typed_command(), seeds, device, engine, changes)
 
@@ -275,7 +275,7 @@ def tune(
     for name, each in (values or {}).items():
         for value in each:
             with_changes(find(method).defaults, {name: value})
-    check_outputs(json_path, folder=out)
+    check_outputs(json_path, folder=out, inputs=[graph, features, labels])
     data = read_graph(dataset, graph, features, labels, split, data_root)
     with progress("training") as tell:
         tuning = tune_method(

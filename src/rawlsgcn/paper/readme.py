@@ -44,13 +44,22 @@ def draw(results: Mapping[str, Any], path: Path) -> None:
 
 def fill(path: Path, text: str, begin: str, end: str) -> None:
     """Put a text between two markers of a file, and leave the rest as it is."""
+    before, after = place_in(path, begin, end)
+    with atomic_file(path) as temporary:
+        temporary.write_text(f"{before}{begin}\n\n{text}\n\n{end}{after}", encoding="utf-8")
+
+
+def place_in(path: Path, begin: str, end: str) -> tuple[str, str]:
+    """What stands before and after the two markers; around those of a file to be made, nothing."""
+    if not path.exists():
+        return "", "\n"
     try:
         whole = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise RawlsError(f"cannot read {path}: {error.strerror or error}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise RawlsError(f"cannot read {path}: {reason}") from error
     before, found, rest = whole.partition(begin)
     _, also, after = rest.partition(end)
     if not found or not also:
         raise RawlsError(f"{path} has no place for the tables: add the lines {begin} and {end}")
-    with atomic_file(path) as temporary:
-        temporary.write_text(f"{before}{begin}\n\n{text}\n\n{end}{after}", encoding="utf-8")
+    return before, after

@@ -35,7 +35,7 @@ def next_steps(audit: Audit) -> list[Step]:
                 f"The methods of this package mend differences by degree, not by "
                 f"{printable(audit.column)}. See whether degree explains this one: audit the same "
                 "predictions by degree.",
-                _command("audit", audit, "--predictions FILE --out by-degree.html"),
+                _command("audit", audit, *_predictions(audit), "--out by-degree.html"),
             )
         )
     steps += _calibration(model)
@@ -83,7 +83,7 @@ def _about_degree(audit: Audit, model: ModelAudit) -> list[Step]:
     steps.append(
         Step(
             "Train a plain GCN and both RawlsGCN methods on the same split and compare them:",
-            _command("compare", audit, "--out out"),
+            _command("compare", audit, *_features(audit), "--out out"),
         )
     )
     steps.append(
@@ -127,16 +127,28 @@ def _too_little(audit: Audit, model: ModelAudit) -> list[Step]:
     ]
 
 
-def _command(name: str, audit: Audit, rest: str = "") -> str:
-    words = ["rawlsgcn", name, *_graph_options(audit)]
-    return " ".join([*words, rest]).strip()
+def _command(name: str, audit: Audit, *rest: str) -> str:
+    return " ".join(["rawlsgcn", name, *_graph_options(audit), *rest])
 
 
 def _graph_options(audit: Audit) -> list[str]:
     """The graph as the audit was given it, or a word to fill in."""
     options, models = [], {model.name for model in audit.models}
-    for option in ("dataset", "graph", "labels"):
+    for option in ("dataset", "data-root", "graph", "labels"):
         given = audit.how.files.get(option)
         if given is not None and option not in models:
             options += [f"--{option}", shlex.quote(printable(given))]
     return options or ["--graph FILE", "--labels FILE"]
+
+
+def _features(audit: Audit) -> list[str]:
+    """Predictions are audited without features, but nothing is trained without them."""
+    named = any(word == "--dataset" for word in _graph_options(audit))
+    return [] if audit.how.graph_features or named else ["--features FILE"]
+
+
+def _predictions(audit: Audit) -> list[str]:
+    """The files that were audited, or a word to fill in where they were not files."""
+    if audit.how.command is None:
+        return ["--predictions FILE"]
+    return [f"--predictions {shlex.quote(printable(model.source))}" for model in audit.models]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .verdict import Verdict
@@ -126,10 +127,15 @@ def _alone(audit: Audit, model: ModelAudit, again: bool) -> list[str]:
         slope = model.slope.loss
         loss = "loss" if model.loss_kind == "cross entropy" else "error"
         if slope.clear:
-            way = "falls" if slope.value < 0 else "rises"
+            way, change = "rises", slope
+            if slope.value < 0:  # of a fall, sizes are told and not signs
+                way, change = (
+                    "falls",
+                    replace(slope, value=-slope.value, low=-slope.high, high=-slope.low),
+                )
             said.append(
-                f"{loss.capitalize()} {way} by {number(abs(slope.value))} with each doubling of "
-                f"{printable(audit.column)} ({interval(slope, 'number')})."
+                f"{loss.capitalize()} {way} by {number(change.value)} with each doubling of "
+                f"{printable(audit.column)} ({interval(change, 'number')})."
             )
         else:
             said.append(f"{loss.capitalize()} shows no clear trend with {printable(audit.column)}.")
@@ -154,11 +160,13 @@ def _pair(pair: Comparison) -> str:
             said += f", but not clearly once both are calibrated ({p_words(p_after, test.draws)})"
     else:
         said = f"{lower} is not shown to be fairer than {higher} ({told})"
-    gain = pair.low_accuracy
+    whose, gain = "low-degree nodes", pair.low_accuracy
+    if math.isnan(gain.value):  # all nodes are of one degree
+        whose, gain = "nodes", pair.accuracy
     if gain.clear:
         better, worse = (first, second) if gain.value > 0 else (second, first)
         said += (
-            f"; low-degree nodes are right {percent(abs(gain.value))} points more often with "
+            f"; {whose} are right {percent(abs(gain.value))} points more often with "
             f"{better} than with {worse}"
         )
     return f"{said}."

@@ -44,7 +44,8 @@ def compare_models(
         paired_mean(first.loss - second.loss, settings.level)
         if same_loss
         else Estimate(float("nan")),
-        paired_mean(gain[low], settings.level),
+        # Where all nodes are of one degree, none of them is of a low one.
+        Estimate(float("nan")) if low.all() else paired_mean(gain[low], settings.level),
         swapped_bias(strata[0], strata[1], settings.resamples, settings.seed),
         calibrated,
     )

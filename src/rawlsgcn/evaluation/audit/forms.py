@@ -20,6 +20,8 @@ SUM_WITHIN = 0.01
 """Probabilities are rounded in files; their sum may be off by this much."""
 LARGEST_LOSS = -math.log(float(np.finfo(np.float32).tiny))
 """What a probability of exactly 0 counts as: about 87.3, the most that single precision tells."""
+LARGEST_LOGIT = 1e12
+"""Sums of squares of losses of this size still fit the single precision of the resampling."""
 
 
 class Rows(Protocol):
@@ -57,6 +59,11 @@ class Nodes:
     def classes(self) -> int:
         return int(self.y.max()) + 1
 
+    @property
+    def present(self) -> Ints:
+        """The classes that some node has."""
+        return np.unique(self.y[self.y >= 0])
+
     def who(self, node: int) -> str:
         return f"node {node if self.ids is None else self.ids[node]}"
 
@@ -78,16 +85,18 @@ def log_scores(predictions: Predictions, part: Rows, form: str, nodes: Nodes) ->
     assert part.scores is not None
     scores: Floats = part.scores
     if form == "logits":
-        bad = ~np.isfinite(scores).all(1)
+        bad = ~(np.abs(scores) <= LARGEST_LOGIT).all(1)
         if bad.any():
             row = int(bad.argmax())
+            size = float(np.abs(scores[row]).max())
+            what = "that is infinite" if math.isinf(size) else f"of size {size:.1e}"
             raise RawlsError(
                 f"{predictions.row(part.first + row)}: {nodes.who(int(part.nodes[row]))} has a "
-                "logit that is infinite: the training diverged, or give probabilities"
+                f"logit {what}: the training diverged, or give probabilities"
             )
         return scores - log_sum(scores)
-    total = scores.sum(1)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
+        total = scores.sum(1)
         bad = (scores < 0).any(1) | ~(np.abs(total - 1) <= SUM_WITHIN)
     if bad.any():
         row = int(bad.argmax())
@@ -113,7 +122,8 @@ def form_of(predictions: Predictions, part: Rows) -> tuple[str, str]:
     if predictions.named_form is not None:
         return predictions.named_form, "the columns are called so"
     inside = ((part.scores >= 0) & (part.scores <= 1)).all(1)
-    sums = np.abs(part.scores.sum(1) - 1) <= SUM_WITHIN
+    with np.errstate(invalid="ignore", over="ignore"):
+        sums = np.abs(part.scores.sum(1) - 1) <= SUM_WITHIN
     if (inside & sums).mean() > 0.5:
         return "probabilities", "they lie between 0 and 1 and sum to one"
     if not inside.all():
@@ -139,9 +149,17 @@ def check_columns(predictions: Predictions, part: Rows, nodes: Nodes) -> None:
             "labels missing?"
         )
     first = int(np.flatnonzero(nodes.y >= columns)[0])
+    cure = f"give a score of every class, 0 to {nodes.classes - 1}"
+    present = nodes.present
+    if len(present) < nodes.classes:
+        some = ", ".join(map(str, present[:5])) + (", …" if len(present) > 5 else "")
+        cure = (
+            f"the labels are {some}, so number them 0 to {len(present) - 1} in the order of the "
+            f"columns, or give {nodes.classes} columns, of classes without nodes too"
+        )
     raise RawlsError(
         f"{predictions.source} has scores of {columns} classes only, but {nodes.who(first)} is of "
-        f"class {nodes.y[first]}: give a score of every class, 0 to {nodes.classes - 1}"
+        f"class {nodes.y[first]}: {cure}"
     )
 
 
@@ -156,8 +174,8 @@ def classes_of(predictions: Predictions, part: Rows, nodes: Nodes) -> Ints:
         row = int(bad.argmax())
         raise RawlsError(
             f"{predictions.row(part.first + row)}: {nodes.who(int(part.nodes[row]))} is predicted "
-            f"as class {values[row]:g}, which the labels do not have: they are 0 to "
-            f"{nodes.classes - 1}"
+            f"as class {values[row]:g}, which the labels do not have: they are "
+            f"{nodes.present[0]} to {nodes.classes - 1}"
         )
     return np.asarray(values, dtype=np.int64)
 

@@ -83,6 +83,8 @@ def gather(predictions: Predictions, nodes: Nodes, form: str = "auto") -> Gather
     if form not in FORMS:
         raise unknown_name("form of scores", form, FORMS)
     count = len(nodes.y)
+    if not (nodes.y >= 0).any():
+        raise RawlsError("no node has a label, all are -1: label some of the predicted ones")
     predicted, loss = np.full(count, -1, np.int64), np.full(count, np.nan)
     confidence = np.full(count, np.nan)
     seen_at = np.full(count, -1, np.int64)

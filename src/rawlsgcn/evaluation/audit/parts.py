@@ -277,6 +277,7 @@ class How:
     evaluated: str
     graph_nodes: int
     graph_edges: int
+    graph_features: bool
     nodes: int
     smallest_group: int
     files: dict[str, str]
