@@ -8,6 +8,7 @@ from rich.console import Console
 
 from rawlsgcn.audit_result import Audit
 from rawlsgcn.reporting.audit_table import audit_table, short_names
+from rawlsgcn.reporting.wording import number
 
 FILES = ["predictions-gcn", "predictions-rawlsgcn-graph", "predictions-rawlsgcn-grad"]
 
@@ -50,3 +51,5 @@ def test_different_names_stay_different(names: list[str]) -> None:
 def test_the_gini_coefficient_has_its_interval(three_models: Audit) -> None:
     (row,) = (line for line in lines(three_models, 120) if "Gini" in line)
     assert row.count("[") == 3
+    for model in three_models.models:
+        assert number(model.inequality.gini.value) in row

@@ -103,6 +103,11 @@ def _net(model: ModelAudit) -> str:
     return number(net.value) if math.isnan(net.low) else f"{number(net.value)} [{low}, {high}]"
 
 
+def _gini(gini: Estimate) -> str:
+    ends = "" if math.isnan(gini.low) else f" [{_short(gini.low)}, {_short(gini.high)}]"
+    return f"{number(gini.value)}{ends}"
+
+
 def _worst(model: ModelAudit) -> str:
     worst = next((each for each in model.worst if each.percent == 10), None)
     return "–" if worst is None else _figure(worst.loss, "number")
@@ -119,7 +124,7 @@ _FIGURES: dict[str, Callable[[ModelAudit], str]] = {
         "–" if model.slope is None else _figure(model.slope.loss, "number")
     ),
     "loss of worst 10 %": _worst,
-    "Gini of accuracy": lambda model: _figure(model.inequality.gini, "number"),
+    "Gini of accuracy": lambda model: _gini(model.inequality.gini),
 }
 
 
