@@ -93,6 +93,17 @@ def test_the_help_names_every_method() -> None:
     assert "rawlsgcn-graph" in shown
 
 
+def test_the_readme_names_every_command_and_links_to_pages_that_are_there() -> None:
+    root = Path(__file__).resolve().parents[1]
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    block = readme.partition("## The command line")[2].split("```")[1]
+    listed = set(re.findall(r"^rawlsgcn (\w+)", block, re.M))
+    assert listed == {each.callback.__name__ for each in app.registered_commands if each.callback}
+    links = set(re.findall(r"\]\(([^)#:]+)\)", readme))
+    assert {"docs/audit.md", "docs/audit-page.md", "docs/which-differences-survive.md"} <= links
+    assert not [link for link in links if not (root / link).exists()]
+
+
 def test_a_terminal_of_plain_ascii_is_no_obstacle() -> None:
     words = ["train", "--dataset", "synthetic", "--method", "gcn", *QUICK]
     done = subprocess.run(

@@ -76,6 +76,17 @@ def test_chance_shows_the_bias_that_was_seen(three_models) -> None:
         assert axes.lines[0].get_xdata()[0] == model.permutation.seen
 
 
+@pytest.mark.parametrize("models", [1, 3])
+def test_the_words_of_the_chance_picture_hide_no_bar(make_audit, models) -> None:
+    audit = make_audit({f"m{place}": (0.2 + place, 0.9 - place / 3) for place in range(models)})
+    figure = audit_figures.chance(audit)
+    figure.draw_without_rendering()
+    for axes, model in zip(figure.axes, audit.models, strict=True):
+        (words,) = axes.texts
+        box = axes.transData.inverted().transform(words.get_window_extent())
+        assert box[:, 1].min() >= max(model.permutation.counts)
+
+
 def test_the_lorenz_curve_lies_under_the_diagonal(three_models) -> None:
     axes = audit_figures.lorenz(three_models).axes[0]
     for line in axes.lines[1:]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import json
 import math
 import re
@@ -16,7 +17,7 @@ import pytest
 from rawlsgcn.errors import RawlsError
 from rawlsgcn.reporting.audit_next import next_steps
 from rawlsgcn.reporting.audit_page import render
-from rawlsgcn.reporting.audit_words import verdict
+from rawlsgcn.reporting.audit_words import p_words, verdict
 from rawlsgcn.reporting.wording import number, percent
 
 HOSTILE = "</script><script>alert(1)</script><!--\"' onload=x & {{ 7*7 }} \u2028 \x1b[31m"
@@ -277,6 +278,18 @@ def test_ids_too_large_for_a_script_are_kept_as_text(make_audit, graph_of):
     audit = make_audit(graph=graph)
     data = json.loads(Reader(render(audit)).scripts[0])
     assert data["nodes"]["id"] == [str(each) for each in audit.nodes.id]
+
+
+def test_both_biases_of_a_pair_are_tested_on_the_page(three_models):
+    page = render(three_models)
+    table = page.partition("<caption>Every pair of models</caption>")[2].partition("</table>")[0]
+    pair = three_models.comparisons[0]
+    row = next(line for line in table.splitlines() if f"{pair.first} – {pair.second}" in line)
+    cells = [html.unescape(cell) for cell in re.findall(r"<td>(.*?)</td>", row)]
+    for cell, test in zip(cells[-2:], (pair.bias, pair.calibrated_bias), strict=True):
+        assert f"{number(test.first)} / {number(test.second)}" in cell
+        lower, higher = (p_words(p, test.draws) for p in (test.p_lower, test.p_higher))
+        assert f"({lower} / {higher})" in cell
 
 
 def test_the_next_steps_follow_the_findings(make_audit, three_models):

@@ -59,6 +59,7 @@ def test_one_degree_only(graph: Data) -> None:
     both = {"good": graph.y, "bad": classes(graph, 0.5, 0.5)}
     pair = verdict(rg.audit(alike, both, resamples=100)).sentences[-1]
     assert "low-degree" not in pair
+    assert pair.startswith("All nodes are in one group, so good and bad have no bias to compare")
     assert "; nodes are right" in pair
 
 

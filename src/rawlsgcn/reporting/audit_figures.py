@@ -31,6 +31,8 @@ DASHES: tuple[Any, ...] = (
     (0, (4, 1, 1, 1, 1, 1)),
     (0, (1, 1)),
 )
+_HEADROOM = 1.2
+"""Over the tallest bar there is room for a line of words."""
 FIGURES = (("loss", "average loss"), ("accuracy", "accuracy (%)"))
 
 
@@ -142,7 +144,8 @@ def _shuffled(axes: Axes, model: ModelAudit, colour: str) -> None:
         return
     axes.stairs(test.counts, test.edges, fill=True, color=colour, alpha=0.45)
     axes.axvline(test.seen, color=INK, linewidth=2)
-    # The words go to the side on which there is room.
+    # The words go above the bars, to the side on which there is room.
+    axes.set_ylim(0, _HEADROOM * max(test.counts))
     left, right = axes.get_xlim()
     beyond = test.seen > (left + right) / 2
     axes.annotate(
@@ -155,7 +158,6 @@ def _shuffled(axes: Axes, model: ModelAudit, colour: str) -> None:
         va="top",
         color=INK,
         fontsize=10,
-        bbox={"facecolor": PAPER, "edgecolor": "none", "alpha": 0.8, "pad": 2},
     )
 
 

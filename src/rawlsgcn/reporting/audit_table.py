@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -20,6 +21,24 @@ if TYPE_CHECKING:
     from ..evaluation.audit.parts import Group as Judged
 
 
+_FITS = 16
+"""Names up to this length fit the heading of a column of three in a terminal of 80."""
+
+
+def short_names(names: Sequence[str]) -> list[str]:
+    """The names, or where one is long, what tells them apart: without the words, parted by -, _, .
+    or spaces, in which all of them begin or end."""
+    if len(names) < 2 or max(map(len, names)) <= _FITS:
+        return list(names)
+    words = [re.split(r"([-_. ]+)", name) for name in names]
+    for end in (0, -1):
+        while min(map(len, words)) > 1 and len({each[end] for each in words}) == 1:
+            for each in words:
+                each.pop(end)
+    short = ["".join(each).strip("-_. ") for each in words]
+    return short if all(short) and len(set(short)) == len(set(names)) else list(names)
+
+
 def audit_table(audit: Audit) -> Group:
     """Two tables: the groups (with their loss for a single model), and each model as a whole."""
     return Group(_groups(audit), _models(audit))
@@ -32,9 +51,9 @@ def _groups(audit: Audit) -> Table:
     table.add_column(printable(audit.column))
     table.add_column("nodes", justify="right")
     several = len(audit.models) > 1
-    for model in audit.models:
-        name = f"{printable(model.name)}\n" if several else ""
-        table.add_column(f"{name}accuracy (%)", justify="right")
+    for heading in _headings(audit):
+        name = f"{heading}\n" if several else ""
+        table.add_column(f"{name}accuracy (%)", justify="right", overflow="fold")
         if not several:  # four columns of intervals would not fit a terminal
             table.add_column("loss", justify="right")
     for index, group in enumerate(audit.models[0].groups):
@@ -52,6 +71,10 @@ def _groups(audit: Audit) -> Table:
     return table
 
 
+def _headings(audit: Audit) -> list[str]:
+    return short_names([printable(model.name) for model in audit.models])
+
+
 def _cells(judged: ModelAudit | Judged, several: bool) -> list[str]:
     accuracy = _figure(judged.accuracy, "percent")
     return [accuracy] if several else [accuracy, _figure(judged.loss, "number")]
@@ -62,8 +85,8 @@ def _models(audit: Audit) -> Table:
         "Net: the bias without what chance adds. Shuffled: its mean with the degrees dealt anew."
     )
     table.add_column("")
-    for model in audit.models:
-        table.add_column(printable(model.name), justify="right")
+    for heading in _headings(audit):
+        table.add_column(heading, justify="right", overflow="fold")
     for heading, show in _FIGURES.items():
         table.add_row(heading, *(show(model) for model in audit.models))
     return table
@@ -78,6 +101,11 @@ def _net(model: ModelAudit) -> str:
     net = model.net_variance
     low, high = (_short(max(end, 0.0)) for end in (net.low, net.high))
     return number(net.value) if math.isnan(net.low) else f"{number(net.value)} [{low}, {high}]"
+
+
+def _gini(gini: Estimate) -> str:
+    ends = "" if math.isnan(gini.low) else f" [{_short(gini.low)}, {_short(gini.high)}]"
+    return f"{number(gini.value)}{ends}"
 
 
 def _worst(model: ModelAudit) -> str:
@@ -96,7 +124,7 @@ _FIGURES: dict[str, Callable[[ModelAudit], str]] = {
         "–" if model.slope is None else _figure(model.slope.loss, "number")
     ),
     "loss of worst 10 %": _worst,
-    "Gini of accuracy": lambda model: number(model.inequality.gini.value),
+    "Gini of accuracy": lambda model: _gini(model.inequality.gini),
 }
 
 

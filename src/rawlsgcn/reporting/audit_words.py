@@ -153,7 +153,9 @@ def _pair(pair: Comparison) -> str:
         f"bias {number(min(test.first, test.second))} against "
         f"{number(max(test.first, test.second))}, {p_words(p, test.draws)}"
     )
-    if p <= CLEAR:
+    if math.isnan(test.first) or math.isnan(test.second):
+        said = f"All nodes are in one group, so {first} and {second} have no bias to compare"
+    elif p <= CLEAR:
         said = f"{lower} has less bias than {higher} ({told})"
         p_after = 0.0 if after is None else after.p_lower if forward else after.p_higher
         if p_after > CLEAR:

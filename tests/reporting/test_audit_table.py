@@ -1,0 +1,55 @@
+"""The audit's terminal tables: models can be told apart, and every figure has its interval."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from rawlsgcn.audit_result import Audit
+from rawlsgcn.reporting.audit_table import audit_table, short_names
+from rawlsgcn.reporting.wording import number
+
+FILES = ["predictions-gcn", "predictions-rawlsgcn-graph", "predictions-rawlsgcn-grad"]
+
+
+def lines(audit: Audit, width: int = 80) -> list[str]:
+    console = Console(width=width, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
+    console.print(audit_table(audit))
+    return console.export_text().splitlines()
+
+
+def test_models_of_similar_names_are_told_apart_in_80_columns(make_audit) -> None:
+    shown = lines(make_audit(dict.fromkeys(FILES, (0.2, 0.9))))
+    assert max(map(len, shown)) <= 80
+    headings = [line.split() for line in shown if "rawlsgcn-graph" in line]
+    assert headings == [["gcn", "rawlsgcn-graph", "rawlsgcn-grad"]] * 2
+    assert "…" not in "".join(shown)
+
+
+def test_a_long_name_is_folded_and_not_cut(make_audit) -> None:
+    names = {f"{letter * 40}": (0.2, 0.9) for letter in "xyz"}
+    shown = "".join(lines(make_audit(names)))
+    assert "…" not in shown
+    assert shown.count("x") == 80  # forty in each of the two tables
+
+
+def test_only_words_that_all_share_are_left_out() -> None:
+    assert short_names(FILES) == ["gcn", "rawlsgcn-graph", "rawlsgcn-grad"]
+    assert short_names(["run 1 of the model", "run 2 of the model"]) == ["1", "2"]
+    assert short_names(["gcn", "gat"]) == ["gcn", "gat"]  # short enough as they are
+    assert short_names(["a long name of a model", "a long name"]) == ["name of a model", "name"]
+    assert short_names(["a long name of a model"]) == ["a long name of a model"]
+
+
+@given(st.lists(st.text("ab-_ ", max_size=40), max_size=4, unique=True))
+def test_different_names_stay_different(names: list[str]) -> None:
+    short = short_names(names)
+    assert len(set(short)) == len(names)
+
+
+def test_the_gini_coefficient_has_its_interval(three_models: Audit) -> None:
+    (row,) = (line for line in lines(three_models, 120) if "Gini" in line)
+    assert row.count("[") == 3
+    for model in three_models.models:
+        assert number(model.inequality.gini.value) in row
