@@ -260,7 +260,7 @@ def test_huge_logits_are_judged_or_refused_without_a_warning(
     model = rg.audit(graph, logits * 1e11, **FEW).models[0]
     assert np.isfinite(model.bias)
     assert np.isfinite(model.loss.high)
-    with pytest.raises(RawlsError, match=r"row 0 .* node n0 has a logit of size \d\.\de\+300"):
+    with pytest.raises(RawlsError, match=r"row 0 .* node n0 has a logit of size \d\.\de\+\d{3}"):
         rg.audit(graph, logits / np.abs(logits).max() * 2e300, **FEW)
     with pytest.raises(RawlsError, match="has a logit of size"):
         rg.audit(graph, logits / np.abs(logits).max() * 1.7e308, **FEW)
