@@ -87,3 +87,19 @@ def test_a_trend_of_answers_needs_ten_right_and_ten_wrong(wrong: int) -> None:
     assert found is not None
     told = 10 <= wrong <= 40
     assert np.isfinite(found.loss.low) == np.isfinite(found.accuracy.high) == told
+
+
+@pytest.mark.parametrize(("nodes", "least"), [(100, 0.89), (200, 0.92), (400, 0.93)])
+def test_the_trend_of_answers_covers_less_where_few_are_wrong(nodes: int, least: float) -> None:
+    """About one in eight is wrong, the fewer the higher the degree; 1,000 sets of data."""
+    rng = np.random.default_rng(0)
+    covered = []
+    for repeat in range(1000):
+        degree = np.minimum(np.floor(3 * rng.pareto(1.1, nodes) + 1), 64)
+        right = (rng.random(nodes) < 0.85 + 0.1 * np.log2(degree) / 6).astype(float)
+        strata = Strata.of(degree, 1 - right, right)
+        found = slopes(strata, resampled(strata, 200, repeat))
+        assert found is not None
+        if np.isfinite(found.accuracy.low):
+            covered.append(found.accuracy.low <= 10 / 6 <= found.accuracy.high)
+    assert least <= np.mean(covered) <= 0.97
