@@ -51,7 +51,6 @@ app = typer.Typer(
 )
 
 
-
 def told_once(command: Callable[..., None]) -> Callable[..., None]:
     """A command whose processes leave without a word where another has said what is wrong."""
 
@@ -108,9 +107,11 @@ def balance(
 ) -> None:
     """Find the doubly stochastic form of shards, each process with one of them."""
     check_outputs(json_path)
+    from .balancing.solver import require_limits
     from .graphs.shards import Shards
     from .processes import joined
 
+    require_limits(tol, 2000)
     folder = Shards(shards)
     with joined(device) as place:
         started = time.perf_counter()

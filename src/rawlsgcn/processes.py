@@ -67,7 +67,7 @@ def told_already(error: RawlsError) -> bool:
         return False
     try:
         where = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
-        store = distributed.TCPStore(*where, timeout=timedelta(seconds=5))
+        store = distributed.TCPStore(*where, timeout=timedelta(seconds=5))  # type: ignore[attr-defined]
         return store.add(f"rawlsgcn-{zlib.crc32(str(error).encode())}", 1) > 1
     except (KeyError, ValueError, RuntimeError):
         return False
