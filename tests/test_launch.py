@@ -142,6 +142,50 @@ def test_mistakes_are_one_sentence(arguments: str, said: str, tmp_path: Path) ->
     assert result.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        # One that is told before the processes meet, one that is told after.
+        ("--average 7", "the share of averaged steps is from 0 to 1, not 7"),
+        ("--batch-size 1", "2 processes cannot share batches of 1"),
+    ],
+)
+def test_two_processes_and_their_restarts_tell_a_mistake_once(
+    arguments: str, said: str, tmp_path: Path
+) -> None:
+    command = [*TORCHRUN, "--nproc-per-node", "2", "--max-restarts", "1", *LAUNCH, "train"]
+    given = ["--dataset", "synthetic", "--out", str(tmp_path / "out"), *arguments.split()]
+    run = subprocess.run(
+        [*command, *given], env=environment(), capture_output=True, text=True, timeout=120
+    )
+    assert run.returncode != 0
+    assert run.stderr.count(said) == 1, run.stderr
+    assert "rawlsgcn/launch.py" not in run.stderr  # no traceback through our code
+
+
+def test_a_group_that_cannot_be_joined_is_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    place = {"RANK": "zero", "WORLD_SIZE": "1", "LOCAL_RANK": "0"}
+    for name, value in {**place, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}.items():
+        monkeypatch.setenv(name, value)
+    result = launch("train", "--dataset", "synthetic", "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert "could not join the others at 127.0.0.1:0" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("epochs", ["1", "3"])
+def test_a_rate_that_ruins_the_weights_is_told(epochs: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    result = launch(
+        "train", "--dataset", "synthetic", "--lr", "1e30", "--epochs", epochs, "--out", out
+    )
+    assert result.exit_code == 2
+    assert "lower the learning rate of 1e+30" in result.stderr
+    assert not (out / "model.safetensors").exists()
+
+
 def test_shards_for_more_processes_are_told(tmp_path: Path) -> None:
     launch("shard", "--dataset", "synthetic", "--count", "3", "--out", tmp_path)
     for command in ("train", "balance"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from typing import Any
 
 import pytest
 import torch
@@ -147,3 +148,37 @@ def test_refusals() -> None:
         DoublyStochastic()(Data(x=torch.rand(3, 2)))
     with pytest.raises(RawlsError, match="only a square matrix"):
         doubly_stochastic_norm(torch.rand(2, 3).to_sparse_csr())
+
+
+PAIR = torch.tensor([[0, 1], [1, 0]])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"edge_index": None}, "a tensor, not NoneType"),
+        ({"edge_index": [[0, 1], [1, 0]]}, "a tensor, not list"),
+        ({"edge_index": PAIR.float()}, r"shape \(2, E\) and integers"),
+        ({"edge_index": torch.ones(3, 2).long()}, r"shape \(2, E\) and integers"),
+        ({"edge_index": -PAIR}, "got node -1"),
+        ({"edge_index": PAIR, "num_nodes": 1}, "got node 1, but the 1 nodes"),
+        ({"edge_index": PAIR, "num_nodes": "two"}, "num_nodes, a whole number, not 'two'"),
+        (
+            {"edge_index": PAIR, "edge_weight": torch.ones(3)},
+            r"weights of shape \(3,\) for 2 edges",
+        ),
+        ({"edge_index": PAIR, "edge_weight": torch.ones(2, 1)}, "one number an edge"),
+        ({"edge_index": PAIR, "edge_weight": [1.0, 1.0]}, "real numbers, not list"),
+        (
+            {"edge_index": PAIR, "edge_weight": torch.ones(2) * 1j},
+            "real numbers, not torch.complex",
+        ),
+        ({"edge_index": PAIR, "edge_weight": -torch.ones(2)}, "at least 0 can be balanced"),
+        ({"edge_index": PAIR, "dtype": torch.int64}, "floating-point type, not in torch.int64"),
+        ({"edge_index": PAIR, "dtype": "float32"}, "floating-point type, not in float32"),
+        ({"edge_index": torch.ones(3).to_sparse()}, "only a square matrix"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_one_sentence(arguments: dict[str, Any], said: str) -> None:
+    with pytest.raises(RawlsError, match=said):
+        doubly_stochastic_norm(**arguments)

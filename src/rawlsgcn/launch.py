@@ -1,12 +1,17 @@
 """``python -m rawlsgcn.launch``: shards, balancing and sampled training on one process or many.
 
 Many are started by torchrun, which also restarts them: ``torchrun --nproc-per-node 2
---max-restarts 3 -m rawlsgcn.launch train …`` goes on from the last checkpoint.
+--max-restarts 3 -m rawlsgcn.launch train …`` goes on from the last checkpoint. It cannot tell a
+mistake in the arguments from a lost worker, so it tries again after that too; arguments are
+therefore checked before the processes meet, and a mistake is told once for all of them.
 """
 
 from __future__ import annotations
 
+import os
 import time
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -45,6 +50,25 @@ app = typer.Typer(
     add_completion=False,
 )
 
+
+def told_once(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose processes leave without a word where another has said what is wrong."""
+
+    @wraps(command)
+    def quiet(*args: Any, **kwargs: Any) -> None:
+        try:
+            command(*args, **kwargs)
+        except RawlsError as error:
+            if "RANK" in os.environ:
+                from .processes import told_already
+
+                if told_already(error):
+                    raise typer.Exit(2) from None
+            raise
+
+    return quiet
+
+
 ShardFolder = Annotated[
     Path | None, typer.Option("--shards", help="A folder that the command 'shard' wrote.")
 ]
@@ -74,6 +98,7 @@ def shard(
 
 @app.command()
 @guarded
+@told_once
 def balance(
     shards: Annotated[Path, typer.Option(help="A folder that the command 'shard' wrote.")],
     tol: Annotated[float, typer.Option(help="Largest |sum − 1| of a row.")] = 1e-8,
@@ -81,13 +106,16 @@ def balance(
     json_path: Json = None,
 ) -> None:
     """Find the doubly stochastic form of shards, each process with one of them."""
+    check_outputs(json_path)
+    from .balancing.solver import require_limits
+    from .graphs.shards import Shards
     from .processes import joined
 
+    require_limits(tol, 2000)
+    folder = Shards(shards)
     with joined(device) as place:
-        from .graphs.shards import Shards
-
         started = time.perf_counter()
-        about = _balance(Shards(shards), tol, place)
+        about = _balance(folder, tol, place)
         about["seconds"] = time.perf_counter() - started
         if place.rank == 0:
             typer.echo(
@@ -101,6 +129,7 @@ def balance(
 
 @app.command()
 @guarded
+@told_once
 def train(
     out: Annotated[Path, out_option("Keep the model, its figures and checkpoints here.")],
     dataset: Dataset = None,
@@ -142,6 +171,7 @@ def train(
     from .processes import joined
     from .sampled_fit import fit_sampled
     from .sampling.neighbourhoods import checked_fan_out
+    from .training.sampled import require_sampled
 
     numbers = checked_fan_out(fan_out)
     chosen = find(method)
@@ -154,11 +184,13 @@ def train(
         )
     if isinstance(chosen, Convolutional):
         chosen.forward_form(changed)  # a wrong normalisation is told before a graph is read
+    require_sampled(chosen, changed, average)
     check_outputs(json_path, folder=out, inputs=[graph, features, labels])
+    source = _source(changed, dataset, graph, features, labels, shards, split, data_root)
+    needs_scale = chosen.name != "gcn" and changed.normalisation == "doubly-stochastic"
     with joined(device) as place:
-        source = _source(
-            place, chosen.name, changed, dataset, graph, features, labels, shards, split, data_root
-        )
+        if shards is not None and source.scale is None and needs_scale:
+            source = _balanced(source, shards, place)
         metrics = fit_sampled(
             chosen,
             source,
@@ -184,8 +216,6 @@ def train(
 
 
 def _source(
-    place: Place,
-    method: str,
     settings: Settings,
     dataset: str | None,
     graph: Path | None,
@@ -195,6 +225,7 @@ def _source(
     split: str | None,
     data_root: Path | None,
 ) -> Source:
+    from .graphs.shards import Shards
     from .training.sources import Source
 
     normalise = settings.normalise_features
@@ -203,19 +234,21 @@ def _source(
         return Source.of(data, normalise=normalise)
     if dataset is not None or graph is not None or features is not None or labels is not None:
         raise RawlsError("--shards holds a whole graph: leave --dataset, --graph and files away")
+    return Source.of_shards(Shards(shards), normalise=normalise)
+
+
+def _balanced(source: Source, shards: Path, place: Place) -> Source:
+    """The source with the scaling of its shards, which all processes find together."""
     from .graphs.shards import Shards
 
     folder = Shards(shards)
-    source = Source.of_shards(folder, normalise=normalise)
-    if source.scale is None and method != "gcn" and settings.normalisation == "doubly-stochastic":
-        if len(folder) != place.world:
-            raise RawlsError(
-                f"the {len(folder)} shards in {shards} are not balanced yet: run torchrun "
-                f"--nproc-per-node {len(folder)} -m rawlsgcn.launch balance --shards {shards}"
-            )
-        _balance(folder, 1e-8, place)
-        source = Source.of_shards(folder, normalise=normalise)
-    return source
+    if len(folder) != place.world:
+        raise RawlsError(
+            f"the {len(folder)} shards in {shards} are not balanced yet: run torchrun "
+            f"--nproc-per-node {len(folder)} -m rawlsgcn.launch balance --shards {shards}"
+        )
+    _balance(folder, 1e-8, place)
+    return type(source).of_shards(folder, normalise=source.normalise)
 
 
 def _balance(shards: Shards, tol: float, place: Place) -> dict[str, Any]:

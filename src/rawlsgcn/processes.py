@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 import os
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 
 import torch
 from torch import distributed
@@ -36,7 +38,16 @@ def joined(device: str = "auto") -> Iterator[Place]:
         own = pick_device(f"cuda:{os.environ['LOCAL_RANK']}")
         torch.cuda.set_device(own)
     on_gpu = own.type == "cuda"
-    distributed.init_process_group("nccl" if on_gpu else "gloo", device_id=own if on_gpu else None)
+    try:
+        distributed.init_process_group(
+            "nccl" if on_gpu else "gloo", device_id=own if on_gpu else None
+        )
+    except (RuntimeError, ValueError) as error:  # torch's network errors are RuntimeErrors
+        why = str(error).strip().splitlines()[0][:120] if str(error).strip() else "no reason given"
+        raise RawlsError(
+            f"this process could not join the others at {os.environ['MASTER_ADDR']}:"
+            f"{os.environ['MASTER_PORT']} ({why}): start all of them with the same torchrun command"
+        ) from error
     try:
         yield Place(distributed.get_rank(), distributed.get_world_size(), own)
         distributed.barrier()
@@ -44,6 +55,22 @@ def joined(device: str = "auto") -> Iterator[Place]:
         # A wrapped model that is freed after its group waits for a thread that waits for Python.
         gc.collect()
         distributed.destroy_process_group()
+
+
+def told_already(error: RawlsError) -> bool:
+    """Whether another process of this torchrun, or this one before a restart, has said the same.
+
+    All processes mostly make a mistake alike, and torchrun starts them again after any exit
+    status but 0. Its agent keeps a store that outlives them, where each sentence is counted.
+    """
+    if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
+        return False
+    try:
+        where = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+        store = distributed.TCPStore(*where, timeout=timedelta(seconds=5))  # type: ignore[attr-defined]
+        return store.add(f"rawlsgcn-{zlib.crc32(str(error).encode())}", 1) > 1
+    except (KeyError, ValueError, RuntimeError):
+        return False
 
 
 def require_same(values: list[int], what: str, place: Place) -> None:

@@ -43,7 +43,13 @@ def fit_sampled(
         "settings": {name: value for name, value in vars(settings).items() if name != "epochs"},
     }
     seconds = _learn(training, out, run, every)
-    metrics = _judged(training, training.logits(), run, seconds)
+    logits = training.logits()
+    if not bool(logits.isfinite().all()):
+        raise RawlsError(
+            "the trained model's scores are not finite numbers, so nothing is kept of it: lower "
+            f"the learning rate of {settings.lr:g} and begin anew"
+        )
+    metrics = _judged(training, logits, run, seconds)
     if training.place.rank == 0:
         with atomic_directory(out) as folder:
             # In the form that ``rawlsgcn predict --model`` reads.

@@ -13,6 +13,7 @@ from torch_geometric.typing import SparseTensor
 from torch_geometric.utils import is_sparse, to_edge_index
 from torch_geometric.utils.num_nodes import maybe_num_nodes
 
+from .edge_index import require_edges, require_floating, require_nodes
 from .errors import RawlsError
 from .nn.balanced import Loops, balanced_entries
 
@@ -111,16 +112,18 @@ def _balanced(
     """The balanced graph in the form it came in, its weights, and the scaling."""
     edges, weight = adjacency, edge_weight
     if is_sparse(adjacency):
+        size = tuple(adjacency.size())
+        if len(size) != 2 or size[0] != size[1]:
+            raise RawlsError(f"only a square matrix can be balanced, not {size}.")
         edges, weight = to_edge_index(adjacency)
-        num_nodes = adjacency.size(0)
-        if adjacency.size(0) != adjacency.size(1):
-            raise RawlsError(
-                f"only a square matrix can be balanced, not {tuple(adjacency.size())}."
-            )
+        num_nodes = size[0]
+    require_edges(edges, weight, "the doubly stochastic form")
     num_nodes = maybe_num_nodes(edges, num_nodes)
+    require_nodes(edges, num_nodes, "the doubly stochastic form")
     if dtype is None:
         floating = weight is not None and weight.is_floating_point()
         dtype = weight.dtype if weight is not None and floating else torch.get_default_dtype()
+    require_floating(dtype, "the doubly stochastic form")
     loops = Loops(1.0 if add_self_loops else 0.0, last=add_self_loops)
     edge, loop, found = balanced_entries(edges, weight, num_nodes, loops, dtype)
     scaling = torch.stack([found.row_scale, found.col_scale], 1).to(dtype)

@@ -52,6 +52,12 @@ def test_what_cannot_be_balanced_is_told(tmp_path: Path) -> None:
     shards = write_shards(edges(two_ways), 1, tmp_path)
     with pytest.raises(RawlsError, match="tol must be a number of at least 0"):
         balance_shards(shards, tol=float("nan"))
+    for limits in {"tol": "small"}, {"tol": None}, {"max_iterations": 0}, {"max_iterations": 2.5}:
+        with pytest.raises(RawlsError, match=f"{next(iter(limits))} must be a"):
+            balance_shards(shards, **limits)
+    for device in ("tpu", None, "meta", "cuda:99", 3.5):
+        with pytest.raises(RawlsError, match="there is no device"):
+            balance_shards(shards, device=device)
     np.save(tmp_path / "00000-column.npy", np.array([7, 0], dtype=np.int32))
     with pytest.raises(RawlsError, match="names nodes outside 0 to 3"):
         balance_shards(shards)

@@ -16,7 +16,15 @@ from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
 import rawlsgcn as rg
 from rawlsgcn import RawlsError
-from rawlsgcn.nn import FairGCNConv, FairGINConv, FairSAGEConv, fair_weights, make_fair
+from rawlsgcn.nn import (
+    FairGCNConv,
+    FairGINConv,
+    FairGraphConv,
+    FairSAGEConv,
+    FairSGConv,
+    fair_weights,
+    make_fair,
+)
 from rawlsgcn.nn import balanced as module
 
 TRIANGLE = torch.tensor([[0, 1, 1, 2, 2, 0, 2, 3], [1, 0, 2, 1, 0, 2, 3, 2]])
@@ -158,6 +166,52 @@ def test_weights_that_do_not_fit_are_refused() -> None:
     ):
         pass
     assert train(model, torch.rand(4, 3), TRIANGLE)  # nothing is left of what was given
+
+
+@pytest.mark.parametrize("make", [FairGCNConv, FairGraphConv, lambda a, b: FairSGConv(a, b, K=2)])
+@pytest.mark.parametrize(
+    ("weight", "said"),
+    [
+        (torch.ones(7), r"weights of shape \(7,\) for 8 edges"),
+        (torch.ones(8, 1), r"weights of shape \(8, 1\) for 8 edges"),
+        ([1.0] * 8, "real numbers, not list"),
+    ],
+)
+def test_edge_weights_that_do_not_fit_are_refused(make: Any, weight: Any, said: str) -> None:
+    with pytest.raises(RawlsError, match=said):
+        make(3, 2)(torch.rand(4, 3), TRIANGLE, weight)
+
+
+@pytest.mark.parametrize(
+    ("weight", "said"),
+    [
+        ([1.0] * 8, "not list"),
+        (torch.ones(8).long(), r"shape \(8,\) and torch.int64"),
+        (torch.ones(8, 1), r"shape \(8, 1\)"),
+        (torch.tensor(1.0), r"shape \(\)"),
+    ],
+)
+def test_fair_weights_of_another_kind_are_refused(weight: Any, said: str) -> None:
+    with pytest.raises(RawlsError, match=f"fair_weight is a tensor of floating.*{said}"):
+        FairGCNConv(3, 2)(torch.rand(4, 3), TRIANGLE, fair_weight=weight)
+
+
+def test_fair_weights_refuses_what_is_none() -> None:
+    model = make_fair(GCN(3, 4, 2))
+    with pytest.raises(RawlsError, match="not NoneType"), fair_weights(model, None):  # type: ignore[arg-type]
+        pass
+    with pytest.raises(RawlsError, match="not NoneType"), fair_weights(model, [None, None]):  # type: ignore[list-item]
+        pass
+    with pytest.raises(RawlsError, match="a torch module, not str"), fair_weights("x", None):  # type: ignore[arg-type]
+        pass
+
+
+def test_edges_that_do_not_fit_are_refused() -> None:
+    layer, x = FairGCNConv(3, 2), torch.rand(4, 3)
+    with pytest.raises(RawlsError, match="and integers"):
+        layer(x, TRIANGLE.float())
+    with pytest.raises(RawlsError, match="got node 5, but the 4 nodes"):
+        layer(x, torch.tensor([[0, 5], [5, 0]]))
 
 
 def test_an_eps_without_a_form_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -153,6 +154,9 @@ def rank(number: int, folder: str) -> None:
     half[number::2] = y[number::2]
     grads = gradients(model, x, edges, half)
     torch.save([grads, list(model.module.state_dict().values())], f"{folder}/{number}.pt")
+    # A wrapped model that is freed after its group may wait for ever (see rawlsgcn.processes).
+    del model
+    gc.collect()
     torch.distributed.destroy_process_group()
 
 

@@ -27,6 +27,22 @@ def test_a_row_gets_different_neighbours_and_all_where_there_are_few(
         assert ((taken >= 0) & (taken < d)).all()
 
 
+def test_a_fan_out_above_every_degree_costs_what_the_degrees_cost() -> None:
+    nodes, degree = np.arange(300), np.arange(300) % 7
+    offsets, drawn = draw_offsets(nodes, degree, 10**6, mixed(1))
+    assert offsets.shape == (300, 6)
+    assert (drawn == degree).all()
+
+
+@given(st.integers(1, 8), st.integers(0, 2**63))
+def test_a_row_that_takes_all_takes_them_in_order(k: int, seed: int) -> None:
+    """... so that it is the same beside rows of any degree."""
+    offsets, drawn = draw_offsets(np.arange(10), np.arange(10), k, mixed(seed))
+    for row, count, d in zip(offsets, drawn, range(10), strict=True):
+        if d <= k:
+            assert row[:count].tolist() == list(range(d))
+
+
 def test_every_set_is_equally_likely() -> None:
     rows, d, k = 60_000, 6, 3
     offsets, _ = draw_offsets(np.arange(rows), np.full(rows, d), k, mixed(1))

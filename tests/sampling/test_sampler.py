@@ -84,6 +84,28 @@ def test_what_it_cannot_do_is_told() -> None:
         NeighbourSampler(Data(edge_index=torch.ones(3, 2).long(), num_nodes=3), [2])
 
 
+def test_nodes_that_are_not_there_are_told() -> None:
+    for edges, said in ([[0, 9], [9, 0]], "got node 9"), ([[0, -1], [1, 0]], "got node -1"):
+        with pytest.raises(RawlsError, match=said):
+            NeighbourSampler(Data(edge_index=torch.tensor(edges), num_nodes=3), [2])
+    sampler = NeighbourSampler(small_graph(), [2])
+    for seed in (24, -1):
+        seeds = NodeSamplerInput(input_id=None, node=torch.tensor([0, seed]))
+        with pytest.raises(RawlsError, match=f"got node {seed}, but the 24 nodes"):
+            sampler.sample_from_nodes(seeds)
+    with pytest.raises(RawlsError, match="needs a torch_geometric Data, not NoneType"):
+        NeighbourSampler(None, [2])  # type: ignore[arg-type]
+
+
+def test_a_fan_out_above_every_degree_is_all_neighbours() -> None:
+    graph = directed_graph()
+    drawn = []
+    for k in (-1, 10**9):
+        seeds = NodeSamplerInput(input_id=None, node=torch.arange(5))
+        drawn.append(NeighbourSampler(graph, [k, k]).sample_from_nodes(seeds).edge)
+    assert torch.equal(*drawn)
+
+
 def test_pyg_lib_does_the_work_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 

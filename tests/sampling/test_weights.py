@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 import torch
@@ -113,3 +114,42 @@ def test_wrong_graphs_are_told() -> None:
     loader = NodeLoader(graph, sampler, torch.tensor([20]), transform=weights)
     with pytest.raises(RawlsError, match="another graph"):
         next(iter(loader))
+
+
+PAIR = torch.tensor([[0, 1], [1, 0]])
+
+
+@pytest.mark.parametrize("fair", [True, False])
+@pytest.mark.parametrize(
+    ("graph", "options", "said"),
+    [
+        (Data(num_nodes=2), {}, "needs a graph with an edge_index"),
+        (Data(edge_index=PAIR, edge_weight=torch.ones(1), num_nodes=2), {}, "for 2 edges"),
+        (Data(edge_index=PAIR, edge_weight=-torch.ones(2), num_nodes=2), {}, "are negative"),
+        (Data(edge_index=PAIR, edge_weight=torch.ones(2) / 0, num_nodes=2), {}, "not finite"),
+        (Data(edge_index=PAIR, num_nodes=2), {"dtype": torch.int32}, "not in torch.int32"),
+        (
+            Data(edge_index=torch.tensor([[0, 1, 2], [1, 2, 0]]), num_nodes=3),
+            {},
+            "graph is not symmetric",
+        ),
+        (Data(edge_index=PAIR, num_nodes=1), {}, "node 1, but the 1 nodes"),
+    ],
+)
+def test_graphs_that_would_give_wrong_weights_are_told(
+    graph: Data, options: dict[str, Any], said: str, fair: bool
+) -> None:
+    with pytest.raises(RawlsError, match=said):
+        SampledWeights(graph, fair=fair, **options)
+
+
+def test_batches_that_do_not_fit_are_told() -> None:
+    weighted = Data(edge_index=PAIR, edge_weight=torch.ones(2), num_nodes=2)
+    weights = SampledWeights(weighted)
+    with pytest.raises(RawlsError, match="the batch has no n_id"):
+        weights(weighted)
+    whole = torch.arange(2)
+    with pytest.raises(RawlsError, match="the batch has no edge_weight"):
+        weights(Data(edge_index=PAIR, n_id=whole, num_nodes=2))
+    with pytest.raises(RawlsError, match="for 2 edges"):
+        weights(Data(edge_index=PAIR, edge_weight=torch.ones(1), n_id=whole, num_nodes=2))

@@ -27,7 +27,7 @@ from .arrays import Array, library, tensor
 from .descent import Descent
 from .iterations import Symmetric
 from .scaling import Outcome
-from .solver import run
+from .solver import require_limits, run
 from .structure import hash_of
 
 #: Nonzeros of a product's block, whose values are one short array of ones for all blocks.
@@ -73,8 +73,8 @@ def balance_shards(
     Without a group the one shard is balanced in this process. A must be symmetric; that is
     checked by a random fingerprint of each shard's arcs.
     """
-    if not (math.isfinite(tol) and tol >= 0):
-        raise RawlsError(f"tol must be a number of at least 0, not {tol!r}")
+    require_limits(tol, max_iterations)
+    target = _device(device)
     rank, world = _own_place()
     if len(shards) != world:
         raise RawlsError(
@@ -84,7 +84,6 @@ def balance_shards(
             f"{len(shards)}, or write the shards anew"
         )
     shard = shards.open(rank)
-    target = torch.device(device)
     rows = _Rows(shard, shards.cuts, target)
     _require_symmetric(rows)
     descent = _ShardDescent(_ShardIteration(rows), target, accelerate=True)
@@ -100,6 +99,17 @@ def balance_shards(
         reason=reason,
         held_bytes=shard.graph_bytes + descent.held_bytes + rows.held_bytes,
     )
+
+
+def _device(name: Any) -> torch.device:
+    try:
+        device = torch.device(name)
+    except (RuntimeError, TypeError):
+        device = torch.device("meta")
+    lost = device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count()
+    if device.type not in ("cpu", "cuda") or lost:
+        raise RawlsError(f"there is no device {name!r} to balance on: use cpu or a cuda device")
+    return device
 
 
 class _Rows:

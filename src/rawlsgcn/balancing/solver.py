@@ -56,15 +56,20 @@ def balance(
         RawlsError: for input that is no such matrix, and for a matrix without total support, which
             has no doubly stochastic form; the rows and columns at fault are named.
     """
+    require_limits(tol, max_iterations)
+    with threads_for(_entries(matrix)):
+        stored, form = read(matrix, edge_weight, num_nodes)
+        return _balance(stored, form, self_loops, tol, max_iterations, accelerate)
+
+
+def require_limits(tol: float, max_iterations: int) -> None:
+    """Refuse limits at which no iteration could end as it should."""
     if not (isinstance(tol, Real) and math.isfinite(tol) and tol >= 0):
         raise RawlsError(f"tol must be a number of at least 0, not {tol!r}.")
     if not (isinstance(max_iterations, Integral) and max_iterations >= 2):
         raise RawlsError(
             f"max_iterations must be a whole number of at least 2, not {max_iterations!r}."
         )
-    with threads_for(_entries(matrix)):
-        stored, form = read(matrix, edge_weight, num_nodes)
-        return _balance(stored, form, self_loops, tol, max_iterations, accelerate)
 
 
 def _entries(matrix: Any) -> int:

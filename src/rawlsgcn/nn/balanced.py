@@ -19,6 +19,7 @@ from torch_geometric import EdgeIndex
 from torch_geometric.utils import is_sparse, to_edge_index
 
 from ..balancing import Scaling, balance
+from ..edge_index import require_nodes
 from ..errors import RawlsError
 from ..sparse import csr_tensor
 
@@ -184,6 +185,7 @@ def _remembered(
             if answer.answers(tensors, options):
                 return answer
     edges, weight = edges_of(adjacency, edge_weight)
+    require_nodes(edges, num_nodes, "a fair layer")
     try:
         edge, loop, scaling = balanced_entries(edges, weight, num_nodes, loops, dtype)
     except RawlsError as error:

@@ -11,7 +11,9 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.nn.aggr import MeanAggregation, SumAggregation
 from torch_geometric.nn.dense.linear import is_uninitialized_parameter
+from torch_geometric.utils import is_sparse
 
+from ..edge_index import require_edges
 from ..errors import RawlsError
 from .balanced import Loops, edges_of, fair_weight_of
 from .gradient import FairMatrix
@@ -66,8 +68,11 @@ class FairLayer:
         dtype: torch.dtype,
     ) -> FairMatrix:
         """B for a graph of ``sizes`` (sources, targets)."""
+        if not is_sparse(adjacency):
+            require_edges(adjacency, edge_weight, type(self).__name__)
         fair_weight = self._given_fair_weight if fair_weight is None else fair_weight
         if fair_weight is not None:
+            require_fair_weight(fair_weight)
             return self._by_edges(adjacency, fair_weight.detach(), sizes)
         # Compiled code cannot hold a sparse matrix; it asks again, and what is known is remembered.
         cached = getattr(self, "cached", False) and not torch.compiler.is_compiling()
@@ -117,6 +122,18 @@ class FairLayer:
         self._cached_fair = None
 
 
+def require_fair_weight(fair_weight: Any) -> None:
+    """Refuse what cannot be entries of B; whether they are as many as the edges is seen later."""
+    real = isinstance(fair_weight, Tensor) and fair_weight.is_floating_point()
+    if not real or fair_weight.dim() != 1:
+        kind = type(fair_weight).__name__
+        if isinstance(fair_weight, Tensor):
+            kind = f"one of shape {tuple(fair_weight.shape)} and {fair_weight.dtype}"
+        raise RawlsError(
+            f"fair_weight is a tensor of floating-point numbers in one dimension, not {kind}."
+        )
+
+
 def learns(*weights: Tensor) -> bool:
     """Whether any of these weights is to receive a gradient from what is computed now."""
     return torch.is_grad_enabled() and any(weight.requires_grad for weight in weights)
@@ -143,10 +160,15 @@ def fair_weights(model: nn.Module, fair_weight: Tensor | Sequence[Tensor]) -> It
             ``model.modules()``; each has one entry an edge that its layer receives, optionally
             followed by one a target node for its self-loop.
     """
+    if not isinstance(model, nn.Module):
+        raise RawlsError(f"fair_weights takes a torch module, not {type(model).__name__}.")
     layers = [module for module in model.modules() if isinstance(module, FairLayer)]
     if not layers:
         raise RawlsError("the model has no fair layers to give weights to: call make_fair first.")
-    given = [fair_weight] * len(layers) if isinstance(fair_weight, Tensor) else list(fair_weight)
+    several = isinstance(fair_weight, list | tuple)
+    given: list[Any] = list(fair_weight) if several else [fair_weight] * len(layers)
+    for each in given:
+        require_fair_weight(each)
     if len(given) != len(layers):
         raise RawlsError(f"{len(given)} fair weights were given for {len(layers)} fair layers.")
     before = [layer._given_fair_weight for layer in layers]

@@ -8,7 +8,9 @@ from torch import Tensor
 from torch.nn import functional
 from torch_geometric.nn import GraphConv
 from torch_geometric.typing import OptPairTensor, OptTensor, Size
+from torch_geometric.utils import is_sparse
 
+from ..edge_index import require_edges
 from .base import FairLayer, learns, ready
 from .gradient import attach
 
@@ -36,6 +38,8 @@ class FairGraphConv(FairLayer, GraphConv):  # type: ignore[misc]
         if not learns(self.lin_rel.weight):
             plain: Tensor = super().forward(x, edge_index, edge_weight, size)
             return plain
+        if not is_sparse(edge_index):
+            require_edges(edge_index, edge_weight, type(self).__name__)
         x, root = (x, x) if isinstance(x, Tensor) else x
         weight = ready(self.lin_rel, x)
         out = self.propagate(edge_index, x=(x, root), edge_weight=edge_weight, size=size)

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..errors import RawlsError
+from ..edge_index import require_edges, require_nodes
 
 if TYPE_CHECKING:
     from ..graphs.shards import Shards
@@ -81,11 +81,8 @@ class Adjacency:
     @classmethod
     def of(cls, edge_index: Tensor, edge_weight: Tensor | None, num_nodes: int) -> Adjacency:
         """From an edge index in torch_geometric's sense: (u, v) is an arc from u into v."""
-        if edge_index.dim() != 2 or edge_index.shape[0] != 2 or edge_index.is_floating_point():
-            raise RawlsError(
-                f"a sampler needs an edge index of shape (2, E) and integers, not "
-                f"{tuple(edge_index.shape)} and {edge_index.dtype}"
-            )
+        require_edges(edge_index, edge_weight, "a sampler")
+        require_nodes(edge_index, num_nodes, "a sampler")
         source, target = edge_index.cpu()
         order = None
         if not bool((target[1:] >= target[:-1]).all()):

@@ -30,12 +30,14 @@ def mixed(*parts: int) -> int:
 def draw_offsets(nodes: Array, degree: Array, k: int, key: int) -> tuple[Array, Array]:
     """For each node min(k, d) different numbers under its degree d, all such sets equally likely.
 
-    Returns the numbers, (nodes, k), and how many at the front of each row count, min(k, d).
+    Returns the numbers, (nodes, k), and how many at the front of each row count, min(k, d). The
+    rows are no longer than the largest degree.
 
     Floyd's algorithm (Bentley and Floyd 1987), one step for all rows at a time: for j from d − k
-    to d − 1, draw t ≤ j; take t, or j itself where t is already there. A row with d ≤ k begins
-    with j = 0, and its first d steps take every number under d.
+    to d − 1, draw t ≤ j; take t, or j itself where t is already there. A row with d ≤ k takes
+    every number under d, in order.
     """
+    k = min(k, int(degree.max(initial=0)))
     offsets = np.empty((k, len(nodes)), dtype=np.int32)
     first = np.maximum(degree.astype(np.int64) - k, 0).astype(np.int32)
     seen = np.empty(len(nodes), dtype=bool)
@@ -53,6 +55,7 @@ def draw_offsets(nodes: Array, degree: Array, k: int, key: int) -> tuple[Array, 
             seen |= same
         np.copyto(drawn, last, where=seen)
         offsets[step] = drawn
+    np.copyto(offsets, np.arange(k, dtype=np.int32)[:, None], where=degree <= k)
     return offsets.T, np.minimum(degree, k)
 
 

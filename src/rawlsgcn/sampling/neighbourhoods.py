@@ -86,7 +86,7 @@ class Neighbourhoods:
     def _draw(self, rows: Array, k: int, key: int) -> tuple[Array, Array]:
         start = self.adjacency.row_start[rows]
         degree = self.adjacency.row_start[rows + 1] - start
-        if k < 0:
+        if k < 0 or k >= degree.max(initial=0):
             before = np.cumsum(degree) - degree
             return np.repeat(start - before, degree) + np.arange(degree.sum()), degree
         offsets, drawn = draw_offsets(rows, degree, k, key)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric import typing as pyg
+from torch_geometric.data import Data
 from torch_geometric.sampler import (
     BaseSampler,
     EdgeSamplerInput,
@@ -17,12 +18,10 @@ from torch_geometric.sampler import (
     SamplerOutput,
 )
 
+from ..edge_index import require_nodes
 from ..errors import RawlsError
 from .adjacency import Adjacency
 from .neighbourhoods import Neighbourhoods, checked_fan_out
-
-if TYPE_CHECKING:
-    from torch_geometric.data import Data
 
 
 class NeighbourSampler(BaseSampler):  # type: ignore[misc]
@@ -41,9 +40,7 @@ class NeighbourSampler(BaseSampler):  # type: ignore[misc]
 
     def __init__(self, data: Data, fan_out: Any) -> None:
         self.fan_out = checked_fan_out(fan_out)
-        edge_index = data.get("edge_index")
-        if edge_index is None:
-            raise RawlsError("the sampler needs a graph with an edge_index; this Data has none")
+        edge_index = edges_of(data, "the sampler")
         self._compiled = None
         self._order: Tensor | None
         if pyg.WITH_PYG_LIB:
@@ -57,6 +54,7 @@ class NeighbourSampler(BaseSampler):  # type: ignore[misc]
     def sample_from_nodes(self, index: NodeSamplerInput, **kwargs: Any) -> SamplerOutput:
         if self._compiled is not None:
             return self._compiled.sample_from_nodes(index, **kwargs)
+        require_nodes(index.node, self._neighbourhoods.adjacency.num_nodes, "the sampler")
         key = int(torch.randint(2**63 - 1, ()))
         sample = self._neighbourhoods.sample(index.node.numpy(), self.fan_out, key)
         return SamplerOutput(
@@ -77,6 +75,16 @@ class NeighbourSampler(BaseSampler):  # type: ignore[misc]
     @property
     def edge_permutation(self) -> Tensor | None:
         return self._order
+
+
+def edges_of(data: Any, what: str) -> Any:
+    """The edge index of a torch_geometric ``Data``."""
+    if not isinstance(data, Data):
+        raise RawlsError(f"{what} needs a torch_geometric Data, not {type(data).__name__}")
+    edge_index = data.get("edge_index")
+    if edge_index is None:
+        raise RawlsError(f"{what} needs a graph with an edge_index; this Data has none")
+    return edge_index
 
 
 def _joined(parts: list[Any]) -> Tensor:

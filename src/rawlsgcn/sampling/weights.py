@@ -16,9 +16,14 @@ import torch
 from torch import Tensor
 from torch_geometric.transforms import BaseTransform
 
+from ..balancing.products import Product
+from ..balancing.reading import read
+from ..balancing.structure import is_symmetric
+from ..edge_index import require_edges, require_floating
 from ..errors import RawlsError
 from .adjacency import Adjacency
 from .factors import Factors
+from .sampler import edges_of
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -50,12 +55,21 @@ class SampledWeights(BaseTransform):  # type: ignore[misc]
         fair: bool = True,
         dtype: torch.dtype = torch.float32,
     ) -> None:
-        edge_index = data.edge_index
+        edge_index, weight = edges_of(data, "SampledWeights"), data.get("edge_weight")
+        require_floating(dtype, "SampledWeights")
+        require_edges(edge_index, weight, "SampledWeights")
         if bool((edge_index[0] == edge_index[1]).any()):
             raise RawlsError(
                 "the graph has self-loops: give the graph as it was before a transform added them"
             )
-        weight = data.get("edge_weight")
+        if weight is not None and not bool((weight >= 0).logical_and(weight.isfinite()).all()):
+            raise RawlsError("the graph has edge weights that are negative or not finite numbers")
+        if not fair and form != "doubly-stochastic":  # balancing looks for itself
+            matrix, _ = read(edge_index, weight, int(data.num_nodes))
+            if not is_symmetric(matrix, Product(matrix)):
+                raise RawlsError(
+                    "the graph is not symmetric: make its edges run both ways, with the same weight"
+                )
         adjacency = Adjacency.of(edge_index, weight, int(data.num_nodes))
         self._degree = torch.from_numpy(adjacency.degree)
         self._weighted, self._dtype = weight is not None, dtype
@@ -67,7 +81,13 @@ class SampledWeights(BaseTransform):  # type: ignore[misc]
             self._fair = _tensors(Factors.of(adjacency, "doubly-stochastic"))
 
     def forward(self, batch: Data) -> Data:
-        node, target = batch.n_id, batch.edge_index[1]
+        edge_index, node = edges_of(batch, "SampledWeights"), batch.get("n_id")
+        if node is None:
+            raise RawlsError("the batch has no n_id: SampledWeights is for what a NodeLoader gives")
+        require_edges(edge_index, batch.get("edge_weight"), "SampledWeights")
+        if self._weighted and batch.get("edge_weight") is None:
+            raise RawlsError("the batch has no edge_weight, but its graph had when it was given")
+        target = edge_index[1]
         if len(node) and int(node.max()) >= len(self._degree):
             raise RawlsError("the batch is of another graph than SampledWeights was made for")
         drawn = torch.bincount(target, minlength=len(node))

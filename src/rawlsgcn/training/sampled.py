@@ -34,6 +34,20 @@ Array = NDArray[Any]
 _ORDER, _DRAW, _DROPOUT = range(3)
 
 
+def require_sampled(method: Method, settings: Settings, average: float) -> Convolutional:
+    """The method, if it can be trained on samples in this way."""
+    if not isinstance(method, Convolutional):
+        raise RawlsError(
+            f"{method.name} cannot be trained on sampled neighbourhoods: it needs the whole "
+            "graph; use gcn, rawlsgcn-graph or rawlsgcn-grad"
+        )
+    if settings.patience:
+        raise RawlsError("sampled training has no early stopping: leave patience at 0")
+    if not 0 <= average <= 1:
+        raise RawlsError(f"the share of averaged steps is from 0 to 1, not {average:g}")
+    return method
+
+
 class BlockNetwork(GraphConvolutionalNetwork):
     """The GCN family's network, whose layers each multiply by a sampled block of their own."""
 
@@ -99,15 +113,7 @@ class SampledTraining:
         average: float = 0.1,
         dtype: torch.dtype = torch.float32,
     ) -> None:
-        if not isinstance(method, Convolutional):
-            raise RawlsError(
-                f"{method.name} cannot be trained on sampled neighbourhoods: it needs the whole "
-                "graph; use gcn, rawlsgcn-graph or rawlsgcn-grad"
-            )
-        if settings.patience:
-            raise RawlsError("sampled training has no early stopping: leave patience at 0")
-        if not 0 <= average <= 1:
-            raise RawlsError(f"the share of averaged steps is from 0 to 1, not {average:g}")
+        method = require_sampled(method, settings, average)
         self.place = place or Place()
         self.train = source.masks["train_mask"].nonzero().view(-1).numpy()
         if batch_size < self.place.world or len(self.train) < self.place.world:
@@ -183,9 +189,15 @@ class SampledTraining:
         loss = self.loss(batch)
         loss.backward()  # type: ignore[no-untyped-call]
         self.optimiser.step()
+        value = float(loss.detach())
+        if not math.isfinite(value):
+            raise RawlsError(
+                f"the loss is {value} in step {number + 1} of epoch {epoch + 1}, so nothing is "
+                f"learned any more: lower the learning rate of {self.settings.lr:g} and begin anew"
+            )
         if epoch * self.steps + number >= self.total - self.averaged:
             self.mean.update_parameters(self.network)
-        return float(loss.detach())
+        return value
 
     def epoch(self, epoch: int) -> float:
         """Learn from all training nodes once; the mean loss of the steps."""
