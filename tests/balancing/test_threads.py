@@ -11,7 +11,7 @@ from rawlsgcn.balancing.threads import threads_for
 
 @pytest.mark.parametrize(
     ("entries", "busy", "one"),
-    [(100, 0, True), (10**6, 0, False), (10**6, 10**4, True), (10**8, 10**4, False)],
+    [(100, 0, True), (10**6, 0, False), (10**6, 10**4, True), (10**8, 0, False)],
 )
 def test_a_second_thread_is_used_only_where_it_pays(monkeypatch, entries, busy, one):
     monkeypatch.setattr(threads, "_runnable", lambda: busy)

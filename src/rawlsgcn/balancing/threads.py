@@ -8,20 +8,20 @@ from contextlib import contextmanager
 
 import torch
 
-#: Entries up to which a thread is woken in vain, and from which it is always worth its while.
-_FEW, _MANY = 1 << 15, 1 << 22
+#: Entries up to which a thread is woken in vain.
+_FEW = 1 << 15
 
 
 @contextmanager
 def threads_for(entries: int) -> Iterator[None]:
-    """One thread for a small matrix, and for a middling one where no core is idle.
+    """One thread for a small matrix, and where more tasks run than there are cores.
 
-    A product of a tenth of a millisecond gains by a second core, but if that core is busy with
-    something else it waits for the second thread's turn, which takes many times as long.
+    A product gains by a second core, but if that core is busy with something else it waits for
+    the second thread's turn, which takes many times as long as the product itself.
     """
     before = torch.get_num_threads()
-    few = entries <= _FEW or (entries <= _MANY and _runnable() > (os.cpu_count() or 1))
-    torch.set_num_threads(1 if few else before)
+    alone = entries <= _FEW or _runnable() > (os.cpu_count() or 1)
+    torch.set_num_threads(1 if alone else before)
     try:
         yield
     finally:
