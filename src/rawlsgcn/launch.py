@@ -186,9 +186,9 @@ def train(
         chosen.forward_form(changed)  # a wrong normalisation is told before a graph is read
     require_sampled(chosen, changed, average)
     check_outputs(json_path, folder=out, inputs=[graph, features, labels])
-    source = _source(changed, dataset, graph, features, labels, shards, split, data_root)
     needs_scale = chosen.name != "gcn" and changed.normalisation == "doubly-stochastic"
     with joined(device) as place:
+        source = _source(changed, dataset, graph, features, labels, shards, split, data_root)
         if shards is not None and source.scale is None and needs_scale:
             source = _balanced(source, shards, place)
         metrics = fit_sampled(
