@@ -8,13 +8,17 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from typing import Any
 
 import torch
 from torch import distributed
+from torch.distributed import distributed_c10d
 
 from .errors import RawlsError
 from .training.sampled import Place
 
+#: Joining takes moments. To give up makes torchrun start the processes once more; to wait does not.
+_JOIN_SECONDS = 60
 _VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 
 
@@ -40,8 +44,13 @@ def joined(device: str = "auto") -> Iterator[Place]:
     on_gpu = own.type == "cuda"
     try:
         distributed.init_process_group(
-            "nccl" if on_gpu else "gloo", device_id=own if on_gpu else None
+            "nccl" if on_gpu else "gloo",
+            timeout=timedelta(seconds=_JOIN_SECONDS),
+            device_id=own if on_gpu else None,
+            **_meeting_place(),
         )
+        # Joining is short; what comes after may wait long, for a process that reads or judges.
+        distributed_c10d._set_pg_timeout(distributed_c10d.default_pg_timeout)
     except (RuntimeError, ValueError) as error:  # torch's network errors are RuntimeErrors
         why = str(error).strip().splitlines()[0][:120] if str(error).strip() else "no reason given"
         raise RawlsError(
@@ -57,18 +66,45 @@ def joined(device: str = "auto") -> Iterator[Place]:
         distributed.destroy_process_group()
 
 
+def _meeting_place() -> dict[str, Any]:
+    """A part of torchrun's store for this start alone, where all processes are on one machine.
+
+    The store outlives a restart, and with it the addresses of the processes before it: a process
+    that reads one of those waits for a dead one. On several machines the counts of restarts may
+    differ; there TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 gives every start a store of its own.
+    """
+    known = os.environ
+    if known.get("LOCAL_WORLD_SIZE") != known["WORLD_SIZE"] or not _agent_has_the_store():
+        return {}
+    store = distributed.PrefixStore(  # type: ignore[attr-defined]
+        f"rawlsgcn-start-{known.get('TORCHELASTIC_RESTART_COUNT', 0)}",
+        _agent_store(seconds=_JOIN_SECONDS),
+    )
+    return {"store": store, "rank": int(known["RANK"]), "world_size": int(known["WORLD_SIZE"])}
+
+
+def _agent_has_the_store() -> bool:
+    return os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+
+
+def _agent_store(seconds: float) -> Any:
+    where = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+    return distributed.TCPStore(  # type: ignore[attr-defined]
+        *where, is_master=False, timeout=timedelta(seconds=seconds)
+    )
+
+
 def told_already(error: RawlsError) -> bool:
     """Whether another process of this torchrun, or this one before a restart, has said the same.
 
     All processes mostly make a mistake alike, and torchrun starts them again after any exit
     status but 0. Its agent keeps a store that outlives them, where each sentence is counted.
     """
-    if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
+    if not _agent_has_the_store():
         return False
     try:
-        where = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
-        store = distributed.TCPStore(*where, timeout=timedelta(seconds=5))  # type: ignore[attr-defined]
-        return store.add(f"rawlsgcn-{zlib.crc32(str(error).encode())}", 1) > 1
+        told: int = _agent_store(seconds=5).add(f"rawlsgcn-{zlib.crc32(str(error).encode())}", 1)
+        return told > 1
     except (KeyError, ValueError, RuntimeError):
         return False
 
