@@ -431,6 +431,8 @@ def test_the_lines_that_the_audit_and_the_advice_end_in_run_as_they_stand(
 ) -> None:
     """An edge list holds no features, and nothing is trained without them."""
     monkeypatch.chdir(tmp_path)
+    # The last line of a page is what was typed, which here is pytest's.
+    monkeypatch.setattr("sys.argv", ["rawlsgcn", "audit"])
     labels = pd.read_csv(graph_files["labels"])
     degree = pd.read_csv(graph_files["edges"]).stack().value_counts()
     few = labels["node"].map(degree).fillna(0) <= degree.quantile(0.4)
