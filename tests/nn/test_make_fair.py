@@ -87,6 +87,7 @@ def test_a_single_layer_and_a_shared_one() -> None:
         (DenseGCNConv(3, 4), r"'last' \(DenseGCNConv\).*no fair gradient is known"),
         (SAGEConv(3, 4, aggr="max"), r"'last' \(SAGEConv\).*aggregation 'max'"),
         (SAGEConv(3, 4, aggr=["mean", "max"]), r"'last' \(SAGEConv\).*aggregation"),
+        (GINConv(nn.Linear(3, 4), aggr="mean"), r"'last' \(GINConv\).*use the sum"),
         (SAGEConv(3, 4, project=True), r"'last' \(SAGEConv\).*project"),
         (GINConv(nn.Sequential(nn.ReLU(), nn.Linear(3, 4))), "begins with ReLU, not with"),
         (GINConv(nn.Sequential()), "begins with Sequential, not with"),

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor, nn
 from torch.nn import LazyLinear, functional
-from torch_geometric.nn import MLP, GINConv
+from torch_geometric.nn import MLP, GINConv, MeanAggregation
 from torch_geometric.nn.dense.linear import Linear
 from torch_geometric.typing import OptPairTensor, Size, SparseTensor
 
@@ -70,6 +70,11 @@ class FairGINConv(FairLayer, GINConv):  # type: ignore[misc]
 
     @staticmethod
     def refusal(layer: Any) -> str | None:
+        if type(layer.aggr_module) is MeanAggregation:
+            return (
+                "with the mean, the node itself and its neighbours enter with other weights than "
+                "in A + (1 + ε) I, whose doubly stochastic form is the one known; use the sum"
+            )
         first = _first(layer.nn)
         if isinstance(first, LazyLinear):
             return (
