@@ -44,12 +44,12 @@ def whole_graph_logits(
                 rows = torch.relu(hidden[start:stop])
             product[start:stop] = rows @ weight
         product[first:last] *= _column(factors.right[first:last], weight)
-        _exchange(product, cuts)
+        _exchange(product, cuts, place.device)
         hidden = _neighbour_sums(source, product, first, last)
         hidden[first:last] *= _column(factors.left[first:last], weight)
         hidden[first:last] += bias
         if number + 1 == len(network.layers):
-            _exchange(hidden, cuts)
+            _exchange(hidden, cuts, place.device)
     assert hidden is not None
     return hidden
 
@@ -72,18 +72,16 @@ def _neighbour_sums(source: Source, product: Tensor, first: int, last: int) -> T
     return sums
 
 
-def _exchange(rows: Tensor, cuts: list[int]) -> None:
-    """Give every process the rows that the others computed."""
+def _exchange(rows: Tensor, cuts: list[int], device: torch.device) -> None:
+    """Give every process the rows that the others computed, by way of their devices."""
     from torch import distributed
 
     if len(cuts) > 2:
-        on_gpu = distributed.get_backend() == "nccl"
         for rank in range(len(cuts) - 1):
             own = rows[cuts[rank] : cuts[rank + 1]]
-            sent = own.cuda() if on_gpu else own
+            sent = own.to(device)
             distributed.broadcast(sent, rank)
-            if on_gpu:
-                own.copy_(sent)
+            own.copy_(sent)
 
 
 def _column(vector: np.ndarray[tuple[int], np.dtype[np.float64]], like: Tensor) -> Tensor:
