@@ -115,7 +115,8 @@ def test_acceleration_converges_where_the_plain_iteration_does(graph, seed):
     quick = balance(matrix, tol=1e-9, max_iterations=3000)
     if plain.converged:
         assert quick.converged
-        assert quick.iterations <= 1.5 * plain.iterations + 5
+        # Where components are pairs the plain step is Newton's: six products, and up to 16 with us.
+        assert quick.iterations <= max(25, plain.iterations)
 
 
 def star(n):

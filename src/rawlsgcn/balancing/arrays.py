@@ -30,3 +30,14 @@ def array(tensor: Tensor) -> Array:
 def tensor(array: Array) -> Tensor:
     """The same memory as a tensor."""
     return array if isinstance(array, Tensor) else torch.from_numpy(array)
+
+
+def zeros(shape: tuple[int, ...], device: torch.device) -> Array:
+    """Zeros in float64, on the CPU in memory that numpy asked for.
+
+    Numpy asks the system for large pages, torch does not: a product that reads a vector of millions
+    of numbers in random order then waits for the addresses of pages more than for the numbers.
+    """
+    if device.type == "cpu":
+        return np.full(shape, 0.0)
+    return torch.zeros(shape, dtype=torch.float64, device=device)

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .arrays import Array, array, library, tensor
+from .arrays import Array, library, tensor, zeros
 from .iterations import Iteration
 
 #: Nodes handled at once: many to a call, but few enough that their vectors stay in the cache and
@@ -189,7 +189,8 @@ class Descent:
     def _next(self) -> int:
         """The place of the next point: neither the present one's nor the best one's."""
         at, best = self._at, self._best_at
-        return (at + 1) % 3 if at == best else 3 - at - best
+        # Two places in turn as long as every point is the best: the third stays out of the cache.
+        return int(at == 0) if at == best else 3 - at - best
 
     def _kept_by(self, weights: tuple[float, float]) -> float:
         """The least share of itself that a component of x keeps in such a mixture."""
@@ -223,7 +224,7 @@ class Descent:
         return torch.tensor(rows, dtype=torch.float64, device=self._device)
 
     def _zeros(self, *shape: int) -> Array:
-        return array(torch.zeros(shape, dtype=torch.float64, device=self._device))
+        return zeros(shape, self._device)
 
 
 class _Part:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ..errors import RawlsError
-from .arrays import array, library, tensor
+from .arrays import array, library, tensor, zeros
 from .products import Product, SparseMatrix
 
 _NAMED = 5
@@ -59,15 +59,20 @@ def is_symmetric(matrix: SparseMatrix, product: Product) -> bool:
 
 
 def _same_form(matrix: SparseMatrix, product: Product) -> bool:
-    lib = library(matrix.device)
     largest = int(array(matrix.degree).max()) + 1
-    keys = array(_keys(matrix, 2)) >> (11 + largest.bit_length())
-    images = lib.empty_like(keys)
+    keys = array(_keys(matrix, 2))
+    keys >>= 11 + largest.bit_length()
+    images = zeros((2, matrix.size), matrix.device)
+    vector = zeros((matrix.size,), matrix.device)
     for key, image in zip(keys, images, strict=True):
-        exact = torch.empty(matrix.size, dtype=torch.float64, device=matrix.device)
-        product(tensor(key).double(), exact)
-        image[:] = array(exact)
-    return bool((keys[0] * images[1]).sum() == (keys[1] * images[0]).sum())
+        vector[:] = key
+        product(tensor(vector), tensor(image))
+    # Beyond 2⁶³ these sums start again from below, as they should.
+    one, other = (
+        (key * array(tensor(image).long())).sum()
+        for key, image in zip(keys, reversed(list(images)), strict=True)
+    )
+    return bool(one == other)
 
 
 def _keys(matrix: SparseMatrix, each: int) -> Tensor:
