@@ -1,10 +1,10 @@
-"""VectorAdam is torch's Adam, with a rate and a weight decay for every stretch."""
+"""Both are torch's Adam, one of them with a rate and a weight decay for every stretch."""
 
 from __future__ import annotations
 
 import torch
 
-from rawlsgcn.training.adam import VectorAdam
+from rawlsgcn.training.adam import FusedAdam, VectorAdam
 
 
 def test_every_stretch_follows_torchs_adam() -> None:
@@ -29,3 +29,16 @@ def test_every_stretch_follows_torchs_adam() -> None:
         optimiser.step()
         expected = torch.cat([parameter.detach() for parameter in theirs])
         torch.testing.assert_close(ours, expected, rtol=1e-10, atol=1e-12)
+
+
+def test_the_fused_one_follows_torchs_adam() -> None:
+    generator = torch.Generator().manual_seed(0)
+    ours = torch.randn(40, dtype=torch.float64, generator=generator)
+    theirs, gradients = ours.clone().requires_grad_(), torch.zeros_like(ours)
+    optimiser = torch.optim.Adam([theirs], 0.02, weight_decay=5e-4)
+    adam = FusedAdam(ours, gradients, 0.02, 5e-4)
+    for _ in range(25):
+        theirs.grad = gradients.copy_(torch.randn(40, dtype=torch.float64, generator=generator))
+        adam.step()
+        optimiser.step()
+        torch.testing.assert_close(ours, theirs.detach(), rtol=1e-12, atol=1e-12)

@@ -47,6 +47,19 @@ def test_twenty_steps_equal_the_reference(
         torch.testing.assert_close(ours.logits, theirs.logits, rtol=1e-9, atol=1e-9)
 
 
+@settings(max_examples=30, deadline=None)
+@given(graph=graphs(), layers=st.integers(1, 3), name=st.sampled_from(METHODS))
+def test_in_float32_the_gradients_are_those_of_float64(graph: Data, layers: int, name: str) -> None:
+    jobs = jobs_of(name, [0.01], seeds=3, dropout=0.0, layers=layers)
+    found = []
+    for dtype in (torch.float32, torch.float64):
+        engine = FastEngine(find(name), Inputs.of(graph, dtype=dtype), jobs[0].settings)
+        replicas = engine.replicas(jobs)
+        replicas.step()
+        found.append(replicas.gradients.double())
+    torch.testing.assert_close(*found, rtol=1e-3, atol=1e-5)
+
+
 @settings(max_examples=60, deadline=None)
 @given(graph=graphs(), layers=st.integers(1, 4), name=st.sampled_from(METHODS))
 def test_first_loss_and_gradients_equal_the_reference(graph: Data, layers: int, name: str) -> None:

@@ -50,8 +50,7 @@ class Dropout:
         if self.p == 0.5 and width % 8 == 0:
             picked = np.empty((rows, runs, width // 8), dtype=np.uint8)
             for index, stream in enumerate(self.streams):
-                drawn = np.frombuffer(stream.bytes(rows * width // 8), dtype=np.uint8)
-                picked[:, index] = drawn.reshape(rows, -1)
+                picked[:, index] = _bytes(stream, rows * width // 8).reshape(rows, -1)
             # With the default mode numpy would take into a copy first.
             np.take(_BITS, picked, axis=0, out=mask.reshape(*picked.shape, 8), mode="clip")
             return
@@ -60,7 +59,12 @@ class Dropout:
 
     def _one(self, stream: np.random.Generator, count: int) -> NDArray[np.float32]:
         if self.p == 0.5:
-            picked = np.frombuffer(stream.bytes(-(-count // 8)), dtype=np.uint8)
-            return _BITS[picked].reshape(-1)[:count]
+            return _BITS[_bytes(stream, -(-count // 8))].reshape(-1)[:count]
         draws = stream.integers(0, 65536, count, dtype=np.uint16)
         return (draws >= self.threshold) * np.float32(self.scale)
+
+
+def _bytes(stream: np.random.Generator, count: int) -> NDArray[np.uint8]:
+    """Random bytes as the generator makes them, eight at a time; ``bytes`` would copy them."""
+    words = stream.bit_generator.random_raw(-(-count // 8))
+    return np.asarray(words, dtype=np.uint64).view(np.uint8)[:count]

@@ -21,7 +21,7 @@ from ..methods.constant import Constant
 from ..methods.convolution import GraphConvolutionalNetwork
 from ..methods.products import propagated
 from ..methods.rows import reached_rows, select_columns, select_rows
-from .adam import VectorAdam
+from .adam import FusedAdam, VectorAdam
 from .capture import recorded
 from .dropout import Dropout
 from .replicas import Layer, Replicas
@@ -125,11 +125,8 @@ class FastEngine:
             )
             torch.cuda.manual_seed(block[0].seed)
             return recorded(lambda: _both(replicas.step, adam.step), adam.state)
-        settings = block[0].settings
-        replicas.parameters.grad = replicas.gradients
-        fused = torch.optim.Adam(
-            [replicas.parameters], settings.lr, weight_decay=settings.weight_decay, fused=True
-        )
+        rate, decay = block[0].settings.lr, block[0].settings.weight_decay
+        fused = FusedAdam(replicas.parameters, replicas.gradients, rate, decay)
         return lambda: _both(replicas.step, fused.step)
 
     @torch.no_grad()

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from ..methods.constant import Constant
+from .dense import dense_product
 from .dropout import Dropout
 
 
@@ -41,6 +42,7 @@ class Replicas:
         self, layers: list[Layer], labels: Tensor, states: list[list[Tensor]], dropout: Dropout
     ) -> None:
         self.layers, self.dropout, self.runs = layers, dropout, len(states)
+        self.products: dict[tuple[str, int], Tensor] = {}
         first = states[0][0]
         device, dtype = labels.device, first.dtype
         self.sizes = [first.shape[0], *[bias.shape[0] for bias in states[0][1::2]]]
@@ -108,23 +110,27 @@ class Replicas:
 
     @torch.no_grad()
     def step(self) -> Tensor:
-        """Forward and backward for all runs: fills ``gradients`` and returns the logits."""
+        """Forward and backward for all runs: fills ``gradients`` and returns the logits.
+
+        They are good until the next step, which may write to the same memory.
+        """
         inputs, hidden = self._forward()
         logits = hidden[-1]
         grad = torch.softmax(logits, -1).sub_(self.target).div_(len(self.labels))
         for index in range(len(self.layers) - 1, 0, -1):
             self.bias_gradients[index].copy_(grad.sum(1))
             layer = self.layers[index]
-            seen = (
-                self._batched(layer.gradient @ hidden[index - 1]) if layer.fair else inputs[index]
-            )
+            seen = inputs[index]
+            if layer.fair:
+                fair = self._product("seen", index, layer.gradient, hidden[index - 1])
+                seen = self._batched(fair)
             torch.bmm(seen.transpose(1, 2), grad, out=self.weight_gradients[index])
             back = torch.bmm(grad, self.weights[index].transpose(1, 2))
-            pulled = layer.forward.T @ self._wide(back)
-            # hidden is zero exactly where ReLU or dropout closed the way.
-            wide = torch.ops.aten.threshold_backward(pulled, hidden[index - 1], 0)
             if self.dropout.p:
-                wide.mul_(self.dropout.scale)
+                back.mul_(self.dropout.scale)
+            wide = self._product("back", index, layer.forward.T, self._wide(back))
+            # hidden is zero exactly where ReLU or dropout closed the way.
+            torch.ops.aten.threshold_backward(wide, hidden[index - 1], 0, grad_input=wide)
             grad = self._batched(wide) if index > 1 else wide
         if len(self.layers) == 1:
             grad = self._wide(grad)
@@ -139,7 +145,7 @@ class Replicas:
         for index, layer in enumerate(self.layers[1:], start=1):
             out = self.dropout(out.relu_())
             hidden.append(out)
-            inputs.append(self._batched(layer.forward @ out))
+            inputs.append(self._batched(self._product("input", index, layer.forward, out)))
             batched = torch.baddbmm(self.biases[index][:, None], inputs[index], self.weights[index])
             if index < len(self.layers) - 1:
                 out = self._wide(batched)
@@ -147,17 +153,25 @@ class Replicas:
         return inputs, hidden
 
     def _first_output(self) -> Tensor:
-        product, bias = self.layers[0].forward.matrix, self.biases[0].view(-1)
-        if product.layout == torch.strided:
-            return torch.addmm(bias, product, self.weights[0])
-        return (product @ self.weights[0]).add_(bias)
+        forward, bias = self.layers[0].forward, self.biases[0].view(-1)
+        if forward.matrix.layout == torch.strided:
+            return dense_product(forward.matrix, self.weights[0], bias)
+        return self._product("input", 0, forward, self.weights[0]).add_(bias)
 
     def _first_gradient(self, grad: Tensor) -> None:
-        transposed = self.layers[0].gradient.transpose
+        transposed, out = self.layers[0].gradient.transpose, self.weight_gradients[0]
         if transposed.layout == torch.strided:
-            torch.mm(transposed, grad, out=self.weight_gradients[0])
+            dense_product(transposed, grad, out=out)
         else:
-            self.weight_gradients[0].copy_(transposed @ grad)
+            torch.addmm(out, transposed, grad, beta=0, out=out)
+
+    def _product(self, kind: str, index: int, left: Constant, right: Tensor) -> Tensor:
+        """left @ right in the same memory in every epoch: fresh memory takes longer to come by."""
+        out = self.products.get((kind, index))
+        if out is None:
+            out = right.new_zeros(left.matrix.shape[0], right.shape[1])
+            self.products[kind, index] = out
+        return torch.addmm(out, left.matrix, right, beta=0, out=out)
 
     def _batched(self, wide: Tensor) -> Tensor:
         """(rows, runs * d) as (runs, rows, d)."""

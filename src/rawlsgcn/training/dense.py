@@ -1,0 +1,42 @@
+"""Dense products on the CPU, by the faster of the two libraries that torch comes with.
+
+``torch.mm`` of float32 goes to MKL; oneDNN does the tall products of a first layer in a tenth less
+time on AMD processors. Torch reaches it through an operator that its compiler uses too but does
+not document: where that is missing, MKL does the work.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+def _find_linear() -> Any:
+    """left @ rightᵀ + bias by oneDNN, or None where this torch cannot."""
+    if not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
+        return None
+    try:
+        linear = torch.ops.mkldnn._linear_pointwise
+        ones = torch.ones(2, 2)
+        done = linear(ones, ones, torch.ones(2), "none", [], "")
+        return linear if torch.equal(done, torch.full((2, 2), 3.0)) else None
+    except (AttributeError, RuntimeError, TypeError):
+        return None
+
+
+_LINEAR = _find_linear()
+
+
+def dense_product(
+    left: Tensor, right: Tensor, bias: Tensor | None = None, out: Tensor | None = None
+) -> Tensor:
+    """left @ right, plus ``bias`` to every row, in new memory or in ``out``."""
+    plain = left.device.type == "cpu" and left.dtype == torch.float32 and left.is_contiguous()
+    if plain and _LINEAR is not None:
+        product: Tensor = _LINEAR(left, right.t(), bias, "none", [], "")
+        return product if out is None else out.copy_(product)
+    if bias is None:
+        return torch.mm(left, right, out=out)
+    return torch.addmm(bias, left, right, out=out)
