@@ -74,17 +74,22 @@ class Figure:
 
 
 def timed(
-    action: Callable[[], object], repeats: int, device: torch.device, times: float = 1.0
+    action: Callable[[], object],
+    repeats: int,
+    device: torch.device,
+    times: float = 1.0,
+    *,
+    warm: bool = True,
 ) -> Seconds:
-    """Call ``action`` once to warm up and then ``repeats`` times on the clock."""
+    """Call ``action`` once to ``warm`` up and then ``repeats`` times on the clock."""
     samples = []
-    for _ in range(repeats + 1):
+    for _ in range(repeats + warm):
         _wait(device)
         start = time.perf_counter()
         action()
         _wait(device)
         samples.append(time.perf_counter() - start)
-    return Seconds(samples[1:], times)
+    return Seconds(samples[warm:], times)
 
 
 def _wait(device: torch.device) -> None:

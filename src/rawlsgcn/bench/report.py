@@ -93,7 +93,9 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
     notes = []
     for row in rows:
         if "prepare_seconds" in row:
-            notes.append(f"- {row['name']}: preparation {row['prepare_seconds']:.3f} s")
+            first = row.get("first_prepare_seconds")
+            once = "" if first is None else f", the first time {first:.3f} s"
+            notes.append(f"- {row['name']}: preparation {row['prepare_seconds']:.3f} s{once}")
         if "extra_memory_mb" in row:
             notes.append(
                 f"- {row['nonzeros']:,} nonzeros: {row['extra_memory_mb']:,.0f} MB beyond the "
