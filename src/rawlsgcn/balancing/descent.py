@@ -84,6 +84,8 @@ class Descent:
             for where in parts
         ]
         self._products = [[0.0] * 3] * 2
+        # pᵀ M p, dᵀ M p and dᵀ M d; the last follows from all three at the point before.
+        self._images, self._moved_by = (0.0, 0.0, 0.0), _STAY
         self._positive, self._least = True, math.inf
         self.residual, self.error = math.inf, 0.0
 
@@ -137,12 +139,13 @@ class Descent:
 
     def _newton_weights(self) -> tuple[float, float]:
         """t minimising the quadratic model of φ(x + t₁ p + t₂ d); the plain step without one."""
-        pq, dq, dd_image = 0.0, 0.0, 0.0
+        pq, dq, dd_image = 0.0, 0.0, self._images[2]
         for part in self._parts:
             span = part.spans[self._now]
-            (one, _), (two, three) = (span[:2] @ span[2:].T).tolist()
-            pq, dq, dd_image = pq + one, dq + two, dd_image + three
-        pq, dq, dd_image = self._sums(pq, dq, dd_image)
+            one, two = (span[:2] @ span[2]).tolist()
+            pq, dq = pq + one, dq + two
+        pq, dq = self._sums(pq, dq)
+        self._images = pq, dq, dd_image
         (uu, uv, ue), (_, vv, ve) = self._products
         pp, pd, dd = uu + pq, uv + dq, vv + dd_image
         determinant = pp * dd - pd * pd
@@ -153,6 +156,7 @@ class Descent:
     def _move(self, weights: tuple[float, float]) -> float:
         """Make x + t₁ p + t₂ d, all that is known of it, and the next p; the residual there."""
         lib, now, at, to = self._library, self._now, self._at, self._next
+        self._moved_by = weights
         mix, propose = self._rows((*weights, 0, 0), (0, 0, *weights)), self._iteration.propose
         worst, lowest = 0.0, math.inf
         products = self._rows((0.0,) * 3, (0.0,) * 3)
@@ -182,6 +186,8 @@ class Descent:
     def _settle(self, residual: float) -> None:
         """Stay where the last move led."""
         self._at, self._now = self._next, 1 - self._now
+        (t, s), (pq, dq, dd) = self._moved_by, self._images
+        self._images = 0.0, 0.0, t * t * pq + 2 * t * s * dq + s * s * dd
         self.residual = residual
         self._least = min(self._least, residual)
 

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from ..sparse import csr_tensor
 
-#: Nonzeros in a block. On the CPU its values (4 MB in float64) stay in the cache between blocks.
-_CPU_BLOCK = 1 << 19
+#: Nonzeros in a block. On the CPU its values (2 MB in float64) stay in the cache between blocks.
+_CPU_BLOCK = 1 << 18
 _CUDA_BLOCK = 1 << 28
 
 

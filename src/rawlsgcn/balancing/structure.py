@@ -82,7 +82,7 @@ def _keys(matrix: SparseMatrix, each: int) -> Tensor:
 
 
 def _block(matrix: SparseMatrix) -> int:
-    return 1 << 20 if matrix.device.type == "cpu" else 1 << 26
+    return 1 << 18 if matrix.device.type == "cpu" else 1 << 26
 
 
 def hash_of(values: Tensor) -> Tensor:
