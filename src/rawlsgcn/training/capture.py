@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -29,4 +30,9 @@ def recorded(step: Callable[[], object], state: list[Tensor]) -> Callable[[], No
     for tensor, value in zip(state, before, strict=True):
         tensor.copy_(value)
     torch.cuda.set_rng_state(random, device)
-    return graph.replay
+    return partial(_replay, graph, step)
+
+
+def _replay(graph: torch.cuda.CUDAGraph, step: Callable[[], object]) -> None:
+    """Replay. ``step`` is held: the graph reads and writes its memory but does not keep it."""
+    graph.replay()
