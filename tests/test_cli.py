@@ -562,3 +562,26 @@ def test_all_nodes_can_be_judged() -> None:
     assert accuracy * outside / 100 == pytest.approx(round(accuracy * outside / 100))
     wrong = call("train", "--dataset", "synthetic", *QUICK, "--evaluate", "some")
     assert wrong.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "waits"),
+    [
+        ({}, "PASSIVE 1000"),
+        ({"OMP_WAIT_POLICY": "ACTIVE"}, "ACTIVE None"),
+        ({"GOMP_SPINCOUNT": "7"}, "PASSIVE 7"),
+    ],
+)
+def test_threads_wait_as_the_user_says_and_briefly_otherwise(
+    given: dict[str, str], waits: str
+) -> None:
+    code = (
+        "import os, rawlsgcn.cli.base; "
+        "print(os.environ['OMP_WAIT_POLICY'], os.environ.get('GOMP_SPINCOUNT'))"
+    )
+    names = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
+    environment = {k: v for k, v in os.environ.items() if k not in names} | given
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == waits

@@ -22,8 +22,11 @@ if TYPE_CHECKING:
     from ..result import Result
 
 # Torch's threads spin while they wait for each other, which on a machine with other work to do
-# costs several times what it saves. It must be said before torch is loaded; the user's word wins.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+# costs several times what it saves; asleep they miss what comes next at once. So they spin for some
+# microseconds only. It must be said before torch is loaded; the user's word wins.
+if "OMP_WAIT_POLICY" not in os.environ:
+    os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 app = typer.Typer(
     name="rawlsgcn",
