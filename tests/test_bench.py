@@ -82,3 +82,17 @@ def test_unknown_names_are_refused(words: list[str], said: str) -> None:
     result = CliRunner().invoke(app, ["bench", *words])
     assert result.exit_code == 2
     assert said in result.stderr
+
+
+def test_the_figures_in_the_documents_are_the_committed_ones() -> None:
+    root = Path(__file__).parents[1]
+    runs = json.loads((root / "benchmarks" / "results-cpu.json").read_text())
+    published = next(
+        figure
+        for run in runs
+        for figure in run["figures"]
+        if figure["name"].endswith("against the published procedure to 1e-2")
+    )
+    said = (root / "docs" / "balancing.md").read_text()
+    milliseconds = published["ours"]["median"] * 1000
+    assert f"takes {milliseconds:.1f} ms on two quiet cores, {published['ratio']:.0f} times" in said
