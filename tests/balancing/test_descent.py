@@ -58,6 +58,31 @@ def test_the_product_of_a_mixture_is_known_without_computing_it(monkeypatch, par
     assert descent.error == 0
 
 
+@pytest.mark.parametrize("span", [0, 3])
+def test_the_curvature_along_the_last_displacement_is_carried_along(span):
+    matrix = problem(80, span=span)
+    descent = symmetric(matrix)
+    descent.begin()
+    for number in range(40):
+        displacement = descent._spans[descent._now][1]
+        terms = np.abs(displacement) @ matrix @ np.abs(displacement)
+        true = displacement @ matrix @ displacement
+        assert abs(descent._images[2] - true) <= 1e-9 * terms
+        assert (terms > 0) == (number > 0)
+        descent.step()
+    descent.measure()
+    assert descent._images[2] == 0
+
+
+def test_weights_of_many_magnitudes_take_few_products():
+    matrix = problem(300, span=3)
+    descent = symmetric(matrix)
+    descent.begin()
+    for _ in range(70):
+        descent.step()
+    assert descent.residual < 1e-6
+
+
 @settings(max_examples=100, deadline=None)
 @given(st.integers(1, 30), st.integers(0, 2**32 - 1), st.floats(0, 4), st.booleans())
 def test_every_step_contracts_the_residual_or_lowers_the_energy(n, seed, span, accelerate):

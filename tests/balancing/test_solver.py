@@ -217,6 +217,36 @@ def test_weights_from_1e_12_to_1e12_end_in_convergence_or_an_honest_reason():
         assert scaling.converged == (scaling.residual <= 1e-8)
 
 
+@settings(max_examples=150, deadline=None)
+@given(
+    n=st.sampled_from([2, 10, 40]),
+    seed=st.integers(0, 2**32 - 1),
+    kind=st.sampled_from(["directed", "loops", "weighted loops"]),
+    magnitudes=st.sampled_from([6, 12, 40]),
+    tol=st.sampled_from([0.1, 0.01, 1e-4, 1e-8]),
+    accelerate=st.booleans(),
+)
+def test_what_it_says_of_the_residual_is_true(n, seed, kind, magnitudes, tol, accelerate):
+    rng = np.random.default_rng(seed)
+    values = 10 ** rng.uniform(-magnitudes / 2, magnitudes / 2, (n, n))
+    if kind == "directed":
+        matrix = (ref.shift_sum(n, rng, int(rng.integers(2, 5))) > 0) * values
+    else:
+        upper = np.triu((rng.random((n, n)) < 0.2) * values, 1)
+        loops = np.diag(values) if kind == "weighted loops" else np.ones(n)
+        matrix = upper + upper.T + np.diag(loops)
+    scaling = balance(sp.csr_array(matrix), tol=tol, max_iterations=300, accelerate=accelerate)
+    r, c = scaling.row_scale.numpy(), scaling.col_scale.numpy()
+    assert (r > 0).all()
+    assert (c > 0).all()
+    with np.errstate(all="ignore"):
+        true = ref.off_by(r[:, None] * matrix * c)
+    if scaling.converged:
+        assert true <= tol + 1e-12
+    elif np.isfinite(scaling.residual):
+        assert true <= 1.001 * scaling.residual + 1e-9
+
+
 def test_numbers_beyond_float64_are_reported_and_not_nan():
     huge = sp.csr_array(np.array([[1e308, 1e308], [1e308, 1e308]]))
     scaling = balance(huge)

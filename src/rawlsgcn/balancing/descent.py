@@ -34,8 +34,8 @@ _CONTRACTION = 0.9
 _LEAST_KEPT = 0.1
 #: 1 − cos² of the angle between the two directions under which rounding alone tells them apart.
 _APART = 1e-10
-#: What one update of y may add to the distance of x ∘ y from x ∘ (M x).
-_ROUNDING = 16 * torch.finfo(torch.float64).eps
+#: What one sum or product of two numbers may be off by, in units of the larger of them.
+_ROUNDING = 4 * torch.finfo(torch.float64).eps
 #: Weights of the newest step and the last displacement: the plain step, and none.
 _PLAIN, _STAY = (-1.0, 0.0), (0.0, 0.0)
 
@@ -59,7 +59,7 @@ class Descent:
 
     Attributes:
         residual: max |x ∘ y − 1| at the present point.
-        error: how far rounding may have taken that from max |x ∘ (M x) − 1|.
+        error: how far rounding may have taken that from max |x ∘ (M x) − 1|, at most.
         best: the x that was last kept.
     """
 
@@ -86,8 +86,10 @@ class Descent:
         self._products = [[0.0] * 3] * 2
         # pᵀ M p, dᵀ M p and dᵀ M d; the last follows from all three at the point before.
         self._images, self._moved_by = (0.0, 0.0, 0.0), _STAY
-        self._positive, self._least = True, math.inf
+        self._positive, self._least, self._growth = True, math.inf, 1.0
         self.residual, self.error = math.inf, 0.0
+        # How far x ∘ (M d) may be off by rounding, and how large x ∘ y was at the point before.
+        self._error_of_image, self._before = 0.0, 0.0
 
     def begin(self) -> list[float]:
         """Take the iteration's first point; the result is the residual after each product."""
@@ -99,17 +101,37 @@ class Descent:
         """Spend one product and move."""
         p, _, q, _ = self._spans[self._now]
         self._iteration.product(tensor(p), tensor(q))
+        size = 1 + self.residual
+        # |x ∘ (M p)| ≤ max |u| x ∘ y, where u = p / x.
+        image = size if self._iteration.short else size * max(1, math.sqrt(self._products[0][0]))
         moved = self._mix() if self._accelerate else None
-        self.error += _ROUNDING
-        self._settle(self._move(_PLAIN) if moved is None else moved)
+        if moved is None:
+            moved = self._move(_PLAIN)
+            # Where rounding alone made a sum negative there is no step; as good as an overflow.
+            moved = moved if self._positive else math.nan
+        self._settle(moved)
+        self._add_errors(size, image)
 
     def measure(self) -> int:
         """Compute y = M x anew, which ends the error; the result is the products it took."""
         x, y = self._points[self._at]
         spent = self._iteration.measure(tensor(x), tensor(y))
-        self._least, self.error = math.inf, 0.0
+        self._least, self.error, self._error_of_image = math.inf, 0.0, 0.0
         self._settle(self._move(_STAY))
         return spent
+
+    def _add_errors(self, size: float, image: float) -> None:
+        """Bound what rounding did in a step from a point with x ∘ y ≤ ``size``.
+
+        |x ∘ (M p)| is at most ``image`` there. Earlier errors of y and of M d stay what they are,
+        but x may have grown, and x ∘ y is off by x times those.
+        """
+        (t, s), growth = self._moved_by, self._growth
+        own = _ROUNDING * (abs(t) * image + abs(s) * (size + self._before))
+        self._error_of_image = growth * (abs(s) * self._error_of_image + own)
+        sums = _ROUNDING * (growth * size + 1 + self.residual)
+        self.error = growth * self.error + self._error_of_image + sums
+        self._before = growth * size
 
     def keep(self) -> None:
         """Remember the present x as the best."""
@@ -129,7 +151,10 @@ class Descent:
         weights = self._newton_weights()
         residual = self._move(weights)
         if not self._positive:
-            shorter = (1 - _LEAST_KEPT) / (1 - self._kept_by(weights))
+            kept = self._kept_by(weights)
+            if kept >= _LEAST_KEPT:  # nothing that a shorter move could mend
+                return None
+            shorter = (1 - _LEAST_KEPT) / (1 - kept)
             residual = self._move((weights[0] * shorter, weights[1] * shorter))
         if not self._positive:
             return None
@@ -158,7 +183,7 @@ class Descent:
         lib, now, at, to = self._library, self._now, self._at, self._next
         self._moved_by = weights
         mix, propose = self._rows((*weights, 0, 0), (0, 0, *weights)), self._iteration.propose
-        worst, lowest = 0.0, math.inf
+        worst, lowest, longest = 0.0, math.inf, 0.0
         products = self._rows((0.0,) * 3, (0.0,) * 3)
         for part in self._parts:
             p, d = part.spans[1 - now][:2]
@@ -174,12 +199,14 @@ class Descent:
             lib.divide(d, x, out=v)
             products = products + part.relative[:2] @ part.relative.T
             worst = max(worst, float(excess.max()), -float(excess.min()))
-            lowest = min(lowest, float(x.min()))
+            lowest, longest = min(lowest, float(x.min())), max(longest, float(v.max()))
         (uu, uv, ue), (_, vv, ve) = products.tolist()
         uu, uv, ue, vv, ve = self._sums(uu, uv, ue, vv, ve)
         self._products = [[uu, uv, ue], [uv, vv, ve]]
-        worst, below = self._largest(worst, -lowest)
+        worst, below, longest = self._largest(worst, -lowest, longest)
         self._positive = below < 0
+        # v = d / x, with x = (x before) + d, so that x before is x (1 − v).
+        self._growth = 1 / (1 - longest) if longest < 1 else math.inf
         # Only sums are sure to carry a NaN along.
         return worst if math.isfinite(ue) else math.nan
 

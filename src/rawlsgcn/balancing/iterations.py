@@ -33,6 +33,8 @@ class Iteration(Protocol):
     size: int
     #: Ranges of nodes that are handled alike.
     spans: list[tuple[int, int]]
+    #: Whether no step is longer than x.
+    short: bool
 
     def start(self, x: Array, y: Array) -> list[float]:
         """Write the first point; the residuals after each product spent, but for the last."""
@@ -53,6 +55,8 @@ class Symmetric:
     1 + m_ii x_i² is the diagonal of the Hessian in relative terms at the solution: the Jacobi
     preconditioner of the accelerated iteration.
     """
+
+    short = True
 
     def __init__(
         self, matrix: SparseMatrix, product: Product, diagonal: Tensor, jacobi: bool
@@ -110,6 +114,8 @@ class Symmetric:
 
 class SinkhornKnopp:
     """c ← 1 / (Mᵀ r), then r ← 1 / (M c); a product each. A point is ((r, c), (M c, Mᵀ r))."""
+
+    short = False
 
     def __init__(self, matrix: SparseMatrix, product: Product) -> None:
         self._by_rows, self._by_columns = product, Product(transposed(matrix))

@@ -21,6 +21,8 @@ from .threads import threads_for
 
 #: Products without a gain of a tenth after which a residual this small is taken to be rounding.
 _PATIENCE, _ROUNDING = 20, 1e-9
+#: The share of a residual that may be rounding before all sums are made anew.
+_SHARE = 0.1
 
 
 def balance(
@@ -130,7 +132,8 @@ def run(descent: Descent, tol: float, max_iterations: int) -> tuple[float, list[
     best, gained, gained_at = math.inf, math.inf, 0
     while True:
         doubtful = descent.residual <= tol < descent.residual + descent.error
-        if doubtful and len(history) + 2 <= max_iterations:
+        spoiled = descent.error > max(_ROUNDING, _SHARE * descent.residual)
+        if (doubtful or spoiled) and len(history) + 2 <= max_iterations:
             spent = descent.measure()
             history += [descent.residual] * spent
         residual = history[-1] = descent.residual + descent.error
