@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 from rawlsgcn.training.adam import FusedAdam, VectorAdam
@@ -29,6 +30,19 @@ def test_every_stretch_follows_torchs_adam() -> None:
         optimiser.step()
         expected = torch.cat([parameter.detach() for parameter in theirs])
         torch.testing.assert_close(ours, expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("default", [torch.float32, torch.float64, torch.bfloat16])
+def test_the_fused_one_counts_its_steps_whatever_torchs_default_is(default: torch.dtype) -> None:
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(default)
+    try:
+        adam = FusedAdam(torch.zeros(2), torch.ones(2), 0.01, 0.0)
+        for _ in range(300):
+            adam.step()
+    finally:
+        torch.set_default_dtype(before)
+    assert float(adam.steps) == 300
 
 
 def test_the_fused_one_follows_torchs_adam() -> None:

@@ -55,6 +55,30 @@ def test_without_the_operator_the_result_is_the_same(monkeypatch: pytest.MonkeyP
     torch.testing.assert_close(dense_product(left, right, bias), usual)
 
 
+def test_nothing_inside_and_a_bias_that_repeats_one_number_are_right() -> None:
+    assert torch.equal(dense_product(torch.ones(3, 0), torch.ones(0, 2)), torch.zeros(3, 2))
+    spread = torch.tensor([5.0]).expand(4)
+    product = dense_product(torch.ones(3, 2), torch.ones(2, 4), spread)
+    assert torch.equal(product, torch.full((3, 4), 7.0))
+
+
+@pytest.mark.parametrize("broken", [RuntimeError, AttributeError, TypeError])
+def test_an_operator_that_fails_is_not_used(
+    monkeypatch: pytest.MonkeyPatch, broken: type[Exception]
+) -> None:
+    def fail(*_: object) -> None:
+        raise broken("no")
+
+    monkeypatch.setattr(torch.ops.mkldnn, "_linear_pointwise", fail, raising=False)
+    assert dense._find_linear() is None
+
+
+def test_an_operator_that_is_wrong_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = lambda left, *_: left  # noqa: E731
+    monkeypatch.setattr(torch.ops.mkldnn, "_linear_pointwise", wrong, raising=False)
+    assert dense._find_linear() is None
+
+
 def test_a_torch_without_onednn_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
     assert dense._find_linear() is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import statistics
 import time
@@ -84,15 +85,16 @@ def timed(
     """Call ``action`` once to ``warm`` up and then ``repeats`` times on the clock."""
     samples = []
     for _ in range(repeats + warm):
-        _wait(device)
+        wait(device)
         start = time.perf_counter()
         action()
-        _wait(device)
+        wait(device)
         samples.append(time.perf_counter() - start)
     return Seconds(samples[warm:], times)
 
 
-def _wait(device: torch.device) -> None:
+def wait(device: torch.device) -> None:
+    """Until the GPU, where there is one, has done what it was given."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
 
@@ -110,6 +112,7 @@ def machine(device: torch.device) -> dict[str, Any]:
     return {
         "processor": processor,
         "threads": torch.get_num_threads(),
+        "waiting": os.environ.get("OMP_WAIT_POLICY"),
         "gpu": gpu,
         "python": platform.python_version(),
         "torch": torch.__version__,

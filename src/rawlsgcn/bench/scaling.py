@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 import torch
@@ -12,9 +11,9 @@ import torch
 from ..graphs import synthetic
 from ..methods import Convolutional, Inputs, find, with_changes
 from ..training import Job
-from ..training.fast import FastEngine
 from .balancing import on_random
-from .measure import Figure, timed
+from .measure import Figure, timed, wait
+from .training import prepared
 
 BALANCE_SIZES = (10**5, 10**6, 10**7, 4 * 10**7, 10**8)
 TRAINING_SIZES = (10**4, 10**5, 10**6, 10**7)
@@ -45,11 +44,12 @@ def training(
             inputs = Inputs.of(graph, device=device)
             epochs = 20 if split == "20 a class" else 3
             settings = with_changes(method.defaults, {"epochs": epochs})
-            start = time.perf_counter()
-            engine = FastEngine(method, inputs, settings)
-            prepare = time.perf_counter() - start
             jobs = [Job(settings, seed) for seed in range(5)]
-            took = timed(partial(engine.train, jobs), repeats, device, 1 / epochs)
+            start = time.perf_counter()
+            train = prepared(method, inputs, jobs)
+            wait(device)
+            prepare = time.perf_counter() - start
+            took = timed(train, repeats, device, 1 / epochs)
             yield {
                 "edges": int(graph.edge_index.shape[1]),
                 "nodes": int(graph.num_nodes),

@@ -17,7 +17,8 @@ class FusedAdam:
         self.parameters, self.gradients, self.lr, self.decay = parameters, gradients, lr, decay
         self.mean = torch.zeros_like(parameters)
         self.square = torch.zeros_like(parameters)
-        self.steps = torch.zeros(())
+        # In float32 on the parameters' device, whatever torch's defaults are: counts must be exact.
+        self.steps = torch.zeros((), dtype=torch.float32, device=parameters.device)
 
     def step(self) -> None:
         adam(

@@ -16,20 +16,21 @@ def recorded(step: Callable[[], object], state: list[Tensor]) -> Callable[[], No
     changes, and the random stream are put back to what they were before them.
     """
     device = state[0].device
-    before = [tensor.clone() for tensor in state]
-    random = torch.cuda.get_rng_state(device)
-    side = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
-    side.wait_stream(torch.cuda.current_stream(device))
-    with torch.cuda.stream(side):
-        for _ in range(3):
+    with torch.cuda.device(device):
+        before = [tensor.clone() for tensor in state]
+        random = torch.cuda.get_rng_state(device)
+        side = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+        side.wait_stream(torch.cuda.current_stream(device))
+        with torch.cuda.stream(side):
+            for _ in range(3):
+                step()
+        torch.cuda.current_stream(device).wait_stream(side)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
             step()
-    torch.cuda.current_stream(device).wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        step()
-    for tensor, value in zip(state, before, strict=True):
-        tensor.copy_(value)
-    torch.cuda.set_rng_state(random, device)
+        for tensor, value in zip(state, before, strict=True):
+            tensor.copy_(value)
+        torch.cuda.set_rng_state(random, device)
     return partial(_replay, graph, step)
 
 

@@ -19,9 +19,9 @@ def _find_linear() -> Any:
         return None
     try:
         linear = torch.ops.mkldnn._linear_pointwise
-        ones = torch.ones(2, 2)
-        done = linear(ones, ones, torch.ones(2), "none", [], "")
-        return linear if torch.equal(done, torch.full((2, 2), 3.0)) else None
+        ones = torch.ones(2, 2, dtype=torch.float32, device="cpu")
+        done = linear(ones, ones, ones[0], "none", [], "")
+        return linear if torch.equal(done, ones * 3) else None
     except (AttributeError, RuntimeError, TypeError):
         return None
 
@@ -29,14 +29,20 @@ def _find_linear() -> Any:
 _LINEAR = _find_linear()
 
 
+@torch.no_grad()
 def dense_product(
     left: Tensor, right: Tensor, bias: Tensor | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """left @ right, plus ``bias`` to every row, in new memory or in ``out``."""
-    plain = left.device.type == "cpu" and left.dtype == torch.float32 and left.is_contiguous()
-    if plain and _LINEAR is not None:
+    """left @ right, plus ``bias`` to every row, in new memory or in ``out``; without a gradient."""
+    if _LINEAR is not None and _suits_onednn(left, bias):
         product: Tensor = _LINEAR(left, right.t(), bias, "none", [], "")
         return product if out is None else out.copy_(product)
     if bias is None:
         return torch.mm(left, right, out=out)
     return torch.addmm(bias, left, right, out=out)
+
+
+def _suits_onednn(left: Tensor, bias: Tensor | None) -> bool:
+    """Whether it is a product that oneDNN does right and fast: float32, and nothing to turn."""
+    plain = left.device.type == "cpu" and left.dtype == torch.float32 and left.is_contiguous()
+    return plain and left.shape[1] > 0 and (bias is None or bias.is_contiguous())

@@ -123,7 +123,8 @@ class FastEngine:
                 replicas.spread([job.settings.lr for job in block]),
                 replicas.spread([job.settings.weight_decay for job in block]),
             )
-            torch.cuda.manual_seed(block[0].seed)
+            with torch.cuda.device(self.inputs.device):
+                torch.cuda.manual_seed(block[0].seed)
             return recorded(lambda: _both(replicas.step, adam.step), adam.state)
         rate, decay = block[0].settings.lr, block[0].settings.weight_decay
         fused = FusedAdam(replicas.parameters, replicas.gradients, rate, decay)
