@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import pytest
+from reporting.page_reader import Reader
 
 from rawlsgcn import __version__
 from rawlsgcn.errors import RawlsError
@@ -19,46 +19,6 @@ from rawlsgcn.reporting.page import render, report
 @pytest.fixture(scope="module")
 def page(three):
     return render(three)
-
-
-VOID = {"meta", "br", "hr", "img", "link", "input"}
-
-
-class Reader(HTMLParser):
-    """Tags, ids, addresses and table cells of a page; fails on tags that do not match."""
-
-    def __init__(self, html):
-        super().__init__()
-        self.tags, self.ids, self.addresses, self.open = [], [], [], []
-        self.rows, self.attributes = [], []
-        self.feed(html)
-        self.close()
-        assert not self.open
-
-    def handle_starttag(self, tag, attrs):
-        self.handle_startendtag(tag, attrs)
-        if tag not in VOID:
-            self.open.append(tag)
-        if tag == "tr":
-            self.rows.append([])
-        if tag in ("td", "th"):
-            self.rows[-1].append("")
-
-    def handle_startendtag(self, tag, attrs):
-        self.tags.append(tag)
-        self.attributes.append((tag, dict(attrs)))
-        for key, value in attrs:
-            if key == "id":
-                self.ids.append(value)
-            if key.rsplit(":")[-1] in ("src", "href", "srcset", "action", "data"):
-                self.addresses.append(value)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if "td" in self.open or "th" in self.open:
-            self.rows[-1][-1] += data
 
 
 def row(reader, first):

@@ -51,7 +51,7 @@ def test_it_is_the_product_in_float64(
 def test_without_the_operator_the_result_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     left, right, bias = torch.randn(30, 20), torch.randn(20, 10), torch.randn(10)
     usual = dense_product(left, right, bias)
-    monkeypatch.setattr(dense, "_LINEAR", None)
+    monkeypatch.setattr(dense, "_linear", lambda: None)
     torch.testing.assert_close(dense_product(left, right, bias), usual)
 
 
@@ -70,15 +70,15 @@ def test_an_operator_that_fails_is_not_used(
         raise broken("no")
 
     monkeypatch.setattr(torch.ops.mkldnn, "_linear_pointwise", fail, raising=False)
-    assert dense._find_linear() is None
+    assert dense._linear.__wrapped__() is None
 
 
 def test_an_operator_that_is_wrong_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = lambda left, *_: left  # noqa: E731
     monkeypatch.setattr(torch.ops.mkldnn, "_linear_pointwise", wrong, raising=False)
-    assert dense._find_linear() is None
+    assert dense._linear.__wrapped__() is None
 
 
 def test_a_torch_without_onednn_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
-    assert dense._find_linear() is None
+    assert dense._linear.__wrapped__() is None

@@ -7,14 +7,16 @@ not document: where that is missing, MKL does the work.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import torch
 from torch import Tensor
 
 
-def _find_linear() -> Any:
-    """left @ rightᵀ + bias by oneDNN, or None where this torch cannot."""
+@cache
+def _linear() -> Any:
+    """left @ rightᵀ + bias by oneDNN, or None where this torch cannot; tried once, on first use."""
     if not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
         return None
     try:
@@ -26,16 +28,14 @@ def _find_linear() -> Any:
         return None
 
 
-_LINEAR = _find_linear()
-
-
 @torch.no_grad()
 def dense_product(
     left: Tensor, right: Tensor, bias: Tensor | None = None, out: Tensor | None = None
 ) -> Tensor:
     """left @ right, plus ``bias`` to every row, in new memory or in ``out``; without a gradient."""
-    if _LINEAR is not None and _suits_onednn(left, bias):
-        product: Tensor = _LINEAR(left, right.t(), bias, "none", [], "")
+    linear = _linear() if _suits_onednn(left, bias) else None
+    if linear is not None:
+        product: Tensor = linear(left, right.t(), bias, "none", [], "")
         return product if out is None else out.copy_(product)
     if bias is None:
         return torch.mm(left, right, out=out)
