@@ -12,16 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rawlsgcn.balancing import balance
-from rawlsgcn.balancing.products import Product
 from rawlsgcn.balancing.reading import read
-from rawlsgcn.balancing.structure import diagonal_of, is_symmetric
+from rawlsgcn.balancing.structure import inspect
 from rawlsgcn.errors import RawlsError
 
 
 def symmetric(matrix):
     inside, _ = read(sp.csr_array(matrix), None, None)
-    np.testing.assert_array_equal(diagonal_of(inside), np.asarray(matrix).diagonal())
-    return is_symmetric(inside, Product(inside))
+    diagonal, symmetric = inspect(inside)
+    np.testing.assert_array_equal(diagonal, np.asarray(matrix).diagonal())
+    return symmetric
 
 
 @settings(max_examples=150, deadline=None)

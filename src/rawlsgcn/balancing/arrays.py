@@ -7,7 +7,7 @@ short; on CUDA they are tensors. The balancing uses only what both libraries cal
 from __future__ import annotations
 
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -15,6 +15,9 @@ from torch import Tensor
 
 #: A numpy array or a torch tensor.
 Array = Any
+#: c and m of a step −x ∘ u with u = e / ((c + e) (1 + m x²)), where e = x ∘ (M x) − 1; m is a
+#: number (0.0 or 1.0) for all nodes, or an array of one for each.
+Damping: TypeAlias = tuple[float, Array]
 
 
 def library(device: torch.device) -> ModuleType:
@@ -32,12 +35,12 @@ def tensor(array: Array) -> Tensor:
     return array if isinstance(array, Tensor) else torch.from_numpy(array)
 
 
-def zeros(shape: tuple[int, ...], device: torch.device) -> Array:
-    """Zeros in float64, on the CPU in memory that numpy asked for.
+def empty(shape: tuple[int, ...], device: torch.device) -> Array:
+    """Room for numbers in float64, on the CPU in memory that numpy asked for.
 
     Numpy asks the system for large pages, torch does not: a product that reads a vector of millions
     of numbers in random order then waits for the addresses of pages more than for the numbers.
     """
     if device.type == "cpu":
-        return np.full(shape, 0.0)
-    return torch.zeros(shape, dtype=torch.float64, device=device)
+        return np.empty(shape)
+    return torch.empty(shape, dtype=torch.float64, device=device)

@@ -16,18 +16,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from .arrays import Array, library, tensor, zeros
+from .arrays import library, tensor
 from .iterations import Iteration
+from .passes import passes_over
 
-#: Nodes handled at once: many to a call, but few enough that their vectors stay in the cache and
-#: that numpy's BLAS makes the products of these thin matrices (at most 2 x 4 x nodes operations)
-#: by itself, without the threads that it would have to wait for from 2¹⁸ operations on.
-_CPU_PART = 1 << 15
-_CUDA_PART = 1 << 24
 #: A mixture must leave at most this share of the best residual so far, or lower φ.
 _CONTRACTION = 0.9
 #: The share of itself that every component of x keeps in a mixture that had to be shortened.
@@ -64,32 +59,21 @@ class Descent:
     """
 
     def __init__(self, iteration: Iteration, device: torch.device, accelerate: bool) -> None:
-        size, part = iteration.size, _CPU_PART if device.type == "cpu" else _CUDA_PART
         self._iteration, self._accelerate = iteration, accelerate
-        self._library, self._device = library(device), device
-        # A move that is refused must leave everything as it was: it is made into the second of
-        # two places. The best point must survive any move: it has three.
-        self._points, self._at, self._best_at = self._zeros(3, 2, size), 0, 0
-        # Of each place: p and d, the newest step and the last displacement, then M p and M d.
-        self._spans, self._now = self._zeros(2, 4, size), 0
-        parts = [
-            slice(start, min(start + part, last))
-            for first, last in iteration.spans
-            for start in range(first, last, part)
-        ]
-        # u = p / x, v = d / x and e = x ∘ y − 1 of one part of the nodes.
-        relative = self._zeros(3, min(size, part))
-        self._parts = [
-            _Part(where, self._points[..., where], self._spans[..., where], relative)
-            for where in parts
-        ]
-        self._products = [[0.0] * 3] * 2
+        self._library, self._passes = library(device), passes_over(iteration, device)
+        # A point has one of three places, so that the present and the best survive any move. Where
+        # it was before is known as long as no move led there; the last displacement d is that.
+        self._points, self._at, self._before, self._best_at = self._passes.points, 0, 0, 0
+        # The newest step p has one of two places, as a move that is refused makes the next one.
+        self._now = 0
+        # uᵀu, uᵀv, uᵀe, vᵀv and vᵀe, where u = p / x, v = d / x and e = x ∘ y − 1.
+        self._products: Sequence[float] = (0.0,) * 5
         # pᵀ M p, dᵀ M p and dᵀ M d; the last follows from all three at the point before.
         self._images, self._moved_by = (0.0, 0.0, 0.0), _STAY
         self._positive, self._least, self._growth = True, math.inf, 1.0
         self.residual, self.error = math.inf, 0.0
         # How far x ∘ (M d) may be off by rounding, and how large x ∘ y was at the point before.
-        self._error_of_image, self._before = 0.0, 0.0
+        self._error_of_image, self._size_before = 0.0, 0.0
 
     def begin(self) -> list[float]:
         """Take the iteration's first point; the result is the residual after each product."""
@@ -99,11 +83,10 @@ class Descent:
 
     def step(self) -> None:
         """Spend one product and move."""
-        p, _, q, _ = self._spans[self._now]
-        self._iteration.product(tensor(p), tensor(q))
+        self._iteration.product(tensor(self._passes.steps[self._now]), tensor(self._passes.image))
         size = 1 + self.residual
         # |x ∘ (M p)| ≤ max |u| x ∘ y, where u = p / x.
-        image = size if self._iteration.short else size * max(1, math.sqrt(self._products[0][0]))
+        image = size if self._iteration.short else size * max(1, math.sqrt(self._products[0]))
         moved = self._mix() if self._accelerate else None
         if moved is None:
             moved = self._move(_PLAIN)
@@ -127,11 +110,11 @@ class Descent:
         but x may have grown, and x ∘ y is off by x times those.
         """
         (t, s), growth = self._moved_by, self._growth
-        own = _ROUNDING * (abs(t) * image + abs(s) * (size + self._before))
+        own = _ROUNDING * (abs(t) * image + abs(s) * (size + self._size_before))
         self._error_of_image = growth * (abs(s) * self._error_of_image + own)
         sums = _ROUNDING * (growth * size + 1 + self.residual)
         self.error = growth * self.error + self._error_of_image + sums
-        self._before = growth * size
+        self._size_before = growth * size
 
     def keep(self) -> None:
         """Remember the present x as the best."""
@@ -140,7 +123,8 @@ class Descent:
     @property
     def held_bytes(self) -> int:
         """What its vectors take."""
-        return int(self._points.nbytes + self._spans.nbytes)
+        passes = self._passes
+        return int(passes.points.nbytes + passes.steps.nbytes + passes.image.nbytes)
 
     @property
     def best(self) -> Tensor:
@@ -151,11 +135,13 @@ class Descent:
         weights = self._newton_weights()
         residual = self._move(weights)
         if not self._positive:
-            kept = self._kept_by(weights)
+            kept = self._least_kept()
             if kept >= _LEAST_KEPT:  # nothing that a shorter move could mend
                 return None
             shorter = (1 - _LEAST_KEPT) / (1 - kept)
-            residual = self._move((weights[0] * shorter, weights[1] * shorter))
+            # Back from where that move led, as it may have been to where d began.
+            residual = self._move((0.0, -shorter), before=self._next)
+            self._moved_by = weights[0] * shorter, weights[1] * shorter
         if not self._positive:
             return None
         # A comparison with NaN is false, so that a mixture which overflowed is refused here.
@@ -164,55 +150,36 @@ class Descent:
 
     def _newton_weights(self) -> tuple[float, float]:
         """t minimising the quadratic model of φ(x + t₁ p + t₂ d); the plain step without one."""
-        pq, dq, dd_image = 0.0, 0.0, self._images[2]
-        for part in self._parts:
-            span = part.spans[self._now]
-            one, two = (span[:2] @ span[2]).tolist()
-            pq, dq = pq + one, dq + two
-        pq, dq = self._sums(pq, dq)
+        pq, dq = self._sums(*self._passes.dots(self._at, self._before, self._now))
+        dd_image = self._images[2]
         self._images = pq, dq, dd_image
-        (uu, uv, ue), (_, vv, ve) = self._products
+        uu, uv, ue, vv, ve = self._products
         pp, pd, dd = uu + pq, uv + dq, vv + dd_image
         determinant = pp * dd - pd * pd
         if pp > 0 and dd > 0 and determinant > _APART * pp * dd:
             return (pd * ve - dd * ue) / determinant, (pd * ue - pp * ve) / determinant
         return (-ue / pp, 0.0) if pp > 0 else _PLAIN
 
-    def _move(self, weights: tuple[float, float]) -> float:
-        """Make x + t₁ p + t₂ d, all that is known of it, and the next p; the residual there."""
-        lib, now, at, to = self._library, self._now, self._at, self._next
+    def _move(self, weights: tuple[float, float], before: int | None = None) -> float:
+        """Make x + t₁ p + t₂ d, all that is known of it, and the next p; the residual there.
+
+        d leads here from the point before, or from the one at another place.
+        """
         self._moved_by = weights
-        mix, propose = self._rows((*weights, 0, 0), (0, 0, *weights)), self._iteration.propose
-        worst, lowest, longest = 0.0, math.inf, 0.0
-        products = self._rows((0.0,) * 3, (0.0,) * 3)
-        for part in self._parts:
-            p, d = part.spans[1 - now][:2]
-            u, v, excess = part.rows
-            x, y = point = part.points[to]
-            # The displacement and its product, then the point and its product, each in one call.
-            both = lib.matmul(mix, part.spans[now], out=part.spans[1 - now][1::2])
-            lib.add(part.points[at], both, out=point)
-            lib.multiply(x, y, out=excess)
-            excess -= 1
-            propose(x, excess, part.where, u)
-            lib.multiply(x, u, out=p)
-            lib.divide(d, x, out=v)
-            products = products + part.relative[:2] @ part.relative.T
-            worst = max(worst, float(excess.max()), -float(excess.min()))
-            lowest, longest = min(lowest, float(x.min())), max(longest, float(v.max()))
-        (uu, uv, ue), (_, vv, ve) = products.tolist()
-        uu, uv, ue, vv, ve = self._sums(uu, uv, ue, vv, ve)
-        self._products = [[uu, uv, ue], [uv, vv, ve]]
-        worst, below, longest = self._largest(worst, -lowest, longest)
+        before = self._before if before is None else before
+        sums = self._passes.move(self._at, before, self._next, self._now, weights)
+        self._products = self._sums(*sums[:5])
+        worst = max(0.0, sums.high, -sums.low)
+        worst, below, longest = self._largest(worst, -sums.least, max(0.0, sums.longest))
         self._positive = below < 0
         # v = d / x, with x = (x before) + d, so that x before is x (1 − v).
         self._growth = 1 / (1 - longest) if longest < 1 else math.inf
         # Only sums are sure to carry a NaN along.
-        return worst if math.isfinite(ue) else math.nan
+        return worst if math.isfinite(self._products[2]) else math.nan
 
     def _settle(self, residual: float) -> None:
         """Stay where the last move led."""
-        self._at, self._now = self._next, 1 - self._now
+        self._at, self._before, self._now = self._next, self._at, 1 - self._now
         (t, s), (pq, dq, dd) = self._moved_by, self._images
         self._images = 0.0, 0.0, t * t * pq + 2 * t * s * dq + s * s * dd
         self.residual = residual
@@ -221,27 +188,21 @@ class Descent:
     @property
     def _next(self) -> int:
         """The place of the next point: neither the present one's nor the best one's."""
-        at, best = self._at, self._best_at
-        # Two places in turn as long as every point is the best: the third stays out of the cache.
-        return int(at == 0) if at == best else 3 - at - best
+        free = {0, 1, 2} - {self._at, self._best_at}
+        # The one before's if it may be, which is in the cache anyway, as d is made of it.
+        return self._before if self._before in free else min(free)
 
-    def _kept_by(self, weights: tuple[float, float]) -> float:
-        """The least share of itself that a component of x keeps in such a mixture."""
-        mix = self._rows(weights)[0]
-        least = min(
-            float(((mix @ part.spans[self._now][:2]) / part.points[self._at, 0]).min())
-            for part in self._parts
-        )
-        return 1 - self._largest(-least)[0]
+    def _least_kept(self) -> float:
+        """The least share of itself that a component of x kept in the last move."""
+        least = float((self._points[self._next, 0] / self._points[self._at, 0]).min())
+        return -self._largest(-least)[0]
 
     def _energy_change(self) -> float:
         """φ after the last move less φ before."""
-        change = 0.0
-        for part in self._parts:
-            (x, y), (new_x, new_y) = part.points[self._at], part.points[self._next]
-            product = (new_x * new_y - x * y) / 2
-            change += float((product - self._library.log(new_x / x)).sum())
-        return self._sums(change)[0]
+        (x, y), (new_x, new_y) = self._points[self._at], self._points[self._next]
+        change = (new_x * new_y - x * y) / 2
+        change -= self._library.log(new_x / x)
+        return self._sums(float(change.sum()))[0]
 
     def _sums(self, *numbers: float) -> Sequence[float]:
         """Sums over the nodes at hand made sums over all nodes; here these are the same."""
@@ -250,20 +211,3 @@ class Descent:
     def _largest(self, *numbers: float) -> Sequence[float]:
         """The same for the largest of numbers."""
         return numbers
-
-    def _rows(self, *rows: tuple[float, ...]) -> Array:
-        if self._library is np:
-            return np.array(rows)
-        return torch.tensor(rows, dtype=torch.float64, device=self._device)
-
-    def _zeros(self, *shape: int) -> Array:
-        return zeros(shape, self._device)
-
-
-class _Part:
-    """Views of some nodes' share of all vectors, made once rather than in every step."""
-
-    def __init__(self, where: slice, points: Array, spans: Array, relative: Array) -> None:
-        self.where, self.points, self.spans = where, points, spans
-        self.relative = relative[:, : where.stop - where.start]
-        self.rows = tuple(self.relative)

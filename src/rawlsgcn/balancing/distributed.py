@@ -24,6 +24,7 @@ from ..errors import RawlsError
 from ..graphs.shards import Shard, Shards
 from ..sparse import csr_tensor
 from .arrays import Array, library, tensor
+from .compiled import Stored, kernels
 from .descent import Descent
 from .iterations import Symmetric
 from .scaling import Outcome
@@ -131,6 +132,9 @@ class _Rows:
         self.gathered = torch.zeros(len(cuts) - 1, longest, dtype=torch.float64, device=device)
         self._own = torch.zeros(longest, dtype=torch.float64, device=device)
         total = int(self.row_start[-1])
+        short = self.row_start.int() if total < 2**31 else self.row_start
+        self._stored = Stored(short, self.column, self.weight)
+        self._fast = kernels() if self._stored.usable else None
         wanted = torch.arange(0, total, _BLOCK)
         marks = sorted(
             {0, *torch.searchsorted(self.row_start, wanted).tolist(), self.last - self.first}
@@ -146,8 +150,9 @@ class _Rows:
 
     @property
     def held_bytes(self) -> int:
-        """What the exchange takes: x in full, and the pieces of it that are sent and gathered."""
-        return self.full.nbytes + self.gathered.nbytes + self._own.nbytes
+        """What the exchange takes: x in full, its pieces that are sent and gathered, row starts."""
+        starts = self._stored.row_start.nbytes
+        return self.full.nbytes + self.gathered.nbytes + self._own.nbytes + starts
 
     def write_row_sums(self, out: Tensor) -> None:
         """Write the rows' sums of A + I, for which nothing is exchanged."""
@@ -166,6 +171,9 @@ class _Rows:
         self._multiply(out)
 
     def _multiply(self, out: Tensor) -> None:
+        if self._fast is not None:
+            own = self.full[self.first : self.last]
+            return self._fast.product(self._stored, self.full, own, out)
         for first, last in self.spans:
             a, b = self.row_start[[first, last]].tolist()
             values = self._ones[: b - a] if self.weight is None else self.weight[a:b].double()
@@ -179,10 +187,9 @@ class _ShardIteration(Symmetric):
     """x ← 2 x / (1 + r) on this process's piece of x; the diagonal of A + I is one."""
 
     def __init__(self, rows: _Rows) -> None:
-        self._rows, self._jacobi, self._unit_diagonal = rows, True, True
+        self._rows, self._factor = rows, 1.0
         self._library = library(rows.column.device)
         self.size = len(rows)
-        self.spans = [(0, self.size)]
 
     def start(self, x: Array, y: Array) -> list[float]:
         """As in one process: x_i solves x² + o_i s x = 1, with o the row sums of A."""

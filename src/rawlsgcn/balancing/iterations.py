@@ -20,7 +20,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from .arrays import Array, array, library, tensor
+from .arrays import Array, Damping, array, library, tensor
 from .products import Product, SparseMatrix
 
 #: Nodes from which the mean of the first guess is estimated; it need not be exact.
@@ -31,16 +31,14 @@ class Iteration(Protocol):
     """What the descent needs of an iteration."""
 
     size: int
-    #: Ranges of nodes that are handled alike.
-    spans: list[tuple[int, int]]
     #: Whether no step is longer than x.
     short: bool
 
     def start(self, x: Array, y: Array) -> list[float]:
         """Write the first point; the residuals after each product spent, but for the last."""
 
-    def propose(self, x: Array, excess: Array, part: slice, out: Array) -> None:
-        """Write u, of which −x ∘ u is the step, for some nodes; ``excess`` is x ∘ (M x) − 1."""
+    def dampings(self) -> list[tuple[tuple[int, int], Damping]]:
+        """The next step of one range of nodes after another."""
 
     def product(self, p: Tensor, q: Tensor) -> None:
         """Write M p to ``q``, where p is the whole step last proposed."""
@@ -61,13 +59,12 @@ class Symmetric:
     def __init__(
         self, matrix: SparseMatrix, product: Product, diagonal: Tensor, jacobi: bool
     ) -> None:
-        self._matrix, self._multiply, self._jacobi = matrix, product, jacobi
+        self._matrix, self._multiply = matrix, product
         self._library = library(matrix.device)
         self._diagonal = array(diagonal)
         ends = self._diagonal.min(), self._diagonal.max()
-        self._unit_diagonal = ends == (1, 1)
+        self._factor = 0.0 if not jacobi else 1.0 if ends == (1, 1) else self._diagonal
         self.size = matrix.size
-        self.spans = [(0, self.size)]
 
     def start(self, x: Array, y: Array) -> list[float]:
         """The exact answer for the random graph of these degrees (the configuration model).
@@ -84,9 +81,13 @@ class Symmetric:
             x[:] = 1
             self.product(tensor(x), tensor(y))
             history.append(_residual(x, y))
-        outer = self._library.clip(y - self._diagonal, 0, None)
-        outer *= _neighbour_mean(self._library, outer, self._diagonal)
-        x[:] = 2 / (outer + self._library.sqrt(outer * outer + 4 * self._diagonal))
+        mean = _neighbour_mean(self._library, y, self._diagonal)
+        if self._matrix.fast is not None:
+            self._matrix.fast.roots(y, self._diagonal, mean, x)
+        else:
+            linear = self._library.clip(y - self._diagonal, 0, None)
+            linear *= mean
+            x[:] = 2 / (linear + self._library.sqrt(linear * linear + 4 * self._diagonal))
         self.product(tensor(x), tensor(y))
         energy = float((x * y).sum())
         if energy > 0:
@@ -94,15 +95,8 @@ class Symmetric:
             y *= math.sqrt(self.size / energy)
         return history
 
-    def propose(self, x: Array, excess: Array, part: slice, out: Array) -> None:
-        self._library.add(excess, 2, out=out)
-        if self._jacobi:
-            weight = self._library.multiply(x, x)
-            if not self._unit_diagonal:
-                weight *= self._diagonal[part]
-            weight += 1
-            out *= weight
-        self._library.divide(excess, out, out=out)
+    def dampings(self) -> list[tuple[tuple[int, int], Damping]]:
+        return [((0, self.size), (2.0, self._factor))]
 
     def product(self, p: Tensor, q: Tensor) -> None:
         self._multiply(p, q)
@@ -121,7 +115,6 @@ class SinkhornKnopp:
         self._by_rows, self._by_columns = product, Product(transposed(matrix))
         self._library = library(matrix.device)
         self._half, self.size = matrix.size, 2 * matrix.size
-        self.spans = [(0, self._half), (self._half, self.size)]
         self._columns = True
 
     def start(self, x: Array, y: Array) -> list[float]:
@@ -133,12 +126,11 @@ class SinkhornKnopp:
         self._by_columns(tensor(x[:n]), tensor(y[n:]))
         return [rows]
 
-    def propose(self, x: Array, excess: Array, part: slice, out: Array) -> None:
-        if (part.start >= self._half) == self._columns:
-            self._library.add(excess, 1, out=out)
-            self._library.divide(excess, out, out=out)
-        else:
-            out[:] = 0
+    def dampings(self) -> list[tuple[tuple[int, int], Damping]]:
+        # The half whose turn it is not stays where it is.
+        rows, columns = (math.inf, 1.0) if self._columns else (1.0, math.inf)
+        n = self._half
+        return [((0, n), (rows, 0.0)), ((n, 2 * n), (columns, 0.0))]
 
     def product(self, p: Tensor, q: Tensor) -> None:
         n = self._half
@@ -157,13 +149,14 @@ class SinkhornKnopp:
         return 2
 
 
-def _neighbour_mean(library: Array, outer: Array, diagonal: Array) -> float:
+def _neighbour_mean(library: Array, sums: Array, diagonal: Array) -> float:
     """s with s = Σ o_i x_i / Σ o_i and m_ii x_i² + o_i s x_i = 1, where o = d − diag(M).
 
     By Newton's method in log s: an x_i falls with s as s^(−l / √(l² + 4 m_ii)), where l = o_i s.
     """
-    every = max(1, len(outer) // _SAMPLE)
-    outer, diagonal = outer[::every], 4 * diagonal[::every]
+    every = max(1, len(sums) // _SAMPLE)
+    outer = library.clip(sums[::every] - diagonal[::every], 0, None)
+    diagonal = 4 * diagonal[::every]
     total = float(outer.sum())
     if not 0 < total < math.inf:
         return 0.0

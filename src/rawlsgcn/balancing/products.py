@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from ..sparse import csr_tensor
+from .compiled import Kernels, Stored, kernels
 
 #: Nonzeros in a block. On the CPU its values (2 MB in float64) stay in the cache between blocks.
 _CPU_BLOCK = 1 << 18
@@ -43,6 +44,16 @@ class SparseMatrix:
         """The number of stored entries of each row."""
         return self.row_start.diff()
 
+    @property
+    def stored(self) -> Stored:
+        """What is stored of it."""
+        return Stored(self.row_start, self.column, self.values)
+
+    @property
+    def fast(self) -> Kernels | None:
+        """The compiled passes, where there are any for this matrix."""
+        return kernels() if self.stored.usable else None
+
     def rows(self, start: int = 0, stop: int | None = None) -> Tensor:
         """The row of each stored entry (of rows ``start`` to ``stop`` only, when given)."""
         stop = self.size if stop is None else stop
@@ -72,16 +83,20 @@ class SparseMatrix:
 
 
 class Product:
-    """y = M x in float64, block of rows by block of rows.
+    """y = M x in float64, by a compiled pass where there is one, otherwise block by block.
 
-    A block is a CSR tensor whose index arrays are views of the matrix's. Values that are not
-    float64 are made so in a buffer the size of one block: a matrix of ones has no other value
-    array, which takes two thirds of the memory traffic away, and float32 weights are never copied
-    whole.
+    A block is a CSR tensor of some rows whose index arrays are views of the matrix's. Values that
+    are not float64 are made so in a buffer the size of one block: a matrix of ones has no other
+    value array, which takes two thirds of the memory traffic away, and float32 weights are never
+    copied whole. The compiled pass needs no values of ones at all.
     """
 
     def __init__(self, matrix: SparseMatrix) -> None:
-        self._loops = matrix.loops
+        self._loops, self._matrix, self._fast = matrix.loops, matrix.stored, matrix.fast
+        if self._fast is None:
+            self._cut(matrix)
+
+    def _cut(self, matrix: SparseMatrix) -> None:
         self._blocks: list[tuple[int, int, Tensor, Tensor | None]] = []
         spans = matrix.row_blocks()
         starts = [int(matrix.row_start[first]) for first, _ in spans] + [len(matrix.column)]
@@ -102,6 +117,8 @@ class Product:
 
     def __call__(self, x: Tensor, out: Tensor) -> None:
         """Write M x to ``out``."""
+        if self._fast is not None:
+            return self._fast.product(self._matrix, x, x if self._loops else None, out)
         for first, last, block, weights in self._blocks:
             if weights is not None:
                 self._buffer[: len(weights)] = weights

@@ -16,7 +16,7 @@ from .iterations import Iteration, SinkhornKnopp, Symmetric
 from .products import Product, SparseMatrix
 from .reading import Form, read, without_diagonal
 from .scaling import Outcome, Scaling
-from .structure import diagonal_of, is_symmetric, require_support
+from .structure import inspect, require_support
 from .threads import threads_for
 
 #: Products without a gain of a tenth after which a residual this small is taken to be rounding.
@@ -89,7 +89,7 @@ def _balance(
     max_iterations: int,
     accelerate: bool,
 ) -> Scaling:
-    diagonal = diagonal_of(stored)
+    diagonal, symmetric = inspect(stored)
     if self_loops is None:
         self_loops = form.kind in ("edges", "numpy edges")
     if self_loops:
@@ -97,11 +97,10 @@ def _balance(
             stored = without_diagonal(stored)
         stored = SparseMatrix(stored.row_start, stored.column, stored.values, loops=True)
         diagonal.fill_(1.0)
-    product = Product(stored)
-    symmetric = is_symmetric(stored, product)
     require_support(stored, symmetric, diagonal)
 
     iteration: Iteration
+    product = Product(stored)
     if symmetric:
         iteration = Symmetric(stored, product, diagonal, jacobi=accelerate)
     else:

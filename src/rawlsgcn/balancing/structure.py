@@ -9,15 +9,33 @@ import torch
 from torch import Tensor
 
 from ..errors import RawlsError
-from .arrays import array, library, tensor, zeros
+from .arrays import array, empty, library, tensor
 from .products import Product, SparseMatrix
 
 _NAMED = 5
 _RANDOM = np.random.PCG64(20220430)
 
 
-def diagonal_of(matrix: SparseMatrix) -> Tensor:
-    """The stored diagonal, in float64; zero where no entry is stored."""
+def inspect(matrix: SparseMatrix) -> tuple[Tensor, bool]:
+    """The stored diagonal in float64, zero where no entry is stored; and whether M equals Mᵀ.
+
+    Symmetry is told to the last bit, without a transpose, by a random fingerprint: a transpose
+    would take as much memory as the matrix and as much time as a dozen products. Every entry
+    (i, j, m) adds ± k_i k_j h(m) to a sum modulo 2⁶⁴, with the sign of i − j, a random key k for
+    each node and a hash h of the bits of m. For a matrix of ones, without compiled passes, it is
+    gᵀ M h = hᵀ M g for random vectors of integers, so small that M g and M h are exact in float64,
+    the rest modulo 2⁶⁴. Both hold exactly for a symmetric matrix; another passes with a chance of
+    about 2⁻⁴⁰ (the more bits of 52 a hub's degree leaves, the less).
+    """
+    if matrix.fast is not None:
+        diagonal, asymmetry = matrix.fast.inspect(matrix.stored, int(_RANDOM.random_raw()))
+        return diagonal, asymmetry == 0
+    values = matrix.values
+    same = _same_form(matrix) if values is None else _same_entries(matrix, values)
+    return _diagonal_of(matrix), same
+
+
+def _diagonal_of(matrix: SparseMatrix) -> Tensor:
     diagonal = torch.zeros(matrix.size, dtype=torch.float64, device=matrix.device)
     for first, last in matrix.row_blocks(_block(matrix)):
         start, stop = int(matrix.row_start[first]), int(matrix.row_start[last])
@@ -32,19 +50,7 @@ def diagonal_of(matrix: SparseMatrix) -> Tensor:
     return diagonal
 
 
-def is_symmetric(matrix: SparseMatrix, product: Product) -> bool:
-    """Whether M equals Mᵀ to the last bit, without a transpose, by a random fingerprint.
-
-    A transpose would take as much memory as the matrix and as much time as a dozen products.
-
-    *A matrix of ones*: gᵀ M h = hᵀ M g for random vectors of integers, so small that M g and M h
-    are exact in float64, the rest modulo 2⁶⁴. *Weights*: every entry (i, j, m) adds ± k_i k_j h(m)
-    to a sum modulo 2⁶⁴, with the sign of i − j, a random key k for each node and a hash h of the
-    bits of m. Both hold exactly for a symmetric matrix; another passes with a chance of about
-    2⁻⁴⁰ (the more bits of 52 a hub's degree leaves, the less).
-    """
-    if matrix.values is None:
-        return _same_form(matrix, product)
+def _same_entries(matrix: SparseMatrix, values: Tensor) -> bool:
     key = _keys(matrix, 1)[0].bitwise_or_(1)
     total = torch.zeros((), dtype=torch.int64, device=matrix.device)
     for first, last in matrix.row_blocks(_block(matrix)):
@@ -53,17 +59,18 @@ def is_symmetric(matrix: SparseMatrix, product: Product) -> bool:
         term = key.index_select(0, row)
         term *= key.index_select(0, column)
         term *= (row - column).sign_()
-        term *= hash_of(matrix.values[start:stop])
+        term *= hash_of(values[start:stop])
         total += term.sum()
     return int(total) == 0
 
 
-def _same_form(matrix: SparseMatrix, product: Product) -> bool:
+def _same_form(matrix: SparseMatrix) -> bool:
+    product = Product(matrix)
     largest = int(array(matrix.degree).max()) + 1
     keys = array(_keys(matrix, 2))
     keys >>= 11 + largest.bit_length()
-    images = zeros((2, matrix.size), matrix.device)
-    vector = zeros((matrix.size,), matrix.device)
+    images = empty((2, matrix.size), matrix.device)
+    vector = empty((matrix.size,), matrix.device)
     for key, image in zip(keys, images, strict=True):
         vector[:] = key
         product(tensor(vector), tensor(image))
@@ -139,14 +146,14 @@ def require_support(matrix: SparseMatrix, symmetric: bool, diagonal: Tensor) -> 
 def _refuse_empty(starts: Any, column: Any, n: int) -> None:
     filled = np.zeros(n, dtype=bool)
     filled[column] = True
-    for what, empty in (
+    for what, lost in (
         ("row", np.flatnonzero(np.diff(starts) == 0)),
         ("column", np.flatnonzero(~filled)),
     ):
-        if len(empty):
+        if len(lost):
             raise RawlsError(
-                f"the matrix has no doubly stochastic form: {_names(what, empty)} "
-                f"{'has' if len(empty) == 1 else 'have'} no positive entry; "
+                f"the matrix has no doubly stochastic form: {_names(what, lost)} "
+                f"{'has' if len(lost) == 1 else 'have'} no positive entry; "
                 "add self-loops or leave these nodes out."
             )
 

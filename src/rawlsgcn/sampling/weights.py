@@ -16,9 +16,8 @@ import torch
 from torch import Tensor
 from torch_geometric.transforms import BaseTransform
 
-from ..balancing.products import Product
 from ..balancing.reading import read
-from ..balancing.structure import is_symmetric
+from ..balancing.structure import inspect
 from ..edge_index import require_edges, require_floating
 from ..errors import RawlsError
 from .adjacency import Adjacency
@@ -66,7 +65,7 @@ class SampledWeights(BaseTransform):  # type: ignore[misc]
             raise RawlsError("the graph has edge weights that are negative or not finite numbers")
         if not fair and form != "doubly-stochastic":  # balancing looks for itself
             matrix, _ = read(edge_index, weight, int(data.num_nodes))
-            if not is_symmetric(matrix, Product(matrix)):
+            if not inspect(matrix)[1]:
                 raise RawlsError(
                     "the graph is not symmetric: make its edges run both ways, with the same weight"
                 )

@@ -1,0 +1,152 @@
+"""The compiled passes of ``kernels.c``, where the package was installed with a C compiler.
+
+Without them everything works as well, by numpy and torch, only slower. ``hatch_build.py`` puts them
+beside this file under a name that carries the digest of their source, so that passes compiled from
+another source are never called.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .arrays import Array, Damping
+
+SOURCE = Path(__file__).with_name("kernels.c")
+_ADDRESS, _COUNT, _NUMBER = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
+_MATRIX: list[Any] = [_COUNT, _ADDRESS, _ADDRESS, ctypes.c_int, _ADDRESS]
+#: The type of the values, as kernels.c numbers them.
+_KINDS = {None: 0, torch.float32: 1, torch.float64: 2}
+#: Nodes of which the sums are made apart, as in kernels.c, and numbers among these sums.
+_PIECE_NODES, _SUMS = 1 << 11, 9
+
+
+def path(folder: Path = SOURCE.parent) -> Path:
+    """Where the passes lie, once they are compiled."""
+    digest = hashlib.blake2b(SOURCE.read_bytes(), digest_size=6).hexdigest()
+    return folder / f"_kernels-{digest}.so"
+
+
+@cache
+def kernels() -> Kernels | None:
+    """The passes, or None where they were not compiled or cannot be loaded."""
+    try:
+        return Kernels(ctypes.CDLL(str(path())))
+    except OSError:
+        return None
+
+
+class Stored(NamedTuple):
+    """Rows of a CSR matrix with 32-bit indices on the CPU; ``values`` is None for ones."""
+
+    row_start: Tensor
+    column: Tensor
+    values: Tensor | None
+
+    @property
+    def usable(self) -> bool:
+        """Whether the passes know these types, and numbers lie one behind the other."""
+        parts = [part for part in self if part is not None]
+        return (
+            getattr(self.values, "dtype", None) in _KINDS
+            and self.row_start.dtype == self.column.dtype == torch.int32
+            and all(part.device.type == "cpu" and part.is_contiguous() for part in parts)
+        )
+
+    def arguments(self) -> tuple[int, int, int, int, int | None]:
+        values = self.values
+        return (
+            len(self.row_start) - 1,
+            self.row_start.data_ptr(),
+            self.column.data_ptr(),
+            _KINDS[None if values is None else values.dtype],
+            None if values is None else values.data_ptr(),
+        )
+
+
+class Kernels:
+    """The functions of ``kernels.c``, called with torch's number of threads."""
+
+    def __init__(self, library: ctypes.CDLL) -> None:
+        threads = ctypes.c_int
+        self._product, self._inspect = library.rawls_product, library.rawls_inspect
+        self._move, self._dots = library.rawls_move, library.rawls_dots
+        self._roots = library.rawls_roots
+        self._product.argtypes = [*_MATRIX, _COUNT, *[_ADDRESS] * 3, threads]
+        self._inspect.argtypes = [*_MATRIX, ctypes.c_uint64, _ADDRESS, threads]
+        self._move.argtypes = [*[_COUNT] * 3, *[_ADDRESS] * 6, *[_NUMBER] * 4]
+        self._move.argtypes += [_ADDRESS, _ADDRESS, threads]
+        self._roots.argtypes = [_COUNT, _ADDRESS, _ADDRESS, _NUMBER, _ADDRESS, threads]
+        self._dots.argtypes = [_COUNT, *[_ADDRESS] * 5, threads]
+        for function in (self._product, self._move, self._dots, self._roots):
+            function.restype = None
+        self._inspect.restype = ctypes.c_uint64
+
+    def product(self, matrix: Stored, x: Tensor, own: Tensor | None, out: Tensor) -> None:
+        """Write M x to ``out``, plus ``own`` where it is given."""
+        own_at = None if own is None else own.data_ptr()
+        vectors = len(x), x.data_ptr(), own_at, out.data_ptr()
+        self._product(*matrix.arguments(), *vectors, torch.get_num_threads())
+
+    def inspect(self, matrix: Stored, seed: int) -> tuple[Tensor, int]:
+        """The stored diagonal; and Σ ± k_i k_j h(m_ij) modulo 2⁶⁴, zero for a symmetric matrix."""
+        diagonal = torch.empty(len(matrix.row_start) - 1, dtype=torch.float64)
+        arguments = (*matrix.arguments(), seed | 1, diagonal.data_ptr(), torch.get_num_threads())
+        return diagonal, int(self._inspect(*arguments))
+
+    def roots(self, sums: Array, diagonal: Array, mean: float, out: Array) -> None:
+        """Write x with m x² + (sums − m) s x = 1, where m is the diagonal and s the mean."""
+        given, (to,) = addresses(sums, diagonal), addresses(out)
+        self._roots(len(out), *given, mean / 2, to, torch.get_num_threads())
+
+    def room(self, nodes: int) -> Array:
+        """What ``move`` and ``dots`` need for their sums."""
+        return np.empty((-(-nodes // _PIECE_NODES) + 1, _SUMS))
+
+    def move(
+        self,
+        where: tuple[int, int],
+        size: int,
+        vectors: Sequence[int],
+        weights: tuple[float, float],
+        damping: Damping,
+        room: Array,
+    ) -> list[float]:
+        """The pass of ``Passes.move`` over the nodes ``where``; the numbers of its ``Sums``.
+
+        The vectors are the addresses of three points (at, before, to), p, M p and the next p.
+        """
+        constant, diagonal = damping
+        alike = isinstance(diagonal, float)
+        self._move(
+            *where,
+            size,
+            *vectors,
+            *weights,
+            constant,
+            diagonal if alike else 0.0,
+            None if alike else diagonal.ctypes.data,
+            room.ctypes.data,
+            torch.get_num_threads(),
+        )
+        sums: list[float] = room[0].tolist()
+        return sums
+
+    def dots(self, size: int, vectors: Sequence[int], room: Array) -> tuple[float, float]:
+        """pᵀ M p and dᵀ M p; the vectors are the addresses of x, x before, p and M p."""
+        self._dots(size, *vectors, room.ctypes.data, torch.get_num_threads())
+        one, other = room[0, :2].tolist()
+        return one, other
+
+
+def addresses(*arrays: Array) -> list[int]:
+    """Where numpy arrays begin."""
+    return [array.ctypes.data for array in arrays]

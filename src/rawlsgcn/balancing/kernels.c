@@ -1,0 +1,345 @@
+/* The passes of balancing over a matrix and over its vectors, each in one sweep of memory.
+ *
+ * They compute what passes.py, products.py and structure.py compute with numpy and torch, and are
+ * used in their place on the CPU where the package was installed with a C compiler (hatch_build.py
+ * compiles this file, compiled.py calls it). Work is cut into pieces that do not depend on the
+ * number of threads, and sums are made in the order of the pieces: so the result does not either.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* One more form of a function for processors with wider registers, chosen when it is loaded. */
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
+#define FOR_ANY_WIDTH __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
+#else
+#define FOR_ANY_WIDTH
+#endif
+
+/* Entries of a matrix and nodes of a vector in a piece: tens of microseconds of work. */
+enum { PIECE_ENTRIES = 1 << 15, PIECE_NODES = 1 << 11 };
+/* Numbers of a vector that a core's own cache holds. */
+enum { SHORT_VECTOR = 1 << 17 };
+/* What the entries are. */
+enum { ONES, FLOAT32, FLOAT64 };
+
+/* The first row that starts at this entry or behind. */
+static int64_t row_at(const int32_t *starts, int64_t rows, int64_t entry)
+{
+    int64_t low = 0, high = rows;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (starts[middle] < entry)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int64_t pieces_of(int64_t whole, int64_t piece)
+{
+    return whole > piece ? (whole + piece - 1) / piece : 1;
+}
+
+/* The rows of one piece: from *first to before *last, about PIECE_ENTRIES entries. */
+static void rows_of_piece(const int32_t *starts, int64_t rows, int64_t piece, int64_t pieces,
+                          int64_t *first, int64_t *last)
+{
+    *first = piece ? row_at(starts, rows, piece * PIECE_ENTRIES) : 0;
+    *last = piece + 1 < pieces ? row_at(starts, rows, (piece + 1) * PIECE_ENTRIES) : rows;
+}
+
+/* ---- y = M x ---------------------------------------------------------------------------------- */
+
+static inline __attribute__((always_inline)) double entry(int kind, const void *values, int64_t at)
+{
+    if (kind == FLOAT32)
+        return ((const float *)values)[at];
+    return kind == FLOAT64 ? ((const double *)values)[at] : 1.0;
+}
+
+static inline __attribute__((always_inline)) void multiply(
+    int kind, int64_t first, int64_t last, const int32_t *restrict starts,
+    const int32_t *restrict column, const void *values, const double *restrict x,
+    const double *own, double *restrict y)
+{
+    for (int64_t row = first; row < last; row++) {
+        int64_t at = starts[row], end = starts[row + 1];
+        /* Two sums in turn, as an addition takes longer than it takes to begin the next. */
+        double even = 0, odd = 0;
+        for (; at + 2 <= end; at += 2) {
+            even += x[column[at]] * entry(kind, values, at);
+            odd += x[column[at + 1]] * entry(kind, values, at + 1);
+        }
+        if (at < end)
+            even += x[column[at]] * entry(kind, values, at);
+        y[row] = even + odd + (own ? own[row] : 0);
+    }
+}
+
+#ifdef __x86_64__
+#include <immintrin.h>
+
+/* The same for a matrix of ones, eight numbers at once. Only processors of one make gather faster
+ * than they load, and only from a cache: see gathers(). */
+__attribute__((target("avx512f,avx512vl"))) static void multiply_gathering(
+    int64_t first, int64_t last, const int32_t *restrict starts, const int32_t *restrict column,
+    const double *restrict x, const double *own, double *restrict y)
+{
+    for (int64_t row = first; row < last; row++) {
+        int64_t at = starts[row], end = starts[row + 1];
+        __m512d sum = _mm512_setzero_pd();
+        for (; at < end; at += 8) {
+            __mmask8 inside = end - at < 8 ? (__mmask8)((1u << (end - at)) - 1) : 0xFF;
+            __m256i nodes = _mm256_maskz_loadu_epi32(inside, column + at);
+            sum = _mm512_add_pd(
+                sum, _mm512_mask_i32gather_pd(_mm512_setzero_pd(), inside, nodes, x, 8));
+        }
+        y[row] = _mm512_reduce_add_pd(sum) + (own ? own[row] : 0);
+    }
+}
+
+static int gathers(int kind, int64_t length)
+{
+    return kind == ONES && length <= SHORT_VECTOR && __builtin_cpu_is("intel") &&
+           __builtin_cpu_supports("avx512vl");
+}
+#else
+#define gathers(kind, length) 0
+#define multiply_gathering(...)
+#endif
+
+/* y = M x, plus own where that is not null: x itself (or its share of these rows) for M + I. */
+void rawls_product(int64_t rows, const int32_t *starts, const int32_t *column, int kind,
+                   const void *values, int64_t length, const double *x, const double *own,
+                   double *y, int threads)
+{
+    int64_t pieces = pieces_of(starts[rows], PIECE_ENTRIES);
+    int gathering = gathers(kind, length);
+#pragma omp parallel for num_threads(threads) schedule(dynamic) if (threads > 1 && pieces > 1)
+    for (int64_t piece = 0; piece < pieces; piece++) {
+        int64_t first, last;
+        rows_of_piece(starts, rows, piece, pieces, &first, &last);
+        if (gathering)
+            multiply_gathering(first, last, starts, column, x, own, y);
+        else if (kind == ONES)
+            multiply(ONES, first, last, starts, column, values, x, own, y);
+        else if (kind == FLOAT32)
+            multiply(FLOAT32, first, last, starts, column, values, x, own, y);
+        else
+            multiply(FLOAT64, first, last, starts, column, values, x, own, y);
+    }
+}
+
+/* ---- one step of the descent ------------------------------------------------------------------ */
+
+/* What a move adds up: products of u, v and e, and the ends of e, x and v. */
+typedef struct {
+    double uu, uv, ue, vv, ve, high, low, least, longest;
+} Sums;
+
+/* The vectors of one piece: what is read, and what is written. x and y may be written to where
+ * those before lay; no other two overlap. */
+typedef struct {
+    const double *x, *y, *x_before, *y_before, *p, *mp, *diagonal;
+    double *new_x, *new_y, *new_p;
+} Vectors;
+
+/* See Descent: x and y move by t p + s d and its product, where d is the last displacement; then
+ * the next step p = x u is proposed. */
+static inline __attribute__((always_inline)) void move_nodes(int has_last, int has_diagonal,
+                                                             int64_t nodes, Vectors at, double t,
+                                                             double s, double constant,
+                                                             double factor, Sums *out)
+{
+    double uu = 0, uv = 0, ue = 0, vv = 0, ve = 0;
+    double high = -__builtin_inf(), low = -high, least = -high, longest = high;
+#pragma omp simd reduction(+ : uu, uv, ue, vv, ve) reduction(max : high, longest)                  \
+    reduction(min : low, least)
+    for (int64_t i = 0; i < nodes; i++) {
+        double by = t * at.p[i] + (has_last ? s * (at.x[i] - at.x_before[i]) : 0);
+        double image = t * at.mp[i] + (has_last ? s * (at.y[i] - at.y_before[i]) : 0);
+        double x = at.x[i] + by, y = at.y[i] + image;
+        double e = x * y - 1;
+        double u = e / ((constant + e) * (1 + (has_diagonal ? at.diagonal[i] : factor) * x * x));
+        double v = by / x;
+        at.new_x[i] = x, at.new_y[i] = y, at.new_p[i] = x * u;
+        uu += u * u, uv += u * v, ue += u * e, vv += v * v, ve += v * e;
+        high = e > high ? e : high, low = e < low ? e : low;
+        least = x < least ? x : least, longest = v > longest ? v : longest;
+    }
+    *out = (Sums){uu, uv, ue, vv, ve, high, low, least, longest};
+}
+
+FOR_ANY_WIDTH static void move_piece(int64_t nodes, Vectors at, double t, double s,
+                                     double constant, double factor, Sums *out)
+{
+    /* Without a share of it the last displacement is not looked at: it may be none. */
+    if (s != 0 && at.diagonal)
+        move_nodes(1, 1, nodes, at, t, s, constant, factor, out);
+    else if (s != 0)
+        move_nodes(1, 0, nodes, at, t, s, constant, factor, out);
+    else if (at.diagonal)
+        move_nodes(0, 1, nodes, at, t, s, constant, factor, out);
+    else
+        move_nodes(0, 0, nodes, at, t, s, constant, factor, out);
+}
+
+/* at, before, to: points, an x of `stride` nodes and the y behind it, of which the nodes `first` to
+ * `last` are moved. u = e / ((constant + e) (1 + m x^2)), where m is the diagonal or, without one,
+ * `factor`. `work` has room for one Sums of every piece; the sums of all end in the first. */
+void rawls_move(int64_t first, int64_t last, int64_t stride, const double *at,
+                const double *before, double *to, const double *p, const double *mp,
+                double *new_p, double t, double s, double constant, double factor,
+                const double *diagonal, Sums *work, int threads)
+{
+    int64_t pieces = pieces_of(last - first, PIECE_NODES);
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1 && pieces > 1)
+    for (int64_t piece = 0; piece < pieces; piece++) {
+        int64_t a = first + piece * PIECE_NODES, b = a + stride;
+        int64_t nodes = last - a < PIECE_NODES ? last - a : PIECE_NODES;
+        Vectors here = {at + a, at + b, before + a, before + b, p + a, mp + a,
+                        diagonal ? diagonal + a : NULL, to + a, to + b, new_p + a};
+        move_piece(nodes, here, t, s, constant, factor, &work[piece]);
+    }
+    for (int64_t piece = 1; piece < pieces; piece++) {
+        const Sums *one = &work[piece];
+        work->uu += one->uu, work->uv += one->uv, work->ue += one->ue;
+        work->vv += one->vv, work->ve += one->ve;
+        work->high = one->high > work->high ? one->high : work->high;
+        work->low = one->low < work->low ? one->low : work->low;
+        work->least = one->least < work->least ? one->least : work->least;
+        work->longest = one->longest > work->longest ? one->longest : work->longest;
+    }
+}
+
+FOR_ANY_WIDTH static void dot_piece(int64_t nodes, const double *x, const double *before,
+                                    const double *p, const double *mp, double *out)
+{
+    double one = 0, other = 0;
+#pragma omp simd reduction(+ : one, other)
+    for (int64_t i = 0; i < nodes; i++)
+        one += p[i] * mp[i], other += (x[i] - before[i]) * mp[i];
+    out[0] = one, out[1] = other;
+}
+
+/* p^T M p and d^T M p to the first two numbers of `work`, which has room for two a piece. */
+void rawls_dots(int64_t nodes, const double *x, const double *before, const double *p,
+                const double *mp, double *work, int threads)
+{
+    int64_t pieces = pieces_of(nodes, PIECE_NODES);
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1 && pieces > 1)
+    for (int64_t piece = 0; piece < pieces; piece++) {
+        int64_t a = piece * PIECE_NODES, left = nodes - a;
+        dot_piece(left < PIECE_NODES ? left : PIECE_NODES, x + a, before + a, p + a, mp + a,
+                  work + 2 * piece);
+    }
+    for (int64_t piece = 1; piece < pieces; piece++)
+        work[0] += work[2 * piece], work[1] += work[2 * piece + 1];
+}
+
+/* ---- where the descent begins ------------------------------------------------------------------ */
+
+FOR_ANY_WIDTH static void root_piece(int64_t nodes, const double *restrict sums,
+                                     const double *restrict diagonal, double half,
+                                     double *restrict x)
+{
+    for (int64_t i = 0; i < nodes; i++) {
+        double outer = sums[i] - diagonal[i], linear = outer > 0 ? half * outer : 0;
+        x[i] = 1 / (linear + __builtin_sqrt(linear * linear + diagonal[i]));
+    }
+}
+
+/* x with m x^2 + 2 h (sums - m) x = 1, where m is the diagonal and h = half. */
+void rawls_roots(int64_t nodes, const double *sums, const double *diagonal, double half, double *x,
+                 int threads)
+{
+    int64_t pieces = pieces_of(nodes, PIECE_NODES);
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1 && pieces > 1)
+    for (int64_t piece = 0; piece < pieces; piece++) {
+        int64_t a = piece * PIECE_NODES, left = nodes - a;
+        root_piece(left < PIECE_NODES ? left : PIECE_NODES, sums + a, diagonal + a, half, x + a);
+    }
+}
+
+/* ---- what kind of matrix it is ---------------------------------------------------------------- */
+
+/* The finaliser of splitmix64: 64 well-mixed bits. */
+static inline __attribute__((always_inline)) uint64_t mixed(uint64_t bits)
+{
+    bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9u;
+    bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EBu;
+    return bits ^ (bits >> 31);
+}
+
+/* A random number for a node, by an odd seed. It is made anew wherever it is needed, which takes
+ * less time than to read it from memory in random order. */
+static inline __attribute__((always_inline)) uint64_t key(uint64_t seed, int64_t node)
+{
+    uint64_t bits = seed * (uint64_t)(node + 1);
+    return (bits ^ (bits >> 32)) * 0x9E3779B97F4A7C15u;
+}
+
+static inline __attribute__((always_inline)) uint64_t hash_of(int kind, const void *values,
+                                                              int64_t at)
+{
+    union {
+        double number;
+        uint64_t bits;
+    } same = {entry(kind, values, at)};
+    return kind == ONES ? 1 : mixed(same.bits);
+}
+
+static inline __attribute__((always_inline)) uint64_t inspect(
+    int kind, int64_t first, int64_t last, const int32_t *restrict starts,
+    const int32_t *restrict column, const void *values, uint64_t seed, double *restrict diagonal)
+{
+    uint64_t total = 0;
+    for (int64_t row = first; row < last; row++) {
+        uint64_t all = 0, below = 0, smaller = 0;
+        int64_t start = starts[row], end = starts[row + 1];
+        int32_t own = (int32_t)row;
+        for (int64_t at = start; at < end; at++) {
+            uint64_t term = key(seed, column[at]) * hash_of(kind, values, at);
+            uint64_t left = column[at] < own;
+            all += term, below += term & -left, smaller += left;
+        }
+        /* Columns are sorted: as many lie before the diagonal as are smaller. */
+        int64_t loop = start + (int64_t)smaller;
+        int stored = loop < end && column[loop] == own;
+        uint64_t middle = stored ? key(seed, own) * hash_of(kind, values, loop) : 0;
+        total += key(seed, own) * (below - (all - below - middle));
+        diagonal[row] = stored ? entry(kind, values, loop) : 0;
+    }
+    return total;
+}
+
+FOR_ANY_WIDTH static uint64_t inspect_rows(int kind, int64_t first, int64_t last,
+                                           const int32_t *starts, const int32_t *column,
+                                           const void *values, uint64_t seed, double *diagonal)
+{
+    if (kind == ONES)
+        return inspect(ONES, first, last, starts, column, values, seed, diagonal);
+    if (kind == FLOAT32)
+        return inspect(FLOAT32, first, last, starts, column, values, seed, diagonal);
+    return inspect(FLOAT64, first, last, starts, column, values, seed, diagonal);
+}
+
+/* The stored diagonal, zero where no entry is stored; and, as the result, the sum modulo 2^64 of
+ * k_i k_j h(m_ij) with the sign of i - j over all entries: zero for a symmetric matrix, and hardly
+ * ever for another (see structure.py). */
+uint64_t rawls_inspect(int64_t rows, const int32_t *starts, const int32_t *column, int kind,
+                       const void *values, uint64_t seed, double *diagonal, int threads)
+{
+    int64_t pieces = pieces_of(starts[rows], PIECE_ENTRIES);
+    uint64_t total = 0;
+#pragma omp parallel for num_threads(threads) schedule(dynamic) reduction(+ : total)               \
+    if (threads > 1 && pieces > 1)
+    for (int64_t piece = 0; piece < pieces; piece++) {
+        int64_t first, last;
+        rows_of_piece(starts, rows, piece, pieces, &first, &last);
+        total += inspect_rows(kind, first, last, starts, column, values, seed, diagonal);
+    }
+    return total;
+}
