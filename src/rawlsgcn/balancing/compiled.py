@@ -25,8 +25,8 @@ _ADDRESS, _COUNT, _NUMBER = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
 _MATRIX: list[Any] = [_COUNT, _ADDRESS, _ADDRESS, ctypes.c_int, _ADDRESS]
 #: The type of the values, as kernels.c numbers them.
 _KINDS = {None: 0, torch.float32: 1, torch.float64: 2}
-#: Nodes of which the sums are made apart, as in kernels.c, and numbers among these sums.
-_PIECE_NODES, _SUMS = 1 << 11, 9
+#: Entries and nodes of which sums are made apart, as in kernels.c, and numbers in a ``Sums``.
+_PIECE_ENTRIES, _PIECE_NODES, _SUMS = 1 << 15, 1 << 11, 10
 
 
 def path(folder: Path = SOURCE.parent) -> Path:
@@ -78,23 +78,27 @@ class Kernels:
     def __init__(self, library: ctypes.CDLL) -> None:
         threads = ctypes.c_int
         self._product, self._inspect = library.rawls_product, library.rawls_inspect
-        self._move, self._dots = library.rawls_move, library.rawls_dots
-        self._roots = library.rawls_roots
-        self._product.argtypes = [*_MATRIX, _COUNT, *[_ADDRESS] * 3, threads]
+        self._move, self._roots = library.rawls_move, library.rawls_roots
+        self._product.argtypes = [*_MATRIX, _COUNT, _ADDRESS, _ADDRESS, ctypes.c_int]
+        self._product.argtypes += [_ADDRESS, _ADDRESS, threads]
         self._inspect.argtypes = [*_MATRIX, ctypes.c_uint64, _ADDRESS, threads]
         self._move.argtypes = [*[_COUNT] * 3, *[_ADDRESS] * 6, *[_NUMBER] * 4]
         self._move.argtypes += [_ADDRESS, _ADDRESS, threads]
         self._roots.argtypes = [_COUNT, _ADDRESS, _ADDRESS, _NUMBER, _ADDRESS, threads]
-        self._dots.argtypes = [_COUNT, *[_ADDRESS] * 5, threads]
-        for function in (self._product, self._move, self._dots, self._roots):
-            function.restype = None
+        self._move.restype = self._roots.restype = None
+        self._product.restype = _NUMBER
         self._inspect.restype = ctypes.c_uint64
 
-    def product(self, matrix: Stored, x: Tensor, own: Tensor | None, out: Tensor) -> None:
-        """Write M x to ``out``, plus ``own`` where it is given."""
-        own_at = None if own is None else own.data_ptr()
-        vectors = len(x), x.data_ptr(), own_at, out.data_ptr()
-        self._product(*matrix.arguments(), *vectors, torch.get_num_threads())
+    def product(
+        self, matrix: Stored, x: Tensor, own: Tensor, loops: bool, out: Tensor, room: Array
+    ) -> float:
+        """Write M x to ``out``, or (M + I) x; the result is the product of both.
+
+        ``own`` is x, or its part for these rows.
+        """
+        vectors = x.data_ptr(), own.data_ptr(), loops, out.data_ptr(), room.ctypes.data
+        arguments = (*matrix.arguments(), len(x), *vectors, torch.get_num_threads())
+        return float(self._product(*arguments))
 
     def inspect(self, matrix: Stored, seed: int) -> tuple[Tensor, int]:
         """The stored diagonal; and Σ ± k_i k_j h(m_ij) modulo 2⁶⁴, zero for a symmetric matrix."""
@@ -107,9 +111,13 @@ class Kernels:
         given, (to,) = addresses(sums, diagonal), addresses(out)
         self._roots(len(out), *given, mean / 2, to, torch.get_num_threads())
 
-    def room(self, nodes: int) -> Array:
-        """What ``move`` and ``dots`` need for their sums."""
-        return np.empty((-(-nodes // _PIECE_NODES) + 1, _SUMS))
+    def product_room(self, matrix: Stored) -> Array:
+        """What ``product`` needs for its sums."""
+        return np.empty(len(matrix.column) // _PIECE_ENTRIES + 1)
+
+    def move_room(self, nodes: int) -> Array:
+        """What ``move`` needs for its sums."""
+        return np.empty((nodes // _PIECE_NODES + 1, _SUMS))
 
     def move(
         self,
@@ -139,12 +147,6 @@ class Kernels:
         )
         sums: list[float] = room[0].tolist()
         return sums
-
-    def dots(self, size: int, vectors: Sequence[int], room: Array) -> tuple[float, float]:
-        """pᵀ M p and dᵀ M p; the vectors are the addresses of x, x before, p and M p."""
-        self._dots(size, *vectors, room.ctypes.data, torch.get_num_threads())
-        one, other = room[0, :2].tolist()
-        return one, other
 
 
 def addresses(*arrays: Array) -> list[int]:

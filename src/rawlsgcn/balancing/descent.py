@@ -66,8 +66,8 @@ class Descent:
         self._points, self._at, self._before, self._best_at = self._passes.points, 0, 0, 0
         # The newest step p has one of two places, as a move that is refused makes the next one.
         self._now = 0
-        # uᵀu, uᵀv, uᵀe, vᵀv and vᵀe, where u = p / x, v = d / x and e = x ∘ y − 1.
-        self._products: Sequence[float] = (0.0,) * 5
+        # uᵀu, uᵀv, uᵀe, vᵀv and vᵀe, where u = p / x, v = d / x and e = x ∘ y − 1; and (M d)ᵀ p.
+        self._products: Sequence[float] = (0.0,) * 6
         # pᵀ M p, dᵀ M p and dᵀ M d; the last follows from all three at the point before.
         self._images, self._moved_by = (0.0, 0.0, 0.0), _STAY
         self._positive, self._least, self._growth = True, math.inf, 1.0
@@ -83,7 +83,9 @@ class Descent:
 
     def step(self) -> None:
         """Spend one product and move."""
-        self._iteration.product(tensor(self._passes.steps[self._now]), tensor(self._passes.image))
+        p, q = tensor(self._passes.steps[self._now]), tensor(self._passes.image)
+        pq = self._sums(self._iteration.product(p, q))[0]
+        self._images = pq, self._products[5], self._images[2]
         size = 1 + self.residual
         # |x ∘ (M p)| ≤ max |u| x ∘ y, where u = p / x.
         image = size if self._iteration.short else size * max(1, math.sqrt(self._products[0]))
@@ -150,11 +152,8 @@ class Descent:
 
     def _newton_weights(self) -> tuple[float, float]:
         """t minimising the quadratic model of φ(x + t₁ p + t₂ d); the plain step without one."""
-        pq, dq = self._sums(*self._passes.dots(self._at, self._before, self._now))
-        dd_image = self._images[2]
-        self._images = pq, dq, dd_image
-        uu, uv, ue, vv, ve = self._products
-        pp, pd, dd = uu + pq, uv + dq, vv + dd_image
+        (pq, dq, dd), (uu, uv, ue, vv, ve, _) = self._images, self._products
+        pp, pd, dd = uu + pq, uv + dq, vv + dd
         determinant = pp * dd - pd * pd
         if pp > 0 and dd > 0 and determinant > _APART * pp * dd:
             return (pd * ve - dd * ue) / determinant, (pd * ue - pp * ve) / determinant
@@ -168,7 +167,7 @@ class Descent:
         self._moved_by = weights
         before = self._before if before is None else before
         sums = self._passes.move(self._at, before, self._next, self._now, weights)
-        self._products = self._sums(*sums[:5])
+        self._products = self._sums(*sums[:6])
         worst = max(0.0, sums.high, -sums.low)
         worst, below, longest = self._largest(worst, -sums.least, max(0.0, sums.longest))
         self._positive = below < 0

@@ -135,6 +135,7 @@ class _Rows:
         short = self.row_start.int() if total < 2**31 else self.row_start
         self._stored = Stored(short, self.column, self.weight)
         self._fast = kernels() if self._stored.usable else None
+        self._room = self._fast.product_room(self._stored) if self._fast else None
         wanted = torch.arange(0, total, _BLOCK)
         marks = sorted(
             {0, *torch.searchsorted(self.row_start, wanted).tolist(), self.last - self.first}
@@ -159,8 +160,8 @@ class _Rows:
         self.full.fill_(1.0)
         self._multiply(out)
 
-    def __call__(self, x: Tensor, out: Tensor) -> None:
-        """Write the rows of (A + I) x, given this process's piece of x."""
+    def __call__(self, x: Tensor, out: Tensor) -> float:
+        """Write the rows of (A + I) x, given this process's piece of x; the product of both."""
         self._own[: len(x)] = x
         if len(self.cuts) > 2:
             distributed.all_gather(list(self.gathered.unbind()), self._own)
@@ -168,19 +169,20 @@ class _Rows:
             self.gathered[0] = self._own
         for piece, (a, b) in zip(self.gathered, pairwise(self.cuts), strict=True):
             self.full[a:b] = piece[: b - a]
-        self._multiply(out)
+        return self._multiply(out)
 
-    def _multiply(self, out: Tensor) -> None:
+    def _multiply(self, out: Tensor) -> float:
+        own = self.full[self.first : self.last]
         if self._fast is not None:
-            own = self.full[self.first : self.last]
-            return self._fast.product(self._stored, self.full, own, out)
+            return self._fast.product(self._stored, self.full, own, True, out, self._room)
         for first, last in self.spans:
             a, b = self.row_start[[first, last]].tolist()
             values = self._ones[: b - a] if self.weight is None else self.weight[a:b].double()
             crow = (self.row_start[first : last + 1] - a).to(self.column)
             block = csr_tensor(crow, self.column[a:b], values, (last - first, len(self.full)))
             torch.mv(block, self.full, out=out[first:last])
-        out += self.full[self.first : self.last]
+        out += own
+        return float(torch.dot(own, out))
 
 
 class _ShardIteration(Symmetric):
@@ -201,8 +203,7 @@ class _ShardIteration(Symmetric):
             self._write_roots(y, mean, x)
             mean = math.sqrt(mean * _sums(float(y @ x))[0] / total)
         self._write_roots(y, mean, x)
-        self.product(tensor(x), tensor(y))
-        factor = math.sqrt(nodes / _sums(float(x @ y))[0])
+        factor = math.sqrt(nodes / _sums(self.product(tensor(x), tensor(y)))[0])
         x *= factor
         y *= factor
         return []
@@ -211,8 +212,8 @@ class _ShardIteration(Symmetric):
         linear = outer * mean
         x[:] = 2 / (linear + self._library.sqrt(linear * linear + 4))
 
-    def product(self, p: Tensor, q: Tensor) -> None:
-        self._rows(p, q)
+    def product(self, p: Tensor, q: Tensor) -> float:
+        return self._rows(p, q)
 
     def measure(self, x: Tensor, y: Tensor) -> int:
         self._rows(x, y)

@@ -40,8 +40,8 @@ class Iteration(Protocol):
     def dampings(self) -> list[tuple[tuple[int, int], Damping]]:
         """The next step of one range of nodes after another."""
 
-    def product(self, p: Tensor, q: Tensor) -> None:
-        """Write M p to ``q``, where p is the whole step last proposed."""
+    def product(self, p: Tensor, q: Tensor) -> float:
+        """Write M p to ``q``, where p is the whole step last proposed; the result is pᵀ M p."""
 
     def measure(self, x: Tensor, y: Tensor) -> int:
         """Write M x to ``y``; the products it took."""
@@ -88,8 +88,7 @@ class Symmetric:
             linear = self._library.clip(y - self._diagonal, 0, None)
             linear *= mean
             x[:] = 2 / (linear + self._library.sqrt(linear * linear + 4 * self._diagonal))
-        self.product(tensor(x), tensor(y))
-        energy = float((x * y).sum())
+        energy = self.product(tensor(x), tensor(y))
         if energy > 0:
             x *= math.sqrt(self.size / energy)
             y *= math.sqrt(self.size / energy)
@@ -98,8 +97,8 @@ class Symmetric:
     def dampings(self) -> list[tuple[tuple[int, int], Damping]]:
         return [((0, self.size), (2.0, self._factor))]
 
-    def product(self, p: Tensor, q: Tensor) -> None:
-        self._multiply(p, q)
+    def product(self, p: Tensor, q: Tensor) -> float:
+        return self._multiply(p, q)
 
     def measure(self, x: Tensor, y: Tensor) -> int:
         self._multiply(x, y)
@@ -132,7 +131,7 @@ class SinkhornKnopp:
         n = self._half
         return [((0, n), (rows, 0.0)), ((n, 2 * n), (columns, 0.0))]
 
-    def product(self, p: Tensor, q: Tensor) -> None:
+    def product(self, p: Tensor, q: Tensor) -> float:
         n = self._half
         if self._columns:
             self._by_rows(p[n:], q[:n])
@@ -141,6 +140,7 @@ class SinkhornKnopp:
             self._by_columns(p[:n], q[n:])
             q[:n] = 0
         self._columns = not self._columns
+        return 0.0  # one half of p is zero, and the other half of q
 
     def measure(self, x: Tensor, y: Tensor) -> int:
         n = self._half

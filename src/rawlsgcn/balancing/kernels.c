@@ -59,11 +59,12 @@ static inline __attribute__((always_inline)) double entry(int kind, const void *
     return kind == FLOAT64 ? ((const double *)values)[at] : 1.0;
 }
 
-static inline __attribute__((always_inline)) void multiply(
+static inline __attribute__((always_inline)) double multiply(
     int kind, int64_t first, int64_t last, const int32_t *restrict starts,
     const int32_t *restrict column, const void *values, const double *restrict x,
-    const double *own, double *restrict y)
+    const double *own, int loops, double *restrict y)
 {
+    double total = 0;
     for (int64_t row = first; row < last; row++) {
         int64_t at = starts[row], end = starts[row + 1];
         /* Two sums in turn, as an addition takes longer than it takes to begin the next. */
@@ -74,8 +75,10 @@ static inline __attribute__((always_inline)) void multiply(
         }
         if (at < end)
             even += x[column[at]] * entry(kind, values, at);
-        y[row] = even + odd + (own ? own[row] : 0);
+        y[row] = even + odd + (loops ? own[row] : 0);
+        total += own[row] * y[row];
     }
+    return total;
 }
 
 #ifdef __x86_64__
@@ -83,10 +86,11 @@ static inline __attribute__((always_inline)) void multiply(
 
 /* The same for a matrix of ones, eight numbers at once. Only processors of one make gather faster
  * than they load, and only from a cache: see gathers(). */
-__attribute__((target("avx512f,avx512vl"))) static void multiply_gathering(
+__attribute__((target("avx512f,avx512vl"))) static double multiply_gathering(
     int64_t first, int64_t last, const int32_t *restrict starts, const int32_t *restrict column,
-    const double *restrict x, const double *own, double *restrict y)
+    const double *restrict x, const double *own, int loops, double *restrict y)
 {
+    double total = 0;
     for (int64_t row = first; row < last; row++) {
         int64_t at = starts[row], end = starts[row + 1];
         __m512d sum = _mm512_setzero_pd();
@@ -96,8 +100,10 @@ __attribute__((target("avx512f,avx512vl"))) static void multiply_gathering(
             sum = _mm512_add_pd(
                 sum, _mm512_mask_i32gather_pd(_mm512_setzero_pd(), inside, nodes, x, 8));
         }
-        y[row] = _mm512_reduce_add_pd(sum) + (own ? own[row] : 0);
+        y[row] = _mm512_reduce_add_pd(sum) + (loops ? own[row] : 0);
+        total += own[row] * y[row];
     }
+    return total;
 }
 
 static int gathers(int kind, int64_t length)
@@ -107,13 +113,14 @@ static int gathers(int kind, int64_t length)
 }
 #else
 #define gathers(kind, length) 0
-#define multiply_gathering(...)
+#define multiply_gathering(...) 0
 #endif
 
-/* y = M x, plus own where that is not null: x itself (or its share of these rows) for M + I. */
-void rawls_product(int64_t rows, const int32_t *starts, const int32_t *column, int kind,
-                   const void *values, int64_t length, const double *x, const double *own,
-                   double *y, int threads)
+/* y = M x, or (M + I) x with loops; the result is x^T y. `own` is x itself, or where the numbers of
+ * these rows begin in it. `work` has room for one number a piece. */
+double rawls_product(int64_t rows, const int32_t *starts, const int32_t *column, int kind,
+                     const void *values, int64_t length, const double *x, const double *own,
+                     int loops, double *y, double *work, int threads)
 {
     int64_t pieces = pieces_of(starts[rows], PIECE_ENTRIES);
     int gathering = gathers(kind, length);
@@ -122,21 +129,25 @@ void rawls_product(int64_t rows, const int32_t *starts, const int32_t *column, i
         int64_t first, last;
         rows_of_piece(starts, rows, piece, pieces, &first, &last);
         if (gathering)
-            multiply_gathering(first, last, starts, column, x, own, y);
+            work[piece] = multiply_gathering(first, last, starts, column, x, own, loops, y);
         else if (kind == ONES)
-            multiply(ONES, first, last, starts, column, values, x, own, y);
+            work[piece] = multiply(ONES, first, last, starts, column, values, x, own, loops, y);
         else if (kind == FLOAT32)
-            multiply(FLOAT32, first, last, starts, column, values, x, own, y);
+            work[piece] = multiply(FLOAT32, first, last, starts, column, values, x, own, loops, y);
         else
-            multiply(FLOAT64, first, last, starts, column, values, x, own, y);
+            work[piece] = multiply(FLOAT64, first, last, starts, column, values, x, own, loops, y);
     }
+    double total = 0;
+    for (int64_t piece = 0; piece < pieces; piece++)
+        total += work[piece];
+    return total;
 }
 
 /* ---- one step of the descent ------------------------------------------------------------------ */
 
-/* What a move adds up: products of u, v and e, and the ends of e, x and v. */
+/* What a move adds up: products of u, v and e, then (M d)^T p, and the ends of e, x and v. */
 typedef struct {
-    double uu, uv, ue, vv, ve, high, low, least, longest;
+    double uu, uv, ue, vv, ve, dp, high, low, least, longest;
 } Sums;
 
 /* The vectors of one piece: what is read, and what is written. x and y may be written to where
@@ -153,9 +164,9 @@ static inline __attribute__((always_inline)) void move_nodes(int has_last, int h
                                                              double s, double constant,
                                                              double factor, Sums *out)
 {
-    double uu = 0, uv = 0, ue = 0, vv = 0, ve = 0;
+    double uu = 0, uv = 0, ue = 0, vv = 0, ve = 0, dp = 0;
     double high = -__builtin_inf(), low = -high, least = -high, longest = high;
-#pragma omp simd reduction(+ : uu, uv, ue, vv, ve) reduction(max : high, longest)                  \
+#pragma omp simd reduction(+ : uu, uv, ue, vv, ve, dp) reduction(max : high, longest)              \
     reduction(min : low, least)
     for (int64_t i = 0; i < nodes; i++) {
         double by = t * at.p[i] + (has_last ? s * (at.x[i] - at.x_before[i]) : 0);
@@ -163,13 +174,13 @@ static inline __attribute__((always_inline)) void move_nodes(int has_last, int h
         double x = at.x[i] + by, y = at.y[i] + image;
         double e = x * y - 1;
         double u = e / ((constant + e) * (1 + (has_diagonal ? at.diagonal[i] : factor) * x * x));
-        double v = by / x;
-        at.new_x[i] = x, at.new_y[i] = y, at.new_p[i] = x * u;
-        uu += u * u, uv += u * v, ue += u * e, vv += v * v, ve += v * e;
+        double v = by / x, p = x * u;
+        at.new_x[i] = x, at.new_y[i] = y, at.new_p[i] = p;
+        uu += u * u, uv += u * v, ue += u * e, vv += v * v, ve += v * e, dp += image * p;
         high = e > high ? e : high, low = e < low ? e : low;
         least = x < least ? x : least, longest = v > longest ? v : longest;
     }
-    *out = (Sums){uu, uv, ue, vv, ve, high, low, least, longest};
+    *out = (Sums){uu, uv, ue, vv, ve, dp, high, low, least, longest};
 }
 
 FOR_ANY_WIDTH static void move_piece(int64_t nodes, Vectors at, double t, double s,
@@ -206,37 +217,12 @@ void rawls_move(int64_t first, int64_t last, int64_t stride, const double *at,
     for (int64_t piece = 1; piece < pieces; piece++) {
         const Sums *one = &work[piece];
         work->uu += one->uu, work->uv += one->uv, work->ue += one->ue;
-        work->vv += one->vv, work->ve += one->ve;
+        work->vv += one->vv, work->ve += one->ve, work->dp += one->dp;
         work->high = one->high > work->high ? one->high : work->high;
         work->low = one->low < work->low ? one->low : work->low;
         work->least = one->least < work->least ? one->least : work->least;
         work->longest = one->longest > work->longest ? one->longest : work->longest;
     }
-}
-
-FOR_ANY_WIDTH static void dot_piece(int64_t nodes, const double *x, const double *before,
-                                    const double *p, const double *mp, double *out)
-{
-    double one = 0, other = 0;
-#pragma omp simd reduction(+ : one, other)
-    for (int64_t i = 0; i < nodes; i++)
-        one += p[i] * mp[i], other += (x[i] - before[i]) * mp[i];
-    out[0] = one, out[1] = other;
-}
-
-/* p^T M p and d^T M p to the first two numbers of `work`, which has room for two a piece. */
-void rawls_dots(int64_t nodes, const double *x, const double *before, const double *p,
-                const double *mp, double *work, int threads)
-{
-    int64_t pieces = pieces_of(nodes, PIECE_NODES);
-#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1 && pieces > 1)
-    for (int64_t piece = 0; piece < pieces; piece++) {
-        int64_t a = piece * PIECE_NODES, left = nodes - a;
-        dot_piece(left < PIECE_NODES ? left : PIECE_NODES, x + a, before + a, p + a, mp + a,
-                  work + 2 * piece);
-    }
-    for (int64_t piece = 1; piece < pieces; piece++)
-        work[0] += work[2 * piece], work[1] += work[2 * piece + 1];
 }
 
 /* ---- where the descent begins ------------------------------------------------------------------ */

@@ -1,4 +1,4 @@
-"""The vectors of a descent, and the two passes over them that every step makes.
+"""The vectors of a descent, and the pass over them that every step makes.
 
 ``passes_over`` gives the compiled ones where there are any, and otherwise those of numpy (on the
 CPU) and torch (on CUDA), which handle a part of the nodes at a time.
@@ -32,6 +32,8 @@ class Sums(NamedTuple):
     ue: float
     vv: float
     ve: float
+    #: (M d)ᵀ p
+    dp: float
     #: The largest and the least e, the least x and the largest v.
     high: float
     low: float
@@ -40,10 +42,10 @@ class Sums(NamedTuple):
 
     def and_of(self, other: Sums) -> Sums:
         """The sums over the nodes of both."""
-        uu, uv, ue, vv, ve = (a + b for a, b in zip(self[:5], other[:5], strict=True))
+        uu, uv, ue, vv, ve, dp = (a + b for a, b in zip(self[:6], other[:6], strict=True))
         high, low = max(self.high, other.high), min(self.low, other.low)
         least, longest = min(self.least, other.least), max(self.longest, other.longest)
-        return Sums(uu, uv, ue, vv, ve, high, low, least, longest)
+        return Sums(uu, uv, ue, vv, ve, dp, high, low, least, longest)
 
 
 class Passes(Protocol):
@@ -62,9 +64,6 @@ class Passes(Protocol):
         p is the step ``now``, d leads from point ``before`` to point ``at``; ``to`` may be
         ``before``. Where t₂ is zero, d is not looked at.
         """
-
-    def dots(self, at: int, before: int, now: int) -> tuple[float, float]:
-        """pᵀ M p and dᵀ M p."""
 
 
 def passes_over(iteration: Iteration, device: torch.device) -> Passes:
@@ -87,7 +86,7 @@ class Compiled(_Vectors):
     def __init__(self, iteration: Iteration, fast: Kernels) -> None:
         super().__init__(iteration.size, torch.device("cpu"))
         self._iteration, self._fast = iteration, fast
-        self._room = fast.room(iteration.size)
+        self._room = fast.move_room(iteration.size)
         self._at_points, self._at_steps = addresses(*self.points), addresses(*self.steps)
         (self._at_image,) = addresses(self.image)
 
@@ -100,11 +99,6 @@ class Compiled(_Vectors):
             for where, damping in self._iteration.dampings()
         )
         return reduce(Sums.and_of, sums)
-
-    def dots(self, at: int, before: int, now: int) -> tuple[float, float]:
-        points = self._at_points[at], self._at_points[before]
-        vectors = *points, self._at_steps[now], self._at_image
-        return self._fast.dots(self._iteration.size, vectors, self._room)
 
 
 class ByParts(_Vectors):
@@ -124,7 +118,7 @@ class ByParts(_Vectors):
     def move(self, at: int, before: int, to: int, now: int, weights: tuple[float, float]) -> Sums:
         lib, (t, s), dampings = self._library, weights, self._iteration.dampings()
         high, low, least, longest = -math.inf, math.inf, math.inf, -math.inf
-        products = self._zeros(2, 3)
+        products, dp = self._zeros(2, 3), self._zeros(1)
         for part in self._parts:
             (u, v, excess), (displacement, image), new_p = part.rows, part.both, part.steps[1 - now]
             x, y = point = part.points[to]
@@ -140,12 +134,13 @@ class ByParts(_Vectors):
             excess -= 1
             self._propose(x, excess, part.where, dampings[part.span][1], u)
             lib.multiply(x, u, out=new_p)
+            dp += part.both[1:] @ new_p
             lib.divide(displacement, x, out=v)
             products += part.relative[:2] @ part.relative.T
             high, low = max(high, float(excess.max())), min(low, float(excess.min()))
             least, longest = min(least, float(x.min())), max(longest, float(v.max()))
         (uu, uv, ue), (_, vv, ve) = products.tolist()
-        return Sums(uu, uv, ue, vv, ve, high, low, least, longest)
+        return Sums(uu, uv, ue, vv, ve, float(dp[0]), high, low, least, longest)
 
     def _propose(self, x: Array, excess: Array, where: slice, damping: Damping, u: Array) -> None:
         """Write u = e / ((c + e) (1 + m x²))."""
@@ -158,16 +153,6 @@ class ByParts(_Vectors):
             weight += 1
             u *= weight
         self._library.divide(excess, u, out=u)
-
-    def dots(self, at: int, before: int, now: int) -> tuple[float, float]:
-        found = self._zeros(2)
-        for part in self._parts:
-            directions = part.both
-            directions[0] = part.steps[now]
-            self._library.subtract(part.points[at][0], part.points[before][0], out=directions[1])
-            found += directions @ part.image
-        one, other = found.tolist()
-        return one, other
 
     def _zeros(self, *shape: int) -> Array:
         if self._library is np:

@@ -95,6 +95,8 @@ class Product:
         self._loops, self._matrix, self._fast = matrix.loops, matrix.stored, matrix.fast
         if self._fast is None:
             self._cut(matrix)
+        else:
+            self._room = self._fast.product_room(self._matrix)
 
     def _cut(self, matrix: SparseMatrix) -> None:
         self._blocks: list[tuple[int, int, Tensor, Tensor | None]] = []
@@ -115,13 +117,14 @@ class Product:
             )
             self._blocks.append((first, last, block, own if shared else None))
 
-    def __call__(self, x: Tensor, out: Tensor) -> None:
-        """Write M x to ``out``."""
+    def __call__(self, x: Tensor, out: Tensor) -> float:
+        """Write M x to ``out``; the result is xᵀ M x."""
         if self._fast is not None:
-            return self._fast.product(self._matrix, x, x if self._loops else None, out)
+            return self._fast.product(self._matrix, x, x, self._loops, out, self._room)
         for first, last, block, weights in self._blocks:
             if weights is not None:
                 self._buffer[: len(weights)] = weights
             torch.mv(block, x, out=out[first:last])
         if self._loops:
             out += x
+        return float(torch.dot(x, out))

@@ -6,11 +6,13 @@ import os
 import platform
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import torch
+
+from ..balancing.compiled import kernels
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,18 @@ def timed(
     return Seconds(samples[warm:], times)
 
 
+def timed_in_turn(
+    actions: Sequence[Callable[[], object]], repeats: int, device: torch.device
+) -> list[Seconds]:
+    """The same for several rivals, one after another in every round.
+
+    A machine that slows down meanwhile slows all of them down, and none finds its data where
+    nobody else has been since.
+    """
+    rounds = [[timed(action, 1, device, warm=False) for action in actions] for _ in range(repeats)]
+    return [Seconds([one.samples[0] for one in each]) for each in zip(*rounds, strict=True)]
+
+
 def wait(device: torch.device) -> None:
     """Until the GPU, where there is one, has done what it was given."""
     if device.type == "cuda":
@@ -113,6 +127,7 @@ def machine(device: torch.device) -> dict[str, Any]:
         "processor": processor,
         "threads": torch.get_num_threads(),
         "waiting": os.environ.get("OMP_WAIT_POLICY"),
+        "compiled": kernels() is not None,
         "gpu": gpu,
         "python": platform.python_version(),
         "torch": torch.__version__,
