@@ -98,13 +98,12 @@ def timed(
 def timed_in_turn(
     actions: Sequence[Callable[[], object]], repeats: int, device: torch.device
 ) -> list[Seconds]:
-    """The same for several rivals, one after another in every round.
+    """The same for several rivals, each warmed up and timed in every round.
 
-    A machine that slows down meanwhile slows all of them down, and none finds its data where
-    nobody else has been since.
+    A machine that slows down meanwhile slows all of them down.
     """
-    rounds = [[timed(action, 1, device, warm=False) for action in actions] for _ in range(repeats)]
-    return [Seconds([one.samples[0] for one in each]) for each in zip(*rounds, strict=True)]
+    rounds = [[timed(action, 1, device).samples for action in actions] for _ in range(repeats)]
+    return [Seconds([sample for (sample,) in each]) for each in zip(*rounds, strict=True)]
 
 
 def wait(device: torch.device) -> None:

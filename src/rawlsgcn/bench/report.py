@@ -48,7 +48,9 @@ def markdown(results: dict[str, Any]) -> str:
         "",
         f"`{results['command']}` on {host['processor']}, {host['threads']} threads"
         + (f", {host['gpu']}" if host["gpu"] else "")
-        + f"; torch {host['torch']}, Python {host['python']}. Medians of "
+        + f"; torch {host['torch']}, Python {host['python']}"
+        + (", with compiled passes" if host.get("compiled") else "")
+        + ". Medians of "
         f"{results['repeats']} repetitions or more, least and most in brackets, seconds.",
         "",
     ]
