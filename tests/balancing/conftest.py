@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 import pytest
 
-from rawlsgcn.balancing import compiled, distributed, passes, products
+from rawlsgcn.balancing.compiled import kernels, without_kernels
 
 
 @pytest.fixture(scope="module", autouse=True, params=["compiled", "numpy"])
 def way(request: pytest.FixtureRequest) -> Iterator[str]:
     """How a step is made: by the compiled passes, or by numpy and torch."""
-    if request.param == "compiled" and compiled.kernels() is None:
+    if request.param == "compiled" and kernels() is None:
         pytest.skip("the package was installed without a C compiler")
-    with pytest.MonkeyPatch.context() as patch:
-        if request.param == "numpy":
-            for module in (distributed, passes, products):
-                patch.setattr(module, "kernels", lambda: None)
+    with without_kernels() if request.param == "numpy" else nullcontext():
+        assert (kernels() is None) == (request.param == "numpy")
         yield request.param

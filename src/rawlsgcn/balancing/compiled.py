@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +22,7 @@ from torch import Tensor
 
 from .arrays import Array, Damping
 
+_wanted: ContextVar[bool] = ContextVar("_wanted", default=True)
 SOURCE = Path(__file__).with_name("kernels.c")
 _ADDRESS, _COUNT, _NUMBER = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
 _MATRIX: list[Any] = [_COUNT, _ADDRESS, _ADDRESS, ctypes.c_int, _ADDRESS]
@@ -35,12 +38,26 @@ def path(folder: Path = SOURCE.parent) -> Path:
     return folder / f"_kernels-{digest}.so"
 
 
-@cache
 def kernels() -> Kernels | None:
-    """The passes, or None where they were not compiled or cannot be loaded."""
+    """The passes, or None where they were not compiled, cannot be loaded or are not wanted."""
+    return _loaded() if _wanted.get() else None
+
+
+@contextmanager
+def without_kernels() -> Iterator[None]:
+    """Balance by numpy and torch meanwhile, as where nothing was compiled."""
+    token = _wanted.set(False)
+    try:
+        yield
+    finally:
+        _wanted.reset(token)
+
+
+@cache
+def _loaded() -> Kernels | None:
     try:
         return Kernels(ctypes.CDLL(str(path())))
-    except OSError:
+    except (OSError, AttributeError):
         return None
 
 

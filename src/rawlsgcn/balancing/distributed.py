@@ -152,7 +152,8 @@ class _Rows:
     @property
     def held_bytes(self) -> int:
         """What the exchange takes: x in full, its pieces that are sent and gathered, row starts."""
-        starts = self._stored.row_start.nbytes
+        short = self._stored.row_start
+        starts = 0 if short is self.row_start else short.nbytes
         return self.full.nbytes + self.gathered.nbytes + self._own.nbytes + starts
 
     def write_row_sums(self, out: Tensor) -> None:

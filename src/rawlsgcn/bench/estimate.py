@@ -72,12 +72,13 @@ def index_bytes(nodes: float) -> int:
 def balancing_bytes(arcs: float, nodes: float, processes: int) -> float:
     """What one process of ``balance_shards`` holds.
 
-    Its columns and row starts; fourteen vectors of the descent and the piece it sends; and, in
-    full, the vector to be multiplied and the place where it is gathered.
+    Its columns and row starts, these once more in 4 bytes for products where that is enough; nine
+    vectors of the descent and the piece it sends; and, in full, the vector to be multiplied and
+    the place where it is gathered.
     """
-    rows = nodes / processes
-    matrix = index_bytes(nodes) * arcs / processes + 8 * rows
-    return matrix + rows * 15 * 8 + 2 * 8 * nodes
+    rows, own = nodes / processes, arcs / processes
+    starts = rows * (12 if own < 2**31 else 8)
+    return index_bytes(nodes) * own + starts + rows * 10 * 8 + 2 * 8 * nodes
 
 
 def training_bytes(nodes: float, setting: Setting) -> float:
