@@ -143,3 +143,37 @@ def test_scipy_values_of_any_type_are_read(dtype):
     whole = np.array([[1, 1, 0], [1, 0, 1], [0, 1, 1]])
     expected = balance(sp.csr_array(whole.astype(float))).scale
     assert torch.equal(balance(sp.csr_array(whole.astype(dtype))).scale, expected)
+
+
+def raw(indices, starts=(0, 1, 2, 3), cls=sp.csr_array):
+    matrix = cls((3, 3))
+    matrix.data = np.ones(len(indices))
+    matrix.indices, matrix.indptr = np.array(indices, np.int32), np.array(starts, np.int32)
+    matrix.has_canonical_format = True
+    return matrix
+
+
+@pytest.mark.parametrize("column", [[0, 1, 3], [0, 1, -1], [0, 1, 2**31 - 1]])
+def test_a_matrix_that_leads_outside_itself_is_refused(column):
+    starts, values = torch.tensor([0, 1, 2, 3]), torch.ones(3)
+    shape, unchecked = (3, 3), {"check_invariants": False}
+    index = torch.tensor(column)
+    for damaged in (
+        raw(column),
+        raw(column, cls=sp.csc_array),
+        torch.sparse_csr_tensor(starts, index, values, shape, **unchecked),
+        torch.sparse_csc_tensor(starts, index, values, shape, **unchecked),
+        torch.sparse_coo_tensor(torch.stack([index, index]), values, shape, **unchecked),
+    ):
+        with pytest.raises(RawlsError, match="damaged: it names rows or columns outside 0 to 2"):
+            balance(damaged)
+
+
+@pytest.mark.parametrize("starts", [[0, 2, 1, 3], [1, 1, 2, 3], [0, 1, 2, 4], [0, 1, 2, -1]])
+def test_starts_of_rows_that_do_not_rise_are_refused(starts):
+    with pytest.raises(RawlsError, match="do not rise from 0"):
+        balance(raw([0, 1, 2], starts))
+
+
+def test_what_scipy_has_in_reserve_is_left_out():
+    assert balance(raw([0, 1, 2, 9, -5])).converged

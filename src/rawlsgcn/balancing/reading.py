@@ -117,11 +117,30 @@ def _from_scipy(matrix: Any) -> tuple[Tensor, Tensor, Tensor | None]:
         raise RawlsError(f"only a square matrix can be balanced, this one is {matrix.shape}.")
     if matrix.dtype.kind in "biu" and not getattr(matrix, "has_canonical_format", False):
         matrix = matrix.astype(np.float64)  # repeated entries are about to be added up
+    if matrix.format in ("csr", "csc"):
+        _require_sound(_tensor(matrix.indptr), _tensor(matrix.indices[: matrix.indptr[-1]]))
     csr = matrix.tocsr()
     if not csr.has_canonical_format:
         csr = csr.copy()
         csr.sum_duplicates()
-    return _tensor(csr.indptr), _tensor(csr.indices), _tensor(csr.data)
+    # Scipy's arrays may be longer than what is in use of them.
+    return _tensor(csr.indptr), _tensor(csr.indices[: csr.nnz]), _tensor(csr.data[: csr.nnz])
+
+
+def _require_sound(starts: Tensor, index: Tensor) -> None:
+    """Refuse index arrays of a square matrix that would lead outside it."""
+    nodes = len(starts) - 1
+    low, high = (int(end) for end in index.aminmax()) if len(index) else (0, -1)
+    rising = bool((starts.diff() >= 0).all()) and int(starts[0]) == 0
+    if not (rising and int(starts[-1]) == len(index) and low >= 0 and high < nodes):
+        raise _damaged(nodes)
+
+
+def _damaged(nodes: int) -> RawlsError:
+    return RawlsError(
+        f"the matrix is damaged: it names rows or columns outside 0 to {nodes - 1}, or the starts "
+        "of its rows or columns do not rise from 0 to the number of its entries."
+    )
 
 
 def _from_torch(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
@@ -130,6 +149,9 @@ def _from_torch(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
             f"only a square matrix can be balanced, this one is {tuple(matrix.shape)}."
         )
     if matrix.layout == torch.sparse_coo:
+        ends = matrix._indices().aminmax() if matrix._nnz() else (0, 0)
+        if int(ends[0]) < 0 or int(ends[1]) >= max(1, len(matrix)):
+            raise _damaged(len(matrix))
         values = _summable(matrix._values())
         matrix = torch.sparse_coo_tensor(
             matrix._indices(),
@@ -138,7 +160,11 @@ def _from_torch(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
             is_coalesced=matrix.is_coalesced(),
             check_invariants=False,
         ).coalesce()
-    elif matrix.layout not in (torch.sparse_csr, torch.sparse_csc):
+    elif matrix.layout == torch.sparse_csr:
+        _require_sound(matrix.crow_indices(), matrix.col_indices())
+    elif matrix.layout == torch.sparse_csc:
+        _require_sound(matrix.ccol_indices(), matrix.row_indices())
+    else:
         raise RawlsError(f"cannot balance layout {matrix.layout}: use matrix.to_sparse_csr().")
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse (CS[RC] tensor|invariant)")
