@@ -16,10 +16,27 @@
 #define FOR_ANY_WIDTH
 #endif
 
+/* Registers of 512 bits, by hand, for loops over rows of few entries each. */
+#ifdef __x86_64__
+#include <immintrin.h>
+#define WIDE __attribute__((target("avx512f,avx512dq,avx512vl")))
+#define IS_WIDE (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+
+/* The first of eight places, as many as are left. */
+static inline __mmask8 mask_of(int64_t left)
+{
+    return left < 8 ? (__mmask8)((1u << left) - 1) : 0xFF;
+}
+#else
+#define IS_WIDE 0
+#endif
+
 /* Entries of a matrix and nodes of a vector in a piece: tens of microseconds of work. */
 enum { PIECE_ENTRIES = 1 << 15, PIECE_NODES = 1 << 11 };
 /* Numbers of a vector that a core's own cache holds. */
 enum { SHORT_VECTOR = 1 << 17 };
+/* An odd number of irregular bits: 2^64 over the golden ratio. */
+#define FACTOR 0x9E3779B97F4A7C15u
 /* What the entries are. */
 enum { ONES, FLOAT32, FLOAT64 };
 
@@ -82,11 +99,9 @@ static inline __attribute__((always_inline)) double multiply(
 }
 
 #ifdef __x86_64__
-#include <immintrin.h>
-
 /* The same for a matrix of ones, eight numbers at once. Only processors of one make gather faster
  * than they load, and only from a cache: see gathers(). */
-__attribute__((target("avx512f,avx512vl"))) static double multiply_gathering(
+WIDE static double multiply_gathering(
     int64_t first, int64_t last, const int32_t *restrict starts, const int32_t *restrict column,
     const double *restrict x, const double *own, int loops, double *restrict y)
 {
@@ -95,7 +110,7 @@ __attribute__((target("avx512f,avx512vl"))) static double multiply_gathering(
         int64_t at = starts[row], end = starts[row + 1];
         __m512d sum = _mm512_setzero_pd();
         for (; at < end; at += 8) {
-            __mmask8 inside = end - at < 8 ? (__mmask8)((1u << (end - at)) - 1) : 0xFF;
+            __mmask8 inside = mask_of(end - at);
             __m256i nodes = _mm256_maskz_loadu_epi32(inside, column + at);
             sum = _mm512_add_pd(
                 sum, _mm512_mask_i32gather_pd(_mm512_setzero_pd(), inside, nodes, x, 8));
@@ -108,8 +123,7 @@ __attribute__((target("avx512f,avx512vl"))) static double multiply_gathering(
 
 static int gathers(int kind, int64_t length)
 {
-    return kind == ONES && length <= SHORT_VECTOR && __builtin_cpu_is("intel") &&
-           __builtin_cpu_supports("avx512vl");
+    return kind == ONES && length <= SHORT_VECTOR && IS_WIDE && __builtin_cpu_is("intel");
 }
 #else
 #define gathers(kind, length) 0
@@ -264,7 +278,7 @@ static inline __attribute__((always_inline)) uint64_t mixed(uint64_t bits)
 static inline __attribute__((always_inline)) uint64_t key(uint64_t seed, int64_t node)
 {
     uint64_t bits = seed * (uint64_t)(node + 1);
-    return (bits ^ (bits >> 32)) * 0x9E3779B97F4A7C15u;
+    return (bits ^ (bits >> 32)) * FACTOR;
 }
 
 static inline __attribute__((always_inline)) uint64_t hash_of(int kind, const void *values,
@@ -301,6 +315,43 @@ static inline __attribute__((always_inline)) uint64_t inspect(
     return total;
 }
 
+#ifdef __x86_64__
+/* The same for a matrix of ones, eight entries at once: rows are too short to leave that to the
+ * compiler. */
+WIDE static uint64_t inspect_ones(int64_t first, int64_t last, const int32_t *restrict starts,
+                                  const int32_t *restrict column, uint64_t seed,
+                                  double *restrict diagonal)
+{
+    const __m512i seeds = _mm512_set1_epi64((int64_t)seed);
+    const __m512i factor = _mm512_set1_epi64((int64_t)FACTOR), one = _mm512_set1_epi64(1);
+    uint64_t total = 0;
+    for (int64_t row = first; row < last; row++) {
+        int64_t start = starts[row], end = starts[row + 1], loop = start;
+        __m256i own = _mm256_set1_epi32((int32_t)row);
+        __m512i sum = _mm512_setzero_si512();
+        for (int64_t at = start; at < end; at += 8) {
+            __mmask8 inside = mask_of(end - at);
+            __m256i nodes = _mm256_maskz_loadu_epi32(inside, column + at);
+            __mmask8 left = _mm256_mask_cmplt_epi32_mask(inside, nodes, own);
+            __m512i bits = _mm512_add_epi64(_mm512_cvtepi32_epi64(nodes), one);
+            bits = _mm512_mullo_epi64(seeds, bits);
+            bits = _mm512_xor_epi64(bits, _mm512_srli_epi64(bits, 32));
+            bits = _mm512_mullo_epi64(bits, factor);
+            sum = _mm512_mask_add_epi64(sum, left, sum, bits);
+            sum = _mm512_mask_sub_epi64(sum, inside & ~left, sum, bits);
+            loop += __builtin_popcount(left);
+        }
+        int stored = loop < end && column[loop] == row;
+        uint64_t own_key = key(seed, row);
+        total += own_key * ((uint64_t)_mm512_reduce_add_epi64(sum) + (stored ? own_key : 0));
+        diagonal[row] = stored;
+    }
+    return total;
+}
+#else
+#define inspect_ones(...) 0
+#endif
+
 FOR_ANY_WIDTH static uint64_t inspect_rows(int kind, int64_t first, int64_t last,
                                            const int32_t *starts, const int32_t *column,
                                            const void *values, uint64_t seed, double *diagonal)
@@ -319,13 +370,15 @@ uint64_t rawls_inspect(int64_t rows, const int32_t *starts, const int32_t *colum
                        const void *values, uint64_t seed, double *diagonal, int threads)
 {
     int64_t pieces = pieces_of(starts[rows], PIECE_ENTRIES);
+    int wide = kind == ONES && IS_WIDE;
     uint64_t total = 0;
 #pragma omp parallel for num_threads(threads) schedule(dynamic) reduction(+ : total)               \
     if (threads > 1 && pieces > 1)
     for (int64_t piece = 0; piece < pieces; piece++) {
         int64_t first, last;
         rows_of_piece(starts, rows, piece, pieces, &first, &last);
-        total += inspect_rows(kind, first, last, starts, column, values, seed, diagonal);
+        total += wide ? inspect_ones(first, last, starts, column, seed, diagonal)
+                      : inspect_rows(kind, first, last, starts, column, values, seed, diagonal);
     }
     return total;
 }
