@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
+import shlex
 import subprocess
 import sysconfig
 from pathlib import Path
@@ -30,9 +30,9 @@ class CompileKernels(BuildHookInterface):  # type: ignore[type-arg]
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if self.target_name != "wheel":
             return
-        folder = Path(self.root, FOLDER)
-        library = compiled(folder)
+        library, why = compiled(Path(self.root, FOLDER))
         if library is None:
+            self.app.display_warning(f"rawlsgcn is built without compiled passes: {why}")
             return
         build_data["artifacts"].append(f"/{(FOLDER / library.name).as_posix()}")
         build_data["pure_python"] = False
@@ -40,22 +40,25 @@ class CompileKernels(BuildHookInterface):  # type: ignore[type-arg]
         build_data["tag"] = f"py3-none-{platform}"
 
 
-def compiled(folder: Path) -> Path | None:
-    """The compiled kernels of this folder's source, or None without a way to compile them."""
-    for old in folder.glob("_kernels-*.so"):
-        old.unlink()
-    compiler = shutil.which(os.environ.get("CC") or "cc")
-    if compiler is None or os.environ.get("RAWLSGCN_PURE") == "1":
-        return None
+def compiled(folder: Path) -> tuple[Path | None, str]:
+    """The compiled kernels of this folder's source; or None, and why there are none."""
+    if os.environ.get("RAWLSGCN_PURE") == "1":
+        return None, "RAWLSGCN_PURE is 1"
+    compiler = shlex.split(os.environ.get("CC") or "cc")
     source = folder / "kernels.c"
     digest = hashlib.blake2b(source.read_bytes(), digest_size=6).hexdigest()
-    library, unfinished = folder / f"_kernels-{digest}.so", folder / f"_kernels-{os.getpid()}.tmp"
+    library, unfinished = folder / f"_kernels-{digest}.so", folder / f"_kernels-{os.getpid()}.so"
+    why = ""
     for threads in THREADS:
-        command = [compiler, *FLAGS, threads, "-o", str(unfinished), str(source)]
+        command = [*compiler, *FLAGS, threads, "-o", str(unfinished), str(source)]
         try:
             subprocess.run(command, check=True, capture_output=True, timeout=120)
-            unfinished.replace(library)
-            return library
-        except (OSError, subprocess.SubprocessError):
+        except (OSError, subprocess.SubprocessError) as error:
+            why = f"{error} {getattr(error, 'stderr', None) or b''!r}"
             unfinished.unlink(missing_ok=True)
-    return None
+            continue
+        unfinished.replace(library)
+        for old in set(folder.glob("_kernels-*.so")) - {library}:
+            old.unlink(missing_ok=True)
+        return library, ""
+    return None, why

@@ -169,19 +169,31 @@ class TestBuilding:
         return tmp_path
 
     def test_what_it_compiles_is_what_is_loaded(self, building: Any, folder: Path) -> None:
-        library = building.compiled(folder)
+        library, _ = building.compiled(folder)
         assert library == compiled.path(folder)
         assert sorted(path.name for path in folder.iterdir()) == [library.name, "kernels.c"]
 
+    def test_a_compiler_may_have_arguments(self, monkeypatch, building: Any, folder: Path) -> None:
+        monkeypatch.setenv("CC", "cc -m64")
+        assert building.compiled(folder)[0] == compiled.path(folder)
+
     @pytest.mark.parametrize(
-        "setting", [("CC", "no-such-compiler"), ("CC", "false"), ("RAWLSGCN_PURE", "1")]
+        ("name", "value", "why"),
+        [
+            ("CC", "no-such-compiler", "no-such-compiler"),
+            ("CC", "false", "returned non-zero"),
+            ("RAWLSGCN_PURE", "1", "RAWLSGCN_PURE"),
+        ],
     )
-    def test_without_a_compiler_the_package_is_pure(
-        self, monkeypatch, building: Any, folder: Path, setting: tuple[str, str]
+    def test_without_a_compiler_the_package_is_pure_and_nothing_is_lost(
+        self, monkeypatch, building: Any, folder: Path, name: str, value: str, why: str
     ) -> None:
-        monkeypatch.setenv(*setting)
-        assert building.compiled(folder) is None
-        assert [path.name for path in folder.iterdir()] == ["kernels.c"]
+        monkeypatch.setenv(name, value)
+        found, said = building.compiled(folder)
+        assert found is None
+        assert why in said
+        names = sorted(path.name for path in folder.iterdir())
+        assert names == ["_kernels-0ld.so", "kernels.c"]
 
     def test_another_source_is_never_called(self, monkeypatch, building: Any, folder: Path) -> None:
         building.compiled(folder)

@@ -312,3 +312,8 @@ def test_cuda_agrees_with_the_cpu():
     assert bool((balanced == balanced.T).all())
     directed = torch.from_numpy(ref.shift_sum(50, rng)).to_sparse().cuda()
     assert balance(directed).converged
+
+
+def test_the_smallest_numbers_there_are_end_in_words():
+    scaling = balance(sp.csr_array(np.full((3, 3), 5e-324)))
+    assert scaling.reason in (Outcome.OVERFLOWED, Outcome.CONVERGED)

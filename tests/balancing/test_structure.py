@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
@@ -37,6 +37,19 @@ def test_symmetry_is_told_to_the_last_bit(graph, seed):
             changed = matrix.copy()
             changed[i, j] = other
             assert not symmetric(changed)
+
+
+def test_no_two_missing_arcs_hide_each_other():
+    """Every two of them, as keys that are related for related nodes would let some pass."""
+    arcs = list(permutations(range(6), 2))
+    for one, other in combinations(arcs, 2):
+        if one == other[::-1]:
+            continue
+        for weight in (1.0, 0.7):
+            matrix = np.full((6, 6), weight)
+            matrix[one] = matrix[other] = 0
+            inside, _ = read(sp.csr_array(matrix), None, None)
+            assert not any(inspect(inside)[1] for _ in range(20))
 
 
 def has_total_support(matrix):

@@ -120,7 +120,7 @@ class Kernels:
     def inspect(self, matrix: Stored, seed: int) -> tuple[Tensor, int]:
         """The stored diagonal; and Σ ± k_i k_j h(m_ij) modulo 2⁶⁴, zero for a symmetric matrix."""
         diagonal = torch.empty(len(matrix.row_start) - 1, dtype=torch.float64)
-        arguments = (*matrix.arguments(), seed | 1, diagonal.data_ptr(), torch.get_num_threads())
+        arguments = (*matrix.arguments(), seed, diagonal.data_ptr(), torch.get_num_threads())
         return diagonal, int(self._inspect(*arguments))
 
     def roots(self, sums: Array, diagonal: Array, mean: float, out: Array) -> None:

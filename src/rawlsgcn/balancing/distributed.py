@@ -132,10 +132,12 @@ class _Rows:
         self.gathered = torch.zeros(len(cuts) - 1, longest, dtype=torch.float64, device=device)
         self._own = torch.zeros(longest, dtype=torch.float64, device=device)
         total = int(self.row_start[-1])
-        short = self.row_start.int() if total < 2**31 else self.row_start
-        self._stored = Stored(short, self.column, self.weight)
-        self._fast = kernels() if self._stored.usable else None
-        self._room = self._fast.product_room(self._stored) if self._fast else None
+        self._fast = kernels() if total < 2**31 else None
+        if self._fast is not None:
+            self._stored = Stored(self.row_start.int(), self.column, self.weight)
+            self._fast = self._fast if self._stored.usable else None
+        if self._fast is not None:
+            self._room = self._fast.product_room(self._stored)
         wanted = torch.arange(0, total, _BLOCK)
         marks = sorted(
             {0, *torch.searchsorted(self.row_start, wanted).tolist(), self.last - self.first}
@@ -152,8 +154,7 @@ class _Rows:
     @property
     def held_bytes(self) -> int:
         """What the exchange takes: x in full, its pieces that are sent and gathered, row starts."""
-        short = self._stored.row_start
-        starts = 0 if short is self.row_start else short.nbytes
+        starts = self._stored.row_start.nbytes if self._fast is not None else 0
         return self.full.nbytes + self.gathered.nbytes + self._own.nbytes + starts
 
     def write_row_sums(self, out: Tensor) -> None:
@@ -232,7 +233,7 @@ class _ShardDescent(Descent):
 
 
 def _require_symmetric(rows: _Rows) -> None:
-    """Refuse a matrix that is not symmetric, by the fingerprint of ``structure.is_symmetric``."""
+    """Refuse a matrix that is not symmetric, by the fingerprint of ``structure.inspect``."""
     # The keys lie where x will be: they are one number a node, like x.
     key = rows.full.view(torch.int64)
     generator = torch.Generator(key.device).manual_seed(20220430)

@@ -166,6 +166,8 @@ def _neighbour_mean(library: Array, sums: Array, diagonal: Array) -> float:
         root = library.sqrt(linear * linear + diagonal)
         ends = 2 * outer / (linear + root)
         found = float(ends.sum())
+        if not 0 < found < math.inf:
+            break
         fall = float((ends * linear / root).sum()) / found
         mean *= (found / total / mean) ** (1 / (1 + fall))
     return mean

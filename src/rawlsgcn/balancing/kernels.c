@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /* One more form of a function for processors with wider registers, chosen when it is loaded. */
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && __GNUC__ >= 12
 #define FOR_ANY_WIDTH __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
 #else
 #define FOR_ANY_WIDTH
@@ -35,8 +35,6 @@ static inline __mmask8 mask_of(int64_t left)
 enum { PIECE_ENTRIES = 1 << 15, PIECE_NODES = 1 << 11 };
 /* Numbers of a vector that a core's own cache holds. */
 enum { SHORT_VECTOR = 1 << 17 };
-/* An odd number of irregular bits: 2^64 over the golden ratio. */
-#define FACTOR 0x9E3779B97F4A7C15u
 /* What the entries are. */
 enum { ONES, FLOAT32, FLOAT64 };
 
@@ -265,20 +263,24 @@ void rawls_roots(int64_t nodes, const double *sums, const double *diagonal, doub
 
 /* ---- what kind of matrix it is ---------------------------------------------------------------- */
 
-/* The finaliser of splitmix64: 64 well-mixed bits. */
+/* The random numbers of splitmix64: its step, and the factors of its finaliser. */
+#define STEP 0x9E3779B97F4A7C15u
+#define ONE_FACTOR 0xBF58476D1CE4E5B9u
+#define OTHER_FACTOR 0x94D049BB133111EBu
+
 static inline __attribute__((always_inline)) uint64_t mixed(uint64_t bits)
 {
-    bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9u;
-    bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EBu;
+    bits = (bits ^ (bits >> 30)) * ONE_FACTOR;
+    bits = (bits ^ (bits >> 27)) * OTHER_FACTOR;
     return bits ^ (bits >> 31);
 }
 
-/* A random number for a node, by an odd seed. It is made anew wherever it is needed, which takes
- * less time than to read it from memory in random order. */
+/* A random number for a node. It is made anew wherever it is needed, which takes less time than to
+ * read it from memory in random order. Nothing simpler will do: numbers of which one is twice
+ * another for twice the node let unsymmetric matrices pass. */
 static inline __attribute__((always_inline)) uint64_t key(uint64_t seed, int64_t node)
 {
-    uint64_t bits = seed * (uint64_t)(node + 1);
-    return (bits ^ (bits >> 32)) * FACTOR;
+    return mixed(seed + (uint64_t)node * STEP);
 }
 
 static inline __attribute__((always_inline)) uint64_t hash_of(int kind, const void *values,
@@ -323,7 +325,9 @@ WIDE static uint64_t inspect_ones(int64_t first, int64_t last, const int32_t *re
                                   double *restrict diagonal)
 {
     const __m512i seeds = _mm512_set1_epi64((int64_t)seed);
-    const __m512i factor = _mm512_set1_epi64((int64_t)FACTOR), one = _mm512_set1_epi64(1);
+    const __m512i step = _mm512_set1_epi64((int64_t)STEP);
+    const __m512i one = _mm512_set1_epi64((int64_t)ONE_FACTOR);
+    const __m512i other = _mm512_set1_epi64((int64_t)OTHER_FACTOR);
     uint64_t total = 0;
     for (int64_t row = first; row < last; row++) {
         int64_t start = starts[row], end = starts[row + 1], loop = start;
@@ -333,10 +337,13 @@ WIDE static uint64_t inspect_ones(int64_t first, int64_t last, const int32_t *re
             __mmask8 inside = mask_of(end - at);
             __m256i nodes = _mm256_maskz_loadu_epi32(inside, column + at);
             __mmask8 left = _mm256_mask_cmplt_epi32_mask(inside, nodes, own);
-            __m512i bits = _mm512_add_epi64(_mm512_cvtepi32_epi64(nodes), one);
-            bits = _mm512_mullo_epi64(seeds, bits);
-            bits = _mm512_xor_epi64(bits, _mm512_srli_epi64(bits, 32));
-            bits = _mm512_mullo_epi64(bits, factor);
+            __m512i bits = _mm512_mullo_epi64(_mm512_cvtepi32_epi64(nodes), step);
+            bits = _mm512_add_epi64(bits, seeds);
+            bits = _mm512_xor_epi64(bits, _mm512_srli_epi64(bits, 30));
+            bits = _mm512_mullo_epi64(bits, one);
+            bits = _mm512_xor_epi64(bits, _mm512_srli_epi64(bits, 27));
+            bits = _mm512_mullo_epi64(bits, other);
+            bits = _mm512_xor_epi64(bits, _mm512_srli_epi64(bits, 31));
             sum = _mm512_mask_add_epi64(sum, left, sum, bits);
             sum = _mm512_mask_sub_epi64(sum, inside & ~left, sum, bits);
             loop += __builtin_popcount(left);

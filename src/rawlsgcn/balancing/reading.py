@@ -96,6 +96,8 @@ def _tensor(array: Any) -> Tensor:
         warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
         try:
             numbers = np.ascontiguousarray(array)
+            if not numbers.dtype.isnative:
+                numbers = numbers.astype(numbers.dtype.newbyteorder("="))
             return torch.from_numpy(numbers)
         except ValueError as error:
             raise RawlsError("cannot balance lists of different lengths: use arrays.") from error
@@ -118,12 +120,15 @@ def _from_scipy(matrix: Any) -> tuple[Tensor, Tensor, Tensor | None]:
     if matrix.dtype.kind in "biu" and not getattr(matrix, "has_canonical_format", False):
         matrix = matrix.astype(np.float64)  # repeated entries are about to be added up
     if matrix.format in ("csr", "csc"):
-        _require_sound(_tensor(matrix.indptr), _tensor(matrix.indices[: matrix.indptr[-1]]))
+        # Scipy's arrays may be longer than what is in use of them.
+        end = max(0, int(matrix.indptr[-1]))
+        _require_sound(_tensor(matrix.indptr), _tensor(matrix.indices[:end]))
+        if len(matrix.data) < end:
+            raise _damaged(matrix.shape[0])
     csr = matrix.tocsr()
     if not csr.has_canonical_format:
         csr = csr.copy()
         csr.sum_duplicates()
-    # Scipy's arrays may be longer than what is in use of them.
     return _tensor(csr.indptr), _tensor(csr.indices[: csr.nnz]), _tensor(csr.data[: csr.nnz])
 
 

@@ -72,9 +72,9 @@ def index_bytes(nodes: float) -> int:
 def balancing_bytes(arcs: float, nodes: float, processes: int) -> float:
     """What one process of ``balance_shards`` holds.
 
-    Its columns and row starts, these once more in 4 bytes for products where that is enough; nine
-    vectors of the descent and the piece it sends; and, in full, the vector to be multiplied and
-    the place where it is gathered.
+    Its columns and row starts, these once more in 4 bytes for compiled products where that is
+    enough; nine vectors of the descent and the piece it sends; and, in full, the vector to be
+    multiplied and the place where it is gathered.
     """
     rows, own = nodes / processes, arcs / processes
     starts = rows * (12 if own < 2**31 else 8)
