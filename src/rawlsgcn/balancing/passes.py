@@ -7,6 +7,7 @@ CPU) and torch (on CUDA), which handle a part of the nodes at a time.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import reduce
 from typing import NamedTuple, Protocol
 
@@ -117,16 +118,16 @@ class ByParts(_Vectors):
 
     def move(self, at: int, before: int, to: int, now: int, weights: tuple[float, float]) -> Sums:
         lib, (t, s), dampings = self._library, weights, self._iteration.dampings()
-        high, low, least, longest = -math.inf, math.inf, math.inf, -math.inf
-        products, dp = self._zeros(2, 3), self._zeros(1)
+        ends = [-math.inf] * 4
+        products = self._zeros(2, 4)
         for part in self._parts:
-            (u, v, excess), (displacement, image), new_p = part.rows, part.both, part.steps[1 - now]
+            (displacement, image, u, v, excess), new_p = part.rows, part.steps[1 - now]
             x, y = point = part.points[to]
             lib.multiply(part.steps[now], t, out=displacement)
             lib.multiply(part.image, t, out=image)
             if s:
                 # Of x and y at once; u and v are not in use yet.
-                last = lib.subtract(part.points[at], part.points[before], out=part.relative[:2])
+                last = lib.subtract(part.points[at], part.points[before], out=part.relative[1:3])
                 last *= s
                 part.both += last
             lib.add(part.points[at], part.both, out=point)
@@ -134,13 +135,20 @@ class ByParts(_Vectors):
             excess -= 1
             self._propose(x, excess, part.where, dampings[part.span][1], u)
             lib.multiply(x, u, out=new_p)
-            dp += part.both[1:] @ new_p
+            image *= x  # (M d)ᵀ p is its product with u
             lib.divide(displacement, x, out=v)
-            products += part.relative[:2] @ part.relative.T
-            high, low = max(high, float(excess.max())), min(low, float(excess.min()))
-            least, longest = min(least, float(x.min())), max(longest, float(v.max()))
-        (uu, uv, ue), (_, vv, ve) = products.tolist()
-        return Sums(uu, uv, ue, vv, ve, float(dp[0]), high, low, least, longest)
+            products += part.relative[1:3] @ part.relative.T
+            here = self._numbers(excess.max(), -excess.min(), -x.min(), v.max())
+            ends = [max(pair) for pair in zip(ends, here, strict=True)]
+        (dp, uu, uv, ue), (_, _, vv, ve) = products.tolist()
+        return Sums(uu, uv, ue, vv, ve, dp, ends[0], -ends[1], -ends[2], ends[3])
+
+    def _numbers(self, *results: Array) -> Sequence[float]:
+        """Results as numbers, for all of which a GPU is waited for once."""
+        if self._library is np:
+            return results
+        numbers: list[float] = torch.stack(results).tolist()
+        return numbers
 
     def _propose(self, x: Array, excess: Array, where: slice, damping: Damping, u: Array) -> None:
         """Write u = e / ((c + e) (1 + m x²))."""
@@ -167,7 +175,6 @@ class _Part:
         self.span, self.where = span, where
         self.points, self.steps = whole.points[..., where], whole.steps[:, where]
         self.image = whole.image[where]
-        # u, v and e, then d and M d: every part is done with these before the next begins.
-        self.relative = room[:3, : where.stop - where.start]
-        self.both = room[3:5, : where.stop - where.start]
-        self.rows = tuple(self.relative)
+        # d, M d, u, v and e: every part is done with these before the next begins.
+        own = room[:, : where.stop - where.start]
+        self.rows, self.both, self.relative = tuple(own), own[:2], own[1:]
