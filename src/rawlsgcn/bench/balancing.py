@@ -24,7 +24,9 @@ def on_graph(graph: Data, device: torch.device, repeats: int) -> Iterator[Figure
     """One of the paper's graphs: products to 1e-6, and the time against two rivals."""
     matrix = scipy_matrix(graph)
     given = matrix if device.type == "cpu" else _on_gpu(matrix, device)
-    ours = timed(lambda: balance(given, tol=TOLERANCE), max(repeats, OFTEN), device)
+    compiled = device.type == "cpu" and kernels() is not None
+    forms = [lambda: balance(given, tol=TOLERANCE), lambda: _by_numpy(matrix)]
+    ours, *plain = timed_in_turn(forms[: 1 + compiled], max(repeats, OFTEN), device)
     facts = {"products": balance(given, tol=TOLERANCE).iterations, "nonzeros": int(matrix.nnz)}
     cpu = torch.device("cpu")
     steps = textbook_sinkhorn_knopp(matrix, TOLERANCE)
@@ -37,12 +39,12 @@ def on_graph(graph: Data, device: torch.device, repeats: int) -> Iterator[Figure
         goal="at most 20 products",
         facts={**facts, "rival_products": steps},
     )
-    if device.type == "cpu" and kernels() is not None:
+    if compiled:
         yield Figure(
             "balance",
             f"{graph.name}: to 1e-6, by compiled passes",
             ours=ours,
-            rival=timed(lambda: _by_numpy(matrix), max(repeats, OFTEN), cpu),
+            rival=plain[0],
             rival_name="the same by numpy and torch, where nothing was compiled",
         )
     if graph.name == "amazon-photo":

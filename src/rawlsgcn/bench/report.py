@@ -127,7 +127,7 @@ def plot(results: dict[str, Any]) -> Picture | None:
         xscale="log",
         ylim=(0, None),
         xlabel="nonzeros",
-        ylabel="time of one scipy product",
+        ylabel="our time / one scipy product",
         title="Balancing to 1e-6",
     )
     for kind, colour in zip(
