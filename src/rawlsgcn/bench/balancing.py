@@ -70,7 +70,7 @@ def on_random(nonzeros: int, repeats: int) -> Figure:
     """A random graph of a given size, unweighted, against one scipy product in float64."""
     matrix = random_matrix(nonzeros)
     vector, cpu = np.ones(matrix.shape[0]), torch.device("cpu")
-    often = max(repeats, min(OFTEN, 4 * 10**7 // nonzeros))
+    often = max(repeats, min(OFTEN, 2 * 10**8 // nonzeros))
     extra = _Memory()
     scaling = balance(matrix, tol=TOLERANCE)
     megabytes = extra.megabytes()
