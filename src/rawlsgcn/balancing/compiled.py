@@ -28,8 +28,6 @@ _ADDRESS, _COUNT, _NUMBER = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
 _MATRIX: list[Any] = [_COUNT, _ADDRESS, _ADDRESS, ctypes.c_int, _ADDRESS]
 #: The type of the values, as kernels.c numbers them.
 _KINDS = {None: 0, torch.float32: 1, torch.float64: 2}
-#: Entries and nodes of which sums are made apart, as in kernels.c, and numbers in a ``Sums``.
-_PIECE_ENTRIES, _PIECE_NODES, _SUMS = 1 << 15, 1 << 11, 10
 
 
 def path(folder: Path = SOURCE.parent) -> Path:
@@ -57,7 +55,7 @@ def without_kernels() -> Iterator[None]:
 def _loaded() -> Kernels | None:
     try:
         return Kernels(ctypes.CDLL(str(path())))
-    except (OSError, AttributeError):
+    except (OSError, AttributeError, ValueError):  # no such file, or another's
         return None
 
 
@@ -94,6 +92,8 @@ class Kernels:
 
     def __init__(self, library: ctypes.CDLL) -> None:
         threads = ctypes.c_int
+        # Sums are made apart for so many entries or nodes, and are so many numbers.
+        self._entries, self._nodes, self._sums = (_COUNT * 3).in_dll(library, "rawls_sizes")
         self._product, self._inspect = library.rawls_product, library.rawls_inspect
         self._move, self._roots = library.rawls_move, library.rawls_roots
         self._product.argtypes = [*_MATRIX, _COUNT, _ADDRESS, _ADDRESS, ctypes.c_int]
@@ -130,11 +130,11 @@ class Kernels:
 
     def product_room(self, matrix: Stored) -> Array:
         """What ``product`` needs for its sums."""
-        return np.empty(len(matrix.column) // _PIECE_ENTRIES + 1)
+        return np.empty(len(matrix.column) // self._entries + 1)
 
     def move_room(self, nodes: int) -> Array:
         """What ``move`` needs for its sums."""
-        return np.empty((nodes // _PIECE_NODES + 1, _SUMS))
+        return np.empty((nodes // self._nodes + 1, self._sums))
 
     def move(
         self,

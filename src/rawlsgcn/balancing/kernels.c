@@ -20,7 +20,13 @@
 #ifdef __x86_64__
 #include <immintrin.h>
 #define WIDE __attribute__((target("avx512f,avx512dq,avx512vl")))
+/* Whether the processor has them, and gathers well: the tests compile with other answers. */
+#ifndef IS_WIDE
 #define IS_WIDE (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+#endif
+#ifndef GATHERS_WELL
+#define GATHERS_WELL __builtin_cpu_is("intel")
+#endif
 
 /* The first of eight places, as many as are left. */
 static inline __mmask8 mask_of(int64_t left)
@@ -28,6 +34,7 @@ static inline __mmask8 mask_of(int64_t left)
     return left < 8 ? (__mmask8)((1u << left) - 1) : 0xFF;
 }
 #else
+#undef IS_WIDE
 #define IS_WIDE 0
 #endif
 
@@ -121,7 +128,7 @@ WIDE static double multiply_gathering(
 
 static int gathers(int kind, int64_t length)
 {
-    return kind == ONES && length <= SHORT_VECTOR && IS_WIDE && __builtin_cpu_is("intel");
+    return kind == ONES && length <= SHORT_VECTOR && IS_WIDE && GATHERS_WELL;
 }
 #else
 #define gathers(kind, length) 0
@@ -161,6 +168,9 @@ double rawls_product(int64_t rows, const int32_t *starts, const int32_t *column,
 typedef struct {
     double uu, uv, ue, vv, ve, dp, high, low, least, longest;
 } Sums;
+
+/* By which compiled.py makes room: the entries and nodes of a piece, the numbers of a Sums. */
+const int64_t rawls_sizes[] = {PIECE_ENTRIES, PIECE_NODES, sizeof(Sums) / sizeof(double)};
 
 /* The vectors of one piece: what is read, and what is written. x and y may be written to where
  * those before lay; no other two overlap. */
