@@ -53,10 +53,10 @@ def require_scipys(fast, dtype):
         matrix.data[:] = 1
     stored = stored_form(matrix, dtype is None)
     assert stored.usable
-    x, room = torch.from_numpy(np.random.default_rng(0).random(3000)), fast.product_room(stored)
+    x = torch.from_numpy(np.random.default_rng(0).random(3000))
     for loops in (False, True):
         out = torch.full((3000,), torch.nan, dtype=torch.float64)
-        form = fast.product(stored, x, x, loops, out, room)
+        form = fast.multiplication(stored, loops)(x, x, out)
         expected = matrix.astype(np.float64) @ x.numpy() + loops * x.numpy()
         np.testing.assert_allclose(out, expected, rtol=1e-13)
         assert form == pytest.approx(x.numpy() @ expected, rel=1e-12)
@@ -64,9 +64,10 @@ def require_scipys(fast, dtype):
     lacking[5, 0] = 0
     lacking.setdiag(np.arange(3000) % 2)
     for each, symmetric in ((matrix, True), (lacking.tocsr(), False)):
-        diagonal, asymmetry = fast.inspect(stored_form(each, dtype is None), 7)
-        np.testing.assert_array_equal(diagonal, each.diagonal())
-        assert (asymmetry == 0) == symmetric
+        found = fast.inspect(stored_form(each, dtype is None), 7)
+        np.testing.assert_array_equal(found.diagonal, each.diagonal())
+        assert found.symmetric == symmetric
+        assert (found.low, found.high) == (each.data.min(), each.data.max())
 
 
 @pytest.mark.parametrize("dtype", [None, np.float32, np.float64])
@@ -78,6 +79,33 @@ def test_products_and_inspections_equal_scipys(dtype, number):
         require_scipys(kernels(), dtype)
     finally:
         torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_ones_among_other_entries_are_inspected_as_these_are(dtype):
+    """A piece of ones is looked at in another way, and has partners in pieces of other entries."""
+    matrix = a_graph().astype(dtype)
+    row, column = matrix.tocoo().coords
+    matrix.data[(row < 1800) | (column < 1800)] = 1
+    assert (matrix.data[: 1 << 15] == 1).all()
+    assert matrix[1700, 1700:].nnz > 1
+    assert kernels().inspect(stored_form(matrix, False), 3).symmetric
+    far = np.flatnonzero((row == 20) & (column > 2000))[0]
+    matrix.data[far] = 2
+    assert not kernels().inspect(stored_form(matrix, False), 3).symmetric
+    matrix.data[far] = np.nan
+    found = kernels().inspect(stored_form(matrix, False), 3)
+    assert np.isnan(found.low)
+    assert np.isnan(found.high)
+
+
+@pytest.mark.parametrize("column", [3000, -1, 2**31 - 1, -(2**31)])
+@pytest.mark.parametrize("at", [0, 40_000, -1])
+def test_a_column_outside_the_matrix_is_found_wherever_it_is(column, at):
+    matrix = a_graph()
+    assert kernels().inspect(stored_form(matrix, True), 3) is not None
+    matrix.indices[at] = column
+    assert kernels().inspect(stored_form(matrix, True), 3) is None
 
 
 def test_types_that_the_passes_do_not_know_are_left_to_torch():

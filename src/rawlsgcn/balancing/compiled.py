@@ -87,6 +87,22 @@ class Stored(NamedTuple):
         )
 
 
+class Found(NamedTuple):
+    """What an inspection finds: the stored diagonal, whether M = Mᵀ, and the ends of its values.
+
+    Both ends are nan where a value is, and 1 for a matrix of ones.
+    """
+
+    diagonal: Tensor
+    symmetric: bool
+    low: float
+    high: float
+
+
+class _Found(ctypes.Structure):
+    _fields_ = (("asymmetry", ctypes.c_uint64), ("low", _NUMBER), ("high", _NUMBER))
+
+
 class Kernels:
     """The functions of ``kernels.c``, called with torch's number of threads."""
 
@@ -98,39 +114,30 @@ class Kernels:
         self._move, self._roots = library.rawls_move, library.rawls_roots
         self._product.argtypes = [*_MATRIX, _COUNT, _ADDRESS, _ADDRESS, ctypes.c_int]
         self._product.argtypes += [_ADDRESS, _ADDRESS, threads]
-        self._inspect.argtypes = [*_MATRIX, ctypes.c_uint64, _ADDRESS, threads]
+        self._inspect.argtypes = [*_MATRIX, _COUNT, ctypes.c_uint64, _ADDRESS]
+        self._inspect.argtypes += [ctypes.POINTER(_Found), threads]
         self._move.argtypes = [*[_COUNT] * 3, *[_ADDRESS] * 6, *[_NUMBER] * 4]
         self._move.argtypes += [_ADDRESS, _ADDRESS, threads]
         self._roots.argtypes = [_COUNT, _ADDRESS, _ADDRESS, _NUMBER, _ADDRESS, threads]
         self._move.restype = self._roots.restype = None
         self._product.restype = _NUMBER
-        self._inspect.restype = ctypes.c_uint64
+        self._inspect.restype = ctypes.c_int
 
-    def product(
-        self, matrix: Stored, x: Tensor, own: Tensor, loops: bool, out: Tensor, room: Array
-    ) -> float:
-        """Write M x to ``out``, or (M + I) x; the result is the product of both.
+    def multiplication(self, matrix: Stored, loops: bool) -> Multiplication:
+        """Products with M, or with M + I."""
+        return Multiplication(self._product, matrix, loops, len(matrix.column) // self._entries + 1)
 
-        ``own`` is x, or its part for these rows.
-        """
-        vectors = x.data_ptr(), own.data_ptr(), loops, out.data_ptr(), room.ctypes.data
-        arguments = (*matrix.arguments(), len(x), *vectors, torch.get_num_threads())
-        return float(self._product(*arguments))
-
-    def inspect(self, matrix: Stored, seed: int) -> tuple[Tensor, int]:
-        """The stored diagonal; and Σ ± k_i k_j h(m_ij) modulo 2⁶⁴, zero for a symmetric matrix."""
-        diagonal = torch.empty(len(matrix.row_start) - 1, dtype=torch.float64)
-        arguments = (*matrix.arguments(), seed, diagonal.data_ptr(), torch.get_num_threads())
-        return diagonal, int(self._inspect(*arguments))
+    def inspect(self, matrix: Stored, seed: int) -> Found | None:
+        """All that has to be known of a matrix; None where it names nodes outside itself."""
+        diagonal, found = torch.empty(len(matrix.row_start) - 1, dtype=torch.float64), _Found()
+        whole = *matrix.arguments(), len(matrix.column), seed, diagonal.data_ptr()
+        sound = self._inspect(*whole, ctypes.byref(found), torch.get_num_threads())
+        return Found(diagonal, found.asymmetry == 0, found.low, found.high) if sound else None
 
     def roots(self, sums: Array, diagonal: Array, mean: float, out: Array) -> None:
         """Write x with m x² + (sums − m) s x = 1, where m is the diagonal and s the mean."""
         given, (to,) = addresses(sums, diagonal), addresses(out)
         self._roots(len(out), *given, mean / 2, to, torch.get_num_threads())
-
-    def product_room(self, matrix: Stored) -> Array:
-        """What ``product`` needs for its sums."""
-        return np.empty(len(matrix.column) // self._entries + 1)
 
     def move_room(self, nodes: int) -> Array:
         """What ``move`` needs for its sums."""
@@ -164,6 +171,21 @@ class Kernels:
         )
         sums: list[float] = room[0].tolist()
         return sums
+
+
+class Multiplication:
+    """Products with one matrix; what is the same for all of them is made once."""
+
+    def __init__(self, function: Any, matrix: Stored, loops: bool, pieces: int) -> None:
+        self._function, self._matrix, self._room = function, matrix, np.empty(pieces)
+        self._given, self._loops, self._at_room = matrix.arguments(), loops, self._room.ctypes.data
+
+    def __call__(self, x: Tensor, own: Tensor, out: Tensor) -> float:
+        """Write M x to ``out``; the result is the product of both. ``own`` is x, or its part for
+        these rows."""
+        vectors = x.numel(), x.data_ptr(), own.data_ptr(), self._loops, out.data_ptr()
+        threads = torch.get_num_threads()
+        return float(self._function(*self._given, *vectors, self._at_room, threads))
 
 
 def addresses(*arrays: Array) -> list[int]:

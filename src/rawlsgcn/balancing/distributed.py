@@ -132,12 +132,12 @@ class _Rows:
         self.gathered = torch.zeros(len(cuts) - 1, longest, dtype=torch.float64, device=device)
         self._own = torch.zeros(longest, dtype=torch.float64, device=device)
         total = int(self.row_start[-1])
-        self._fast = kernels() if total < 2**31 else None
-        if self._fast is not None:
-            self._stored = Stored(self.row_start.int(), self.column, self.weight)
-            self._fast = self._fast if self._stored.usable else None
-        if self._fast is not None:
-            self._room = self._fast.product_room(self._stored)
+        fast, self._compiled, self._starts_bytes = kernels() if total < 2**31 else None, None, 0
+        if fast is not None:
+            stored = Stored(self.row_start.int(), self.column, self.weight)
+            if stored.usable:
+                self._compiled = fast.multiplication(stored, loops=True)
+                self._starts_bytes = stored.row_start.nbytes
         wanted = torch.arange(0, total, _BLOCK)
         marks = sorted(
             {0, *torch.searchsorted(self.row_start, wanted).tolist(), self.last - self.first}
@@ -154,8 +154,8 @@ class _Rows:
     @property
     def held_bytes(self) -> int:
         """What the exchange takes: x in full, its pieces that are sent and gathered, row starts."""
-        starts = self._stored.row_start.nbytes if self._fast is not None else 0
-        return self.full.nbytes + self.gathered.nbytes + self._own.nbytes + starts
+        sent = self.full.nbytes + self.gathered.nbytes + self._own.nbytes
+        return sent + self._starts_bytes
 
     def write_row_sums(self, out: Tensor) -> None:
         """Write the rows' sums of A + I, for which nothing is exchanged."""
@@ -175,8 +175,8 @@ class _Rows:
 
     def _multiply(self, out: Tensor) -> float:
         own = self.full[self.first : self.last]
-        if self._fast is not None:
-            return self._fast.product(self._stored, self.full, own, True, out, self._room)
+        if self._compiled is not None:
+            return self._compiled(self.full, own, out)
         for first, last in self.spans:
             a, b = self.row_start[[first, last]].tolist()
             values = self._ones[: b - a] if self.weight is None else self.weight[a:b].double()

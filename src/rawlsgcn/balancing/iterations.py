@@ -75,8 +75,10 @@ class Symmetric:
         """
         history = []
         if self._matrix.values is None:
-            y[:] = array(self._matrix.degree)
-            y += int(self._matrix.loops)
+            starts = array(self._matrix.row_start)
+            self._library.subtract(starts[1:], starts[:-1], out=y)
+            if self._matrix.loops:
+                y += 1
         else:
             x[:] = 1
             self.product(tensor(x), tensor(y))

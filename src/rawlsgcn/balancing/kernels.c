@@ -273,8 +273,7 @@ void rawls_roots(int64_t nodes, const double *sums, const double *diagonal, doub
 
 /* ---- what kind of matrix it is ---------------------------------------------------------------- */
 
-/* The random numbers of splitmix64: its step, and the factors of its finaliser. */
-#define STEP 0x9E3779B97F4A7C15u
+/* The factors of splitmix64's finaliser. */
 #define ONE_FACTOR 0xBF58476D1CE4E5B9u
 #define OTHER_FACTOR 0x94D049BB133111EBu
 
@@ -290,17 +289,23 @@ static inline __attribute__((always_inline)) uint64_t mixed(uint64_t bits)
  * another for twice the node let unsymmetric matrices pass. */
 static inline __attribute__((always_inline)) uint64_t key(uint64_t seed, int64_t node)
 {
-    return mixed(seed + (uint64_t)node * STEP);
+    return mixed(seed + (uint64_t)node);
 }
 
-static inline __attribute__((always_inline)) uint64_t hash_of(int kind, const void *values,
-                                                              int64_t at)
+static inline __attribute__((always_inline)) uint64_t hash_of(double number)
 {
     union {
         double number;
         uint64_t bits;
-    } same = {entry(kind, values, at)};
-    return kind == ONES ? 1 : mixed(same.bits);
+    } same = {number};
+    return mixed(same.bits);
+}
+
+/* The share of an entry, but for its nodes; the same for all in a matrix of ones. */
+static inline __attribute__((always_inline)) uint64_t share_of(int kind, const void *values,
+                                                               int64_t at)
+{
+    return kind == ONES ? 1 : hash_of(entry(kind, values, at));
 }
 
 static inline __attribute__((always_inline)) uint64_t inspect(
@@ -313,14 +318,14 @@ static inline __attribute__((always_inline)) uint64_t inspect(
         int64_t start = starts[row], end = starts[row + 1];
         int32_t own = (int32_t)row;
         for (int64_t at = start; at < end; at++) {
-            uint64_t term = key(seed, column[at]) * hash_of(kind, values, at);
+            uint64_t term = key(seed, column[at]) * share_of(kind, values, at);
             uint64_t left = column[at] < own;
             all += term, below += term & -left, smaller += left;
         }
         /* Columns are sorted: as many lie before the diagonal as are smaller. */
         int64_t loop = start + (int64_t)smaller;
         int stored = loop < end && column[loop] == own;
-        uint64_t middle = stored ? key(seed, own) * hash_of(kind, values, loop) : 0;
+        uint64_t middle = stored ? key(seed, own) * share_of(kind, values, loop) : 0;
         total += key(seed, own) * (below - (all - below - middle));
         diagonal[row] = stored ? entry(kind, values, loop) : 0;
     }
@@ -335,7 +340,6 @@ WIDE static uint64_t inspect_ones(int64_t first, int64_t last, const int32_t *re
                                   double *restrict diagonal)
 {
     const __m512i seeds = _mm512_set1_epi64((int64_t)seed);
-    const __m512i step = _mm512_set1_epi64((int64_t)STEP);
     const __m512i one = _mm512_set1_epi64((int64_t)ONE_FACTOR);
     const __m512i other = _mm512_set1_epi64((int64_t)OTHER_FACTOR);
     uint64_t total = 0;
@@ -347,8 +351,7 @@ WIDE static uint64_t inspect_ones(int64_t first, int64_t last, const int32_t *re
             __mmask8 inside = mask_of(end - at);
             __m256i nodes = _mm256_maskz_loadu_epi32(inside, column + at);
             __mmask8 left = _mm256_mask_cmplt_epi32_mask(inside, nodes, own);
-            __m512i bits = _mm512_mullo_epi64(_mm512_cvtepi32_epi64(nodes), step);
-            bits = _mm512_add_epi64(bits, seeds);
+            __m512i bits = _mm512_add_epi64(_mm512_cvtepi32_epi64(nodes), seeds);
             bits = _mm512_xor_epi64(bits, _mm512_srli_epi64(bits, 30));
             bits = _mm512_mullo_epi64(bits, one);
             bits = _mm512_xor_epi64(bits, _mm512_srli_epi64(bits, 27));
@@ -380,22 +383,90 @@ FOR_ANY_WIDTH static uint64_t inspect_rows(int kind, int64_t first, int64_t last
     return inspect(FLOAT64, first, last, starts, column, values, seed, diagonal);
 }
 
-/* The stored diagonal, zero where no entry is stored; and, as the result, the sum modulo 2^64 of
- * k_i k_j h(m_ij) with the sign of i - j over all entries: zero for a symmetric matrix, and hardly
- * ever for another (see structure.py). */
-uint64_t rawls_inspect(int64_t rows, const int32_t *starts, const int32_t *column, int kind,
-                       const void *values, uint64_t seed, double *diagonal, int threads)
+/* Whether the rows begin one behind the other, the first at 0, and end where the entries do. */
+FOR_ANY_WIDTH static int rise(int64_t rows, const int32_t *starts, int64_t entries)
 {
-    int64_t pieces = pieces_of(starts[rows], PIECE_ENTRIES);
-    int wide = kind == ONES && IS_WIDE;
+    int fall = 0;
+    for (int64_t row = 0; row < rows; row++)
+        fall |= starts[row + 1] < starts[row];
+    return !fall && starts[0] == 0 && starts[rows] == entries;
+}
+
+/* Whether all of these are numbers of rows; a negative one is a large one here. */
+FOR_ANY_WIDTH static int are_rows(int64_t count, const int32_t *column, int64_t rows)
+{
+    uint32_t largest = 0;
+    for (int64_t at = 0; at < count; at++)
+        largest = (uint32_t)column[at] > largest ? (uint32_t)column[at] : largest;
+    return count == 0 || largest < rows;
+}
+
+/* The least and the largest of numbers; both no number where one of them is none. */
+typedef struct {
+    double low, high;
+} Ends;
+
+static inline __attribute__((always_inline)) Ends ends(int kind, int64_t start, int64_t end,
+                                                       const void *values)
+{
+    double high = -__builtin_inf(), low = -high;
+    int64_t none = 0;
+#pragma omp simd reduction(max : high) reduction(min : low) reduction(+ : none)
+    for (int64_t at = start; at < end; at++) {
+        double value = entry(kind, values, at);
+        high = value > high ? value : high, low = value < low ? value : low, none += value != value;
+    }
+    return none ? (Ends){__builtin_nan(""), __builtin_nan("")} : (Ends){low, high};
+}
+
+FOR_ANY_WIDTH static Ends ends_of(int kind, int64_t start, int64_t end, const void *values)
+{
+    if (kind == ONES)
+        return (Ends){1, 1};
+    return kind == FLOAT32 ? ends(FLOAT32, start, end, values) : ends(FLOAT64, start, end, values);
+}
+
+/* What an inspection finds, but for the diagonal. */
+typedef struct {
+    /* The sum modulo 2^64 of k_i k_j h(m_ij) with the sign of i - j over all entries: zero for a
+     * symmetric matrix, and hardly ever for another (see structure.py). */
+    uint64_t asymmetry;
+    /* The least and the largest entry; no numbers where an entry is none. */
+    double low, high;
+} Found;
+
+/* All that has to be known of a matrix of so many entries, in one sweep: what is Found, and the
+ * stored diagonal, zero where no entry is stored. The result is whether it names nothing outside
+ * itself; nothing else is right where it does. */
+int rawls_inspect(int64_t rows, const int32_t *starts, const int32_t *column, int kind,
+                  const void *values, int64_t entries, uint64_t seed, double *diagonal,
+                  Found *found, int threads)
+{
+    if (!rise(rows, starts, entries))
+        return 0;
+    int64_t pieces = pieces_of(entries, PIECE_ENTRIES);
+    const uint64_t share = kind == ONES ? 1 : hash_of(1);
     uint64_t total = 0;
-#pragma omp parallel for num_threads(threads) schedule(dynamic) reduction(+ : total)               \
-    if (threads > 1 && pieces > 1)
+    int64_t outside = 0, none = 0;
+    double high = -__builtin_inf(), low = -high;
+#pragma omp parallel for num_threads(threads) schedule(dynamic) reduction(max : high)              \
+    reduction(min : low) reduction(+ : total, outside, none) if (threads > 1 && pieces > 1)
     for (int64_t piece = 0; piece < pieces; piece++) {
         int64_t first, last;
         rows_of_piece(starts, rows, piece, pieces, &first, &last);
-        total += wide ? inspect_ones(first, last, starts, column, seed, diagonal)
-                      : inspect_rows(kind, first, last, starts, column, values, seed, diagonal);
+        int64_t start = starts[first], end = starts[last];
+        Ends here = ends_of(kind, start, end, values);
+        outside += !are_rows(end - start, column + start, rows);
+        none += here.low != here.low;
+        low = here.low < low ? here.low : low, high = here.high > high ? here.high : high;
+        /* Ones need no look at the values, whatever the others are. */
+        if (here.low != 1 || here.high != 1)
+            total += inspect_rows(kind, first, last, starts, column, values, seed, diagonal);
+        else if (IS_WIDE)
+            total += share * inspect_ones(first, last, starts, column, seed, diagonal);
+        else
+            total += share * inspect_rows(ONES, first, last, starts, column, NULL, seed, diagonal);
     }
-    return total;
+    *found = (Found){total, none ? __builtin_nan("") : low, none ? __builtin_nan("") : high};
+    return !outside;
 }

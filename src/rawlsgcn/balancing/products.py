@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ..sparse import csr_tensor
-from .compiled import Kernels, Stored, kernels
+from .compiled import Found, Kernels, Stored, kernels
 
 #: Nonzeros in a block. On the CPU its values (2 MB in float64) stay in the cache between blocks.
 _CPU_BLOCK = 1 << 18
@@ -23,13 +23,14 @@ class SparseMatrix:
     """A square matrix in CSR form with 32-bit indices, columns sorted and unique in each row.
 
     ``values`` is None for a matrix of ones. With ``loops`` the matrix meant is this one plus I, of
-    which the identity is never stored.
+    which the identity is never stored. ``found`` is what is known of it from reading it.
     """
 
     row_start: Tensor
     column: Tensor
     values: Tensor | None
     loops: bool
+    found: Found | None = None
 
     @property
     def size(self) -> int:
@@ -92,11 +93,10 @@ class Product:
     """
 
     def __init__(self, matrix: SparseMatrix) -> None:
-        self._loops, self._matrix, self._fast = matrix.loops, matrix.stored, matrix.fast
-        if self._fast is None:
+        self._loops, fast = matrix.loops, matrix.fast
+        self._compiled = fast and fast.multiplication(matrix.stored, matrix.loops)
+        if not self._compiled:
             self._cut(matrix)
-        else:
-            self._room = self._fast.product_room(self._matrix)
 
     def _cut(self, matrix: SparseMatrix) -> None:
         self._blocks: list[tuple[int, int, Tensor, Tensor | None]] = []
@@ -119,8 +119,8 @@ class Product:
 
     def __call__(self, x: Tensor, out: Tensor) -> float:
         """Write M x to ``out``; the result is xᵀ M x."""
-        if self._fast is not None:
-            return self._fast.product(self._matrix, x, x, self._loops, out, self._room)
+        if self._compiled:
+            return self._compiled(x, x, out)
         for first, last, block, weights in self._blocks:
             if weights is not None:
                 self._buffer[: len(weights)] = weights

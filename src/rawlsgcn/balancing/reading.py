@@ -13,7 +13,9 @@ from torch import Tensor
 
 from ..errors import RawlsError
 from .arrays import array, library, tensor
+from .compiled import Stored
 from .products import SparseMatrix
+from .structure import inspected
 
 _LARGEST = 2**31 - 1
 #: The types of most arrays, which need no care.
@@ -121,10 +123,10 @@ def _from_scipy(matrix: Any) -> tuple[Tensor, Tensor, Tensor | None]:
         matrix = matrix.astype(np.float64)  # repeated entries are about to be added up
     if matrix.format in ("csr", "csc"):
         # Scipy's arrays may be longer than what is in use of them.
-        end = max(0, int(matrix.indptr[-1]))
-        _require_sound(_tensor(matrix.indptr), _tensor(matrix.indices[:end]))
-        if len(matrix.data) < end:
-            raise _damaged(matrix.shape[0])
+        starts, end = _tensor(matrix.indptr), max(0, int(matrix.indptr[-1]))
+        _require_rising(starts, min(end, len(matrix.indices), len(matrix.data)))
+        if not (matrix.format == "csr" and matrix.has_canonical_format):
+            _require_inside(_tensor(matrix.indices[:end]), matrix.shape[0])
     csr = matrix.tocsr()
     if not csr.has_canonical_format:
         csr = csr.copy()
@@ -132,12 +134,17 @@ def _from_scipy(matrix: Any) -> tuple[Tensor, Tensor, Tensor | None]:
     return _tensor(csr.indptr), _tensor(csr.indices[: csr.nnz]), _tensor(csr.data[: csr.nnz])
 
 
-def _require_sound(starts: Tensor, index: Tensor) -> None:
-    """Refuse index arrays of a square matrix that would lead outside it."""
-    nodes = len(starts) - 1
+def _require_rising(starts: Tensor, entries: int) -> None:
+    """Refuse starts of rows that would lead outside the entries."""
+    begins = array(starts)
+    if not ((begins[1:] >= begins[:-1]).all() and begins[0] == 0 and begins[-1] == entries):
+        raise _damaged(len(starts) - 1)
+
+
+def _require_inside(index: Tensor, nodes: int) -> None:
+    """Refuse rows or columns outside the matrix."""
     low, high = (int(end) for end in index.aminmax()) if len(index) else (0, -1)
-    rising = bool((starts.diff() >= 0).all()) and int(starts[0]) == 0
-    if not (rising and int(starts[-1]) == len(index) and low >= 0 and high < nodes):
+    if low < 0 or high >= nodes:
         raise _damaged(nodes)
 
 
@@ -154,9 +161,7 @@ def _from_torch(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
             f"only a square matrix can be balanced, this one is {tuple(matrix.shape)}."
         )
     if matrix.layout == torch.sparse_coo:
-        ends = matrix._indices().aminmax() if matrix._nnz() else (0, 0)
-        if int(ends[0]) < 0 or int(ends[1]) >= max(1, len(matrix)):
-            raise _damaged(len(matrix))
+        _require_inside(matrix._indices().flatten(), len(matrix))
         values = _summable(matrix._values())
         matrix = torch.sparse_coo_tensor(
             matrix._indices(),
@@ -166,9 +171,10 @@ def _from_torch(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
             check_invariants=False,
         ).coalesce()
     elif matrix.layout == torch.sparse_csr:
-        _require_sound(matrix.crow_indices(), matrix.col_indices())
+        _require_rising(matrix.crow_indices(), matrix._nnz())
     elif matrix.layout == torch.sparse_csc:
-        _require_sound(matrix.ccol_indices(), matrix.row_indices())
+        _require_rising(matrix.ccol_indices(), matrix._nnz())
+        _require_inside(matrix.row_indices(), len(matrix))
     else:
         raise RawlsError(f"cannot balance layout {matrix.layout}: use matrix.to_sparse_csr().")
     with warnings.catch_warnings():
@@ -176,6 +182,7 @@ def _from_torch(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         csr = matrix.to_sparse_csr()
         starts, column = csr.crow_indices(), csr.col_indices()
         if not _is_sorted(starts, column):
+            _require_inside(column, len(matrix))
             # The conversion takes for granted that its entries are unique: count them anew.
             coo = csr.to_sparse(layout=torch.sparse_coo)
             coo = torch.sparse_coo_tensor(
@@ -251,16 +258,13 @@ def _checked(starts: Tensor, column: Tensor, values: Tensor | None) -> SparseMat
         raise RawlsError("an empty matrix cannot be balanced: it has no rows.")
     if len(starts) > _LARGEST or len(column) > _LARGEST:
         raise RawlsError(f"a matrix of {len(column)} entries is too large: 2³¹ − 1 at most.")
-    if values is not None and len(values):
-        if values.is_complex():
-            raise RawlsError("a matrix of complex numbers cannot be balanced.")
-        if values.dtype == torch.bool:
-            values = values.to(torch.uint8)
-        elif values.dtype in _UNSIGNED or (
-            values.is_floating_point() and values.element_size() < 4
-        ):
-            values = _summable(values)
-        low, high = (end.item() for end in values.aminmax())
+    if values is not None:
+        values = _weights(values) if len(values) else None
+    found = inspected(Stored(starts, column, values))
+    if found is None:  # nothing is compiled for it, or it is damaged
+        _require_inside(column, len(starts) - 1)
+    if values is not None:
+        low, high = found[2:] if found else (end.item() for end in values.aminmax())
         if not (np.isfinite(low) and np.isfinite(high)) or low < 0:
             bad = (values < 0) if np.isfinite(low) and low < 0 else ~values.isfinite()
             at = int(bad.nonzero()[0])
@@ -274,9 +278,19 @@ def _checked(starts: Tensor, column: Tensor, values: Tensor | None) -> SparseMat
             kept = torch.zeros(len(values) + 1, dtype=torch.int32, device=values.device)
             torch.cumsum(keep, 0, out=kept[1:])
             starts, column, values = kept[starts.long()], column[keep], values[keep]
+            found = None
         elif low == high == 1:
             values = None
-    elif values is not None:
-        values = None
-    column = column.to(torch.int32).contiguous()
-    return SparseMatrix(starts.to(torch.int32).contiguous(), column, values, loops=False)
+    starts, column = (index.to(torch.int32).contiguous() for index in (starts, column))
+    return SparseMatrix(starts, column, values, loops=False, found=found)
+
+
+def _weights(values: Tensor) -> Tensor:
+    """The values in a type that torch compares and adds up as numbers."""
+    if values.is_complex():
+        raise RawlsError("a matrix of complex numbers cannot be balanced.")
+    if values.dtype == torch.bool:
+        return values.to(torch.uint8)
+    if values.dtype in _UNSIGNED or (values.is_floating_point() and values.element_size() < 4):
+        return _summable(values)
+    return values

@@ -95,8 +95,8 @@ def _balance(
     if self_loops:
         if bool((diagonal != 0).any()):
             stored = without_diagonal(stored)
-        stored = SparseMatrix(stored.row_start, stored.column, stored.values, loops=True)
         diagonal.fill_(1.0)
+    stored = SparseMatrix(stored.row_start, stored.column, stored.values, loops=bool(self_loops))
     require_support(stored, symmetric, diagonal)
 
     iteration: Iteration

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from ..errors import RawlsError
 from .arrays import array, empty, library, tensor
+from .compiled import Found, Stored, kernels
 from .products import Product, SparseMatrix
 
 _NAMED = 5
@@ -27,12 +28,18 @@ def inspect(matrix: SparseMatrix) -> tuple[Tensor, bool]:
     the rest modulo 2⁶⁴. Both hold exactly for a symmetric matrix; another passes with a chance of
     about 2⁻⁴⁰ (the more bits of 52 a hub's degree leaves, the less).
     """
-    if matrix.fast is not None:
-        diagonal, asymmetry = matrix.fast.inspect(matrix.stored, int(_RANDOM.random_raw()))
-        return diagonal, asymmetry == 0
+    found = matrix.found or inspected(matrix.stored)
+    if found is not None:
+        return found.diagonal, found.symmetric
     values = matrix.values
     same = _same_form(matrix) if values is None else _same_entries(matrix, values)
     return _diagonal_of(matrix), same
+
+
+def inspected(matrix: Stored) -> Found | None:
+    """What the compiled inspection finds; None where there is none for it, or it is damaged."""
+    fast = kernels() if matrix.usable else None
+    return fast.inspect(matrix, int(_RANDOM.random_raw())) if fast else None
 
 
 def _diagonal_of(matrix: SparseMatrix) -> Tensor:

@@ -98,12 +98,12 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
             first = row.get("first_prepare_seconds")
             once = "" if first is None else f", the first time {first:.3f} s"
             notes.append(f"- {row['name']}: preparation {row['prepare_seconds']:.3f} s{once}")
-        if "extra_memory_mb" in row:
-            notes.append(
-                f"- {row['nonzeros']:,} nonzeros: {row['extra_memory_mb']:,.0f} MB beyond the "
-                f"graph, whose CSR form takes {row['csr_mb']:,.0f} MB; "
-                f"{row['nanoseconds_per_nonzero']:.1f} ns per nonzero"
-            )
+        if "nanoseconds_per_nonzero" in row:
+            note = f"- {row['nonzeros']:,} nonzeros: {row['nanoseconds_per_nonzero']:.1f} ns each"
+            if "extra_memory_mb" in row:
+                note += f"; {row['extra_memory_mb']:,.0f} MB beyond the graph, whose CSR form "
+                note += f"takes {row['csr_mb']:,.0f} MB"
+            notes.append(note)
     return [*notes, ""] if notes else []
 
 
@@ -111,18 +111,22 @@ def plot(results: dict[str, Any]) -> Picture | None:
     """Balancing per nonzero and training per epoch against size, both axes logarithmic."""
     from matplotlib.figure import Figure as Picture
 
-    balance = [row for row in results["figures"] if "nanoseconds_per_nonzero" in row]
+    balance = [row for row in results["figures"] if row["group"].startswith("balance at scale")]
     training = results["training_scaling"]
     if not balance or not training:
         return None
     picture = Picture(figsize=(10, 4), layout="constrained")
     left, right = picture.subplots(1, 2)
-    left.plot(
-        [row["nonzeros"] for row in balance],
-        [row["ratio"] for row in balance],
-        "o-",
-        color="#0072b2",
-    )
+    for threads, style in zip(dict.fromkeys(row["threads"] for row in balance), "-:", strict=False):
+        rows = [row for row in balance if row["threads"] == threads]
+        left.plot(
+            [row["nonzeros"] for row in rows],
+            [row["ratio"] for row in rows],
+            f"o{style}",
+            color="#0072b2",
+            label="on one core, as scipy" if threads == 1 else f"on {threads} cores",
+        )
+    left.legend(frameon=False)
     left.set(
         xscale="log",
         ylim=(0, None),

@@ -23,7 +23,7 @@ def balancing(limit: int, repeats: int, tell: Callable[[str], None]) -> Iterator
     for size in BALANCE_SIZES:
         if size <= limit:
             tell(f"balancing {size:.0e} nonzeros")
-            yield on_random(size, repeats)
+            yield from on_random(size, repeats)
 
 
 def training(
