@@ -12,7 +12,7 @@ endif
 
 setup: $(READY)
 
-$(READY): pyproject.toml constraints.txt hatch_build.py src/rawlsgcn/balancing/kernels.c
+$(READY): pyproject.toml constraints.txt hatch_build.py src/rawlsgcn/kernels.c
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	@touch $@

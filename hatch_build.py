@@ -1,4 +1,4 @@
-"""Compile the passes of balancing when the package is built or installed, if a compiler is there.
+"""Compile the package's C code when the package is built or installed, if a compiler is there.
 
 Without one (or where compiling fails) the package is pure Python and does the same by numpy and
 torch, only slower. ``CC`` names another compiler; ``RAWLSGCN_PURE=1`` does without.
@@ -16,7 +16,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-FOLDER = Path("src", "rawlsgcn", "balancing")
+FOLDER = Path("src", "rawlsgcn")
 FLAGS = ("-O3", "-std=c11", "-fno-math-errno", "-fPIC", "-shared")
 #: Threads where the compiler knows them; otherwise at least several numbers at once.
 THREADS = ("-fopenmp", "-fopenmp-simd")

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rawlsgcn.balancing.compiled import kernels
 from rawlsgcn.balancing.distributed import balance_shards
 from rawlsgcn.bench import estimate as module
 from rawlsgcn.bench.estimate import Measured, Setting, estimate
+from rawlsgcn.compiled import kernels
 from rawlsgcn.errors import RawlsError
 from rawlsgcn.graphs import synthetic
 from rawlsgcn.graphs.shards import write_shards

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 
 import pytest
 
-from rawlsgcn.balancing.compiled import kernels, without_kernels
+from rawlsgcn.compiled import kernels, without_kernels
 
 
 @pytest.fixture(scope="module", autouse=True, params=["compiled", "numpy"])

@@ -16,9 +16,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rawlsgcn.balancing import balance, compiled, threads
-from rawlsgcn.balancing.compiled import Stored, kernels, without_kernels
+from rawlsgcn import compiled
+from rawlsgcn.balancing import balance, threads
 from rawlsgcn.balancing.passes import ByParts, Compiled, Sums
+from rawlsgcn.compiled import Stored, kernels, without_kernels
 
 CPU = torch.device("cpu")
 ROOT = Path(__file__).parents[2]

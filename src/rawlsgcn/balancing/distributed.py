@@ -20,11 +20,11 @@ import numpy as np
 import torch
 from torch import Tensor, distributed
 
+from ..compiled import Stored, kernels
 from ..errors import RawlsError
 from ..graphs.shards import Shard, Shards
 from ..sparse import csr_tensor
 from .arrays import Array, library, tensor
-from .compiled import Stored, kernels
 from .descent import Descent
 from .iterations import Symmetric
 from .scaling import Outcome

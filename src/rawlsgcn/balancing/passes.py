@@ -14,8 +14,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import torch
 
+from ..compiled import Kernels, addresses, kernels
 from .arrays import Array, Damping, empty, library
-from .compiled import Kernels, addresses, kernels
 from .iterations import Iteration
 
 #: Nodes handled at once: many to a call, but few enough that their vectors stay in the cache and

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..compiled import Found, Kernels, Stored, kernels
 from ..sparse import csr_tensor
-from .compiled import Found, Kernels, Stored, kernels
 
 #: Nonzeros in a block. On the CPU its values (2 MB in float64) stay in the cache between blocks.
 _CPU_BLOCK = 1 << 18

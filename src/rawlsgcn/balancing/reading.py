@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..compiled import Stored
 from ..errors import RawlsError
 from .arrays import array, library, tensor
-from .compiled import Stored
 from .products import SparseMatrix
 from .structure import inspected
 

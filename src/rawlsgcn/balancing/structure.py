@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..compiled import Found, Stored, kernels
 from ..errors import RawlsError
 from .arrays import array, empty, library, tensor
-from .compiled import Found, Stored, kernels
 from .products import Product, SparseMatrix
 
 _NAMED = 5

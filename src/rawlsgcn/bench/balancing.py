@@ -11,7 +11,7 @@ import torch
 from torch_geometric.data import Data
 
 from ..balancing import balance
-from ..balancing.compiled import kernels, without_kernels
+from ..compiled import kernels, without_kernels
 from .measure import Figure, timed, timed_in_turn
 from .rivals import published_sinkhorn_knopp, textbook_sinkhorn_knopp
 

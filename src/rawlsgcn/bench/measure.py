@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from ..balancing.compiled import kernels
+from ..compiled import kernels
 
 
 @dataclass(frozen=True)

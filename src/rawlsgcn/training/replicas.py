@@ -16,6 +16,7 @@ from torch import Tensor
 from ..methods.constant import Constant
 from .dense import dense_product
 from .dropout import Dropout
+from .sparse import SparseProduct
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Replicas:
         self, layers: list[Layer], labels: Tensor, states: list[list[Tensor]], dropout: Dropout
     ) -> None:
         self.layers, self.dropout, self.runs = layers, dropout, len(states)
-        self.products: dict[tuple[str, int], Tensor] = {}
+        self.products: dict[tuple[str, int], tuple[SparseProduct, Tensor]] = {}
         first = states[0][0]
         device, dtype = labels.device, first.dtype
         self.sizes = [first.shape[0], *[bias.shape[0] for bias in states[0][1::2]]]
@@ -159,19 +160,22 @@ class Replicas:
         return self._product("input", 0, forward, self.weights[0]).add_(bias)
 
     def _first_gradient(self, grad: Tensor) -> None:
-        transposed, out = self.layers[0].gradient.transpose, self.weight_gradients[0]
-        if transposed.layout == torch.strided:
-            dense_product(transposed, grad, out=out)
+        transpose, out = self.layers[0].gradient.T, self.weight_gradients[0]
+        if transpose.matrix.layout == torch.strided:
+            dense_product(transpose.matrix, grad, out=out)
         else:
-            torch.addmm(out, transposed, grad, beta=0, out=out)
+            self._product("gradient", 0, transpose, grad, out)
 
-    def _product(self, kind: str, index: int, left: Constant, right: Tensor) -> Tensor:
+    def _product(
+        self, kind: str, index: int, left: Constant, right: Tensor, out: Tensor | None = None
+    ) -> Tensor:
         """left @ right in the same memory in every epoch: fresh memory takes longer to come by."""
-        out = self.products.get((kind, index))
-        if out is None:
-            out = right.new_zeros(left.matrix.shape[0], right.shape[1])
-            self.products[kind, index] = out
-        return torch.addmm(out, left.matrix, right, beta=0, out=out)
+        if (kind, index) not in self.products:
+            if out is None:
+                out = right.new_zeros(left.matrix.shape[0], right.shape[1])
+            self.products[kind, index] = SparseProduct(left.matrix), out
+        product, out = self.products[kind, index]
+        return product(right, out)
 
     def _batched(self, wide: Tensor) -> Tensor:
         """(rows, runs * d) as (runs, rows, d)."""

@@ -1,4 +1,4 @@
-"""The compiled passes of ``kernels.c``, where the package was installed with a C compiler.
+"""The compiled loops of ``kernels.c``, where the package was installed with a C compiler.
 
 Without them everything works as well, by numpy and torch, only slower. ``hatch_build.py`` puts them
 beside this file under a name that carries the digest of their source, so that passes compiled from
@@ -14,13 +14,14 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from .arrays import Array, Damping
+if TYPE_CHECKING:
+    from .balancing.arrays import Array, Damping
 
 _wanted: ContextVar[bool] = ContextVar("_wanted", default=True)
 SOURCE = Path(__file__).with_name("kernels.c")
@@ -118,14 +119,20 @@ class Kernels:
         self._inspect.argtypes += [ctypes.POINTER(_Found), threads]
         self._move.argtypes = [*[_COUNT] * 3, *[_ADDRESS] * 6, *[_NUMBER] * 4]
         self._move.argtypes += [_ADDRESS, _ADDRESS, threads]
+        self._wide_product = library.rawls_wide_product
+        self._wide_product.argtypes = [*_MATRIX, _COUNT, _ADDRESS, _ADDRESS, threads]
         self._roots.argtypes = [_COUNT, _ADDRESS, _ADDRESS, _NUMBER, _ADDRESS, threads]
-        self._move.restype = self._roots.restype = None
+        self._move.restype = self._roots.restype = self._wide_product.restype = None
         self._product.restype = _NUMBER
         self._inspect.restype = ctypes.c_int
 
     def multiplication(self, matrix: Stored, loops: bool) -> Multiplication:
         """Products with M, or with M + I."""
         return Multiplication(self._product, matrix, loops, len(matrix.column) // self._entries + 1)
+
+    def wide_product(self, matrix: Stored) -> WideProduct:
+        """Products with a matrix of many columns; M has values."""
+        return WideProduct(self._wide_product, matrix)
 
     def inspect(self, matrix: Stored, seed: int) -> Found | None:
         """All that has to be known of a matrix; None where it names nodes outside itself."""
@@ -186,6 +193,18 @@ class Multiplication:
         vectors = x.numel(), x.data_ptr(), own.data_ptr(), self._loops, out.data_ptr()
         threads = torch.get_num_threads()
         return float(self._function(*self._given, *vectors, self._at_room, threads))
+
+
+class WideProduct:
+    """The same with a matrix of many columns."""
+
+    def __init__(self, function: Any, matrix: Stored) -> None:
+        self._function, self._matrix, self._given = function, matrix, matrix.arguments()
+
+    def __call__(self, right: Tensor, out: Tensor) -> None:
+        """Write M ``right`` to ``out``; both are contiguous and of the values' type."""
+        both = right.shape[1], right.data_ptr(), out.data_ptr()
+        self._function(*self._given, *both, torch.get_num_threads())
 
 
 def addresses(*arrays: Array) -> list[int]:

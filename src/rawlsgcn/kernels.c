@@ -1,9 +1,10 @@
-/* The passes of balancing over a matrix and over its vectors, each in one sweep of memory.
+/* The loops over matrices and vectors in which balancing and training spend their time.
  *
- * They compute what passes.py, products.py and structure.py compute with numpy and torch, and are
- * used in their place on the CPU where the package was installed with a C compiler (hatch_build.py
- * compiles this file, compiled.py calls it). Work is cut into pieces that do not depend on the
- * number of threads, and sums are made in the order of the pieces: so the result does not either.
+ * They compute what balancing/passes.py, products.py and structure.py compute with numpy and torch,
+ * and what training/sparse.py does with torch, and are used in their place on the CPU where the
+ * package was installed with a C compiler (hatch_build.py compiles this file, compiled.py calls
+ * it). Work is cut into pieces that do not depend on the number of threads, and sums are made in
+ * the order of the pieces: so the result does not either.
  */
 
 #include <stddef.h>
@@ -64,12 +65,18 @@ static int64_t pieces_of(int64_t whole, int64_t piece)
     return whole > piece ? (whole + piece - 1) / piece : 1;
 }
 
-/* The rows of one piece: from *first to before *last, about PIECE_ENTRIES entries. */
+/* The rows of one piece: from *first to before *last, about `entries` entries. */
+static void rows_of(int64_t entries, const int32_t *starts, int64_t rows, int64_t piece,
+                    int64_t pieces, int64_t *first, int64_t *last)
+{
+    *first = piece ? row_at(starts, rows, piece * entries) : 0;
+    *last = piece + 1 < pieces ? row_at(starts, rows, (piece + 1) * entries) : rows;
+}
+
 static void rows_of_piece(const int32_t *starts, int64_t rows, int64_t piece, int64_t pieces,
                           int64_t *first, int64_t *last)
 {
-    *first = piece ? row_at(starts, rows, piece * PIECE_ENTRIES) : 0;
-    *last = piece + 1 < pieces ? row_at(starts, rows, (piece + 1) * PIECE_ENTRIES) : rows;
+    rows_of(PIECE_ENTRIES, starts, rows, piece, pieces, first, last);
 }
 
 /* ---- y = M x ---------------------------------------------------------------------------------- */
@@ -469,4 +476,71 @@ int rawls_inspect(int64_t rows, const int32_t *starts, const int32_t *column, in
     }
     *found = (Found){total, none ? __builtin_nan("") : low, none ? __builtin_nan("") : high};
     return !outside;
+}
+
+/* ---- C = M B, with the columns that training has ------------------------------------------------ */
+
+/* Entries of a piece, for each of which dozens of columns are gone over. */
+enum { WIDE_PIECE_ENTRIES = 1 << 11 };
+
+/* Sixteen floats or eight doubles, wherever they lie: one wide register, or several narrow ones. */
+typedef float Floats __attribute__((vector_size(64), aligned(4), may_alias));
+typedef double Doubles __attribute__((vector_size(64), aligned(8), may_alias));
+
+/* Row by row; four registers of columns at a time stay where they are while the row is added up,
+ * then one, then the columns left over. */
+#define MULTIPLY_WIDE(NAME, NUMBER, VECTOR)                                                        \
+    FOR_ANY_WIDTH static void NAME(int64_t first, int64_t last, const int32_t *restrict starts,    \
+                                   const int32_t *restrict column, const NUMBER *restrict values,  \
+                                   int64_t width, const NUMBER *restrict from,                     \
+                                   NUMBER *restrict to)                                            \
+    {                                                                                              \
+        enum { LANES = sizeof(VECTOR) / sizeof(NUMBER) };                                          \
+        for (int64_t row = first; row < last; row++) {                                             \
+            int64_t start = starts[row], end = starts[row + 1], at = 0;                            \
+            NUMBER *own = to + row * width;                                                        \
+            for (; at + 4 * LANES <= width; at += 4 * LANES) {                                     \
+                VECTOR a = {0}, b = {0}, c = {0}, d = {0};                                         \
+                for (int64_t k = start; k < end; k++) {                                            \
+                    const NUMBER *other = from + column[k] * width + at;                           \
+                    a += values[k] * *(const VECTOR *)other;                                       \
+                    b += values[k] * *(const VECTOR *)(other + LANES);                             \
+                    c += values[k] * *(const VECTOR *)(other + 2 * LANES);                         \
+                    d += values[k] * *(const VECTOR *)(other + 3 * LANES);                         \
+                }                                                                                  \
+                *(VECTOR *)(own + at) = a, *(VECTOR *)(own + at + LANES) = b;                      \
+                *(VECTOR *)(own + at + 2 * LANES) = c, *(VECTOR *)(own + at + 3 * LANES) = d;      \
+            }                                                                                      \
+            for (; at + LANES <= width; at += LANES) {                                             \
+                VECTOR a = {0};                                                                    \
+                for (int64_t k = start; k < end; k++)                                              \
+                    a += values[k] * *(const VECTOR *)(from + column[k] * width + at);             \
+                *(VECTOR *)(own + at) = a;                                                         \
+            }                                                                                      \
+            for (; at < width; at++) {                                                             \
+                NUMBER a = 0;                                                                      \
+                for (int64_t k = start; k < end; k++)                                              \
+                    a += values[k] * from[column[k] * width + at];                                 \
+                own[at] = a;                                                                       \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+MULTIPLY_WIDE(multiply_floats, float, Floats)
+MULTIPLY_WIDE(multiply_doubles, double, Doubles)
+
+/* C = M B for matrices of `width` columns, row behind row, of the values' type, float or double. */
+void rawls_wide_product(int64_t rows, const int32_t *starts, const int32_t *column, int kind,
+                        const void *values, int64_t width, const void *from, void *to, int threads)
+{
+    int64_t pieces = pieces_of(starts[rows], WIDE_PIECE_ENTRIES);
+#pragma omp parallel for num_threads(threads) schedule(dynamic) if (threads > 1 && pieces > 1)
+    for (int64_t piece = 0; piece < pieces; piece++) {
+        int64_t first, last;
+        rows_of(WIDE_PIECE_ENTRIES, starts, rows, piece, pieces, &first, &last);
+        if (kind == FLOAT32)
+            multiply_floats(first, last, starts, column, values, width, from, to);
+        else
+            multiply_doubles(first, last, starts, column, values, width, from, to);
+    }
 }
