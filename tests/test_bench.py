@@ -16,6 +16,7 @@ from rawlsgcn.bench.measure import Figure, Seconds, timed
 from rawlsgcn.bench.report import markdown
 from rawlsgcn.bench.rivals import cached_gcn_training, textbook_sinkhorn_knopp
 from rawlsgcn.cli import app
+from rawlsgcn.compiled import kernels
 from rawlsgcn.graphs import synthetic
 from rawlsgcn.methods import Inputs
 
@@ -67,6 +68,7 @@ def test_every_part_runs_and_is_shown(tmp_path: Path) -> None:
     results = json.loads(result.stdout)
     groups = {figure["group"] for figure in results["figures"]}
     several = {"balance at scale"} if torch.get_num_threads() > 1 else set()
+    several |= {"compiled products"} if kernels() else set()
     one = "balance at scale, on one core"
     assert groups == {"training", "methods", "balance", one, "sampling"} | several
     assert all(figure["ratio"] > 0 for figure in results["figures"])
