@@ -4,8 +4,8 @@ The work of an epoch is counted (rows that reach the loss, nonzeros of Â X in t
 rates fitted to the committed measurements: the training and scaling parts of
 benchmarks/results-cpu.json, peak memories of results/defaults and results/advise. On the real
 graphs and the small rows of the scaling the estimate lies within a factor of two; where half of
-50,000 nodes or more are trained on, seconds are up to four times what it says. On other machines
-it is an order of magnitude.
+50,000 nodes or more are trained on, seconds are up to four times what it says. On other machines,
+and where nothing was compiled, it is an order of magnitude.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 #: Fitted rates: floating-point operations a second of the dense and of the sparse product, seconds
 #: an element of the hidden layer (ReLU, dropout, Adam), and seconds an epoch however small.
-DENSE, SPARSE, ELEMENT, EPOCH = 180e9, 38e9, 5e-9, 0.18e-3
+DENSE, SPARSE, ELEMENT, EPOCH = 180e9, 120e9, 4e-9, 0.3e-3
 #: Seconds an edge to prepare (both forms of Â, Â X), and a node and run to judge.
-PREPARE, JUDGE = 1.5e-6, 1e-6
+PREPARE, JUDGE = 0.3e-6, 1e-6
 #: Megabytes of Python and its packages; bytes an edge, a stored feature (dense, and sparse with
 #: its place beside it; both kept twice), a hidden unit of a node and a class score.
 BASE, EDGE_BYTES, HIDDEN_BYTES, SCORE_BYTES = 450.0, 40, 16, 8
