@@ -117,6 +117,20 @@ def test_balancing_costs_about_as_many_products_of_scipy_at_any_size() -> None:
     assert {f"{ratio:.0f} products" for ratio in one} == {"11 products"}
     assert "11 products" in said
     assert f"{two[0]:.1f} at 10⁶ and {min(two[1:]):.1f} to {max(two[1:]):.1f}" in said
+    runs = json.loads((root / "benchmarks" / "further-scaling-runs.json").read_text())
+    factors = {1: [], 2: []}
+    for run in runs[:2]:
+        for threads, found in factors.items():
+            rows = [row for row in run["figures"] if row["threads"] == threads]
+            ratios = [row["ratio"] for row in rows if row["nonzeros"] > 9e5]
+            found.append(max(ratios) / min(ratios))
+    for found in factors.values():
+        assert "{:.2f} and {:.2f} times".format(*sorted(found)) in said
+    small, large = (
+        next(row["ratio"] for row in runs[2]["figures"][1::2] if row["nonzeros"] > size)
+        for size in (9e5, 3e7)
+    )
+    assert f"falls from {small:.0f} to {large:.0f}" in " ".join(said.split())
 
 
 def test_compiled_products_speed_training_up_as_the_readme_says() -> None:

@@ -44,7 +44,7 @@ def kernels() -> Kernels | None:
 
 @contextmanager
 def without_kernels() -> Iterator[None]:
-    """Balance by numpy and torch meanwhile, as where nothing was compiled."""
+    """Balance and train by numpy and torch meanwhile, as where nothing was compiled."""
     token = _wanted.set(False)
     try:
         yield
@@ -202,7 +202,7 @@ class WideProduct:
         self._function, self._matrix, self._given = function, matrix, matrix.arguments()
 
     def __call__(self, right: Tensor, out: Tensor) -> None:
-        """Write M ``right`` to ``out``; both are contiguous and of the values' type."""
+        """Write M ``right`` to ``out``: both contiguous, of the values' type, rows of 64 bytes."""
         both = right.shape[1], right.data_ptr(), out.data_ptr()
         self._function(*self._given, *both, torch.get_num_threads())
 

@@ -369,8 +369,11 @@ WIDE static uint64_t inspect_ones(int64_t first, int64_t last, const int32_t *re
             loop += __builtin_popcount(left);
         }
         int stored = loop < end && column[loop] == row;
-        uint64_t own_key = key(seed, row);
-        total += own_key * ((uint64_t)_mm512_reduce_add_epi64(sum) + (stored ? own_key : 0));
+        uint64_t own_key = key(seed, row), parts[8], all = stored ? own_key : 0;
+        _mm512_storeu_si512(parts, sum);
+        for (int i = 0; i < 8; i++)
+            all += parts[i];
+        total += own_key * all;
         diagonal[row] = stored;
     }
     return total;
@@ -488,7 +491,8 @@ typedef float Floats __attribute__((vector_size(64), aligned(4), may_alias));
 typedef double Doubles __attribute__((vector_size(64), aligned(8), may_alias));
 
 /* Row by row; four registers of columns at a time stay where they are while the row is added up,
- * then one, then the columns left over. */
+ * then one. The last one ends with the row: columns that it shares with the one before are computed
+ * twice. */
 #define MULTIPLY_WIDE(NAME, NUMBER, VECTOR)                                                        \
     FOR_ANY_WIDTH static void NAME(int64_t first, int64_t last, const int32_t *restrict starts,    \
                                    const int32_t *restrict column, const NUMBER *restrict values,  \
@@ -511,17 +515,12 @@ typedef double Doubles __attribute__((vector_size(64), aligned(8), may_alias));
                 *(VECTOR *)(own + at) = a, *(VECTOR *)(own + at + LANES) = b;                      \
                 *(VECTOR *)(own + at + 2 * LANES) = c, *(VECTOR *)(own + at + 3 * LANES) = d;      \
             }                                                                                      \
-            for (; at + LANES <= width; at += LANES) {                                             \
+            for (; at < width; at += LANES) {                                                      \
                 VECTOR a = {0};                                                                    \
+                at = at + LANES > width ? width - LANES : at;                                      \
                 for (int64_t k = start; k < end; k++)                                              \
                     a += values[k] * *(const VECTOR *)(from + column[k] * width + at);             \
                 *(VECTOR *)(own + at) = a;                                                         \
-            }                                                                                      \
-            for (; at < width; at++) {                                                             \
-                NUMBER a = 0;                                                                      \
-                for (int64_t k = start; k < end; k++)                                              \
-                    a += values[k] * from[column[k] * width + at];                                 \
-                own[at] = a;                                                                       \
             }                                                                                      \
         }                                                                                          \
     }
@@ -529,7 +528,8 @@ typedef double Doubles __attribute__((vector_size(64), aligned(8), may_alias));
 MULTIPLY_WIDE(multiply_floats, float, Floats)
 MULTIPLY_WIDE(multiply_doubles, double, Doubles)
 
-/* C = M B for matrices of `width` columns, row behind row, of the values' type, float or double. */
+/* C = M B for matrices of `width` columns, row behind row, of the values' type, float or double;
+ * a wide register of them at least, 64 bytes. */
 void rawls_wide_product(int64_t rows, const int32_t *starts, const int32_t *column, int kind,
                         const void *values, int64_t width, const void *from, void *to, int threads)
 {

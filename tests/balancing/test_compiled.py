@@ -82,22 +82,37 @@ def test_products_and_inspections_equal_scipys(dtype, number):
         torch.set_num_threads(before)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_ones_among_other_entries_are_inspected_as_these_are(dtype):
+def require_partners_of_ones(fast, dtype):
     """A piece of ones is looked at in another way, and has partners in pieces of other entries."""
     matrix = a_graph().astype(dtype)
     row, column = matrix.tocoo().coords
     matrix.data[(row < 1800) | (column < 1800)] = 1
     assert (matrix.data[: 1 << 15] == 1).all()
     assert matrix[1700, 1700:].nnz > 1
-    assert kernels().inspect(stored_form(matrix, False), 3).symmetric
+
+    def found():
+        return fast.inspect(stored_form(matrix, False), 3)
+
+    assert found().symmetric
     far = np.flatnonzero((row == 20) & (column > 2000))[0]
-    matrix.data[far] = 2
-    assert not kernels().inspect(stored_form(matrix, False), 3).symmetric
+    for value in (2, 0.5):  # with ones at most there, or at least
+        matrix.data[far] = value
+        assert not found().symmetric
     matrix.data[far] = np.nan
-    found = kernels().inspect(stored_form(matrix, False), 3)
-    assert np.isnan(found.low)
-    assert np.isnan(found.high)
+    assert np.isnan(found().low)
+    assert np.isnan(found().high)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_ones_among_other_entries_are_inspected_as_these_are(dtype):
+    require_partners_of_ones(kernels(), dtype)
+
+
+@pytest.mark.parametrize(("place", "value"), [(0, 1), (1000, -1), (1000, 10**6), (-1, 5)])
+def test_starts_that_lead_outside_the_entries_are_found(place, value):
+    matrix = a_graph()
+    matrix.indptr[place] = value
+    assert kernels().inspect(stored_form(matrix, True), 3) is None
 
 
 @pytest.mark.parametrize("column", [3000, -1, 2**31 - 1, -(2**31)])
@@ -236,7 +251,10 @@ class TestBuilding:
         self, monkeypatch, building: Any, folder: Path, answer: str
     ) -> None:
         monkeypatch.setenv("CC", f"cc {answer}")
-        require_scipys(compiled.Kernels(ctypes.CDLL(str(building.compiled(folder)[0]))), None)
+        fast = compiled.Kernels(ctypes.CDLL(str(building.compiled(folder)[0])))
+        require_scipys(fast, None)
+        for dtype in (np.float32, np.float64):
+            require_partners_of_ones(fast, dtype)
 
     @pytest.mark.parametrize(
         ("name", "value", "why"),

@@ -177,3 +177,42 @@ def test_starts_of_rows_that_do_not_rise_are_refused(starts):
 
 def test_what_scipy_has_in_reserve_is_left_out():
     assert balance(raw([0, 1, 2, 9, -5])).converged
+
+
+@pytest.mark.parametrize("starts", [[], [0, 3], [0, 1, 2, 3, 3, 3]])
+@pytest.mark.parametrize("cls", [sp.csr_array, sp.csc_array])
+def test_starts_of_another_number_of_rows_are_refused(starts, cls):
+    for self_loops in (None, True):
+        with pytest.raises(RawlsError, match="damaged"):
+            balance(raw([0, 1, 2], starts, cls), self_loops=self_loops)
+
+
+@pytest.mark.parametrize("layout", [torch.sparse_csr, torch.sparse_csc])
+@pytest.mark.parametrize("index", [torch.int32, torch.int64])
+def test_a_torch_matrix_whose_parts_differ_in_length_is_refused(layout, index):
+    def matrix(starts, values):
+        places = torch.tensor([0, 1, 2], dtype=index)
+        begins = torch.tensor(starts, dtype=index)
+        return torch.sparse_compressed_tensor(
+            begins, places, values, (3, 3), layout=layout, check_invariants=False
+        )
+
+    assert balance(matrix([0, 1, 2, 3], torch.ones(3))).converged
+    for starts, values in (
+        ([0, 1, 2, 3], torch.full((2,), 2.0)),
+        ([0, 1, 2, 3], torch.ones(2)),
+        ([0, 1, 2, 3], torch.full((3,), 2.0)[:2]),
+        ([0, 1, 2, 3], torch.ones(4)),
+        ([0, 3], torch.ones(3)),
+        ([0, 1, 2, 3, 3], torch.ones(3)),
+    ):
+        with pytest.raises(RawlsError, match="damaged"):
+            balance(matrix(starts, values))
+
+
+def test_places_of_unsigned_types_are_read():
+    matrix = raw([0, 1, 2])
+    expected = balance(matrix).scale
+    for dtype in (np.uint16, np.uint32):
+        matrix.indices = matrix.indices.astype(dtype)
+        assert torch.equal(balance(matrix).scale, expected)

@@ -123,22 +123,30 @@ def _from_scipy(matrix: Any) -> tuple[Tensor, Tensor, Tensor | None]:
         matrix = matrix.astype(np.float64)  # repeated entries are about to be added up
     if matrix.format in ("csr", "csc"):
         # Scipy's arrays may be longer than what is in use of them.
-        starts, end = _tensor(matrix.indptr), max(0, int(matrix.indptr[-1]))
-        _require_rising(starts, min(end, len(matrix.indices), len(matrix.data)))
+        starts, index = _index(matrix.indptr), _index(matrix.indices)
+        end = min(int(starts[-1]) if len(starts) else 0, len(index), len(matrix.data))
+        _require_rising(starts, matrix.shape[0], end)
         if not (matrix.format == "csr" and matrix.has_canonical_format):
-            _require_inside(_tensor(matrix.indices[:end]), matrix.shape[0])
+            _require_inside(index[:end], matrix.shape[0])
     csr = matrix.tocsr()
     if not csr.has_canonical_format:
         csr = csr.copy()
         csr.sum_duplicates()
-    return _tensor(csr.indptr), _tensor(csr.indices[: csr.nnz]), _tensor(csr.data[: csr.nnz])
+    return _index(csr.indptr), _index(csr.indices[: csr.nnz]), _tensor(csr.data[: csr.nnz])
 
 
-def _require_rising(starts: Tensor, entries: int) -> None:
-    """Refuse starts of rows that would lead outside the entries."""
+def _index(array: Any) -> Tensor:
+    """Numbers of rows, columns or entries, in a type that torch compares."""
+    index = _tensor(array)
+    return index.long() if index.dtype in _UNSIGNED else index
+
+
+def _require_rising(starts: Tensor, nodes: int, entries: int) -> None:
+    """Refuse starts of rows that are not those of so many rows and entries."""
     begins = array(starts)
-    if not ((begins[1:] >= begins[:-1]).all() and begins[0] == 0 and begins[-1] == entries):
-        raise _damaged(len(starts) - 1)
+    fitting = len(begins) == nodes + 1 and begins[0] == 0 and begins[-1] == entries
+    if not (fitting and (begins[1:] >= begins[:-1]).all()):
+        raise _damaged(nodes)
 
 
 def _require_inside(index: Tensor, nodes: int) -> None:
@@ -171,9 +179,9 @@ def _from_torch(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
             check_invariants=False,
         ).coalesce()
     elif matrix.layout == torch.sparse_csr:
-        _require_rising(matrix.crow_indices(), matrix._nnz())
+        _require_rising(matrix.crow_indices(), len(matrix), _entries(matrix.col_indices(), matrix))
     elif matrix.layout == torch.sparse_csc:
-        _require_rising(matrix.ccol_indices(), matrix._nnz())
+        _require_rising(matrix.ccol_indices(), len(matrix), _entries(matrix.row_indices(), matrix))
         _require_inside(matrix.row_indices(), len(matrix))
     else:
         raise RawlsError(f"cannot balance layout {matrix.layout}: use matrix.to_sparse_csr().")
@@ -191,6 +199,11 @@ def _from_torch(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
             csr = coo.coalesce().to_sparse_csr()
             starts, column = csr.crow_indices(), csr.col_indices()
     return starts, column, csr.values()
+
+
+def _entries(index: Tensor, matrix: Tensor) -> int:
+    """The number of entries that have both a place and a value; −1 where others have not."""
+    return len(index) if len(index) == len(matrix.values()) else -1
 
 
 def _from_edges(

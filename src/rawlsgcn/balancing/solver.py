@@ -78,7 +78,10 @@ def _entries(matrix: Any) -> int:
     """How many entries or edges were given; what cannot be balanced is refused elsewhere."""
     if isinstance(matrix, Tensor):
         return matrix.numel() // 2 if matrix.layout == torch.strided else matrix._nnz()
-    return int(getattr(matrix, "nnz", 0) or getattr(matrix, "size", 0) // 2)
+    try:
+        return int(getattr(matrix, "nnz", 0) or getattr(matrix, "size", 0) // 2)
+    except IndexError:  # scipy looks for it at the end of what has none
+        return 0
 
 
 def _balance(

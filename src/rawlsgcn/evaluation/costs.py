@@ -2,8 +2,8 @@
 
 The work of an epoch is counted (rows that reach the loss, nonzeros of Â X in them) and divided by
 rates fitted to the committed measurements: the training and scaling parts of
-benchmarks/results-cpu.json, peak memories of results/defaults and results/advise. On the real
-graphs and the small rows of the scaling the estimate lies within a factor of two; where half of
+benchmarks/results-cpu.json, peak memories of results/defaults and results/advise. On the four
+graphs of the one and the small rows of the other it lies within a factor of two; where half of
 50,000 nodes or more are trained on, seconds are up to four times what it says. On other machines,
 and where nothing was compiled, it is an order of magnitude.
 """
