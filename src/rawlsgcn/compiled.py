@@ -188,8 +188,10 @@ class Multiplication:
         self._given, self._loops, self._at_room = matrix.arguments(), loops, self._room.ctypes.data
 
     def __call__(self, x: Tensor, own: Tensor, out: Tensor) -> float:
-        """Write M x to ``out``; the result is the product of both. ``own`` is x, or its part for
-        these rows."""
+        """Write M x to ``out``; the result is the product of both.
+
+        ``own`` is x, or its part for these rows.
+        """
         vectors = x.numel(), x.data_ptr(), own.data_ptr(), self._loops, out.data_ptr()
         threads = torch.get_num_threads()
         return float(self._function(*self._given, *vectors, self._at_room, threads))

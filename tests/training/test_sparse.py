@@ -88,7 +88,26 @@ def test_what_the_compiled_product_does_not_know_is_left_to_torch():
     torch.testing.assert_close(SparseProduct(long)(wide, out), dense @ wide)
 
 
-@pytest.mark.skipif(kernels() is None, reason="the package was installed without a C compiler")
+def test_what_does_not_fit_is_refused():
+    sparse, _ = a_matrix(20, 30, 0.3, torch.float32, np.random.default_rng(0))
+    for right, out in (((29, 64), (20, 64)), ((30, 64), (19, 64)), ((30, 64), (20, 32))):
+        with pytest.raises(RuntimeError):
+            SparseProduct(sparse)(torch.zeros(right), torch.zeros(out))
+
+
+compiled_only = pytest.mark.skipif(
+    kernels() is None, reason="the package was installed without a C compiler"
+)
+
+
+@compiled_only
+def test_a_layers_product_is_the_compiled_one(monkeypatch):
+    sparse, dense = a_matrix(20, 30, 0.3, torch.float32, np.random.default_rng(0))
+    monkeypatch.setattr(torch, "addmm", None)
+    require_dense(sparse, dense, 64, np.random.default_rng(0), 1)
+
+
+@compiled_only
 @pytest.mark.parametrize("method", ["gcn", "rawlsgcn-graph", "rawlsgcn-grad"])
 def test_training_is_the_same_with_compiled_products_and_without(method):
     chosen = find(method)

@@ -33,6 +33,8 @@ class SparseProduct:
         return torch.addmm(out, self._matrix, right, beta=0, out=out)
 
     def _suits(self, right: Tensor, out: Tensor) -> bool:
+        (rows, columns), width = self._matrix.shape, right.shape[-1]
+        fitting = right.shape == (columns, width) and out.shape == (rows, width)
         alike = right.dtype == out.dtype == self._matrix.dtype
-        wide = right.shape[1] * right.element_size() >= _NARROW
-        return alike and wide and right.is_contiguous() and out.is_contiguous()
+        wide = width * right.element_size() >= _NARROW
+        return fitting and alike and wide and right.is_contiguous() and out.is_contiguous()
