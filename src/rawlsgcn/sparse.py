@@ -9,9 +9,25 @@ import torch
 from torch import Tensor
 
 
+#: The widest that a processor reads at once, at which torch's own memory begins.
+_ALIGNMENT = 64
+
+
+def aligned(tensor: Tensor) -> Tensor:
+    """The tensor itself, or a copy where it does not begin at a multiple of 64 bytes.
+
+    The memory of numpy arrays and of parts of other tensors begins anywhere, and the last bits of
+    MKL's sums may depend on it. Torch's own always begins at such a multiple.
+    """
+    lies_well = tensor.device.type != "cpu" or tensor.data_ptr() % _ALIGNMENT == 0
+    return tensor if lies_well else tensor.clone()
+
+
 def csr_tensor(crow: Tensor, columns: Tensor, values: Tensor, shape: Sequence[int]) -> Tensor:
     """A CSR matrix from its pieces, whose consistency the caller vouches for."""
-    return torch.sparse_csr_tensor(crow, columns, values, tuple(shape), check_invariants=False)
+    return torch.sparse_csr_tensor(
+        crow, columns, aligned(values), tuple(shape), check_invariants=False
+    )
 
 
 def csr_from_entries(row: Tensor, column: Tensor, value: Tensor, shape: Sequence[int]) -> Tensor:

@@ -23,10 +23,10 @@ from torch import Tensor, distributed
 from ..compiled import Stored, kernels
 from ..errors import RawlsError
 from ..graphs.shards import Shard, Shards
-from ..sparse import csr_tensor
-from .arrays import Array, library, tensor
+from .arrays import Array, array, dot, library, tensor
 from .descent import Descent
 from .iterations import Symmetric
+from .products import BlockProduct
 from .scaling import Outcome
 from .solver import require_limits, run
 from .structure import hash_of
@@ -181,10 +181,10 @@ class _Rows:
             a, b = self.row_start[[first, last]].tolist()
             values = self._ones[: b - a] if self.weight is None else self.weight[a:b].double()
             crow = (self.row_start[first : last + 1] - a).to(self.column)
-            block = csr_tensor(crow, self.column[a:b], values, (last - first, len(self.full)))
-            torch.mv(block, self.full, out=out[first:last])
+            block = BlockProduct(crow, self.column[a:b], values, len(self.full))
+            block(self.full, out[first:last])
         out += own
-        return float(torch.dot(own, out))
+        return dot(array(own), array(out))
 
 
 class _ShardIteration(Symmetric):
@@ -203,7 +203,7 @@ class _ShardIteration(Symmetric):
         mean = math.sqrt(nodes / total) if total else 0.0
         for _ in range(8 if total else 0):
             self._write_roots(y, mean, x)
-            mean = math.sqrt(mean * _sums(float(y @ x))[0] / total)
+            mean = math.sqrt(mean * _sums(dot(y, x))[0] / total)
         self._write_roots(y, mean, x)
         factor = math.sqrt(nodes / _sums(self.product(tensor(x), tensor(y)))[0])
         x *= factor

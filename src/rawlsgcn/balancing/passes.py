@@ -18,9 +18,7 @@ from ..compiled import Kernels, addresses, kernels
 from .arrays import Array, Damping, empty, library
 from .iterations import Iteration
 
-#: Nodes handled at once: many to a call, but few enough that their vectors stay in the cache and
-#: that numpy's BLAS makes the products of these thin matrices (at most 2 x 4 x nodes operations)
-#: by itself, without the threads that it would have to wait for from 2¹⁸ operations on.
+#: Nodes handled at once: many to a call, but few enough that their vectors stay in the cache.
 _CPU_PART = 1 << 15
 _CUDA_PART = 1 << 24
 
@@ -137,7 +135,9 @@ class ByParts(_Vectors):
             lib.multiply(x, u, out=new_p)
             image *= x  # (M d)ᵀ p is its product with u
             lib.divide(displacement, x, out=v)
-            products += part.relative[1:3] @ part.relative.T
+            # Not by BLAS, whose order of additions depends on its threads.
+            products[0] += (u * part.relative).sum(1)
+            products[1] += (v * part.relative).sum(1)
             here = self._numbers(excess.max(), -excess.min(), -x.min(), v.max())
             ends = [max(pair) for pair in zip(ends, here, strict=True)]
         (dp, uu, uv, ue), (_, _, vv, ve) = products.tolist()

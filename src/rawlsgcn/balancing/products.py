@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,6 +13,7 @@ from torch import Tensor
 
 from ..compiled import Found, Kernels, Stored, kernels
 from ..sparse import csr_tensor
+from .arrays import array, dot
 
 #: Nonzeros in a block. On the CPU its values (2 MB in float64) stay in the cache between blocks.
 _CPU_BLOCK = 1 << 18
@@ -86,10 +88,13 @@ class SparseMatrix:
 class Product:
     """y = M x in float64, by a compiled pass where there is one, otherwise block by block.
 
-    A block is a CSR tensor of some rows whose index arrays are views of the matrix's. Values that
+    A block is a CSR matrix of some rows whose index arrays are views of the matrix's. Values that
     are not float64 are made so in a buffer the size of one block: a matrix of ones has no other
     value array, which takes two thirds of the memory traffic away, and float32 weights are never
     copied whole. The compiled pass needs no values of ones at all.
+
+    On the CPU a block is multiplied by scipy, which adds a row up from its first entry to its last.
+    MKL's order depends on the number of threads and on where the numbers lie in memory.
     """
 
     def __init__(self, matrix: SparseMatrix) -> None:
@@ -99,7 +104,7 @@ class Product:
             self._cut(matrix)
 
     def _cut(self, matrix: SparseMatrix) -> None:
-        self._blocks: list[tuple[int, int, Tensor, Tensor | None]] = []
+        self._blocks: list[tuple[int, int, BlockProduct, Tensor | None]] = []
         spans = matrix.row_blocks()
         starts = [int(matrix.row_start[first]) for first, _ in spans] + [len(matrix.column)]
         shared = torch.float64 != getattr(matrix.values, "dtype", None)
@@ -109,11 +114,8 @@ class Product:
             own = None if matrix.values is None else matrix.values[a:b]
             values = self._buffer[: b - a] if shared or own is None else own
             row_start = matrix.row_start[first : last + 1]
-            block = csr_tensor(
-                row_start - a if a else row_start,
-                matrix.column[a:b],
-                values,
-                (last - first, matrix.size),
+            block = BlockProduct(
+                row_start - a if a else row_start, matrix.column[a:b], values, matrix.size
             )
             self._blocks.append((first, last, block, own if shared else None))
 
@@ -124,7 +126,31 @@ class Product:
         for first, last, block, weights in self._blocks:
             if weights is not None:
                 self._buffer[: len(weights)] = weights
-            torch.mv(block, x, out=out[first:last])
+            block(x, out[first:last])
         if self._loops:
             out += x
-        return float(torch.dot(x, out))
+        return dot(array(x), array(out))
+
+
+class BlockProduct:
+    """Products with some rows of a matrix, without a copy of what is stored."""
+
+    def __init__(self, row_start: Tensor, column: Tensor, values: Tensor, columns: int) -> None:
+        shape = (len(row_start) - 1, columns)
+        self._matrix: Any
+        if column.device.type != "cpu":
+            self._matrix = csr_tensor(row_start, column, values, shape)
+            return
+        from scipy.sparse import csr_array
+
+        self._matrix = csr_array(shape)
+        # Scipy's constructor would copy such views.
+        self._matrix.indptr, self._matrix.indices = row_start.numpy(), column.numpy()
+        self._matrix.data = values.numpy()
+
+    def __call__(self, x: Tensor, out: Tensor) -> None:
+        """Write the rows' products with x to ``out``."""
+        if isinstance(self._matrix, Tensor):
+            torch.mv(self._matrix, x, out=out)
+        else:
+            out.numpy()[:] = self._matrix @ x.numpy()

@@ -20,6 +20,8 @@ from .structure import inspected
 _LARGEST = 2**31 - 1
 #: The types of most arrays, which need no care.
 _PLAIN = (np.int32, np.int64, np.float32, np.float64)
+#: The integers that float32 holds exactly.
+_SMALL = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.uint16)
 #: The types that torch can hold but hardly compute with.
 _UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
 
@@ -299,11 +301,14 @@ def _checked(starts: Tensor, column: Tensor, values: Tensor | None) -> SparseMat
 
 
 def _weights(values: Tensor) -> Tensor:
-    """The values in a type that torch compares and adds up as numbers."""
+    """The values as float32 or float64, whichever holds them exactly.
+
+    One of these two types for every matrix: then one product is used for all of them, and the
+    result depends on the numbers alone, not on the type they were given in.
+    """
     if values.is_complex():
         raise RawlsError("a matrix of complex numbers cannot be balanced.")
-    if values.dtype == torch.bool:
-        return values.to(torch.uint8)
-    if values.dtype in _UNSIGNED or (values.is_floating_point() and values.element_size() < 4):
-        return _summable(values)
-    return values
+    if values.dtype in (torch.float32, torch.float64):
+        return values
+    small = values.is_floating_point() or values.dtype in _SMALL
+    return values.float() if small else values.double()

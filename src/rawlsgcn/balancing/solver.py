@@ -11,13 +11,13 @@ import torch
 from torch import Tensor
 
 from ..errors import RawlsError
+from ..threads import threads_for
 from .descent import Descent
 from .iterations import Iteration, SinkhornKnopp, Symmetric
 from .products import Product, SparseMatrix
 from .reading import Form, read, without_diagonal
 from .scaling import Outcome, Scaling
 from .structure import inspect, require_support
-from .threads import threads_for
 
 #: Products without a gain of a tenth after which a residual this small is taken to be rounding.
 _PATIENCE, _ROUNDING = 20, 1e-9

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ..graphs.features import has_negative_features as has_negative_features
-from ..sparse import csr_tensor
+from ..sparse import aligned, csr_tensor
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -57,7 +57,7 @@ class Inputs:
             x = row_normalised(x)
         weight = graph.get("edge_weight")
         return cls(
-            x=x.to(device),
+            x=_aligned(x.to(device)),
             y=y.to(device),
             edge_index=graph.edge_index.to(device),
             edge_weight=None if weight is None else weight.to(device),
@@ -87,6 +87,12 @@ class Inputs:
     def degree(self) -> Tensor:
         """deg(i) = |N(i)|, self-loops not counted."""
         return torch.bincount(self.edge_index[0], minlength=self.num_nodes)
+
+
+def _aligned(x: Tensor) -> Tensor:
+    if x.layout != torch.sparse_csr:
+        return aligned(x)
+    return csr_tensor(x.crow_indices(), x.col_indices(), x.values(), x.shape)
 
 
 def row_normalised(x: Tensor) -> Tensor:

@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..threads import all_threads
+
 
 @cache
 def _linear() -> Any:
@@ -34,12 +36,13 @@ def dense_product(
 ) -> Tensor:
     """left @ right, plus ``bias`` to every row, in new memory or in ``out``; without a gradient."""
     linear = _linear() if _suits_onednn(left, bias) else None
-    if linear is not None:
-        product: Tensor = linear(left, right.t(), bias, "none", [], "")
-        return product if out is None else out.copy_(product)
-    if bias is None:
-        return torch.mm(left, right, out=out)
-    return torch.addmm(bias, left, right, out=out)
+    with all_threads():
+        if linear is not None:
+            product: Tensor = linear(left, right.t(), bias, "none", [], "")
+            return product if out is None else out.copy_(product)
+        if bias is None:
+            return torch.mm(left, right, out=out)
+        return torch.addmm(bias, left, right, out=out)
 
 
 def _suits_onednn(left: Tensor, bias: Tensor | None) -> bool:

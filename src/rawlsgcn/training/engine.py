@@ -10,6 +10,7 @@ from torch import Tensor
 
 from ..errors import RawlsError, unknown_name
 from ..methods import Convolutional, Inputs, Learner, Method, Settings
+from ..threads import fork_safe_threads
 from . import reference
 from .fast import FastEngine, shared_settings
 from .runs import Job, Progress, Run, silent
@@ -33,6 +34,13 @@ def train(
         raise unknown_name("engine", engine, ENGINES)
     if engine == "fast" and not isinstance(method, Convolutional):
         raise RawlsError(f"the fast engine cannot train {method.name}: use the reference engine")
+    with fork_safe_threads():
+        return _train(method, inputs, jobs, engine, progress)
+
+
+def _train(
+    method: Method, inputs: Inputs, jobs: Sequence[Job], engine: str, progress: Progress
+) -> tuple[list[Run], dict[str, float]]:
     clock = Clock(inputs.device)
     early = any(job.settings.patience for job in jobs)  # watching epochs needs the plain engine
     if isinstance(method, Convolutional) and engine != "reference" and not early:

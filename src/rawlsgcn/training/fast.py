@@ -21,6 +21,7 @@ from ..methods.constant import Constant
 from ..methods.convolution import GraphConvolutionalNetwork
 from ..methods.products import propagated
 from ..methods.rows import reached_rows, select_columns, select_rows
+from ..threads import TrainingThreads
 from .adam import FusedAdam, VectorAdam
 from .capture import recorded
 from .dropout import Dropout
@@ -71,11 +72,12 @@ class FastEngine:
         total = sum(jobs[block[0]].settings.epochs for block in blocks)
         done = 0
         states: dict[int, list[Tensor]] = {}
-        with torch.random.fork_rng(devices=self._gpus()):
+        with torch.random.fork_rng(devices=self._gpus()), TrainingThreads() as threads:
             for block in blocks:
                 replicas = self.replicas([jobs[place] for place in block])
                 step = self.step(replicas, [jobs[place] for place in block])
                 for _ in range(jobs[block[0]].settings.epochs):
+                    threads.update()
                     step()
                     done += 1
                     progress(done, total)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from rawlsgcn.balancing import threads
-from rawlsgcn.balancing.threads import threads_for
+from rawlsgcn import threads
+from rawlsgcn.threads import threads_for
 
 
 @pytest.mark.parametrize(
@@ -14,7 +14,7 @@ from rawlsgcn.balancing.threads import threads_for
     [(100, 0, True), (10**6, 0, False), (10**6, 10**4, True), (10**8, 0, False)],
 )
 def test_a_second_thread_is_used_only_where_it_pays(monkeypatch, entries, busy, one):
-    monkeypatch.setattr(threads, "_runnable", lambda: busy)
+    monkeypatch.setattr(threads, "_is_busy", lambda: busy > 2)
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:

@@ -1,0 +1,163 @@
+"""How many threads a call uses, decided for the calling thread alone.
+
+``torch.set_num_threads`` would change the number for the whole process. OpenMP and MKL keep one
+number for every thread that calls them, and this module sets that one, where it can be reached in
+the libraries that torch has loaded. Elsewhere the number stays what it is.
+
+Two situations want fewer threads than torch's number. On a busy machine a parallel loop waits at
+its end until the operating system has let its last thread run, which takes many times as long as
+the loop itself. In a forked child the threads of its parent do not exist, and a parallel loop waits
+for them forever.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import torch
+
+#: Entries of a matrix up to which a second thread costs more than it brings.
+_FEW_ENTRIES = 1 << 15
+#: Seconds for which a look at the machine's load is good.
+_LOOK_EVERY = 0.02
+_LIBRARIES = {"darwin": "libtorch_cpu.dylib", "win32": "torch_cpu.dll"}
+
+_looked_at, _was_busy = -1.0, False
+_forked = False
+
+
+def _note_fork() -> None:
+    global _forked
+    _forked = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_fork)
+
+
+@contextmanager
+def threads_for(entries: int) -> Iterator[None]:
+    """Use one thread for a small matrix, on a busy machine and in a forked child.
+
+    Only for work whose result does not depend on the number of threads.
+    """
+    with limited_threads(1 if entries <= _FEW_ENTRIES or _is_busy() else None):
+        yield
+
+
+@contextmanager
+def fork_safe_threads() -> Iterator[None]:
+    """Use torch's number of threads, and one in a forked child."""
+    with limited_threads(None):
+        yield
+
+
+@contextmanager
+def limited_threads(count: int | None) -> Iterator[None]:
+    """Use ``count`` threads in this thread meanwhile; None leaves the number as it is."""
+    before = torch.get_num_threads()  # which also makes torch set up its own number first
+    count = 1 if _forked else count
+    if count is None or count == before == 1:
+        yield
+        return
+    set_loops, set_products = _setters()
+    set_loops(count)
+    products_before = set_products(count)
+    try:
+        yield
+    finally:
+        set_loops(before)
+        set_products(products_before)
+
+
+class TrainingThreads:
+    """The threads of a training loop, such that the machine's load does not change its result.
+
+    Torch's elementwise loops, its sums over one dimension and the compiled kernels give the same
+    bits for any number of threads, so they use one thread while the machine is busy. MKL may split
+    a long sum between its threads: here its products always use one, except for the large ones
+    inside :func:`all_threads`, which always use all.
+    """
+
+    def __enter__(self) -> TrainingThreads:
+        self._set_loops, self._set_products = _setters()
+        self._before = torch.get_num_threads()
+        self._count = 1 if _forked else self._before
+        self._products_before = self._set_products(1)
+        self._outer, _training.threads = getattr(_training, "threads", None), self._count
+        self.update()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        _training.threads = self._outer
+        self._set_loops(self._before)
+        self._set_products(self._products_before)
+
+    def update(self) -> None:
+        """Take the machine's load into account, which is read at most once in 20 ms."""
+        self._set_loops(1 if _is_busy() else self._count)
+
+
+#: For every thread, the number that ``all_threads`` means in the training loop it runs.
+_training = threading.local()
+
+
+@contextmanager
+def all_threads() -> Iterator[None]:
+    """Use the full number of threads inside :class:`TrainingThreads`, whatever the load."""
+    count: int | None = getattr(_training, "threads", None)
+    if count is None or count == 1:
+        yield
+        return
+    set_loops, set_products = _setters()
+    before = torch.get_num_threads()
+    set_loops(count)
+    set_products(count)
+    try:
+        yield
+    finally:
+        set_loops(before)
+        set_products(1)
+
+
+def _is_busy() -> bool:
+    """Whether more tasks want to run than there are cores."""
+    global _looked_at, _was_busy
+    now = time.monotonic()
+    if now - _looked_at > _LOOK_EVERY:
+        _looked_at, _was_busy = now, _runnable() > (os.cpu_count() or 1)
+    return _was_busy
+
+
+def _runnable() -> int:
+    """The tasks that run or wait for a core now, this one included (Linux; elsewhere one)."""
+    try:
+        with open("/proc/loadavg", encoding="ascii") as file:
+            return int(file.read().split()[3].split("/")[0])
+    except (OSError, ValueError, IndexError):
+        return 1
+
+
+@cache
+def _setters() -> tuple[Callable[[int], object], Callable[[int], int]]:
+    """Set the calling thread's number for OpenMP; and for MKL, which returns the one before."""
+    name = _LIBRARIES.get(sys.platform, "libtorch_cpu.so")
+    try:
+        library = ctypes.CDLL(str(Path(torch.__file__).with_name("lib") / name))
+        loops = library.omp_set_num_threads
+        loops.argtypes, loops.restype = [ctypes.c_int], None
+    except (OSError, AttributeError):
+        return (lambda count: None), (lambda count: 0)
+    mkl = getattr(library, "MKL_Set_Num_Threads_Local", None)
+    if mkl is None:
+        return loops, (lambda count: 0)
+    mkl.argtypes, mkl.restype = [ctypes.c_int], ctypes.c_int
+    return loops, mkl
