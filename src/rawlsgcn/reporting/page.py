@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -276,9 +277,9 @@ def _settings(results: list[Result]) -> list[tuple[str, list[str]]]:
     ]
     rows.append(("seeds", [", ".join(map(str, result.seeds)) for result in results]))
     rows.append(("device", [printable(result.device) for result in results]))
-    rows.append(
-        ("peak memory (MB)", [f"{result.peak_memory_mb:,.0f}" for result in results]),
-    )
+    if not any(math.isnan(result.peak_memory_mb) for result in results):
+        peaks = [f"{result.peak_memory_mb:,.0f}" for result in results]
+        rows.append(("peak memory (MB)", peaks))
     for phase in dict.fromkeys(phase for result in results for phase in result.seconds):
         times = [result.seconds.get(phase) for result in results]
         rows.append(

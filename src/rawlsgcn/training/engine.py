@@ -10,6 +10,7 @@ from torch import Tensor
 
 from ..errors import RawlsError, unknown_name
 from ..methods import Convolutional, Inputs, Learner, Method, Settings
+from ..random_state import kept_random_state
 from ..threads import fork_safe_threads
 from . import reference
 from .fast import FastEngine, shared_settings
@@ -18,6 +19,7 @@ from .runs import Job, Progress, Run, silent
 ENGINES = ("auto", "fast", "reference")
 
 
+@fork_safe_threads()
 def train(
     method: Method,
     inputs: Inputs,
@@ -34,23 +36,21 @@ def train(
         raise unknown_name("engine", engine, ENGINES)
     if engine == "fast" and not isinstance(method, Convolutional):
         raise RawlsError(f"the fast engine cannot train {method.name}: use the reference engine")
-    with fork_safe_threads():
-        return _train(method, inputs, jobs, engine, progress)
-
-
-def _train(
-    method: Method, inputs: Inputs, jobs: Sequence[Job], engine: str, progress: Progress
-) -> tuple[list[Run], dict[str, float]]:
-    clock = Clock(inputs.device)
     early = any(job.settings.patience for job in jobs)  # watching epochs needs the plain engine
+    if engine == "fast" and early:
+        raise RawlsError(
+            "the fast engine cannot stop early: leave patience at 0, or use the reference engine"
+        )
+    clock = Clock(inputs.device)
     if isinstance(method, Convolutional) and engine != "reference" and not early:
         runs = _train_fast(method, inputs, jobs, progress, clock)
     else:
         runs = []
-        for learner in reference.train(method, inputs, jobs, progress):
-            clock.lap("train")
-            runs.append(_run(learner))
-            clock.lap("evaluate")
+        with kept_random_state():
+            for learner in reference.train(method, inputs, jobs, progress):
+                clock.lap("train")
+                runs.append(_run(learner))
+                clock.lap("evaluate")
     return runs, clock.seconds
 
 

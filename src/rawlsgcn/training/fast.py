@@ -21,6 +21,7 @@ from ..methods.constant import Constant
 from ..methods.convolution import GraphConvolutionalNetwork
 from ..methods.products import propagated
 from ..methods.rows import reached_rows, select_columns, select_rows
+from ..random_state import kept_random_state
 from ..threads import TrainingThreads
 from .adam import FusedAdam, VectorAdam
 from .capture import recorded
@@ -72,7 +73,7 @@ class FastEngine:
         total = sum(jobs[block[0]].settings.epochs for block in blocks)
         done = 0
         states: dict[int, list[Tensor]] = {}
-        with torch.random.fork_rng(devices=self._gpus()), TrainingThreads() as threads:
+        with kept_random_state(), TrainingThreads() as threads:
             for block in blocks:
                 replicas = self.replicas([jobs[place] for place in block])
                 step = self.step(replicas, [jobs[place] for place in block])
@@ -83,9 +84,6 @@ class FastEngine:
                     progress(done, total)
                 states.update((place, replicas.state(run)) for run, place in enumerate(block))
         return [states[place] for place in range(len(jobs))]
-
-    def _gpus(self) -> list[torch.device]:
-        return [self.inputs.device] if self.inputs.device.type == "cuda" else []
 
     def _blocks(self, jobs: Sequence[Job]) -> list[list[int]]:
         """The jobs' places, in blocks that are trained side by side.
@@ -148,7 +146,7 @@ def _both(gradients: Callable[[], object], update: Callable[[], object]) -> None
 
 def shared_settings(settings: Settings) -> Settings:
     """``settings`` with all that runs of one engine may differ in set to the same."""
-    return replace(settings, lr=1.0, weight_decay=0.0, dropout=0.0, epochs=0)
+    return replace(settings, lr=1.0, weight_decay=0.0, dropout=0.0, epochs=1)
 
 
 def _kind(settings: Settings, mixed_rates: bool) -> tuple[float, ...]:

@@ -1,0 +1,29 @@
+"""The caller's random state, which no call of the library changes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+
+
+@contextmanager
+def kept_random_state() -> Iterator[None]:
+    """Put the global generators of Python, numpy and torch (CPU and GPUs) back afterwards.
+
+    Our own methods draw from generators of their own. This is for code that is not ours, such as
+    a user's method, and for recorded training steps on a GPU, which need torch's global generator.
+    """
+    python, arrays, cpu = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
+    try:
+        yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(arrays)
+        torch.set_rng_state(cpu)
+        if gpus:
+            torch.cuda.set_rng_state_all(gpus)

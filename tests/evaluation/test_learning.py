@@ -1,0 +1,55 @@
+"""A model has learned where its training accuracy is clearly above the majority class's share."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rawlsgcn.evaluation.learning import Learning, has_learned
+
+BALANCED = torch.arange(9).repeat(20)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 8), min_size=1, max_size=60), st.integers(0, 8))
+def test_a_constant_prediction_has_learned_only_where_it_is_never_wrong(
+    labels: list[int], constant: int
+) -> None:
+    y = torch.tensor(labels)
+    assert has_learned(torch.full_like(y, constant), y) == bool((y == constant).all())
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(-1, 8), max_size=60))
+def test_a_model_without_a_wrong_prediction_has_learned(labels: list[int]) -> None:
+    y = torch.tensor(labels, dtype=torch.long)
+    assert has_learned(y, y)
+
+
+def test_guesses_have_not_learned_but_for_the_share_that_the_level_allows() -> None:
+    generator = torch.Generator().manual_seed(0)
+    guesses = torch.randint(0, 9, (500, len(BALANCED)), generator=generator)
+    share = sum(has_learned(each, BALANCED) for each in guesses) / 500
+    # The level is 0.05; four standard errors of a share of 500 are 0.04.
+    assert share < 0.09
+
+
+@pytest.mark.parametrize(("right", "learned"), [(20, False), (25, False), (40, True), (160, True)])
+def test_the_border_is_a_binomial_test_against_the_most_frequent_class(
+    right: int, learned: bool
+) -> None:
+    predicted = torch.where(torch.arange(180) < right, BALANCED, (BALANCED + 1) % 9)
+    assert has_learned(predicted, BALANCED) is learned
+
+
+def test_nodes_without_a_label_are_left_out() -> None:
+    y = torch.tensor([0, 1, 0, 1, -1, -1])
+    assert Learning.of(torch.tensor([0, 1, 0, 1, 1, -1]), y) == Learning(4, 4, 2, 2)
+
+
+def test_the_sentence_names_the_figures_and_what_to_try() -> None:
+    said = Learning.of(torch.zeros_like(BALANCED), BALANCED).sentence("GCN")
+    assert said.startswith("GCN has not learned: training accuracy 11 % on 9 classes")
+    assert "weight_decay" in said
