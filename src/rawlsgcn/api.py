@@ -20,6 +20,7 @@ from .graphs.masks import evaluate_on
 from .methods import NORMALISATIONS, Inputs, Method, Settings, available, find, with_changes
 from .methods.inputs import has_negative_features
 from .result import Result
+from .threads import fork_safe_threads
 from .training import Job, train
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ Tell = Callable[[int, int, str], None]
 MOST_RUNS = 100_000
 
 
+@fork_safe_threads()
 def fit(
     graph: Data | str,
     method: str = "rawlsgcn-graph",
@@ -63,6 +65,7 @@ def fit(
     return _fit(clean, chosen, changed, seed_list(seeds), device, engine, progress)
 
 
+@fork_safe_threads()
 def compare(
     graph: Data | str,
     methods: str | Iterable[str] = ("gcn", "rawlsgcn-graph", "rawlsgcn-grad"),

@@ -30,12 +30,14 @@ from .evaluation.audit.scores import Scores
 from .graphs.found import MASKS
 from .graphs.masks import EVALUATE
 from .result import Result
+from .threads import fork_safe_threads
 
 Ints = npt.NDArray[np.int64]
 SHOWN_NODES = 5000
 """Single nodes in the result at most; of larger graphs a sample."""
 
 
+@fork_safe_threads()
 def audit(
     graph: Data | str,
     predictions: Any,

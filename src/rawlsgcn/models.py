@@ -19,6 +19,7 @@ from .methods import Inputs, Learner, Method, Settings, find, with_changes
 from .methods.inputs import has_negative_features
 from .random_state import kept_random_state
 from .result import Result
+from .threads import fork_safe_threads
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -75,6 +76,7 @@ class TrainedModel:
     dataset: str
     state: dict[str, Tensor]
 
+    @fork_safe_threads()
     def logits(self, graph: Data | str, *, device: str = "cpu") -> Tensor:
         """The class scores of every node of ``graph``, which needs features but no labels."""
         target = pick_device(device)
@@ -115,6 +117,7 @@ class TrainedModel:
         return torch.softmax(self.logits(graph, device=device), -1)
 
 
+@fork_safe_threads()
 def load_model(folder: str | Path, seed: int | None = None) -> TrainedModel:
     """The model in a folder written by ``train --out``; by default the best run on validation."""
     if not isinstance(folder, str | Path):

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-
 #: The widest that a processor reads at once, at which torch's own memory begins.
 _ALIGNMENT = 64
 

@@ -16,10 +16,12 @@ from torch_geometric.utils.num_nodes import maybe_num_nodes
 from .edge_index import require_edges, require_floating, require_nodes
 from .errors import RawlsError
 from .nn.balanced import Loops, balanced_entries
+from .threads import fork_safe_threads
 
 _FLOWS = ("source_to_target", "target_to_source")
 
 
+@fork_safe_threads()
 def doubly_stochastic_norm(
     edge_index: Any,
     edge_weight: Tensor | None = None,
@@ -80,6 +82,7 @@ class DoublyStochastic(BaseTransform):  # type: ignore[misc]
     def __init__(self, add_self_loops: bool = True) -> None:
         self.add_self_loops = add_self_loops
 
+    @fork_safe_threads()
     def forward(self, data: Data) -> Data:
         if not isinstance(data, Data):
             raise RawlsError(

@@ -12,6 +12,7 @@ from .api import Tell, checked, find_method, inputs_of, judged, seed_list, telle
 from .errors import RawlsError
 from .methods import Settings, with_changes
 from .result import Result
+from .threads import fork_safe_threads
 from .training import Job, train
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class Tuning:
         }
 
 
+@fork_safe_threads()
 def tune(
     graph: Data | str,
     method: str = "rawlsgcn-graph",

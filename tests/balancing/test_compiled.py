@@ -16,8 +16,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rawlsgcn import compiled
-from rawlsgcn import threads
+from rawlsgcn import compiled, threads
 from rawlsgcn.balancing import balance
 from rawlsgcn.balancing.passes import ByParts, Compiled, Sums
 from rawlsgcn.compiled import Stored, kernels, without_kernels

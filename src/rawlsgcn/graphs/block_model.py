@@ -12,6 +12,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ..errors import RawlsError
+from ..threads import fork_safe_threads
 from .catalogue import SYNTHETIC
 from .edges import clean_edges
 from .features import compact
@@ -29,6 +30,7 @@ _POPULAR = 1.6  # the others favour high degrees: their ends are drawn by degree
 _TOPICAL = 0.11  # share of a node's words that come from its class's topic
 
 
+@fork_safe_threads()
 def synthetic(
     num_nodes: int = 3000,
     *,

@@ -15,6 +15,7 @@ from torch_geometric import datasets as pyg
 from torch_geometric.data import Data
 
 from ..errors import RawlsError, unknown_name
+from ..threads import fork_safe_threads
 from .block_model import synthetic
 from .catalogue import SYNTHETIC, Entry, data_root, find
 from .checks import assemble
@@ -24,6 +25,7 @@ from .raw import READERS
 from .splits import SPLITS
 
 
+@fork_safe_threads()
 def load(name: str, *, root: str | Path | None = None, split: str | None = None) -> Data:
     """One of the paper's graphs, or 'synthetic', with its split.
 

@@ -8,6 +8,7 @@ import numpy as np
 from torch_geometric.data import Data
 
 from ..errors import RawlsError
+from ..threads import fork_safe_threads
 from .archives import read_archive
 from .checks import assemble
 from .edge_list import attach, read_edge_list
@@ -20,6 +21,7 @@ from .tables import TABLES
 FORMATS = (*TABLES, ".npz", ".pt")
 
 
+@fork_safe_threads()
 def read(
     path: str | Path,
     *,

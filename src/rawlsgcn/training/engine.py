@@ -11,7 +11,6 @@ from torch import Tensor
 from ..errors import RawlsError, unknown_name
 from ..methods import Convolutional, Inputs, Learner, Method, Settings
 from ..random_state import kept_random_state
-from ..threads import fork_safe_threads
 from . import reference
 from .fast import FastEngine, shared_settings
 from .runs import Job, Progress, Run, silent
@@ -19,7 +18,6 @@ from .runs import Job, Progress, Run, silent
 ENGINES = ("auto", "fast", "reference")
 
 
-@fork_safe_threads()
 def train(
     method: Method,
     inputs: Inputs,
