@@ -1,4 +1,4 @@
-# From a fresh clone with only python3 and make:  make demo | make test
+# From a fresh clone with only python3 and make:  make demo | make test | make test-all
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/data),)
 export RAWLSGCN_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: setup demo test lint format clean
+.PHONY: setup demo test test-slow test-all lint format clean
 
 setup: $(READY)
 
@@ -20,8 +20,15 @@ $(READY): pyproject.toml constraints.txt hatch_build.py src/rawlsgcn/kernels.c
 demo: $(READY)
 	@$(BIN)/rawlsgcn demo --out out
 
+# In parallel and in random order; the seed is printed: add -p no:randomly for the written order.
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow'
+
+# Short forms of the fuzzer, the killer and the sanitizers (tools/).
+test-slow: $(READY)
+	$(BIN)/python -m pytest -m slow
+
+test-all: test test-slow
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -19,6 +19,7 @@ from ..methods.inputs import row_normalised
 from ..methods.rows import select_rows
 from ..sampling import Adjacency
 from ..sampling.adjacency import take
+from ..sparse import aligned
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -53,7 +54,7 @@ class Source:
     def features(self, nodes: Array) -> Tensor:
         """The rows of X of these nodes."""
         if not isinstance(self.x, Tensor):
-            x = torch.from_numpy(take(self.x, nodes))
+            x = aligned(torch.from_numpy(take(self.x, nodes)))
             return row_normalised(x) if self.normalise else x
         places = torch.from_numpy(nodes).long()
         sparse = self.x.layout == torch.sparse_csr
