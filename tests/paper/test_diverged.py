@@ -27,7 +27,7 @@ WILD = Cell(
 
 
 def record(values: dict[str, Any], accuracy: list[float], bias: list[float | None]) -> Any:
-    runs: dict[str, Any] = {name: accuracy for name in FIGURES}
+    runs: dict[str, Any] = dict.fromkeys(FIGURES, accuracy)
     return {"values": values, "runs": runs | {"bias": bias, "calibrated_bias": bias}}
 
 
@@ -102,5 +102,5 @@ def test_survive_refuses_to_test_a_diverged_model(monkeypatch: pytest.MonkeyPatc
         return plain(graph, methods, epochs=3, lr=1e30, **options)
 
     monkeypatch.setattr(api, "compare", wild)
-    with pytest.raises(RawlsError, match="GCN diverged.*lower rate"):
+    with pytest.raises(RawlsError, match=r"GCN diverged.*lower rate"):
         survive(["synthetic"], seeds=1, draws=10, device="cpu")

@@ -115,7 +115,7 @@ def reproduce(
     readme: Annotated[
         Path | None,
         typer.Option(
-            help="Run nothing: draw --out again, and its tables into this file's marked place."
+            help="Run nothing: draw --out again, and its tables into this file's place for them."
         ),
     ] = None,
     data_root: DataRoot = None,
