@@ -40,10 +40,10 @@ PRINTED_RUNS = 5
 RULE = (
     f"Verdicts: better or differs where ours is more than {DEVIATIONS:g} combined standard "
     f"deviations and more than {ACCURACY_POINTS:.1f} point of accuracy or "
-    f"{100 * BIAS_SHARE:g} % of bias away from the printed figure; reproduced where it is not, and the difference with "
-    f"{ERRORS:g} of its standard errors is at most {RELEVANT_POINTS:.1f} points of accuracy or a "
-    f"factor of {RELEVANT_FACTOR:g} of bias; inconclusive where the spread is too wide to show "
-    "either; new where the paper prints no number."
+    f"{100 * BIAS_SHARE:g} % of bias away from the printed figure; reproduced where it is not, and "
+    f"the difference with {ERRORS:g} of its standard errors is at most {RELEVANT_POINTS:.1f} "
+    f"points of accuracy or a factor of {RELEVANT_FACTOR:g} of bias; inconclusive where the "
+    "spread is too wide to show either; new where the paper prints no number."
 )
 """The rule in a sentence, for notes beside tables."""
 
