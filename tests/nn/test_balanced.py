@@ -147,6 +147,18 @@ def test_what_was_known_of_changed_numbers_is_forgotten() -> None:
     assert len(module._answers) == 1
 
 
+def test_answers_for_one_graph_share_the_copy_of_it() -> None:
+    """As those of a GINConv, whose eps is learned."""
+    module._answers.clear()
+    layer, edges = FairGINConv(nn.Linear(2, 2), train_eps=True), TRIANGLE.clone()
+    for step in range(4):
+        nn.init.constant_(layer.eps, step / 10)
+        train(layer, torch.rand(4, 2), edges)
+    copies = {answer.graph[0][1][0].data_ptr() for answer in module._answers}
+    assert len(module._answers) == 4
+    assert len(copies) == 1
+
+
 def test_tensors_of_inference_mode_are_remembered_too(calls: list[int]) -> None:
     layer, x = FairGCNConv(2, 3), torch.rand(4, 2)
     with torch.inference_mode():

@@ -191,6 +191,16 @@ def _equal(copies: tuple[Tensor, ...], numbers: tuple[Tensor, ...]) -> bool:
     )
 
 
+def _copied(tensor: Tensor) -> tuple[Tensor, ...]:
+    """A copy of the numbers; the answers for one graph, as by several kinds of layers, share it."""
+    numbers = _numbers(tensor)
+    for answer in tuple(_answers):
+        for kept, copies in answer.graph:
+            if kept() is tensor and _equal(copies, numbers):
+                return copies
+    return tuple(part.clone() for part in numbers)
+
+
 def same_graph(one: Any, two: Any) -> bool:
     """Whether two adjacencies lie in the same memory, as one and its ``detach()`` do."""
     found = [_indices(each) for each in (one, two)]
@@ -248,8 +258,7 @@ def _remembered(
     entries = torch.cat([edge, loop])
     if not tracked:
         return _Answer((), options, entries, csr)
-    copies = [tuple(part.clone() for part in _numbers(tensor)) for tensor in tensors]
-    graph = tuple(zip(map(weakref.ref, tensors), copies, strict=True))
+    graph = tuple((weakref.ref(tensor), _copied(tensor)) for tensor in tensors)
     answer = _Answer(graph, options, entries, csr)
     for past in tuple(_answers):
         if not past.alive():

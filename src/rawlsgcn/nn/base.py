@@ -89,9 +89,10 @@ class FairLayer:
         given, notes = self._given_fair_weight, self._given_before
         if torch.compiler.is_compiling() or notes is None or not _in_backward():
             return given
-        if id(adjacency) in notes:
-            return notes[id(adjacency)][1]
-        for reference, weight in reversed(tuple(notes.values())):
+        known = (
+            [notes[id(adjacency)]] if id(adjacency) in notes else reversed(tuple(notes.values()))
+        )
+        for reference, weight in known:
             other = reference()
             if other is not None and same_graph(other, adjacency):
                 return weight
