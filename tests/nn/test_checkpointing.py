@@ -93,6 +93,22 @@ def test_gradients_are_those_without_checkpointing(kind: str, reentrant: bool) -
     assert_same(gradients(model), derived)
 
 
+@REENTRANT
+def test_the_weight_learns_from_the_given_matrix(reentrant: bool) -> None:
+    """(∂J/∂E)ᵀ B X with the given B, dense, on a sample that itself has no such form."""
+    torch.manual_seed(0)
+    directed = EDGES[:, :4:2].clone()
+    layer, fair, x = FairGCNConv(3, 2).double(), given(directed), features().requires_grad_()
+    with fair_weights(layer, fair):
+        out = checkpoint(layer, x, directed, use_reentrant=reentrant)
+    gradient = torch.rand_like(out)
+    out.backward(gradient)
+    B = torch.zeros(NODES, NODES, dtype=torch.float64)
+    B[directed[1], directed[0]] = fair[:2]
+    expected = gradient.t() @ (B + fair[2:].diag()) @ features()
+    torch.testing.assert_close(layer.lin.weight.grad, expected, rtol=1e-12, atol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("layout", "reentrant"),
     [
