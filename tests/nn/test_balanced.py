@@ -70,6 +70,104 @@ def test_a_changed_graph_is_balanced_again(calls: list[int]) -> None:
     assert len(calls) == 4
 
 
+def through_numpy(tensor: Tensor, place: int, value: float) -> None:
+    tensor.numpy()[..., place] = value
+
+
+def through_data(tensor: Tensor, place: int, value: float) -> None:
+    tensor.data[..., place] = value
+
+
+def through_data_as_a_whole(tensor: Tensor, place: int, value: float) -> None:
+    changed = tensor.clone()
+    changed[..., place] = value
+    tensor.data = changed
+
+
+HIDDEN = [through_numpy, through_data, through_data_as_a_whole]
+
+
+@pytest.mark.parametrize("change", HIDDEN)
+def test_a_change_that_torch_does_not_count_is_noticed(change: Any, calls: list[int]) -> None:
+    """What the layer learns is what a layer learns that never saw the graph before."""
+    torch.manual_seed(0)
+    layer, edges, weight, x = FairGCNConv(2, 3), TRIANGLE.clone(), torch.ones(8), torch.rand(4, 2)
+    before = train(layer, x, edges, weight)
+    version = weight._version
+    change(weight, 0, 5.0)
+    change(weight, 1, 5.0)
+    assert change is through_data_as_a_whole or weight._version == version
+    after = train(layer, x, edges, weight)
+    assert not torch.allclose(before[1], after[1])
+    module._answers.clear()
+    torch.testing.assert_close(after, train(layer, x, edges.clone(), weight.clone()))
+    count = len(calls)
+    change(edges, 0, 2)  # the edge from 0 to 1 becomes a self-loop of 2
+    change(edges, 1, 2)
+    after = train(layer, x, edges, weight)
+    assert len(calls) == count + 1
+    module._answers.clear()
+    torch.testing.assert_close(after, train(layer, x, edges.clone(), weight.clone()))
+
+
+@pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr, torch.sparse_csc])
+def test_a_hidden_change_of_a_sparse_matrix_is_noticed(layout: Any, calls: list[int]) -> None:
+    torch.manual_seed(0)
+    whole = torch.eye(4).roll(1, 0) + torch.eye(4).roll(-1, 0)
+    matrix, layer = whole.to_sparse(layout=layout), FairSAGEConv(2, 3, aggr="sum")
+    x = torch.rand(4, 2)
+    for _ in range(3):
+        before = train(layer, x, matrix)
+    assert len(calls) == 1
+    values = matrix._values() if layout == torch.sparse_coo else matrix.values()
+    values.numpy()[:] = 0.25
+    after = train(layer, x, matrix)
+    assert len(calls) == 2
+    assert not torch.allclose(before[0], after[0])
+    module._answers.clear()
+    torch.testing.assert_close(after, train(layer, x, matrix.clone()))
+
+
+def test_the_same_sum_of_weights_is_not_the_same_graph(calls: list[int]) -> None:
+    layer, x, weight = FairGCNConv(2, 3), torch.rand(4, 2), torch.ones(8)
+    weight[:2] = 5.0
+    train(layer, x, TRIANGLE, weight)
+    weight.numpy()[:] = weight.numpy()[::-1].copy()
+    train(layer, x, TRIANGLE, weight)
+    assert len(calls) == 2
+    assert sum(answer.alive() for answer in module._answers) >= 1
+
+
+def test_what_was_known_of_changed_numbers_is_forgotten() -> None:
+    module._answers.clear()
+    layer, x, edges, weight = FairGCNConv(2, 3), torch.rand(4, 2), TRIANGLE.clone(), torch.ones(8)
+    for step in range(5):
+        weight.fill_(step + 1)
+        train(layer, x, edges, weight)
+    assert len(module._answers) == 1
+
+
+def test_answers_for_one_graph_share_the_copy_of_it() -> None:
+    """As those of a GINConv, whose eps is learned."""
+    module._answers.clear()
+    layer, edges = FairGINConv(nn.Linear(2, 2), train_eps=True), TRIANGLE.clone()
+    for step in range(4):
+        nn.init.constant_(layer.eps, step / 10)
+        train(layer, torch.rand(4, 2), edges)
+    copies = {answer.graph[0][1][0].data_ptr() for answer in module._answers}
+    assert len(module._answers) == 4
+    assert len(copies) == 1
+
+
+def test_tensors_of_inference_mode_are_remembered_too(calls: list[int]) -> None:
+    layer, x = FairGCNConv(2, 3), torch.rand(4, 2)
+    with torch.inference_mode():
+        edges = TRIANGLE.clone()
+    for _ in range(3):
+        train(layer, x, edges)
+    assert len(calls) == 1
+
+
 def test_what_is_remembered_does_not_outlive_many_graphs(calls: list[int]) -> None:
     layer, x = FairGCNConv(2, 3), torch.rand(4, 2)
     module._answers.clear()

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 import torch
+from nn.dense import adjacency, balanced, with_loops
 from torch import Tensor, nn
+from torch_geometric.data import Data
 from torch_geometric.nn import (
     APPNP,
     GAT,
@@ -21,9 +23,12 @@ from torch_geometric.nn import (
     GCNConv,
     GINConv,
     GraphSAGE,
+    HeteroConv,
     LGConv,
     SAGEConv,
     TransformerConv,
+    to_hetero,
+    to_hetero_with_bases,
 )
 from torch_geometric.nn.aggr import SumAggregation
 
@@ -141,6 +146,87 @@ def test_a_lazy_network_that_was_called_knows_its_size() -> None:
     layer = GINConv(nn.LazyLinear(4))
     layer(torch.rand(4, 3), EDGES)
     assert type(make_fair(layer)) is FairGINConv
+
+
+class Two(nn.Module):
+    """Two layers, as the documentation of to_hetero has them."""
+
+    def __init__(self, make: Callable[[Any, int], nn.Module]) -> None:
+        super().__init__()
+        self.first, self.second = make(-1, 4), make(-1, 2)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        return self.second(self.first(x, edge_index).tanh(), edge_index)
+
+
+TYPES = ["user", "item"], [("user", "buys", "item"), ("item", "bought", "user")]
+ONE_TYPE = ["big_user"], [("big_user", "knows", "big_user"), ("big_user", "trusts", "big_user")]
+
+
+def sage(_: int, outputs: int) -> SAGEConv:
+    return SAGEConv((-1, -1), outputs)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (
+            lambda: to_hetero(Two(sage), TYPES),
+            r"'first\.user__buys__item' \(SAGEConv\).*two types of nodes \(user to item\)",
+        ),
+        (
+            lambda: HeteroConv({kind: sage(3, 4) for kind in TYPES[1]}),
+            r"\(SAGEConv\) cannot.*two types of nodes \(user to item\).*to_homogeneous",
+        ),
+        (
+            lambda: HeteroConv(
+                {("user", "knows", "user"): GCNConv(3, 4), TYPES[1][1]: FairSAGEConv((3, 3), 4)}
+            ),
+            r"\(FairSAGEConv\) cannot.*two types of nodes \(item to user\)",
+        ),
+        (
+            lambda: to_hetero_with_bases(Two(sage), TYPES, num_bases=2, in_channels={"x": 3}),
+            r"'first\.convs\.0' \(SAGEConv\).*hooked into its messages",
+        ),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*node types.*updated")
+def test_relations_between_types_of_nodes_are_refused(make: Callable[[], Any], said: str) -> None:
+    model = make()
+    kinds = [type(module) for module in model.modules()]
+    with pytest.raises(RawlsError, match=said):
+        make_fair(model)
+    with pytest.raises(RawlsError, match=said.replace("'", r"'encoder\.", 1)):
+        make_fair(nn.ModuleDict({"encoder": model}))
+    assert [type(module) for module in model.modules()] == kinds
+
+
+def test_each_relation_of_one_type_of_nodes_is_balanced_by_itself() -> None:
+    """The weight of relation r learns from (∂J/∂E)ᵀ B_r X, with B_r of that relation alone."""
+    torch.manual_seed(0)
+    ring = torch.tensor([[0, 1, 2, 3, 1, 2, 3, 0], [1, 2, 3, 0, 0, 1, 2, 3]])
+    edges = {ONE_TYPE[1][0]: EDGES, ONE_TYPE[1][1]: ring}
+    x = torch.rand(4, 3, dtype=torch.float64)
+    convs = {kind: SAGEConv(3, 2) for kind in edges}
+    wrapped = make_fair(HeteroConv(convs).double())
+    out = wrapped({"big_user": x}, edges)["big_user"]
+    gradient = torch.rand_like(out)
+    out.backward(gradient)
+    for kind, index in edges.items():
+        graph = Data(edge_index=index, num_nodes=4)
+        B = balanced(with_loops(adjacency(graph)))
+        expected = gradient.t() @ B @ x
+        found = wrapped.convs[kind].lin_l.weight.grad
+        torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_a_model_of_one_type_made_by_to_hetero_is_made_fair() -> None:
+    model = make_fair(to_hetero(Two(sage), ONE_TYPE))
+    edges = dict.fromkeys(ONE_TYPE[1], EDGES)
+    model({"big_user": torch.rand(4, 3)}, edges)["big_user"].square().sum().backward()
+    fair = [module for module in model.modules() if isinstance(module, FairSAGEConv)]
+    assert len(fair) == 4
+    assert all(layer.lin_l.weight.grad is not None for layer in fair)
 
 
 def test_a_model_without_convolutions_is_refused() -> None:

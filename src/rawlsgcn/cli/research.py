@@ -114,17 +114,19 @@ def reproduce(
     out: Annotated[Path, typer.Option(help="The folder of the results.")] = Path("reproduction"),
     readme: Annotated[
         Path | None,
-        typer.Option(help="Run nothing: draw the tables of --out into this file's marked place."),
+        typer.Option(
+            help="Run nothing: draw --out again, and its tables into this file's place for them."
+        ),
     ] = None,
     data_root: DataRoot = None,
     json_path: Json = None,
 ) -> None:
     """Run the paper's experiments and hold every cell against its printed number."""
     if readme is not None:
-        from ..paper.output import read_results
+        from ..paper.output import redraw
         from ..paper.readme import draw
 
-        draw(read_results(out), readme)
+        draw(redraw(out), readme)
         return
     from ..paper.plan import PARTS, Plan
     from ..paper.reproduce import reproduce as run_plan

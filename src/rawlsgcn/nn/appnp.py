@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor
 from torch_geometric.nn import APPNP
 
-from .base import FairLayer, learns
+from .base import FairLayer
 from .gradient import redirect
 
 
@@ -34,7 +34,7 @@ class FairAPPNP(FairLayer, APPNP):  # type: ignore[misc]
         fair_weight: Tensor | None = None,
     ) -> Tensor:
         out: Tensor = super().forward(x.detach(), edge_index, edge_weight)
-        if not learns(x):
+        if not self._learns(edge_index, x):
             return out
         nodes = x.shape[self.node_dim]
         sizes = (nodes, nodes)

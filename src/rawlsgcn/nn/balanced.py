@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 from torch_geometric import EdgeIndex
+from torch_geometric.typing import SparseTensor
 from torch_geometric.utils import is_sparse, to_edge_index
 
 from ..balancing import Scaling, balance
@@ -129,8 +130,12 @@ def fair_weight_of(
 
     There is no such matrix for a B that is not symmetric, nor in compiled code.
 
-    The last few answers are kept for as long as their tensors live and are unchanged, so that a
-    graph is balanced once for all layers and steps. Under ``torch.compile`` this is one operator.
+    The last few answers are kept for as long as their tensors live, so that a graph is balanced
+    once for all layers and steps. Each has a copy of what it was computed from and is used only
+    while the tensors still hold the same numbers: torch's version counter does not see a change
+    through ``.data`` or through numpy. To compare them takes one pass over the edges, where a
+    layer's messages take one for each feature, and on a GPU one wait for the device.
+    Under ``torch.compile`` this is one operator.
     """
     if torch.compiler.is_compiling() and not is_sparse(adjacency):
         weight = torch.as_tensor(loops.weight)
@@ -144,7 +149,7 @@ def fair_weight_of(
 
 @dataclass(frozen=True, eq=False)
 class _Answer:
-    graph: tuple[Any, ...]  # weak references to the tensors, with their versions
+    graph: tuple[tuple[weakref.ref[Tensor], tuple[Tensor, ...]], ...]  # with copies of the numbers
     options: tuple[Any, ...]
     entries: Tensor
     csr: Tensor | None
@@ -152,18 +157,70 @@ class _Answer:
     def alive(self) -> bool:
         return all(tensor() is not None for tensor, _ in self.graph)
 
-    def answers(self, tensors: list[Tensor], options: tuple[Any, ...]) -> bool:
+    def about(self, tensors: list[Tensor], options: tuple[Any, ...]) -> bool:
         return (
             self.options == options
             and len(self.graph) == len(tensors)
-            and all(
-                kept() is tensor and version == tensor._version
-                for (kept, version), tensor in zip(self.graph, tensors, strict=True)
-            )
+            and all(kept() is own for (kept, _), own in zip(self.graph, tensors, strict=True))
+        )
+
+    def unchanged(self, tensors: list[Tensor]) -> bool:
+        return all(
+            _equal(copies, _numbers(own))
+            for (_, copies), own in zip(self.graph, tensors, strict=True)
         )
 
 
+def _numbers(tensor: Tensor) -> tuple[Tensor, ...]:
+    """The plain tensors that hold an edge index, a weight or a sparse matrix."""
+    if isinstance(tensor, EdgeIndex):
+        return (tensor.as_tensor(),)
+    if tensor.layout == torch.sparse_coo:
+        return tensor._indices(), tensor._values()
+    if tensor.layout == torch.sparse_csr:
+        return tensor.crow_indices(), tensor.col_indices(), tensor.values()
+    if tensor.layout == torch.sparse_csc:
+        return tensor.ccol_indices(), tensor.row_indices(), tensor.values()
+    return (tensor,)
+
+
+def _equal(copies: tuple[Tensor, ...], numbers: tuple[Tensor, ...]) -> bool:
+    return len(copies) == len(numbers) and all(
+        copy.dtype == own.dtype and copy.device == own.device and torch.equal(copy, own)
+        for copy, own in zip(copies, numbers, strict=True)
+    )
+
+
+def _copied(tensor: Tensor) -> tuple[Tensor, ...]:
+    """A copy of the numbers; the answers for one graph, as by several kinds of layers, share it."""
+    numbers = _numbers(tensor)
+    for answer in tuple(_answers):
+        for kept, copies in answer.graph:
+            if kept() is tensor and _equal(copies, numbers):
+                return copies
+    return tuple(part.clone() for part in numbers)
+
+
+def same_graph(one: Any, two: Any) -> bool:
+    """Whether two adjacencies lie in the same memory, as one and its ``detach()`` do."""
+    found = [_indices(each) for each in (one, two)]
+    places = [(each.data_ptr(), each.shape, each.stride(), each.device) for each in found]
+    return places[0] == places[1]
+
+
+def _indices(adjacency: Any) -> Tensor:
+    if isinstance(adjacency, SparseTensor):
+        column: Tensor = adjacency.storage.col()
+        return column
+    return _numbers(adjacency)[1 if adjacency.layout == torch.sparse_csr else 0]
+
+
 _answers: deque[_Answer] = deque(maxlen=_REMEMBERED)
+
+
+def _forget(answer: _Answer) -> None:
+    with suppress(ValueError):  # another thread was quicker
+        _answers.remove(answer)
 
 
 @torch.compiler.disable  # type: ignore[untyped-decorator]
@@ -178,12 +235,13 @@ def _remembered(
     tensors = [tensor for tensor in (adjacency, edge_weight) if tensor is not None]
     loops = loops._replace(weight=float(loops.weight))
     options = (num_nodes, loops, dtype)
-    # An inference tensor and a SparseTensor do not tell whether they were changed.
-    tracked = all(isinstance(tensor, Tensor) and not tensor.is_inference() for tensor in tensors)
+    tracked = all(isinstance(tensor, Tensor) for tensor in tensors)  # not a SparseTensor
     if tracked:
         for answer in tuple(_answers):
-            if answer.answers(tensors, options):
-                return answer
+            if answer.about(tensors, options):
+                if answer.unchanged(tensors):
+                    return answer
+                _forget(answer)
     edges, weight = edges_of(adjacency, edge_weight)
     require_nodes(edges, num_nodes, "a fair layer")
     try:
@@ -197,13 +255,15 @@ def _remembered(
     csr = None
     if scaling.scale is not None:
         csr = csr_tensor(*scaling.csr(dtype), (num_nodes, num_nodes))
-    graph = tuple((weakref.ref(tensor), tensor._version) for tensor in tensors) if tracked else ()
-    answer = _Answer(graph, options, torch.cat([edge, loop]), csr)
-    if tracked:
-        for past in [past for past in tuple(_answers) if not past.alive()]:
-            with suppress(ValueError):  # another thread was quicker
-                _answers.remove(past)
-        _answers.append(answer)
+    entries = torch.cat([edge, loop])
+    if not tracked:
+        return _Answer((), options, entries, csr)
+    graph = tuple((weakref.ref(tensor), _copied(tensor)) for tensor in tensors)
+    answer = _Answer(graph, options, entries, csr)
+    for past in tuple(_answers):
+        if not past.alive():
+            _forget(past)
+    _answers.append(answer)
     return answer
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
@@ -11,11 +12,12 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.nn.aggr import MeanAggregation, SumAggregation
 from torch_geometric.nn.dense.linear import is_uninitialized_parameter
+from torch_geometric.typing import SparseTensor
 from torch_geometric.utils import is_sparse
 
 from ..edge_index import require_edges
 from ..errors import RawlsError
-from .balanced import Loops, edges_of, fair_weight_of
+from .balanced import Loops, edges_of, fair_weight_of, same_graph
 from .gradient import FairMatrix
 
 
@@ -30,6 +32,8 @@ class FairLayer:
     #: Class attributes, so that a layer turned fair in place has them too.
     _given_fair_weight: Tensor | None = None
     _cached_fair: FairMatrix | None = None
+    #: What was given for each adjacency that is still alive, from the first use of fair_weights on.
+    _given_before: dict[int, tuple[weakref.ref[Any], Tensor | None]] | None = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Let every constructor refuse what ``make_fair`` refuses, and keep its signature."""
@@ -59,6 +63,48 @@ class FairLayer:
     def prepare(self) -> None:
         """What a layer needs to become fair beyond its class."""
 
+    def _learns(self, adjacency: Any, *weights: Tensor) -> bool:
+        """Whether any of these weights is to receive a gradient from what is computed now.
+
+        Every forward pass asks this first. It notes the weights that :func:`fair_weights` gives for
+        this ``adjacency``: activation checkpointing runs the pass again during ``backward``, when
+        they are no longer given, and with ``use_reentrant=True`` nothing learns in the first pass.
+        """
+        if not torch.compiler.is_compiling():
+            self._note_given(adjacency)
+        return torch.is_grad_enabled() and any(weight.requires_grad for weight in weights)
+
+    def _note_given(self, adjacency: Any) -> None:
+        given = self._given_fair_weight
+        unused = given is None and self._given_before is None
+        if unused or _in_backward() or not isinstance(adjacency, Tensor | SparseTensor):
+            return
+        if self._given_before is None:
+            self._given_before = {}
+        notes, key = self._given_before, id(adjacency)
+        notes[key] = weakref.ref(adjacency, lambda _: notes.pop(key, None)), given
+
+    def _given(self, adjacency: Any) -> Tensor | None:
+        """The weights of :func:`fair_weights` for this pass, or for the one that it repeats."""
+        given, notes = self._given_fair_weight, self._given_before
+        if torch.compiler.is_compiling() or notes is None or not _in_backward():
+            return given
+        known = (
+            [notes[id(adjacency)]] if id(adjacency) in notes else reversed(tuple(notes.values()))
+        )
+        for reference, weight in known:
+            other = reference()
+            if other is not None and same_graph(other, adjacency):
+                return weight
+        if given is None:
+            raise RawlsError(
+                f"{type(self).__name__} is computed again in the backward pass (activation "
+                "checkpointing) on an edge index that was made within the checkpointed part, so "
+                "the weights that rawlsgcn.nn.fair_weights gave for it are not known: make the "
+                "edge index before and pass it in, or give the layer fair_weight."
+            )
+        return given
+
     def _fair_matrix(
         self,
         adjacency: Any,
@@ -70,7 +116,7 @@ class FairLayer:
         """B for a graph of ``sizes`` (sources, targets)."""
         if not is_sparse(adjacency):
             require_edges(adjacency, edge_weight, type(self).__name__)
-        fair_weight = self._given_fair_weight if fair_weight is None else fair_weight
+        fair_weight = self._given(adjacency) if fair_weight is None else fair_weight
         if fair_weight is not None:
             require_fair_weight(fair_weight)
             return self._by_edges(adjacency, fair_weight.detach(), sizes)
@@ -82,8 +128,9 @@ class FairLayer:
         if sources != targets:
             raise RawlsError(
                 f"{type(self).__name__} got a block of {sources} source and {targets} target "
-                "nodes, which has no doubly stochastic form of its own: give it the whole "
-                "graph's entries as fair_weight, or use rawlsgcn.nn.fair_weights."
+                "nodes, which has no doubly stochastic form of its own: if it is a sample, give "
+                "the whole graph's entries as fair_weight, or use rawlsgcn.nn.fair_weights; if it "
+                "is a relation between two types of nodes, use a layer that is not fair."
             )
         # Sums over hubs need the digits, whatever the weights are kept in.
         dtype = torch.promote_types(dtype, torch.float32)
@@ -115,7 +162,8 @@ class FairLayer:
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies and pickles begin without what was cached: torch cannot copy a CSR matrix."""
-        return {name: value for name, value in self.__dict__.items() if name != "_cached_fair"}
+        state = self.__dict__
+        return {name: state[name] for name in state.keys() - {"_cached_fair", "_given_before"}}
 
     def reset_parameters(self) -> None:
         super().reset_parameters()  # type: ignore[misc]
@@ -134,9 +182,9 @@ def require_fair_weight(fair_weight: Any) -> None:
         )
 
 
-def learns(*weights: Tensor) -> bool:
-    """Whether any of these weights is to receive a gradient from what is computed now."""
-    return torch.is_grad_enabled() and any(weight.requires_grad for weight in weights)
+def _in_backward() -> bool:
+    """Whether this thread is inside ``backward``, by what torch.utils.checkpoint goes by too."""
+    return torch._C._current_graph_task_id() != -1
 
 
 def ready(linear: Any, inputs: Tensor) -> Tensor:
@@ -152,7 +200,9 @@ def fair_weights(model: nn.Module, fair_weight: Tensor | Sequence[Tensor]) -> It
     """Give the entries of Â_DS to every fair layer of ``model`` while its forward pass runs.
 
     For models whose own ``forward`` does not pass ``fair_weight`` on, such as torch_geometric's
-    ``GCN``. It is needed only while the forward pass runs, not for ``backward``.
+    ``GCN``. It is needed only while the forward pass runs, not for ``backward``; activation
+    checkpointing (``torch.utils.checkpoint``, reentrant or not), which repeats the forward pass
+    there, finds the same weights again by the edge index that the layer received.
 
     Args:
         model: a model with fair layers, wrapped (DistributedDataParallel, ``compile``) or not.

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch_geometric.nn import GCN2Conv
 from torch_geometric.typing import OptTensor
 
-from .base import FairLayer, learns
+from .base import FairLayer
 from .gradient import attach
 from .normalised import normalised
 
@@ -37,7 +37,7 @@ class FairGCN2Conv(FairLayer, GCN2Conv):  # type: ignore[misc]
         edge_weight: Tensor | None = None,
         fair_weight: Tensor | None = None,
     ) -> Tensor:
-        if not learns(self.weight1):
+        if not self._learns(edge_index, self.weight1):
             plain: Tensor = super().forward(x, x_0, edge_index, edge_weight)
             return plain
         nodes, weight = x.shape[self.node_dim], self.weight1

@@ -10,7 +10,7 @@ from torch_geometric.nn import GCNConv
 from torch_geometric.typing import OptTensor
 
 from .balanced import Loops
-from .base import FairLayer, learns, ready
+from .base import FairLayer, ready
 from .gradient import attach
 from .normalised import normalised
 
@@ -45,7 +45,7 @@ class FairGCNConv(FairLayer, GCNConv):  # type: ignore[misc]
         edge_weight: Tensor | None = None,
         fair_weight: Tensor | None = None,
     ) -> Tensor:
-        if isinstance(x, tuple | list) or not learns(self.lin.weight):
+        if isinstance(x, tuple | list) or not self._learns(edge_index, self.lin.weight):
             out: Tensor = super().forward(x, edge_index, edge_weight)
             return out
         weight, nodes = ready(self.lin, x), x.shape[self.node_dim]

@@ -13,7 +13,7 @@ from torch_geometric.nn.dense.linear import Linear
 from torch_geometric.typing import OptPairTensor, Size, SparseTensor
 
 from .balanced import Loops
-from .base import FairLayer, learns, ready
+from .base import FairLayer, ready
 from .gradient import FairMatrix, attach
 
 
@@ -102,7 +102,7 @@ class FairGINConv(FairLayer, GINConv):  # type: ignore[misc]
         fair_weight: Tensor | None = None,
     ) -> Tensor:
         first = first_linear(self.nn)
-        if not learns(first.weight):
+        if not self._learns(edge_index, first.weight):
             plain: Tensor = super().forward(x, edge_index, size)
             return plain
         x, root = (x, x) if isinstance(x, Tensor) else x

@@ -11,7 +11,7 @@ from torch_geometric.typing import OptPairTensor, OptTensor, Size
 from torch_geometric.utils import is_sparse
 
 from ..edge_index import require_edges
-from .base import FairLayer, learns, ready
+from .base import FairLayer, ready
 from .gradient import attach
 
 
@@ -35,7 +35,7 @@ class FairGraphConv(FairLayer, GraphConv):  # type: ignore[misc]
         size: Size = None,
         fair_weight: Tensor | None = None,
     ) -> Tensor:
-        if not learns(self.lin_rel.weight):
+        if not self._learns(edge_index, self.lin_rel.weight):
             plain: Tensor = super().forward(x, edge_index, edge_weight, size)
             return plain
         if not is_sparse(edge_index):

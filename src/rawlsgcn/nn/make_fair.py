@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal, TypeVar
 
 from torch import nn
+from torch.fx import GraphModule
 from torch_geometric.nn import (
     APPNP,
     ChebConv,
@@ -12,6 +14,7 @@ from torch_geometric.nn import (
     GCNConv,
     GINConv,
     GraphConv,
+    HeteroConv,
     MessagePassing,
     SAGEConv,
     SGConv,
@@ -42,6 +45,12 @@ FAIR_LAYERS: dict[type[nn.Module], type[FairLayer]] = {
     TAGConv: FairTAGConv,
     APPNP: FairAPPNP,
 }
+#: Where MessagePassing keeps the functions that may change what is passed.
+_HOOKS = tuple(
+    f"_{part}_forward_{when}hooks"
+    for part in ("propagate", "message", "aggregate", "message_and_aggregate")
+    for when in ("pre_", "")
+)
 _ATTENTION = ("GAT", "Transformer", "Attention", "AGNN", "HGT", "HAN", "HEAT", "FAConv", "RGAT")
 
 
@@ -64,8 +73,9 @@ def make_fair(model: Model, weightless: Literal["fair", "plain"] | None = None) 
         The same ``model``.
 
     Raises:
-        RawlsError: for a layer for which the fair gradient has no meaning or is not known; the
-            path of the layer in the model is named.
+        RawlsError: for a layer for which the fair gradient has no meaning or is not known, or that
+            joins two types of nodes of a heterogeneous model (a relation of a type with itself is
+            balanced by itself); the path of the layer in the model is named.
     """
     if not isinstance(model, nn.Module):
         raise RawlsError(f"make_fair takes a torch module, not {type(model).__name__}.")
@@ -88,8 +98,9 @@ def make_fair(model: Model, weightless: Literal["fair", "plain"] | None = None) 
                 "with weightless='plain' nothing in the model would become fair: all that "
                 "propagates in it is APPNP; say weightless='fair'."
             )
+    between = _relations(model)
     for path, layer in found.items():
-        reason = _refusal(layer)
+        reason = between.get(layer) or _refusal(layer)
         if reason is not None:
             where = f"'{path}' ({type(layer).__name__})" if path else type(layer).__name__
             raise RawlsError(f"{where} cannot be made fair: {reason}.")
@@ -104,9 +115,37 @@ def _propagates(layer: nn.Module) -> bool:
     return isinstance(layer, MessagePassing) or (dense and type(layer).__name__.endswith("Conv"))
 
 
+def _relations(model: nn.Module) -> dict[nn.Module, str]:
+    """The layers of HeteroConv and of to_hetero that join two types of nodes, and why not."""
+    found: dict[nn.Module, str] = {}
+    for module in model.modules():
+        relations: Iterable[tuple[tuple[str, ...], nn.Module]] = ()
+        if isinstance(module, HeteroConv):
+            relations = module.convs.items()
+        elif isinstance(module, GraphModule):  # of to_hetero: a layer for each SOURCE__NAME__TARGET
+            dicts = [each for each in module.modules() if isinstance(each, nn.ModuleDict)]
+            named = [(key.split("__"), layer) for each in dicts for key, layer in each.items()]
+            relations = [(tuple(key), layer) for key, layer in named if len(key) > 2]
+        for relation, layer in relations:
+            # A type's name may have the separator in it too.
+            ends = range(1, (len(relation) + 1) // 2)
+            if not any(relation[:end] == relation[-end:] for end in ends):
+                found[layer] = (
+                    f"it joins two types of nodes ({relation[0]} to {relation[-1]}), and such a "
+                    "matrix, which is not square, has no doubly stochastic form; make a model of "
+                    "one type of nodes fair, as of data.to_homogeneous()"
+                )
+    return found
+
+
 def _refusal(layer: nn.Module) -> str | None:
     """Why a layer that propagates cannot be made fair, or None."""
     name = type(layer).__name__
+    if any(getattr(layer, hooks, None) for hooks in _HOOKS):
+        return (
+            "functions are hooked into its messages, as torch_geometric's to_hetero_with_bases "
+            "does, so that the matrix it multiplies by is not known"
+        )
     if isinstance(layer, FairLayer):
         return None
     if type(layer) is ChebConv:

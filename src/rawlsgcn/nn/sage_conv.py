@@ -9,7 +9,7 @@ from torch.nn import functional
 from torch_geometric.nn import SAGEConv
 from torch_geometric.typing import OptPairTensor, Size, SparseTensor
 
-from .base import FairLayer, learns, ready
+from .base import FairLayer, ready
 from .gradient import attach
 
 
@@ -39,7 +39,7 @@ class FairSAGEConv(FairLayer, SAGEConv):  # type: ignore[misc]
         size: Size = None,
         fair_weight: Tensor | None = None,
     ) -> Tensor:
-        if not learns(self.lin_l.weight):
+        if not self._learns(edge_index, self.lin_l.weight):
             plain: Tensor = super().forward(x, edge_index, size)
             return plain
         x, root = (x, x) if isinstance(x, Tensor) else x

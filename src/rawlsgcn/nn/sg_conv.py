@@ -10,7 +10,7 @@ from torch_geometric.nn import SGConv
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.typing import OptTensor
 
-from .base import FairLayer, learns, ready
+from .base import FairLayer, ready
 from .gradient import attach
 
 
@@ -34,7 +34,7 @@ class FairSGConv(FairLayer, SGConv):  # type: ignore[misc]
         edge_weight: Tensor | None = None,
         fair_weight: Tensor | None = None,
     ) -> Tensor:
-        if not learns(self.lin.weight):
+        if not self._learns(edge_index, self.lin.weight):
             plain: Tensor = super().forward(x, edge_index, edge_weight)
             return plain
         weight, nodes = ready(self.lin, x), x.shape[self.node_dim]

@@ -10,7 +10,7 @@ from torch_geometric.nn import TAGConv
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.typing import OptTensor
 
-from .base import FairLayer, learns, ready
+from .base import FairLayer, ready
 from .gradient import attach
 
 
@@ -34,7 +34,7 @@ class FairTAGConv(FairLayer, TAGConv):  # type: ignore[misc]
         edge_weight: Tensor | None = None,
         fair_weight: Tensor | None = None,
     ) -> Tensor:
-        if not learns(*(lin.weight for lin in self.lins)):
+        if not self._learns(edge_index, *(lin.weight for lin in self.lins)):
             plain: Tensor = super().forward(x, edge_index, edge_weight)
             return plain
         weights, nodes = [ready(lin, x) for lin in self.lins], x.shape[self.node_dim]

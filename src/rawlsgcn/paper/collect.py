@@ -95,12 +95,17 @@ def _cell(cell: Cell, kept: Kept) -> dict[str, Any]:
     shown["trials"] = [_trial(record) for _, record in done]
     full = [record for point, record in done if len(point.seeds) == len(cell.seeds)]
     keys = {id(record): point.key for point, record in done}
-    if full and status in ("finished", "failed"):
+    if status in ("finished", "failed"):
         for choice, by in CHOICES.items():
             record = best(full, by)
+            if record is None:
+                continue
             chosen = _trial(record) | {"key": keys[id(record)]}
-            chosen["verdict"] = _verdicts(cell, chosen, shown["paper"])
+            chosen["verdict"] = verdict.verdicts(cell.protocol, chosen, shown["paper"])
             shown["chosen"][choice] = chosen
+    if status == "finished" and None in shown["chosen"].values():
+        shown["status"] = "diverged"
+        shown["reason"] = "every setting to choose from had a run that ended in NaN or infinity"
     return shown
 
 
@@ -123,20 +128,3 @@ def spread(runs: Sequence[float | None]) -> dict[str, Any]:
     if len(numbers) < len(runs):
         return {"mean": None, "std": None, "runs": list(runs)}
     return {"mean": stats.fmean(numbers), "std": stats.pstdev(numbers), "runs": numbers}
-
-
-def _verdicts(
-    cell: Cell, chosen: Mapping[str, Any], paper: Mapping[str, Any] | None
-) -> dict[str, str]:
-    if cell.protocol == "fair":
-        return {}
-    if cell.protocol == "efficiency":
-        printed_cell = paper or {}
-        return {
-            "parameters": verdict.exactly(chosen["parameters"], printed_cell.get("parameters")),
-            "memory_mb": verdict.cost(chosen["peak_memory_mb"], printed_cell.get("memory_mb")),
-            "training_seconds": verdict.cost(
-                chosen["training_seconds"], printed_cell.get("training_seconds")
-            ),
-        }
-    return verdict.judged(chosen, paper or {})

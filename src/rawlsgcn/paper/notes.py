@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from .verdict import RULE
+
 DATASETS = [
     "Edges count both directions of an undirected edge, except on Chameleon, which is stored as "
     "a directed graph and symmetrised for training.",
 ]
 EFFECTIVENESS = [
-    "Mean ± population standard deviation over the seeds, on the paper's 1,000 test nodes. "
-    "Verdicts: reproduced within two combined standard deviations, or within 1.0 point of "
-    "accuracy or 15 % of bias; better where accuracy is higher or bias lower than that; differs "
-    "otherwise; new where the paper prints no number.",
+    "Mean ± population standard deviation over the seeds, on the paper's 1,000 test nodes. " + RULE,
     "GCN, DEMO-Net and Tail-GNN have fixed settings, in the paper too; the others' rate (REDRESS: "
     "α) is searched. A choice by test accuracy looks at the answers and is here for comparison.",
     "The paper could not train Tail-GNN on Coauthor-Physics (out of memory).",

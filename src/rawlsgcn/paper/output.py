@@ -15,6 +15,7 @@ from .page import render
 from .pictures import FOLDER, planes
 from .sentences import sentences
 from .tables import tables
+from .verdict import judged_again
 
 RESULTS, STUDIES = "results.json", "studies.db"
 
@@ -42,12 +43,12 @@ def _is_ours(path: Path) -> bool:
 
 
 def read_results(out: Path) -> dict[str, Any]:
-    """The results document that an earlier run wrote."""
+    """The results document that an earlier run wrote, judged by today's rule."""
     path = out / RESULTS
     if not _is_ours(path):
         raise RawlsError(f"there are no results in {path}: run 'rawlsgcn reproduce' first")
     kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return kept
+    return judged_again(kept)
 
 
 def earlier(out: Path) -> dict[str, Any]:
@@ -69,6 +70,13 @@ def write(results: Mapping[str, Any], out: Path) -> None:
     for name, (_, figure) in planes(results).items():
         save(figure, out / FOLDER / f"plane-{name}.png")
     _text(out / "index.html", render(results, made, out))
+
+
+def redraw(out: Path) -> dict[str, Any]:
+    """Judge the kept results again and draw all that is drawn from them; nothing is run."""
+    results = read_results(out)
+    write(results, out)
+    return results
 
 
 def said(made: Mapping[str, Any]) -> str:

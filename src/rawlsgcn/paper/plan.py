@@ -94,7 +94,8 @@ class Cell:
         """The trials that this cell needs, given the records of those that are done.
 
         A quick search ends with the values found on the first seed, by validation accuracy and by
-        test accuracy; which these are is known once the search is done.
+        test accuracy; which these are is known once the search is done. Where every run of the
+        search diverged there is nothing to end with.
         """
         if not quick or len(self.seeds) == 1:
             return [Point(values, self.seeds) for values in self.combinations()]
@@ -103,25 +104,35 @@ class Cell:
         found = [record for record in records if record is not None]
         if len(found) < len(search):
             return search
-        chosen = {
-            point.key: point
-            for point in (
-                Point(best(found, by)["values"], self.seeds)
-                for by in ("validation_accuracy", "accuracy")
-            )
-        }
+        ends = [best(found, by) for by in ("validation_accuracy", "accuracy")]
+        points = [Point(end["values"], self.seeds) for end in ends if end is not None]
+        chosen = {point.key: point for point in points}
         return [*search, *chosen.values()]
 
 
-def best(records: Sequence[Mapping[str, Any]], by: str) -> Mapping[str, Any]:
-    """The record with the highest mean of a figure; among equals the first of the grid."""
-    return max(records, key=lambda record: mean(record["runs"][by]))
+def diverged(record: Mapping[str, Any]) -> bool:
+    """Whether a run of a record ended in NaN or infinity, which its accuracy need not show.
+
+    A node is classified whatever its logits are, but its loss is no number then: the bias of such
+    a run is none, or the calibrated bias if it happened at validation nodes.
+    """
+    figures = ("accuracy", "validation_accuracy", "bias", "calibrated_bias")
+    return any(None in record["runs"].get(name, ()) for name in figures)
 
 
-def mean(values: Sequence[float | None]) -> float:
-    """The mean of a figure over runs; a run without the figure counts as the worst there is."""
-    numbers = [value for value in values if value is not None]
-    return sum(numbers) / len(numbers) if len(numbers) == len(values) and numbers else -1.0
+def best(records: Iterable[Mapping[str, Any]], by: str) -> Mapping[str, Any] | None:
+    """The record with the highest mean of a figure, among equals the first of the grid.
+
+    A record with a diverged run cannot be the best; None where there is no other.
+    """
+    whole = [record for record in records if not diverged(record)]
+    return max(whole, key=lambda record: score(record, by), default=None)
+
+
+def score(record: Mapping[str, Any], by: str) -> float:
+    """The mean of a figure over a record's runs; -1 where one of them diverged."""
+    runs = record["runs"][by]
+    return -1.0 if diverged(record) else float(sum(runs) / len(runs))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .plan import Cell, mean
+from .plan import Cell, diverged, score
 from .store import Claim, Kept, Store
 from .train import Trained, measure, train_points
 
@@ -174,20 +174,17 @@ def _train(
 def _tell(store: Store, cell: Cell, claims: list[Claim], done: list[Trained], kept: Kept) -> None:
     """Tell the figures, and the nodes of points that may be chosen: the point that is chosen in
     the end was the best so far when it was told. A quick search keeps what it ends with."""
+    records = [*kept.records.values(), *(trained.record for trained in done)]
     best = {
-        by: max(mean(record["runs"][by]) for record in (*kept.records.values(), *_records(done)))
+        by: max(score(record, by) for record in records)
         for by in ("validation_accuracy", "accuracy")
     }
     for claim, trained in zip(claims, done, strict=True):
-        runs = trained.record["runs"]
-        keep = any(mean(runs[by]) >= best[by] for by in best)
+        keep = any(score(trained.record, by) >= best[by] for by in best)
         if kept.quick:
             keep = len(claim.point.seeds) == len(cell.seeds)
+        keep = keep and not diverged(trained.record)
         store.finish(claim, trained.record, trained.nodes.pack() if keep else None)
-
-
-def _records(done: list[Trained]) -> list[dict[str, Any]]:
-    return [trained.record for trained in done]
 
 
 def _forget_memory() -> None:

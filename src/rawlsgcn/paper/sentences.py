@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from . import verdict
 from .gains import tuning_gains
 from .plan import OWN
 from .tables import CHOICE_WORDS
@@ -13,11 +14,12 @@ from .tables import CHOICE_WORDS
 def sentences(results: Mapping[str, Any]) -> list[str]:
     """The whole in the order of a reader's questions."""
     cells = [cell for cell in results["cells"] if cell["protocol"] == "paper"]
-    undone = sum(cell["status"] != "finished" for cell in cells)
+    undone = sum(cell["status"] not in ("finished", "diverged") for cell in cells)
     return [
         *_agreement(cells),
         *_tuning(results),
         *(_claim(claim) for claim in results["claims"]),
+        *_diverged(results["cells"]),
         *([f"{undone} of {len(cells)} cells are not finished."] if undone else []),
     ]
 
@@ -31,10 +33,23 @@ def _agreement(cells: Sequence[Mapping[str, Any]]) -> list[str]:
             if total := sum(counts.values()):
                 said.append(
                     f"Of {total} printed figures of {which}, {counts['reproduced']} are "
-                    f"reproduced, {counts['better']} are better and {counts['differs']} differ, "
+                    f"reproduced, {counts['better']} are better, {counts['differs']} differ and "
+                    f"{counts['inconclusive']} are inconclusive (the spread is too wide to tell), "
                     f"settings {words}."
                 )
     return said
+
+
+def _diverged(cells: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What ended in NaN or infinity."""
+    trials = [trial for cell in cells for trial in cell["trials"]]
+    lost = sum(trial["bias"]["mean"] is None for trial in trials)
+    if not lost:
+        return []
+    whole = [cell["name"].removeprefix("rawlsgcn/") for cell in cells]
+    whole = [name for name, cell in zip(whole, cells, strict=True) if cell["status"] == "diverged"]
+    said = f"In {lost} of {len(trials)} trials a run diverged (NaN or infinity): none was chosen"
+    return [f"{said}, and nothing is left of {', '.join(whole)}." if whole else f"{said}."]
 
 
 def count_verdicts(cells: Sequence[Mapping[str, Any]], choice: str) -> dict[str, int]:
@@ -45,7 +60,7 @@ def count_verdicts(cells: Sequence[Mapping[str, Any]], choice: str) -> dict[str,
         if cell["chosen"][choice] is not None
         for each in cell["chosen"][choice]["verdict"].values()
     ]
-    return {name: verdicts.count(name) for name in ("reproduced", "better", "differs")}
+    return {name: verdicts.count(name) for name in verdict.PRINTED_VERDICTS}
 
 
 def _tuning(results: Mapping[str, Any]) -> list[str]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import RawlsError, missing_extra
 from .owner import BEAT_SECONDS, dead, this_process
-from .plan import Cell, Point, mean
+from .plan import Cell, Point, score
 
 try:
     import optuna
@@ -179,7 +179,7 @@ class Store:
                 self.storage.set_trial_user_attr(claim.trial_id, "nodes", dict(nodes))
         except UpdateFinishedTrialError:
             return False
-        value = mean(record["runs"]["validation_accuracy"])
+        value = score(record, "validation_accuracy")
         return self._end(claim.trial_id, TrialState.COMPLETE, value)
 
     def fail(self, claim: Claim, reason: str) -> None:

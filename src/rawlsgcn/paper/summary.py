@@ -21,6 +21,8 @@ _VERDICTS = {
     "reproduced": ("=", ""),
     "better": ("+", "green"),
     "differs": ("≠", "yellow"),
+    "inconclusive": ("?", "yellow"),
+    "diverged": ("×", "red"),
     "new": ("·", ""),
 }
 _WIDE = 130

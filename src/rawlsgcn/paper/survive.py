@@ -16,6 +16,7 @@ import numpy as np
 
 from .. import __version__, api
 from ..bench.measure import machine
+from ..errors import RawlsError
 from ..evaluation.audit.net_variance import net_variance
 from ..evaluation.audit.permutation import shuffled_bias
 from ..evaluation.audit.resampling import resampled
@@ -90,6 +91,11 @@ def _graph(name: str, results: Sequence[Result], draws: int) -> dict[str, Any]:
 
 
 def _method(result: Result, nodes: Nodes, draws: int) -> dict[str, Any]:
+    if not np.isfinite(result.bias.runs).all():
+        raise RawlsError(
+            f"a run of {result.title} diverged (its loss is NaN or infinite), so there is no bias "
+            "to test: train it at a lower rate"
+        )
     tests, nets, lines = [], [], []
     for seed, loss, right in zip(result.seeds, nodes.loss, nodes.right, strict=True):
         strata = Strata.of(nodes.degree, loss, right.astype(np.float64))

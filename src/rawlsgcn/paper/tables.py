@@ -233,7 +233,7 @@ def state(cell: Mapping[str, Any]) -> str:
 
 def spread(figure: Mapping[str, Any], digits: int) -> str:
     if figure["mean"] is None:
-        return "no number"
+        return f"diverged ({figure['runs'].count(None)} of {len(figure['runs'])} runs)"
     mean = f"{figure['mean']:.{digits}f}"
     return f"{mean} ± {figure['std']:.{digits}f}" if len(figure["runs"]) > 1 else mean
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -15,7 +15,7 @@ from ..graphs.masks import evaluate_on
 from ..methods import find, with_changes
 from ..training import Job, train
 from .nodes import Nodes
-from .plan import Cell, Point
+from .plan import Cell, Point, diverged
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -102,11 +102,19 @@ def record_of(point: Point, result: Result) -> dict[str, Any]:
         "parameters": result.parameters,
         "seconds": result.seconds,
         "peak_memory_mb": result.peak_memory_mb,
-        "runs": {name: _finite(getattr(result, name).runs) for name in FIGURES},
+        "runs": _finite({name: getattr(result, name).runs for name in FIGURES}),
         "notes": result.notes,
     }
 
 
-def _finite(values: list[float]) -> list[float | None]:
-    """JSON has no NaN."""
-    return [value if math.isfinite(value) else None for value in values]
+def _finite(runs: Mapping[str, Sequence[float]]) -> dict[str, list[float | None]]:
+    """JSON has no NaN. Of a diverged run nothing is kept, since its accuracy means nothing."""
+    kept = {
+        name: [value if math.isfinite(value) else None for value in values]
+        for name, values in runs.items()
+    }
+    for run in range(len(kept["accuracy"])):
+        if diverged({"runs": {name: [values[run]] for name, values in kept.items()}}):
+            for values in kept.values():
+                values[run] = None
+    return kept
