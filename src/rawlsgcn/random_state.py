@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,3 +28,14 @@ def kept_random_state() -> Iterator[None]:
         torch.set_rng_state(cpu)
         if gpus:
             torch.cuda.set_rng_state_all(gpus)
+
+
+def random_state() -> dict[str, object]:
+    """The state of the global generators of Python, numpy and torch, to be compared."""
+    numpy: Any = np.random.get_state(legacy=False)
+    gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
+    return {
+        "Python": random.getstate(),
+        "numpy": (numpy["state"]["key"].tobytes(), numpy["state"]["pos"], numpy["has_gauss"]),
+        "torch": [state.numpy().tobytes() for state in (torch.get_rng_state(), *gpus)],
+    }
