@@ -45,9 +45,8 @@ def some_runs(graph: Data, monkeypatch: pytest.MonkeyPatch, spoil: Callable[[Job
 
     def train(method: Any, inputs: Any, jobs: list[Job], **how: Any) -> Any:
         runs, seconds = original(method, inputs, jobs, **how)
-        return [_spoiled(run) if spoil(job) else run for run, job in zip(runs, jobs, strict=True)], (
-            seconds
-        )
+        each = zip(runs, jobs, strict=True)
+        return [_spoiled(run) if spoil(job) else run for run, job in each], seconds
 
     original = api.train
     for where in ("rawlsgcn.api.train", "rawlsgcn.tuning.train"):

@@ -60,9 +60,7 @@ def fit(
     chosen = find_method(method)
     changed = with_changes(chosen.defaults, settings)
     clean = evaluate_on(checked(graph), evaluate)
-    return train_and_judge(
-        clean, chosen, changed, seed_list(seeds), device, engine, progress
-    )
+    return train_and_judge(clean, chosen, changed, seed_list(seeds), device, engine, progress)
 
 
 def compare(

@@ -91,9 +91,9 @@ def small_graph() -> Data:
     rng = np.random.default_rng(0)
     nodes, classes = 40, 3
     y = np.arange(nodes) % classes
-    ends = [(i, rng.integers(0, i)) for i in range(1, nodes)]
+    ends = [(i, int(rng.integers(0, i))) for i in range(1, nodes)]
     ends += [(i, j) for i in range(nodes) for j in range(i) if rng.random() < 0.2 * (y[i] == y[j])]
-    pairs = np.array(sorted({(int(i), int(j)) for i, j in ends})).T
+    pairs = np.array(sorted(set(ends))).T
     x = rng.random((nodes, 6)) * (rng.random((nodes, 6)) < 0.6) + np.eye(6)[y]
     part = np.arange(nodes) % 4
     return Data(
@@ -199,15 +199,19 @@ def check_isolated_nodes(subject: Subject) -> None:
 
 
 def check_a_graph_without_edges(subject: Subject) -> None:
-    """Without a single edge there are finite scores, or a RawlsError that says what is missing."""
+    """Without a single edge predictions are finite, and training is finite or a RawlsError."""
     graph = small_graph()
+    model = subject.model(subject.train(graph))
     graph.edge_index = graph.edge_index[:, :0]
+    model.logits(graph)
     _assert_finite_or_refused(subject, graph)
 
 
 def check_one_class(subject: Subject) -> None:
-    """Labels of a single class give finite scores, or a RawlsError."""
+    """Training nodes of a single class, or a graph of one, give finite scores or a RawlsError."""
     graph = small_graph()
+    graph.y[graph.train_mask] = 0
+    _assert_finite_or_refused(subject, graph)
     graph.y = torch.zeros_like(graph.y)
     _assert_finite_or_refused(subject, graph)
 

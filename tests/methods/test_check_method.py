@@ -119,6 +119,10 @@ def counted(self: Any) -> float:
     return Linear.epoch(self)
 
 
+def by_classes(self: Any) -> Tensor:
+    return Linear.logits(self) / (len(self.inputs.y[self.inputs.train].unique()) - 1)
+
+
 def ordered(self: Any) -> Tensor:
     return Linear.logits(self) + torch.arange(self.inputs.num_nodes)[:, None] / 10
 
@@ -137,7 +141,7 @@ def ordered(self: Any) -> Tensor:
         (broken(logits=ordered), "order_of_nodes"),
         (broken(divisor=lambda self: self.inputs.degree[:, None]), "isolated_nodes"),
         (broken(divisor=lambda self: self.inputs.degree.max()), "without_edges"),
-        (broken(logits=lambda self: Linear.logits(self) / (self.inputs.classes - 1)), "one_class"),
+        (broken(logits=by_classes), "one_class"),
         (broken(validation_score=lambda self: 1 / 0), "random_state"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -151,7 +155,9 @@ def test_an_error_inside_a_method_is_named_with_its_check() -> None:
     def crash(self: Any) -> float:
         raise IndexError("row 7")
 
-    with pytest.raises(AssertionError, match=r"own fails check_scores_are_finite: IndexError.*row 7"):
+    with pytest.raises(
+        AssertionError, match=r"own fails check_scores_are_finite: IndexError.*row 7"
+    ):
         check_method(broken(epoch=crash))
 
 

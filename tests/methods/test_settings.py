@@ -54,7 +54,8 @@ def test_wrong_settings_are_refused_in_one_sentence(change: dict[str, object], w
 
 
 @pytest.mark.parametrize(
-    ("name", "setting"), [("advfair", "adversary"), ("tail-gnn", "adversary"), ("tail-gnn", "missing")]
+    ("name", "setting"),
+    [("advfair", "adversary"), ("tail-gnn", "adversary"), ("tail-gnn", "missing")],
 )
 @pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf")])
 def test_weights_of_the_losses_are_numbers(name: str, setting: str, value: float) -> None:

@@ -110,7 +110,9 @@ class ConvolutionalLearner(Learner):
     @cached_property
     def fair(self) -> Constant | None:
         """Made at the first epoch: predictions do not need the gradient's matrix."""
-        return None if self.gradient_form is None else constant_form(self.inputs, self.gradient_form)
+        return (
+            None if self.gradient_form is None else constant_form(self.inputs, self.gradient_form)
+        )
 
     def epoch(self) -> float:
         self.module.train()
