@@ -62,7 +62,7 @@ def fit(
     chosen = find_method(method)
     changed = with_changes(chosen.defaults, settings)
     clean = evaluate_on(checked(graph), evaluate)
-    return _fit(clean, chosen, changed, seed_list(seeds), device, engine, progress)
+    return train_and_judge(clean, chosen, changed, seed_list(seeds), device, engine, progress)
 
 
 @fork_safe_threads()
@@ -90,8 +90,10 @@ def compare(
     clean, each = evaluate_on(checked(graph), evaluate), seed_list(seeds)
     results = Comparison()
     for method, changed in zip(chosen, own, strict=True):
-        only = len(chosen) == 1
-        results.append(_fit(clean, method, changed, each, device, engine, progress, only))
+        result = train_and_judge(
+            clean, method, changed, each, device, engine, progress, only=len(chosen) == 1
+        )
+        results.append(result)
         if settings.get("normalisation") not in (None, changed.normalisation):
             results[-1].notes.append(
                 f"{method.title} has no choice of normalisation and was trained with its own."
@@ -114,16 +116,18 @@ def each_settings(methods: Sequence[Method], changes: Mapping[str, Any]) -> list
     ]
 
 
-def _fit(
+def train_and_judge(
     graph: Data,
     method: Method,
     settings: Settings,
     seeds: list[int],
-    device: str,
-    engine: str,
-    progress: Tell | None,
+    device: str = "auto",
+    engine: str = "auto",
+    progress: Tell | None = None,
+    *,
     only: bool = True,
 ) -> Result:
+    """Train a method on a checked graph; ``only`` says that no other was trained before it."""
     inputs = inputs_of(graph, settings, device)
     jobs = [Job(settings, seed) for seed in seeds]
     runs, seconds = train(

@@ -140,11 +140,11 @@ def load_model(folder: str | Path, seed: int | None = None) -> TrainedModel:
         classes=config["classes"],
         seed=chosen,
         dataset=config["dataset"],
-        state=_state(folder / WEIGHTS, chosen),
+        state=read_weights(folder / WEIGHTS, chosen),
     )
 
 
-def _state(path: Path, seed: int) -> dict[str, Tensor]:
+def read_weights(path: Path, seed: int) -> dict[str, Tensor]:
     """The weights of one run, by name."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file

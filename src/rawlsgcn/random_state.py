@@ -5,9 +5,11 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 
 @contextmanager
@@ -18,7 +20,7 @@ def kept_random_state() -> Iterator[None]:
     a user's method, and for recorded training steps on a GPU, which need torch's global generator.
     """
     python, arrays, cpu = random.getstate(), np.random.get_state(), torch.get_rng_state()
-    gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
+    gpus = _gpu_states()
     try:
         yield
     finally:
@@ -27,3 +29,19 @@ def kept_random_state() -> Iterator[None]:
         torch.set_rng_state(cpu)
         if gpus:
             torch.cuda.set_rng_state_all(gpus)
+
+
+def _gpu_states() -> list[Tensor]:
+    """The generators' states of all GPUs; of none where torch has not met one yet."""
+    started = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    return torch.cuda.get_rng_state_all() if started else []
+
+
+def random_state() -> dict[str, object]:
+    """The state of the global generators of Python, numpy and torch, to be compared."""
+    numpy: Any = np.random.get_state(legacy=False)
+    return {
+        "Python": random.getstate(),
+        "numpy": (numpy["state"]["key"].tobytes(), numpy["state"]["pos"], numpy["has_gauss"]),
+        "torch": [state.numpy().tobytes() for state in (torch.get_rng_state(), *_gpu_states())],
+    }

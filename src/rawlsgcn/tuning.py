@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -36,11 +35,11 @@ class Tuning:
 
     @property
     def best(self) -> Result:
-        return max(self._sound, key=lambda trial: _rank(trial.validation_accuracy.mean))
+        return max(self._sound, key=lambda trial: trial.validation_accuracy.mean)
 
     @property
     def best_on_test(self) -> Result:
-        return max(self._sound, key=lambda trial: _rank(trial.accuracy.mean))
+        return max(self._sound, key=lambda trial: trial.accuracy.mean)
 
     @property
     def _sound(self) -> list[Result]:
@@ -129,11 +128,6 @@ def tune(
         name: list(dict.fromkeys(getattr(each, name) for each in combinations)) for name in names
     }
     return Tuning(chosen.name, shown, ordered, seconds)
-
-
-def _rank(mean: float) -> float:
-    """Without validation nodes there is no mean, and the first combination is as good as any."""
-    return -1 if math.isnan(mean) else mean
 
 
 def _values(grid: Any) -> dict[str, list[Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import torch
 from torch import nn
@@ -22,5 +22,5 @@ def draw_uniform(module: nn.Module, generator: torch.Generator | None) -> None:
 def empty(kind: type[M], *sizes: int) -> M:
     """A module of torch whose weights are still to be drawn: torch's own would be drawn from the
     global generator."""
-    module: Any = torch.nn.utils.skip_init(kind, *sizes)
-    return module  # type: ignore[no-any-return]
+    module: M = torch.nn.utils.skip_init(kind, *sizes)  # type: ignore[no-untyped-call]
+    return module

@@ -76,7 +76,8 @@ def _train_fast(
         clock.lap("train")
         count = sum(tensor.numel() for tensor in states[0])
         for place, state in zip(places, states, strict=True):
-            runs[place] = Run(count, _named(state), engine.logits(state).cpu())
+            notes = () if engine.note is None else (engine.note,)
+            runs[place] = Run(count, _named(state), engine.logits(state).cpu(), notes)
         clock.lap("evaluate")
         done += share
     return [runs[place] for place in range(len(jobs))]
