@@ -70,7 +70,7 @@ def test_a_fall_is_told_without_signs(graph: Data) -> None:
         assert slope is not None
         ends = sorted(abs(end) for end in (slope.loss.low, slope.loss.high))
         said = (
-            f"Error {way} by {abs(slope.loss.value):.3f} with each doubling of degree "
+            f"Error {way} by {abs(slope.loss.value):.3f} with each doubling of 1 + degree "
             f"(95 % interval {ends[0]:.3f} to {ends[1]:.3f})."
         )
         assert said in verdict(found).sentences[0]

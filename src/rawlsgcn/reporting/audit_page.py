@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from ..files import atomic_file
 from . import audit_figures
-from .audit_axis import group_places, log_kind
+from .audit_axis import doubled, group_places, log_kind
 from .audit_next import next_steps
 from .audit_words import p_words, verdict
 from .page import environment
@@ -46,6 +46,7 @@ def write_page(audit: Audit, path: str | Path) -> Path:
 def render(audit: Audit) -> str:
     """The page as text."""
     script = _script()
+    slope = audit.models[0].slope
     context = {
         "audit": audit,
         "graph": audit_figures.heading(audit),
@@ -53,6 +54,7 @@ def render(audit: Audit) -> str:
         "verdict": verdict(audit),
         "steps": next_steps(audit),
         "figures": _figures(audit),
+        "doubled": "" if slope is None else doubled(audit, slope.scale),
         "numbered": log_kind(audit) is not None,
         "calibrated": any(model.scaling for model in audit.models),
         "shufflings": max(model.permutation.draws for model in audit.models),

@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from .audit_axis import doubled
 from .verdict import Verdict
 from .wording import number, percent, plural, printable
 
@@ -135,7 +136,7 @@ def _alone(audit: Audit, model: ModelAudit, again: bool) -> list[str]:
                 )
             said.append(
                 f"{loss.capitalize()} {way} by {number(change.value)} with each doubling of "
-                f"{printable(audit.column)} ({interval(change, 'number')})."
+                f"{doubled(audit, model.slope.scale)} ({interval(change, 'number')})."
             )
         else:
             said.append(f"{loss.capitalize()} shows no clear trend with {printable(audit.column)}.")

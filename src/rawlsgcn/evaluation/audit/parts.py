@@ -143,15 +143,17 @@ class NetVariance:
 
 @dataclass(frozen=True)
 class Slope:
-    """Change of loss and of accuracy (points) for each doubling of the degree, over nodes.
+    """Change of loss and of accuracy (points) for each doubling of 1 + degree, over all nodes.
 
-    The column is log2(1 + degree). ``…_correlation`` is Pearson's with the same column.
+    The regressor is log2(1 + degree) (``scale`` "one more"), or log2 of other positive columns
+    ("plain"). ``…_correlation`` is Pearson's with the same regressor.
     """
 
     loss: Estimate
     accuracy: Estimate
     loss_correlation: float
     accuracy_correlation: float
+    scale: str
 
 
 @dataclass(frozen=True)
