@@ -29,6 +29,7 @@ from .evaluation.audit.parts import Nodes as ShownNodes
 from .evaluation.audit.scores import Scores
 from .graphs.found import MASKS
 from .graphs.masks import EVALUATE
+from .reporting.wording import shown_path
 from .result import Result
 
 Ints = npt.NDArray[np.int64]
@@ -69,7 +70,7 @@ def audit(
         seed: The seed of those draws.
         shown: Keep at most so many single nodes in the result; 0 for none.
         command: The command line, to be shown with how it was computed.
-        files: The files that the graph came from, likewise.
+        files: The files that the graph came from, likewise; without this machine's folders.
     """
     resamples, seed = whole("resamples", resamples), whole("seed", seed)
     shown = whole("shown", shown)
@@ -84,6 +85,9 @@ def audit(
         data = without_invented_split(data)
     nodes, evaluated = _nodes(data, evaluate)
     models = [gather(source, nodes, scores) for source in sources]
+    for model, source in zip(models, sources, strict=True):
+        if isinstance(source, KeyedFile):
+            model.source = shown_path(model.source)
     chosen, notes = _chosen(models, nodes, evaluated)
     refuse_missing(column, chosen, data.get("node_ids"))
     return audited(
@@ -94,7 +98,10 @@ def audit(
         bins=bins,
         settings=Settings(resamples=resamples, seed=seed),
         evaluated=evaluated,
-        files={**(files or {}), **{model.name: model.source for model in models}},
+        files={
+            **{name: shown_path(path) for name, path in (files or {}).items()},
+            **{model.name: model.source for model in models},
+        },
         command=command,
         shown=shown,
         notes=[*(data.get("notes") or []), *notes],
