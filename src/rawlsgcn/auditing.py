@@ -29,7 +29,7 @@ from .evaluation.audit.parts import Nodes as ShownNodes
 from .evaluation.audit.scores import Scores
 from .graphs.found import MASKS
 from .graphs.masks import EVALUATE
-from .reporting.wording import shown_path
+from .reporting.wording import printable, shown_path
 from .result import Result
 
 Ints = npt.NDArray[np.int64]
@@ -225,6 +225,7 @@ def audited(
         level=settings.level,
         by=column.name,
         bins=words,
+        bias_over=layout.bias_over,
         evaluated=evaluated,
         graph_nodes=int(graph.num_nodes),
         graph_edges=int(graph.edge_index.shape[1]) // 2,
@@ -244,7 +245,7 @@ def audited(
         comparisons=pairs,
         how=how,
         nodes=_single_nodes(graph, models, chosen, here, degree, shown, settings.seed),
-        notes=list(notes),
+        notes=[*notes, *([] if layout.note is None else [printable(layout.note)])],
     )
 
 

@@ -187,6 +187,7 @@ def _explorer(audit: Audit) -> dict[str, Any]:
                         "nodes": group.nodes,
                         "share": group.share,
                         "small": group.too_small,
+                        "pooled": group.pooled,
                         "at": at,
                         "logAt": log_at,
                         "loss": _ends(group.loss),

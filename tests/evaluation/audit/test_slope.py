@@ -1,4 +1,4 @@
-"""Slopes are least squares over all nodes on log2(1 + degree), nodes without neighbours included."""
+"""Slopes are least squares on log2(1 + degree) over all nodes, those without neighbours too."""
 
 from __future__ import annotations
 

@@ -43,7 +43,8 @@ class Group:
 
     ``low`` and ``high`` are the least and the greatest value in it (both included; NaN for
     groups of text). The two ``…_against_rest`` are this group's figure less that of all other
-    nodes. A group that is ``too_small`` has no intervals and is never named worst.
+    nodes. A group that is ``too_small`` has no intervals and is never named worst; neither is the
+    ``pooled`` one, which holds the nodes of all texts that are too rare to stand alone.
     """
 
     label: str
@@ -58,6 +59,7 @@ class Group:
     accuracy_against_rest: Estimate
     loss_against_rest: Estimate
     calibration: GroupCalibration | None
+    pooled: bool = False
 
 
 @dataclass(frozen=True)
@@ -276,6 +278,7 @@ class How:
     level: float
     by: str
     bins: str
+    bias_over: str
     evaluated: str
     graph_nodes: int
     graph_edges: int
