@@ -210,14 +210,15 @@ def audited(
     shown: int = SHOWN_NODES,
     notes: Sequence[str] = (),
 ) -> Audit:
-    """Judge ``models``, whose scores are of the ``chosen`` nodes, and every pair of them."""
+    """Judge ``models``, whose scores are of the ``chosen`` nodes, and every pair that learned."""
     began = time.perf_counter()
     degree = degrees(graph)[chosen]
     here = Column(column.name, column.values[chosen])
     layout, words = Layout.of(here, degree, bins)
     judged = [audit_model(model, layout, settings) for model in models]
     low = degree <= np.percentile(degree, 25)
-    pairs = [compare_models(a, b, layout, low, settings) for a, b in combinations(models, 2)]
+    learned = [model for model in models if model.learned]
+    pairs = [compare_models(a, b, layout, low, settings) for a, b in combinations(learned, 2)]
     how = How(
         version=__version__,
         seed=settings.seed,
@@ -244,6 +245,7 @@ def audited(
         models=judged,
         comparisons=pairs,
         how=how,
+        training_nodes_excluded=all(graph.get(key) is not None for key in MASKS),
         nodes=_single_nodes(graph, models, chosen, here, degree, shown, settings.seed),
         notes=[*notes, *([] if layout.note is None else [printable(layout.note)])],
     )

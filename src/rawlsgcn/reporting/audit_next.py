@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .audit_words import CLEAR, p_words
+from .audit_words import CLEAR, headline_model, p_words
 from .wording import number, percent, printable
 
 if TYPE_CHECKING:
@@ -24,8 +24,17 @@ class Step:
 
 
 def next_steps(audit: Audit) -> list[Step]:
-    """The steps for the first model, which the headline is about; the others are alternatives."""
-    model = audit.models[0]
+    """The steps for the model that the headline is about; the others are alternatives."""
+    model = headline_model(audit)
+    if not model.learned:
+        return [
+            Step(
+                f"Before asking who is worst off under {printable(model.name)}, see why it is not "
+                "clearly better than a constant answer: whether its classes are numbered as the "
+                "labels are, whether the predictions are of this graph's nodes, and how its "
+                "training went."
+            )
+        ]
     steps: list[Step] = []
     if model.low is not None or audit.column in ("degree", "in-degree"):
         steps += _about_degree(audit, model)
@@ -115,7 +124,8 @@ def _calibration(model: ModelAudit) -> list[Step]:
 
 def _too_little(audit: Audit, model: ModelAudit) -> list[Step]:
     test = model.permutation
-    if not test.draws or test.p <= CLEAR or audit.how.nodes >= audit.how.graph_nodes:
+    told = test.p <= CLEAR or worse_off(model)
+    if not test.draws or told or audit.how.nodes >= audit.how.graph_nodes:
         return []
     return [
         Step(

@@ -58,6 +58,7 @@ def render(audit: Audit) -> str:
         "numbered": log_kind(audit) is not None,
         "calibrated": any(model.scaling for model in audit.models),
         "shufflings": max(model.permutation.draws for model in audit.models),
+        "unlearned": [printable(model.name) for model in audit.models if not model.learned],
         "worst_nodes": _worst_nodes(audit),
         "data": _in_script(_explorer(audit)),
         "script": Markup(script),

@@ -29,6 +29,7 @@ from .forms import (
     log_sum,
     refuse_twice,
 )
+from .learned import has_learned
 from .scores import Scores
 
 Floats = npt.NDArray[np.float64]
@@ -61,6 +62,7 @@ class Gathered:
         """The scores of the ``chosen`` nodes, whose labels are ``y[chosen]``."""
         right = (self.predicted[chosen] == y[chosen]).astype(float)
         known = self.confidence is not None
+        learned, majority = has_learned(self.predicted[chosen], y[chosen])
         return Scores(
             self.name,
             self.source,
@@ -74,6 +76,8 @@ class Gathered:
             self.temperature,
             self.outcome,
             self.fitted_on,
+            learned,
+            majority,
             self.warnings,
         )
 

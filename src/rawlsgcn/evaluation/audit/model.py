@@ -122,6 +122,8 @@ def audit_model(scores: Scores, layout: Layout, settings: Settings) -> ModelAudi
         form_reason=scores.form_reason,
         loss_kind=scores.loss_kind,
         nodes=len(scores.loss),
+        learned=scores.learned,
+        majority=scores.majority,
         accuracy=overall.accuracy(0),
         loss=overall.loss(0),
         groups=groups,

@@ -212,7 +212,9 @@ class ModelAudit:
 
     ``form`` is what its predictions were taken for ("probabilities", "logits" or "classes") and
     ``form_reason`` why. ``loss_kind`` is "cross entropy", or "zero-one" where only classes are
-    known (then ``scaling`` and the groups' calibration are None).
+    known (then ``scaling`` and the groups' calibration are None). ``majority`` is the per cent of
+    the nodes that are of the most frequent class, and ``learned`` says whether the model is clearly
+    better than always predicting that: if not, no headline and no comparison rests on it.
     """
 
     name: str
@@ -221,6 +223,8 @@ class ModelAudit:
     form_reason: str
     loss_kind: str
     nodes: int
+    learned: bool
+    majority: float
     accuracy: Estimate
     loss: Estimate
     groups: list[Group]
@@ -243,7 +247,8 @@ class BiasTest:
     """Paired test of two biases: at every node the two models' losses may change places.
 
     ``ratio`` is the first's bias over the second's. ``p_lower`` is for 'the first is not fairer',
-    ``p_higher`` for 'the second is not fairer'; both with the +1 correction.
+    ``p_higher`` for 'the second is not fairer'; both with the +1 correction. ``p`` is two-sided,
+    for 'neither is fairer': twice the smaller of them.
     """
 
     first: float
@@ -252,11 +257,15 @@ class BiasTest:
     p_lower: float
     p_higher: float
     draws: int
+    p: float = math.nan
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two models on the same ``nodes``; differences are the first's less the second's."""
+    """Two models on the same ``nodes``; differences are the first's less the second's.
+
+    Models that have not ``learned`` are not compared.
+    """
 
     first: str
     second: str
