@@ -213,7 +213,7 @@ def _column_axis(axes: Axes, audit: Audit) -> None:
             axes.set_xticks([])
             return
         fits = sum(map(len, labels)) <= _IN_A_ROW
-        turned = {} if fits else {"rotation": 90, "fontsize": 8}
+        turned: dict[str, Any] = {} if fits else {"rotation": 90, "fontsize": 8}
         axes.set_xticks(range(len(labels)), labels, parse_math=False, **turned)
         return
     if kind is not None:
