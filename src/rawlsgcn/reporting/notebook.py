@@ -14,6 +14,7 @@ from markupsafe import Markup
 from .audit_figures import curves
 from .audit_words import p_words, verdict
 from .figures import by_degree, side_by_side
+from .learned import not_learned
 from .svg import inline_svg
 from .wording import names, number, percent, printable, spread, together, where
 
@@ -52,11 +53,13 @@ def results_html(results: Result | Sequence[Result]) -> str:
     table = _table(headings, rows)
     drawn = Markup(inline_svg(figure, _own("results", table), said))
     width = max(36, min(64, 24 * len(results)))
-    cautions = dict.fromkeys(
-        f"{label}: {result.caution}"
-        for result, label in zip(results, names(results), strict=True)
-        if result.caution is not None
-    )
+    cautions: list[str] = []
+    for result, label in zip(results, names(results), strict=True):
+        flaw = not_learned(result)
+        if flaw is not None:
+            cautions.append(flaw.sentence(label))
+        elif result.caution is not None:
+            cautions.append(f"{label}: {result.caution}")
     return _shown(
         table,
         _lines([f"{where(results)}.", *cautions]),

@@ -12,6 +12,7 @@ from markupsafe import Markup
 from ..evaluation.calibration import Outcome
 from ..files import atomic_file
 from .figures import by_degree, degrees, side_by_side
+from .learned import not_learned
 from .plane import plane
 from .svg import inline_svg
 from .trend import shown_groups, trend
@@ -110,10 +111,12 @@ def _overview(results: list[Result], labels: list[str]) -> list[dict[str, Any]]:
         ([result.bias for result in results], "number", -1),
         ([result.calibrated_bias for result in results], "number", -1),
     ]
-    cells = [_cells(figures, kind, direction) for figures, kind, direction in columns]
+    learned = [not_learned(result) is None for result in results]
+    cells = [_cells(figures, kind, direction, learned) for figures, kind, direction in columns]
     return [
         {
             "name": label,
+            "learned": learned[row],
             "cells": [column[row] for column in cells],
             "parameters": f"{result.parameters:,}",
             "seconds": f"{sum(result.seconds.values()):,.1f}",
@@ -122,14 +125,21 @@ def _overview(results: list[Result], labels: list[str]) -> list[dict[str, Any]]:
     ]
 
 
-def _cells(figures: list[Spread], kind: str, direction: int) -> list[dict[str, Any]]:
+def _cells(
+    figures: list[Spread], kind: str, direction: int, learned: list[bool]
+) -> list[dict[str, Any]]:
+    """A column; the best is the best of those that have learned, where these differ."""
     show = percent if kind == "percent" else number
-    finite = [direction * figure.mean for figure in figures if figure.mean == figure.mean]
+    able = [figure for figure, counts in zip(figures, learned, strict=True) if counts]
+    finite = [direction * figure.mean for figure in able if figure.mean == figure.mean]
     best = show(direction * max(finite)) if finite else ""
-    told_apart = len({show(figure.mean) for figure in figures}) > 1
+    told_apart = len({show(figure.mean) for figure in able}) > 1
     return [
-        {"text": spread(figure, kind), "best": told_apart and show(figure.mean) == best}
-        for figure in figures
+        {
+            "text": spread(figure, kind),
+            "best": counts and told_apart and show(figure.mean) == best,
+        }
+        for figure, counts in zip(figures, learned, strict=True)
     ]
 
 
@@ -213,12 +223,18 @@ def _plane(results: list[Result], labels: list[str]) -> dict[str, Any]:
         f"calibrated {number(result.calibrated_bias.mean)}."
         for result, label in zip(results, labels, strict=True)
     ]
+    flawed = [
+        label
+        for result, label in zip(results, labels, strict=True)
+        if not_learned(result) is not None
+    ]
+    without = f", without {several(flawed)}, not having learned" if flawed else ""
     return {
         "svg": Markup(inline_svg(plane(results), "plane", " ".join(places))),
         "columns": 1,
         "caption": "What was tried: high accuracy above, low bias to the left, with standard "
-        "deviations over the seeds. Dashed: the methods that no other beats in both. A blurred "
-        "model moves to the right once it is calibrated.",
+        f"deviations over the seeds. Dashed: the methods that no other beats in both{without}. A "
+        "blurred model moves to the right once it is calibrated.",
     }
 
 
@@ -237,7 +253,12 @@ def _said(result: Result, label: str) -> str:
 def _caution(results: list[Result], labels: list[str]) -> list[str]:
     """What to beware of in these very figures, beside the general warning of the page."""
     told = []
-    for result, label in zip(results, labels, strict=True):
+    able = [
+        (result, label)
+        for result, label in zip(results, labels, strict=True)
+        if not_learned(result) is None
+    ]
+    for result, label in able:
         temperatures = [judgement.temperature for judgement in result.judgements]
         mean = sum(temperatures) / len(temperatures)
         unfinished = {j.calibration for j in result.judgements} - {Outcome.FOUND}
@@ -250,8 +271,8 @@ def _caution(results: list[Result], labels: list[str]) -> list[str]:
                 f"{number(result.bias.mean)} as it stands and "
                 f"{number(result.calibrated_bias.mean)} when calibrated."
             )
-    plain = _least(labels, [result.bias.mean for result in results])
-    calibrated = _least(labels, [result.calibrated_bias.mean for result in results])
+    plain = _least([(result.bias.mean, label) for result, label in able])
+    calibrated = _least([(result.calibrated_bias.mean, label) for result, label in able])
     if plain and calibrated and plain != calibrated:
         told.append(
             f"The order changes: {plain} has the least bias as it stands, "
@@ -260,8 +281,8 @@ def _caution(results: list[Result], labels: list[str]) -> list[str]:
     return told
 
 
-def _least(labels: list[str], values: list[float]) -> str | None:
-    finite = [(value, label) for value, label in zip(values, labels, strict=True) if value == value]
+def _least(biases: list[tuple[float, str]]) -> str | None:
+    finite = [(value, label) for value, label in biases if value == value]
     return min(finite)[1] if len(finite) > 1 else None
 
 

@@ -11,6 +11,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from .learned import not_learned
 from .wording import names, number, percent, printable, spread, together, where
 
 if TYPE_CHECKING:
@@ -63,15 +64,20 @@ def _results_table(results: list[Result], whole: bool) -> FittingTable:
     )
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=whole)
+    learned = [not_learned(result) is None for result in results]
     styles = zip(
-        _emphasis([result.accuracy.mean for result in results], percent, max),
-        _emphasis([result.low_degree_accuracy.mean for result in results], percent, max),
-        _emphasis([result.high_degree_accuracy.mean for result in results], percent, max),
-        _emphasis([result.bias.mean for result in results], number, min),
-        _emphasis([result.calibrated_bias.mean for result in results], number, min),
+        _emphasis([result.accuracy.mean for result in results], percent, max, learned),
+        _emphasis([result.low_degree_accuracy.mean for result in results], percent, max, learned),
+        _emphasis([result.high_degree_accuracy.mean for result in results], percent, max, learned),
+        _emphasis([result.bias.mean for result in results], number, min, learned),
+        _emphasis([result.calibrated_bias.mean for result in results], number, min, learned),
         strict=True,
     )
-    for result, name, style in zip(results, names(results), styles, strict=True):
+    titles = [
+        name if able else f"{name} (not learned)"
+        for name, able in zip(names(results), learned, strict=True)
+    ]
+    for result, name, style in zip(results, titles, styles, strict=True):
         bias = spread(result.bias, "number") if whole else number(result.bias.mean)
         cost = (f"{result.parameters:,}", f"{sum(result.seconds.values()):,.1f}")
         table.add_row(
@@ -160,15 +166,20 @@ def _emphasis(
     values: list[float],
     show: Callable[[float], str],
     best_of: Callable[[list[float]], float],
+    learned: list[bool],
 ) -> list[str]:
-    """The style of each value: emphasis for those that look like the best one."""
-    finite = [value for value in values if value == value]
-    if len(values) < 2 or not finite:
+    """The style of each value: emphasis for those that look like the best of what has learned."""
+    able = [value for value, counts in zip(values, learned, strict=True) if counts]
+    finite = [value for value in able if value == value]
+    if len(able) < 2 or not finite:
         return [""] * len(values)
     best = show(best_of(finite))
-    if all(show(value) == best for value in values):
+    if all(show(value) == best for value in able):
         return [""] * len(values)
-    return [_BEST if show(value) == best else "" for value in values]
+    return [
+        _BEST if counts and show(value) == best else ""
+        for value, counts in zip(values, learned, strict=True)
+    ]
 
 
 def tuning_table(tuning: Tuning) -> Table:
