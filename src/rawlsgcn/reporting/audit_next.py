@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -39,17 +40,22 @@ def next_steps(audit: Audit) -> list[Step]:
     if model.low is not None or audit.column in ("degree", "in-degree"):
         steps += _about_degree(audit, model)
     else:
-        steps.append(
-            Step(
-                f"The methods of this package mend differences by degree, not by "
-                f"{printable(audit.column)}. See whether degree explains this one: audit the same "
-                "predictions by degree.",
-                _command("audit", audit, *_predictions(audit), "--out by-degree.html"),
-            )
-        )
+        steps.append(_about_column(audit, model))
     steps += _calibration(model)
     steps += _too_little(audit, model)
     return steps
+
+
+def _about_column(audit: Audit, model: ModelAudit) -> Step:
+    column, apart = printable(audit.column), model.by_accuracy
+    differ = apart is not None and apart.difference.low > 0
+    if not differ and not model.permutation.p <= CLEAR:
+        return Step(f"Nothing here shows that nodes are served differently by {column}.")
+    return Step(
+        f"The methods of this package mend differences by degree, not by {column}. See whether "
+        "degree explains this one: audit the same predictions by degree.",
+        _command("audit", audit, *_predictions(audit), "--out by-degree.html"),
+    )
 
 
 def worse_off(model: ModelAudit) -> bool:
@@ -61,6 +67,8 @@ def worse_off(model: ModelAudit) -> bool:
 
 def _about_degree(audit: Audit, model: ModelAudit) -> list[Step]:
     name = printable(model.name)
+    if len(model.curve) == 1:
+        return [Step(f"All judged nodes have the same {audit.column}: there is nothing to mend.")]
     if not worse_off(model):
         return [
             Step(
@@ -111,11 +119,14 @@ def _calibration(model: ModelAudit) -> list[Step]:
     scaling = model.scaling
     if scaling is None or not scaling.under_confident:
         return []
+    then = ""
+    if math.isfinite(scaling.bias):
+        then = f" Its bias is then {number(scaling.calibrated_bias)}, not {number(scaling.bias)}."
     return [
         Step(
             f"{printable(model.name)} is too unsure of itself: divide its logits by "
-            f"{number(scaling.temperature)} before reading probabilities or comparing losses. Its "
-            f"bias is then {number(scaling.calibrated_bias)}, not {number(scaling.bias)}.",
+            f"{number(scaling.temperature)} before reading probabilities or comparing losses."
+            f"{then}",
             f"logits = logits / {scaling.temperature:.4g}",
             "python",
         )

@@ -18,7 +18,7 @@ from ..files import atomic_file
 from . import audit_figures
 from .audit_axis import doubled, group_places, log_kind
 from .audit_next import next_steps
-from .audit_words import p_words, verdict
+from .audit_words import headline_model, p_words, verdict
 from .page import environment
 from .svg import inline_svg
 from .wording import number, percent, plural, printable
@@ -58,6 +58,7 @@ def render(audit: Audit) -> str:
         "numbered": log_kind(audit) is not None,
         "calibrated": any(model.scaling for model in audit.models),
         "shufflings": max(model.permutation.draws for model in audit.models),
+        "headlined": headline_model(audit),
         "unlearned": [printable(model.name) for model in audit.models if not model.learned],
         "worst_nodes": _worst_nodes(audit),
         "data": _in_script(_explorer(audit)),

@@ -24,8 +24,8 @@ CLEAR = 0.05
 """A p-value at or under this is called 'not chance'."""
 TRAINING_NODES = (
     "The graph has no masks, so nodes that a model was trained on may be among those judged here, "
-    "and on these it is right more often than on others: leave them out of the predictions, or "
-    "give a graph with masks and say --evaluate test (evaluate='test')."
+    "on which models are usually right more often: leave them out of the predictions, or give "
+    "a graph with masks and say --evaluate test (evaluate='test')."
 )
 
 
@@ -73,6 +73,11 @@ def _headline(audit: Audit, model: ModelAudit) -> str:
     if model.low is not None:
         return _low(model.low)
     apart = model.by_accuracy
+    if len(model.curve) == 1:
+        return (
+            f"All judged nodes have the same {printable(audit.column)} "
+            f"({printable(model.curve[0].label)}); accuracy is {percent(model.accuracy.value)} %"
+        )
     if apart is None:
         return (
             f"There are no two groups of {audit.how.smallest_group} nodes or more to compare; "
@@ -213,7 +218,7 @@ def _reconciled(model: ModelAudit, groups: str, clear: bool, first: bool) -> lis
     if net.single:
         singly = f", {net.single} of them with one node,"
     return [
-        f"That does not contradict {'the headline' if first else 'that'}: the two tests ask "
+        f"{'That does not contradict the headline' if first else 'Both hold'}: the two tests ask "
         f"different things. One asks {asks}. The other asks whether the average losses of "
         f"{net.groups} {groups}{singly} differ by more than chance, each counting the same however "
         "few its nodes."
@@ -226,8 +231,11 @@ def _trend(audit: Audit, model: ModelAudit) -> list[str]:
     slope = model.slope.loss
     loss = "loss" if model.loss_kind == "cross entropy" else "error"
     if math.isnan(slope.low):
-        few = "nodes" if loss == "loss" else "right or wrong answers"
-        return [f"There are too few {few} to tell a trend with {printable(audit.column)}."]
+        least = audit.how.smallest_group
+        return [
+            f"No trend with {printable(audit.column)} can be told: that takes {least} nodes or "
+            f"more, and where losses are 0 and 1, {least} right and {least} wrong ones."
+        ]
     if not slope.clear:
         return [f"{loss.capitalize()} shows no clear trend with {printable(audit.column)}."]
     way, change = "rises", slope

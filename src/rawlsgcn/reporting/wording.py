@@ -56,6 +56,7 @@ def number(value: float) -> str:
     """A figure without a unit (bias, loss, slope): three decimals, or fewer where it is large."""
     if not math.isfinite(value):
         return "–"
+    value += 0.0  # a zero has no sign
     size = abs(value)
     if size >= 1e5:
         shown = f"{value:.1e}"

@@ -153,7 +153,7 @@ def audit_model(scores: Scores, layout: Layout, settings: Settings) -> ModelAudi
             settings.level,
         ),
         scaling=_scaling(scores, strata, net.value, settings, layout.ordered),
-        warnings=[*scores.warnings, *_cautions(scores)],
+        warnings=[*scores.warnings, *_cautions(scores, strata.bias)],
     )
 
 
@@ -212,8 +212,8 @@ def _scaling(
     )
 
 
-def _cautions(scores: Scores) -> list[str]:
-    if not scores.under_confident:
+def _cautions(scores: Scores, bias: float) -> list[str]:
+    if not scores.under_confident or math.isnan(bias):
         return []
     return [
         f"the model is under-confident (temperature {scores.temperature:.2f}), and a blurred model "

@@ -86,7 +86,8 @@ def _fit(x: Floats, count: Floats, total: Floats, square: Floats) -> tuple[Float
         middle, mean = (count @ x)[:, None] / nodes, total.sum(1, keepdims=True) / nodes
         away = x - middle
         spread = (count * away**2).sum(1)
-        slope = (away * total).sum(1) / spread
+        # Around the mean, so that of a constant loss the slope is 0 and not rounding.
+        slope = (away * (total - mean * count)).sum(1) / spread
         fitted = mean + slope[:, None] * away
         squares = square - 2 * fitted * total + fitted**2 * count
         meat = (away**2 * np.maximum(squares, 0)).sum(1)
