@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from .evaluation.audit.forms import Nodes, Predictions
 from .evaluation.audit.gather import Gathered, gather
 from .evaluation.audit.grouping import Column
 from .evaluation.audit.intervals import SMALLEST
+from .evaluation.audit.learned import has_learned
 from .evaluation.audit.model import Layout, Settings, audit_model
 from .evaluation.audit.parts import How, ModelNodes
 from .evaluation.audit.parts import Nodes as ShownNodes
@@ -215,8 +217,9 @@ def audited(
     degree = degrees(graph)[chosen]
     here = Column(column.name, column.values[chosen])
     layout, words = Layout.of(here, degree, bins)
-    judged = [audit_model(model, layout, settings) for model in models]
     low = degree <= np.percentile(degree, 25)
+    models = [_with_learning(model, graph.y.numpy()[chosen], low) for model in models]
+    judged = [audit_model(model, layout, settings) for model in models]
     learned = [model for model in models if model.learned]
     pairs = [compare_models(a, b, layout, low, settings) for a, b in combinations(learned, 2)]
     how = How(
@@ -249,6 +252,12 @@ def audited(
         nodes=_single_nodes(graph, models, chosen, here, degree, shown, settings.seed),
         notes=[*notes, *([] if layout.note is None else [printable(layout.note)])],
     )
+
+
+def _with_learning(model: Scores, y: Ints, low: npt.NDArray[np.bool_]) -> Scores:
+    """The model's scores with the answer whether it has learned, of all or of some degrees."""
+    learned, majority = has_learned(model.predicted, y, (low, ~low))
+    return replace(model, learned=learned, majority=majority)
 
 
 def _single_nodes(

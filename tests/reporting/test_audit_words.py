@@ -241,6 +241,22 @@ def test_a_useful_model_of_uneven_classes_has_learned() -> None:
     assert has_learned(found[y == 1], y[y == 1])[0]  # of one class there is nothing to tell
 
 
+def test_a_model_that_fails_low_degrees_alone_has_learned(graph: Data) -> None:
+    """Wrong on most leaves and right on hubs: worse than a constant answer, and the worst bias."""
+    found = rg.audit(graph, classes(graph, 0.8, 0.0), resamples=100)
+    assert found.models[0].accuracy.value < found.models[0].majority
+    assert found.models[0].learned
+    assert "this is not chance" in verdict(found).headline
+
+
+def test_guesses_have_not_learned() -> None:
+    rng = np.random.default_rng(0)
+    low, y = np.arange(400) < 100, np.arange(400) % 5
+    guesses = rng.integers(0, 5, (400, 400))
+    share = np.mean([has_learned(each, y, (low, ~low))[0] for each in guesses])
+    assert share < 0.12  # 5 % for all nodes, 1 % for either part, and four standard errors
+
+
 RANDOM = np.random.default_rng(1).integers(0, NODES, (2, 1500))
 RING = np.stack([np.arange(NODES), (np.arange(NODES) + 1) % NODES])
 Y = np.arange(NODES) % 3

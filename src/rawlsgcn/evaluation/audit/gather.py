@@ -29,7 +29,6 @@ from .forms import (
     log_sum,
     refuse_twice,
 )
-from .learned import has_learned
 from .scores import Scores
 
 Floats = npt.NDArray[np.float64]
@@ -62,7 +61,6 @@ class Gathered:
         """The scores of the ``chosen`` nodes, whose labels are ``y[chosen]``."""
         right = (self.predicted[chosen] == y[chosen]).astype(float)
         known = self.confidence is not None
-        learned, majority = has_learned(self.predicted[chosen], y[chosen])
         return Scores(
             self.name,
             self.source,
@@ -76,9 +74,7 @@ class Gathered:
             self.temperature,
             self.outcome,
             self.fitted_on,
-            learned,
-            majority,
-            self.warnings,
+            warnings=self.warnings,
         )
 
 
