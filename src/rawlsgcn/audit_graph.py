@@ -18,8 +18,8 @@ from .graphs.masks import INVENTED, has_own_split
 
 Ints = npt.NDArray[np.int64]
 NOT_USED = (
-    "the graph came without a split, so all labelled nodes are judged; if the model was trained on "
-    "the split that was made up when the graph was read, say evaluate='test'."
+    "the graph came without a split; if the model was trained on the one that was made up when the "
+    "graph was read, say evaluate='test'."
 )
 
 

@@ -17,8 +17,10 @@ class Audit:
     """One or more models on one graph, judged by degree (or by another column of the nodes).
 
     ``column`` names what the nodes are grouped by, ``ordered`` says whether its values have an
-    order (numbers) or not (text). ``comparisons`` holds every pair of models. ``nodes`` is there
-    unless it was asked to leave single nodes out.
+    order (numbers) or not (text). ``comparisons`` holds every pair of models that have learned.
+    ``training_nodes_excluded`` is False where the graph has no masks: then nodes that a model was
+    trained on may be among the judged ones. ``nodes`` is there unless it was asked to leave
+    single nodes out.
     """
 
     graph: str
@@ -28,6 +30,7 @@ class Audit:
     models: list[ModelAudit]
     comparisons: list[Comparison]
     how: How
+    training_nodes_excluded: bool
     nodes: Nodes | None = field(default=None, repr=False)
     notes: list[str] = field(default_factory=list)
 

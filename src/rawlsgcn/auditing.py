@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -23,12 +24,14 @@ from .evaluation.audit.forms import Nodes, Predictions
 from .evaluation.audit.gather import Gathered, gather
 from .evaluation.audit.grouping import Column
 from .evaluation.audit.intervals import SMALLEST
+from .evaluation.audit.learned import has_learned
 from .evaluation.audit.model import Layout, Settings, audit_model
 from .evaluation.audit.parts import How, ModelNodes
 from .evaluation.audit.parts import Nodes as ShownNodes
 from .evaluation.audit.scores import Scores
 from .graphs.found import MASKS
 from .graphs.masks import EVALUATE
+from .reporting.wording import printable, shown_path
 from .result import Result
 from .threads import fork_safe_threads
 
@@ -71,7 +74,7 @@ def audit(
         seed: The seed of those draws.
         shown: Keep at most so many single nodes in the result; 0 for none.
         command: The command line, to be shown with how it was computed.
-        files: The files that the graph came from, likewise.
+        files: The files that the graph came from, likewise; without this machine's folders.
     """
     resamples, seed = whole("resamples", resamples), whole("seed", seed)
     shown = whole("shown", shown)
@@ -86,6 +89,9 @@ def audit(
         data = without_invented_split(data)
     nodes, evaluated = _nodes(data, evaluate)
     models = [gather(source, nodes, scores) for source in sources]
+    for model, source in zip(models, sources, strict=True):
+        if isinstance(source, KeyedFile):
+            model.source = shown_path(model.source)
     chosen, notes = _chosen(models, nodes, evaluated)
     refuse_missing(column, chosen, data.get("node_ids"))
     return audited(
@@ -96,7 +102,10 @@ def audit(
         bins=bins,
         settings=Settings(resamples=resamples, seed=seed),
         evaluated=evaluated,
-        files={**(files or {}), **{model.name: model.source for model in models}},
+        files={
+            **{name: shown_path(path) for name, path in (files or {}).items()},
+            **{model.name: model.source for model in models},
+        },
         command=command,
         shown=shown,
         notes=[*(data.get("notes") or []), *notes],
@@ -205,14 +214,16 @@ def audited(
     shown: int = SHOWN_NODES,
     notes: Sequence[str] = (),
 ) -> Audit:
-    """Judge ``models``, whose scores are of the ``chosen`` nodes, and every pair of them."""
+    """Judge ``models``, whose scores are of the ``chosen`` nodes, and every pair that learned."""
     began = time.perf_counter()
     degree = degrees(graph)[chosen]
     here = Column(column.name, column.values[chosen])
     layout, words = Layout.of(here, degree, bins)
-    judged = [audit_model(model, layout, settings) for model in models]
     low = degree <= np.percentile(degree, 25)
-    pairs = [compare_models(a, b, layout, low, settings) for a, b in combinations(models, 2)]
+    models = [_with_learning(model, graph.y.numpy()[chosen], low) for model in models]
+    judged = [audit_model(model, layout, settings) for model in models]
+    learned = [model for model in models if model.learned]
+    pairs = [compare_models(a, b, layout, low, settings) for a, b in combinations(learned, 2)]
     how = How(
         version=__version__,
         seed=settings.seed,
@@ -220,6 +231,7 @@ def audited(
         level=settings.level,
         by=column.name,
         bins=words,
+        bias_over=layout.bias_over,
         evaluated=evaluated,
         graph_nodes=int(graph.num_nodes),
         graph_edges=int(graph.edge_index.shape[1]) // 2,
@@ -238,9 +250,16 @@ def audited(
         models=judged,
         comparisons=pairs,
         how=how,
+        training_nodes_excluded=all(graph.get(key) is not None for key in MASKS),
         nodes=_single_nodes(graph, models, chosen, here, degree, shown, settings.seed),
-        notes=list(notes),
+        notes=[*notes, *([] if layout.note is None else [printable(layout.note)])],
     )
+
+
+def _with_learning(model: Scores, y: Ints, low: npt.NDArray[np.bool_]) -> Scores:
+    """The model's scores with the answer whether it has learned, of all or of some degrees."""
+    learned, majority = has_learned(model.predicted, y, (low, ~low))
+    return replace(model, learned=learned, majority=majority)
 
 
 def _single_nodes(

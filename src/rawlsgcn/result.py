@@ -158,14 +158,18 @@ class Result:
 
         A run diverged, or half of the runs or more have not learned.
         """
+        return self.failure_of(self.title)
+
+    def failure_of(self, name: str) -> str | None:
+        """:attr:`failure` of a method that is called ``name``."""
         if self.diverged:
             return (
-                f"{self.title}: training diverged ({_seeds(self.diverged)}), so that there are no "
+                f"{name}: training diverged ({_seeds(self.diverged)}), so that there are no "
                 "figures of it and no means over the runs; use a lower learning rate (lr)."
             )
         if 2 * len(self.not_learned) < len(self.seeds):
             return None
-        return Learning.total(self._learning).sentence(self.title)
+        return Learning.total(self._learning).sentence(name)
 
     @property
     def caution(self) -> str | None:

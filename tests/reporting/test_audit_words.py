@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import html
+import io
+import re
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
+from rich.console import Console
 from torch_geometric.data import Data
 
 import rawlsgcn as rg
+from rawlsgcn.audit_result import Audit
+from rawlsgcn.evaluation.audit.learned import has_learned
+from rawlsgcn.evaluation.audit.parts import BiasTest, Estimate
+from rawlsgcn.reporting.audit_next import next_steps
+from rawlsgcn.reporting.audit_page import render
+from rawlsgcn.reporting.audit_table import audit_table
 from rawlsgcn.reporting.audit_words import p_words, verdict
 
 NODES = 600
@@ -54,10 +67,10 @@ def test_one_degree_only(graph: Data) -> None:
     ring = torch.stack([torch.arange(NODES), (torch.arange(NODES) + 1) % NODES])
     alike = Data(edge_index=ring, y=graph.y, num_nodes=NODES)
     found = rg.audit(alike, classes(graph, 0.3, 0.3), resamples=100)
-    assert "no two groups" in verdict(found).headline
+    assert "All judged nodes have the same degree (2)" in verdict(found).headline
     assert found.to_dict()["models"][0]["bias"] is None
     both = {"good": graph.y, "bad": classes(graph, 0.5, 0.5)}
-    pair = verdict(rg.audit(alike, both, resamples=100)).sentences[-1]
+    pair = verdict(rg.audit(alike, both, resamples=100)).sentences[2]
     assert "low-degree" not in pair
     assert pair.startswith("All nodes are in one group, so good and bad have no bias to compare")
     assert "; nodes are right" in pair
@@ -70,7 +83,7 @@ def test_a_fall_is_told_without_signs(graph: Data) -> None:
         assert slope is not None
         ends = sorted(abs(end) for end in (slope.loss.low, slope.loss.high))
         said = (
-            f"Error {way} by {abs(slope.loss.value):.3f} with each doubling of degree "
+            f"Error {way} by {abs(slope.loss.value):.3f} with each doubling of 1 + degree "
             f"(95 % interval {ends[0]:.3f} to {ends[1]:.3f})."
         )
         assert said in verdict(found).sentences[0]
@@ -80,3 +93,213 @@ def test_p_values_are_never_zero() -> None:
     assert p_words(1 / 1001, 1000) == "p < 0.002"
     assert p_words(0.28, 1000) == "p = 0.28"
     assert p_words(1e-9) == "p < 0.001"
+
+
+@pytest.fixture(scope="module")
+def told() -> Audit:
+    """An audit whose two models and whose pair can be given any figures."""
+    rng = np.random.default_rng(0)
+    ends = rng.integers(0, NODES, (2, 1500))
+    y = np.arange(NODES) % 3
+    graph = Data(edge_index=torch.from_numpy(ends), y=torch.from_numpy(y), num_nodes=NODES)
+    logits = rng.normal(size=(2, NODES, 3))
+    logits[:, np.arange(NODES), y] += 1.5
+    return rg.audit(graph, {"A": logits[0], "B": logits[1]}, resamples=100)
+
+
+def compared(audit: Audit, plain: BiasTest, calibrated: BiasTest | None) -> str:
+    pair = replace(audit.comparisons[0], bias=plain, calibrated_bias=calibrated)
+    words = verdict(replace(audit, comparisons=[pair])).sentences
+    return next(line for line in words if line.startswith(("A ", "B ")) and "bias" in line[:40])
+
+
+def biases(first: float, second: float, p: float) -> BiasTest:
+    lower, higher = (p / 2, 1 - p / 2) if first <= second else (1 - p / 2, p / 2)
+    return BiasTest(first, second, first / second, lower, higher, 1000, p)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_an_order_that_calibration_turns_round_is_told(told: Audit, turned: bool) -> None:
+    """The very figures: 0.541 against 0.083 after calibration, p = 0.002, the other way round."""
+    plain, after = biases(0.1, 0.3, 0.01), biases(0.541, 0.083, 0.002)
+    if turned:
+        plain, after = biases(0.3, 0.1, 0.01), biases(0.083, 0.541, 0.002)
+    said = compared(told, plain, after)
+    less, more = ("B", "A") if turned else ("A", "B")
+    assert said.startswith(f"{less} has less bias than {more} (bias 0.100 against 0.300, p = 0.01)")
+    assert (
+        f"but once both are calibrated it is the other way round: {more} has less bias "
+        "(0.083 against 0.541, p = 0.002)"
+    ) in said
+    assert "not clearly" not in said
+
+
+def test_what_calibration_does_to_an_order(told: Audit) -> None:
+    plain, unclear = biases(0.1, 0.3, 0.01), biases(0.1, 0.3, 0.4)
+    for first, after, part in (
+        (plain, biases(0.2, 0.4, 0.3), "not clearly once both are calibrated (0.200 against 0.400"),
+        (plain, biases(0.4, 0.2, 0.3), "not clearly once both are calibrated (0.400 against 0.200"),
+        (unclear, biases(0.1, 0.5, 0.01), "but it is once both are calibrated (0.100 against"),
+        (unclear, biases(0.5, 0.1, 0.01), "but once both are calibrated B has less bias (0.100 ag"),
+    ):
+        assert part in compared(told, first, after)
+    for first, after in ((plain, biases(0.1, 0.2, 0.01)), (unclear, biases(0.1, 0.2, 0.3))):
+        assert "calibrated" not in compared(told, first, after)
+
+
+def test_the_p_of_two_biases_is_two_sided(told: Audit) -> None:
+    pair = told.comparisons[0]
+    for test in (pair.bias, pair.calibrated_bias):
+        assert test is not None
+        assert test.p == min(1, 2 * min(test.p_lower, test.p_higher))
+
+
+def words_of(audit: Audit, low_p: float, shuffled_p: float) -> tuple[str, str]:
+    """Headline and sentence of a model whose two tests have these p."""
+    model = audit.models[0]
+    assert model.low is not None
+    clear = Estimate(10.0, 5.0, 15.0) if low_p <= 0.05 else Estimate(1.0, -4.0, 6.0)
+    error = Estimate(30.0, 25.0, 35.0)
+    low = replace(model.low, p=low_p, difference=clear, error=error, ratio=Estimate(1.5))
+    test = replace(model.permutation, p=shuffled_p, draws=1000)
+    net = replace(model.net_variance, low=-0.1)
+    changed = replace(model, low=low, permutation=test, net_variance=net)
+    words = verdict(replace(audit, models=[changed], comparisons=[]))
+    return words.headline, words.sentences[0]
+
+
+def test_the_two_tests_of_chance_are_reconciled(told: Audit) -> None:
+    """Wherever the headline's test and the bias's differ, it says what each asks and decides."""
+    headline, said = words_of(told, 1e-9, 0.6)
+    assert "this is not chance" in headline
+    assert "by this test it may be chance" in said
+    different = "That does not contradict the headline: the two tests ask different things."
+    assert different in said
+    assert "(Fisher's exact test, p < 0.001), and it decides the headline" in said
+    assert f"the average losses of {told.models[0].net_variance.groups} degrees" in said
+    headline, said = words_of(told, 0.5, 0.01)
+    assert "may be chance" in headline
+    assert "by this test it is more than chance" in said
+    assert different in said
+    for agreeing in ((1e-9, 0.01), (0.5, 0.6)):
+        assert "contradict" not in words_of(told, *agreeing)[1]
+
+
+def test_a_graph_without_masks_is_told_of(graph: Data) -> None:
+    predicted = classes(graph, 0.3, 0.1)
+    found = rg.audit(graph, predicted, resamples=100)
+    assert not found.training_nodes_excluded
+    assert found.to_dict()["training_nodes_excluded"] is False
+    for shown in (str(found), render(found), found._repr_html_()):
+        shown = html.unescape(shown)
+        assert "nodes that a model was trained on may be among those judged" in shown
+        assert "--evaluate test" in shown
+    masked = graph.clone()
+    part = torch.arange(NODES) % 3
+    masked.train_mask, masked.val_mask, masked.test_mask = part == 0, part == 1, part == 2
+    found = rg.audit(masked, predicted, resamples=100)
+    assert found.training_nodes_excluded
+    assert "trained on" not in str(found)
+
+
+def test_nothing_is_built_on_a_model_that_has_not_learned(graph: Data) -> None:
+    """A constant answer beside a good model: no headline, no comparison, no next step with it."""
+    constant, good = np.zeros(NODES), classes(graph, 0.4, 0.05)
+    alone = rg.audit(graph, {"constant": constant}, resamples=100)
+    words = verdict(alone)
+    assert words.headline == (
+        "constant is not clearly better than always predicting the most frequent class"
+    )
+    assert "constant is right on 33.3 % of 600 nodes, and always predicting" in words.sentences[0]
+    assert "bias" not in words.sentences[0]
+    assert not any(step.code for step in next_steps(alone))
+    both = rg.audit(graph, {"constant": constant, "good": good}, resamples=100)
+    assert [model.learned for model in both.models] == [False, True]
+    assert both.comparisons == []
+    words = verdict(both)
+    assert words.headline.startswith("With good, nodes with at most 1 neighbour")
+    assert "No headline and no comparison rests on it" in words.sentences[0]
+    assert not any("than constant" in line for line in words.sentences)
+    page = html.unescape(render(both))
+    assert "not learned" in page
+    assert "Not compared" not in page  # there is no other pair
+    several = rg.audit(graph, {"one": constant, "two": constant + 1}, resamples=100)
+    assert verdict(several).headline.startswith("No model is clearly better")
+
+
+def test_a_useful_model_of_uneven_classes_has_learned() -> None:
+    """Right less often than a constant answer, yet it finds half of the rare class."""
+    rng = np.random.default_rng(0)
+    y = (rng.random(4000) < 0.03).astype(np.int64)
+    found = np.where(y == 1, rng.random(4000) < 0.5, rng.random(4000) < 0.035).astype(np.int64)
+    assert (found == y).mean() < (y == 0).mean()
+    learned, majority = has_learned(found, y)
+    assert learned
+    assert majority == pytest.approx(100 * (y == 0).mean())
+    guessed = (rng.random(4000) < 0.05).astype(np.int64)
+    assert not has_learned(guessed, y)[0]
+    assert has_learned(found[y == 1], y[y == 1])[0]  # of one class there is nothing to tell
+
+
+def test_a_model_that_fails_low_degrees_alone_has_learned(graph: Data) -> None:
+    """Wrong on most leaves and right on hubs: worse than a constant answer, and the worst bias."""
+    found = rg.audit(graph, classes(graph, 0.8, 0.0), resamples=100)
+    assert found.models[0].accuracy.value < found.models[0].majority
+    assert found.models[0].learned
+    assert "this is not chance" in verdict(found).headline
+
+
+def test_guesses_have_not_learned() -> None:
+    rng = np.random.default_rng(0)
+    low, y = np.arange(400) < 100, np.arange(400) % 5
+    guesses = rng.integers(0, 5, (400, 400))
+    share = np.mean([has_learned(each, y, (low, ~low))[0] for each in guesses])
+    assert share < 0.12  # 5 % for all nodes, 1 % for either part, and four standard errors
+
+
+RANDOM = np.random.default_rng(1).integers(0, NODES, (2, 1500))
+RING = np.stack([np.arange(NODES), (np.arange(NODES) + 1) % NODES])
+Y = np.arange(NODES) % 3
+SEX = ("sex", np.array(["f", "m"] * (NODES // 2)))
+SURE = 30.0 * np.eye(3)[Y]
+
+
+def plain_words(audit: Audit) -> str:
+    """All that is said on the terminal and on the page, without pictures and scripts."""
+    page = re.sub(r"<(svg|style|script)[^>]*>.*?</\1>", "", render(audit), flags=re.S)
+    console = Console(record=True, width=100, file=io.StringIO())
+    console.print(audit_table(audit))
+    said = [str(audit), console.export_text(), html.unescape(re.sub(r"<[^>]+>", " ", page))]
+    steps = [f"{step.words} {step.code}" for step in next_steps(audit)]
+    return "\n".join([*said, *steps])
+
+
+@pytest.mark.parametrize(
+    ("edges", "y", "predictions", "by", "headline"),
+    [
+        (RANDOM, Y, SURE, "degree", "are wrong just as often as the rest (0.0 %)"),
+        (RANDOM, Y, Y, "degree", "are wrong just as often as the rest (0.0 %)"),
+        (RANDOM, Y, Y, SEX, "All groups by sex of 10 nodes or more are right equally often"),
+        (RANDOM, Y, (Y + 1) % 3, "degree", "model 1 is not clearly better than always"),
+        (RANDOM, Y, np.roll(SURE, 1, axis=1), SEX, "model 1 is not clearly better than always"),
+        (RING, Y, SURE, "degree", "All judged nodes have the same degree (2); accuracy is 100.0 %"),
+        (RANDOM, 0 * Y, 0 * Y, "degree", "are wrong just as often as the rest (0.0 %)"),
+        (RANDOM, 0 * Y, 5 + 0.0 * SURE[:, :1], SEX, "All groups by sex"),
+        (RANDOM[:, :3] % 10, Y[:10], Y[:10], "degree", "no two groups of 10 nodes or more"),
+        (RANDOM[:, :3] % 10, Y[:10], SURE[:10], ("sex", SEX[1][:10]), "no two groups of 10 nodes"),
+        (RANDOM[:, :3] % 10, Y[:10], SURE[:10], "pagerank", "no two groups of 10 nodes"),
+    ],
+)
+def test_no_sentence_is_wrong_at_the_edges(
+    edges: np.ndarray, y: np.ndarray, predictions: Any, by: Any, headline: str
+) -> None:
+    """Perfect, all wrong, one class, one degree, two groups, ten nodes."""
+    graph = Data(edge_index=torch.from_numpy(edges), y=torch.from_numpy(y), num_nodes=len(y))
+    audit = rg.audit(graph, predictions, by=by, resamples=100, scores="auto")
+    assert headline in verdict(audit).headline
+    said = plain_words(audit)
+    # Figures of rounding, signs of zero, figures that are not there, and shares of nobody.
+    for wrong in ("e−16", "e−17", "−0.000", "–, not –", "nan", "None of", " 0 % of all"):
+        assert wrong not in said.replace("\n", " "), wrong
+    assert "this is not chance" not in said
+    assert "worst 1, best" not in said

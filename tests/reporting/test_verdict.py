@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rawlsgcn.evaluation.judgement import judge
+from rawlsgcn.reporting.notebook import results_html
+from rawlsgcn.reporting.page import render
+from rawlsgcn.reporting.plane import plane
+from rawlsgcn.reporting.table import results_table
 from rawlsgcn.reporting.verdict import Difference, Quarters, correctness, verdict
 
 
@@ -111,3 +118,61 @@ def test_intervals_cover_a_true_difference_about_as_often_as_they_say():
     found = [Difference.between(x, y) for x, y in zip(a, b, strict=True)]
     covered = np.mean([abs(each.points - 3) <= each.margin for each in found])
     assert 0.92 < covered < 0.97
+
+
+def without_learning(result):
+    """The same result, but for every node the same class, as a GCN of a bad learning rate has."""
+    logits = torch.zeros_like(result.logits)
+    logits[..., 1] = 0.01
+    degree, graph = result.degree, result.graph
+    judgements = [judge(run, graph.y, degree, graph.test_mask, graph.val_mask) for run in logits]
+    return replace(result, logits=logits, judgements=judgements)
+
+
+def test_nothing_is_held_against_a_gcn_that_has_not_learned(three):
+    """The page once said that RawlsGCN-Graph serves low degrees better than such a GCN."""
+    results = [without_learning(three[0]), *three[1:]]
+    told = verdict(results)
+    assert told.headline == "GCN has not learned, so nothing is compared with it"
+    assert told.sentences[0].startswith("GCN has not learned: training accuracy")
+    assert not any("over GCN" in line or "against GCN" in line for line in told.sentences)
+    assert any(line.startswith("With RawlsGCN-Graph, nodes with") for line in told.sentences)
+    assert verdict(results[:1]).headline == "GCN has not learned"
+
+
+def test_a_method_that_has_not_learned_is_left_out_of_the_comparison(three):
+    told = verdict([three[0], without_learning(three[1]), three[2]])
+    assert told.headline == "RawlsGCN-Grad serves low-degree nodes better than GCN"
+    assert any(line.startswith("RawlsGCN-Graph has not learned") for line in told.sentences)
+    assert not any(line.startswith("With RawlsGCN-Graph") for line in told.sentences)
+    alone = verdict([three[0], without_learning(three[1])])
+    assert alone.headline == "With GCN, low-degree nodes are worse off"
+
+
+def test_a_few_runs_that_have_not_learned_are_named(make):
+    result = make()
+    logits = result.logits.clone()
+    logits[1] = 0
+    told = verdict([replace(result, logits=logits)])
+    assert told.headline == "Low-degree nodes are worse off"
+    assert "1 of 3 runs of GCN has not learned (seed 1)" in told.sentences[-1]
+
+
+def test_what_has_not_learned_is_nowhere_the_best(three):
+    """A constant answer has no bias at all: neither table, nor page, nor plane may praise it."""
+    blurred = without_learning(three[1])
+    assert blurred.bias.mean < min(three[0].bias.mean, three[2].bias.mean)
+    results = [three[0], blurred, three[2]]
+    page = render(results)
+    row = next(line for line in page.splitlines() if "RawlsGCN-Graph" in line and "<td>" in line)
+    assert "not learned" in row
+    assert "<strong>" not in row
+    assert "without RawlsGCN-Graph, not having learned" in page
+    assert "RawlsGCN-Graph has the least bias" not in page
+    (line,) = [line for line in plane(results).axes[0].get_lines() if line.get_label() == "_front"]
+    assert len(line.get_xdata()) <= 2
+    table = results_table(results)
+    cells = [list(column.cells) for column in table.columns]
+    assert cells[0][1].plain == "RawlsGCN-Graph (not learned)"
+    assert not any(getattr(column[1], "style", "") for column in cells)
+    assert "has not learned" in results_html(results)

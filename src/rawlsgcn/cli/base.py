@@ -155,12 +155,22 @@ def split_names(text: str) -> tuple[str, ...]:
 
 
 def typed_command() -> str:
-    """The command line for the page, which others may read: no password of a storage, and of an
-    absolute path only its last name."""
-    import re
+    """The command line for a page, which others may read: without the password of a storage and
+    without this machine's folders (see :func:`~rawlsgcn.reporting.wording.shown_path`)."""
     import shlex
-    from pathlib import Path
 
-    words = [re.sub(r"(://[^:/@]*):[^@]*@", r"\1:…@", word) for word in sys.argv[1:]]
-    shown = [Path(word).name or word if Path(word).is_absolute() else word for word in words]
-    return shlex.join(["rawlsgcn", *shown])
+    return shlex.join(["rawlsgcn", *map(_shown_word, sys.argv[1:])])
+
+
+def _shown_word(word: str) -> str:
+    """One word of the command line: a path, a URL, or either after ``--option=``."""
+    import re
+
+    from ..reporting.wording import shown_path
+
+    option, equals, value = word.partition("=") if word.startswith("-") else ("", "", word)
+    value = re.sub(r"(://[^:/@]*):[^@]*@", r"\1:…@", value)
+    url = re.match(r"[a-z0-9+]+:///(?=/)", value)  # sqlite:////home/me/studies.db
+    scheme = url.group() if url else ""
+    file = value.removeprefix(scheme)
+    return f"{option}{equals}{scheme}{shown_path(file) if Path(file).is_absolute() else file}"

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from ..evaluation.audit.slope import log_scale
+from .wording import printable
+
 if TYPE_CHECKING:
     from ..audit_result import Audit
     from ..evaluation.audit.parts import Group, ModelAudit
@@ -17,13 +20,15 @@ Floats = npt.NDArray[np.float64]
 
 
 def log_kind(audit: Audit) -> str | None:
-    """How the axis can be logarithmic: of 1 + value for counts, of the value, or not at all."""
-    values = [point.value for model in audit.models for point in model.curve]
-    if not audit.ordered or not values or len(set(values)) < 2:
+    """How the axis can be logarithmic: as the slope is, see :func:`.slope.log_scale`."""
+    if not audit.ordered:
         return None
-    if all(value >= 0 and value == int(value) for value in values):
-        return "one more"
-    return "plain" if min(values) > 0 else None
+    return log_scale(np.array([point.value for point in audit.models[0].curve]))
+
+
+def doubled(audit: Audit, scale: str) -> str:
+    """What a slope is taken for each doubling of: ``1 + degree``."""
+    return f"1 + {printable(audit.column)}" if scale == "one more" else printable(audit.column)
 
 
 def stretched(value: float | Floats, kind: str | None) -> Floats:

@@ -33,6 +33,8 @@ DASHES: tuple[Any, ...] = (
 )
 _HEADROOM = 1.2
 """Over the tallest bar there is room for a line of words."""
+_LABELLED, _IN_A_ROW = 40, 70
+"""Groups of text with a name on the axis at most, and characters that fit there side by side."""
 FIGURES = (("loss", "average loss"), ("accuracy", "accuracy (%)"))
 
 
@@ -206,7 +208,13 @@ def _column_axis(axes: Axes, audit: Audit) -> None:
     axes.set_xlabel(printable(audit.column), parse_math=False)
     if not audit.ordered:
         labels = [_short(group.label) for group in audit.models[0].groups]
-        axes.set_xticks(range(len(labels)), labels, parse_math=False)
+        if len(labels) > _LABELLED:
+            axes.set_xlabel(f"{printable(audit.column)}, {len(labels)} groups", parse_math=False)
+            axes.set_xticks([])
+            return
+        fits = sum(map(len, labels)) <= _IN_A_ROW
+        turned: dict[str, Any] = {} if fits else {"rotation": 90, "fontsize": 8}
+        axes.set_xticks(range(len(labels)), labels, parse_math=False, **turned)
         return
     if kind is not None:
         low, high = unstretched(np.array(axes.get_xlim()), kind).tolist()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .audit_words import CLEAR, p_words
+from .audit_words import CLEAR, headline_model, p_words
 from .wording import number, percent, printable
 
 if TYPE_CHECKING:
@@ -24,23 +25,37 @@ class Step:
 
 
 def next_steps(audit: Audit) -> list[Step]:
-    """The steps for the first model, which the headline is about; the others are alternatives."""
-    model = audit.models[0]
+    """The steps for the model that the headline is about; the others are alternatives."""
+    model = headline_model(audit)
+    if not model.learned:
+        return [
+            Step(
+                f"Before asking who is worst off under {printable(model.name)}, see why it is not "
+                "clearly better than a constant answer: whether its classes are numbered as the "
+                "labels are, whether the predictions are of this graph's nodes, and how its "
+                "training went."
+            )
+        ]
     steps: list[Step] = []
     if model.low is not None or audit.column in ("degree", "in-degree"):
         steps += _about_degree(audit, model)
     else:
-        steps.append(
-            Step(
-                f"The methods of this package mend differences by degree, not by "
-                f"{printable(audit.column)}. See whether degree explains this one: audit the same "
-                "predictions by degree.",
-                _command("audit", audit, *_predictions(audit), "--out by-degree.html"),
-            )
-        )
+        steps.append(_about_column(audit, model))
     steps += _calibration(model)
     steps += _too_little(audit, model)
     return steps
+
+
+def _about_column(audit: Audit, model: ModelAudit) -> Step:
+    column, apart = printable(audit.column), model.by_accuracy
+    differ = apart is not None and apart.difference.low > 0
+    if not differ and not model.permutation.p <= CLEAR:
+        return Step(f"Nothing here shows that nodes are served differently by {column}.")
+    return Step(
+        f"The methods of this package mend differences by degree, not by {column}. See whether "
+        "degree explains this one: audit the same predictions by degree.",
+        _command("audit", audit, *_predictions(audit), "--out by-degree.html"),
+    )
 
 
 def worse_off(model: ModelAudit) -> bool:
@@ -52,6 +67,8 @@ def worse_off(model: ModelAudit) -> bool:
 
 def _about_degree(audit: Audit, model: ModelAudit) -> list[Step]:
     name = printable(model.name)
+    if len(model.curve) == 1:
+        return [Step(f"All judged nodes have the same {audit.column}: there is nothing to mend.")]
     if not worse_off(model):
         return [
             Step(
@@ -102,11 +119,14 @@ def _calibration(model: ModelAudit) -> list[Step]:
     scaling = model.scaling
     if scaling is None or not scaling.under_confident:
         return []
+    then = ""
+    if math.isfinite(scaling.bias):
+        then = f" Its bias is then {number(scaling.calibrated_bias)}, not {number(scaling.bias)}."
     return [
         Step(
             f"{printable(model.name)} is too unsure of itself: divide its logits by "
-            f"{number(scaling.temperature)} before reading probabilities or comparing losses. Its "
-            f"bias is then {number(scaling.calibrated_bias)}, not {number(scaling.bias)}.",
+            f"{number(scaling.temperature)} before reading probabilities or comparing losses."
+            f"{then}",
             f"logits = logits / {scaling.temperature:.4g}",
             "python",
         )
@@ -115,7 +135,8 @@ def _calibration(model: ModelAudit) -> list[Step]:
 
 def _too_little(audit: Audit, model: ModelAudit) -> list[Step]:
     test = model.permutation
-    if not test.draws or test.p <= CLEAR or audit.how.nodes >= audit.how.graph_nodes:
+    told = test.p <= CLEAR or worse_off(model)
+    if not test.draws or told or audit.how.nodes >= audit.how.graph_nodes:
         return []
     return [
         Step(

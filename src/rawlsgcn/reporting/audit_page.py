@@ -16,9 +16,9 @@ from markupsafe import Markup
 
 from ..files import atomic_file
 from . import audit_figures
-from .audit_axis import group_places, log_kind
+from .audit_axis import doubled, group_places, log_kind
 from .audit_next import next_steps
-from .audit_words import p_words, verdict
+from .audit_words import headline_model, p_words, verdict
 from .page import environment
 from .svg import inline_svg
 from .wording import number, percent, plural, printable
@@ -46,6 +46,7 @@ def write_page(audit: Audit, path: str | Path) -> Path:
 def render(audit: Audit) -> str:
     """The page as text."""
     script = _script()
+    slope = audit.models[0].slope
     context = {
         "audit": audit,
         "graph": audit_figures.heading(audit),
@@ -53,9 +54,12 @@ def render(audit: Audit) -> str:
         "verdict": verdict(audit),
         "steps": next_steps(audit),
         "figures": _figures(audit),
+        "doubled": "" if slope is None else doubled(audit, slope.scale),
         "numbered": log_kind(audit) is not None,
         "calibrated": any(model.scaling for model in audit.models),
         "shufflings": max(model.permutation.draws for model in audit.models),
+        "headlined": headline_model(audit),
+        "unlearned": [printable(model.name) for model in audit.models if not model.learned],
         "worst_nodes": _worst_nodes(audit),
         "data": _in_script(_explorer(audit)),
         "script": Markup(script),
@@ -185,6 +189,7 @@ def _explorer(audit: Audit) -> dict[str, Any]:
                         "nodes": group.nodes,
                         "share": group.share,
                         "small": group.too_small,
+                        "pooled": group.pooled,
                         "at": at,
                         "logAt": log_at,
                         "loss": _ends(group.loss),

@@ -82,7 +82,8 @@ def _cells(judged: ModelAudit | Judged, several: bool) -> list[str]:
 
 def _models(audit: Audit) -> Table:
     table = _table(
-        "Net: the bias without what chance adds. Shuffled: its mean with the degrees dealt anew."
+        "Net: the bias without what chance adds. Shuffled: its mean with "
+        f"{printable(audit.column)} shuffled among the nodes."
     )
     table.add_column("")
     for heading in _headings(audit):

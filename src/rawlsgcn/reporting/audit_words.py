@@ -6,28 +6,45 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from .audit_axis import doubled
 from .verdict import Verdict
 from .wording import number, percent, plural, printable
 
 if TYPE_CHECKING:
     from ..audit_result import Audit
-    from ..evaluation.audit.parts import Comparison, Estimate, LowAgainstRest, ModelAudit
+    from ..evaluation.audit.parts import (
+        BiasTest,
+        Comparison,
+        Estimate,
+        LowAgainstRest,
+        ModelAudit,
+    )
 
 CLEAR = 0.05
 """A p-value at or under this is called 'not chance'."""
+TRAINING_NODES = (
+    "The graph has no masks, so nodes that a model was trained on may be among those judged here, "
+    "on which models are usually right more often: leave them out of the predictions, or give "
+    "a graph with masks and say --evaluate test (evaluate='test')."
+)
 
 
 def verdict(audit: Audit) -> Verdict:
-    """A headline on the first model, and sentences on every model and every pair of them."""
-    several = len(audit.models) > 1
-    headline = _headline(audit, audit.models[0])
-    if several:
-        headline = f"With {printable(audit.models[0].name)}, {headline[0].lower()}{headline[1:]}"
-    sentences = [
-        " ".join(_alone(audit, model, again=index > 0)) for index, model in enumerate(audit.models)
-    ]
+    """A headline on one model, and sentences on every model and every pair of them."""
+    model = headline_model(audit)
+    headline = _headline(audit, model)
+    if len(audit.models) > 1 and model.learned:
+        headline = f"With {printable(model.name)}, {headline[0].lower()}{headline[1:]}"
+    sentences = [" ".join(_alone(audit, each, each is model)) for each in audit.models]
     sentences += [_pair(pair) for pair in audit.comparisons]
+    if not audit.training_nodes_excluded:
+        sentences.append(TRAINING_NODES)
     return Verdict(headline, sentences)
+
+
+def headline_model(audit: Audit) -> ModelAudit:
+    """The first model that has learned, or the first where none has."""
+    return next((model for model in audit.models if model.learned), audit.models[0])
 
 
 def interval(estimate: Estimate, one: str) -> str:
@@ -50,31 +67,53 @@ def p_words(p: float, draws: int = 0) -> str:
 
 
 def _headline(audit: Audit, model: ModelAudit) -> str:
+    if not model.learned:
+        who = "No model is" if len(audit.models) > 1 else f"{printable(model.name)} is not"
+        return f"{who} clearly better than always predicting the most frequent class"
     if model.low is not None:
         return _low(model.low)
     apart = model.by_accuracy
+    if len(model.curve) == 1:
+        return (
+            f"All judged nodes have the same {printable(audit.column)} "
+            f"({printable(model.curve[0].label)}); accuracy is {percent(model.accuracy.value)} %"
+        )
     if apart is None:
         return (
             f"There are no two groups of {audit.how.smallest_group} nodes or more to compare; "
             f"accuracy is {percent(model.accuracy.value)} %"
         )
-    groups = {group.label: group for group in model.groups}
+    groups = {group.label: group for group in model.groups if not group.pooled}
     worst, best = groups[apart.worst], groups[apart.best]
+    if apart.difference.value == 0:
+        return (
+            f"All groups by {printable(audit.column)} of {audit.how.smallest_group} nodes or more "
+            f"are right equally often, {percent(best.accuracy.value)} % of the time"
+        )
     chance = "this is not chance" if apart.difference.low > 0 else "this may be chance"
     return (
         f"Nodes with {printable(audit.column)} {printable(apart.worst)}, "
-        f"{worst.share:.0f} % of all, are right {percent(worst.accuracy.value)} % of the time and "
-        f"those with {printable(apart.best)} {percent(best.accuracy.value)} %; {chance}"
+        f"{_share(worst.share)} of all, are right {percent(worst.accuracy.value)} % of the time "
+        f"and those with {printable(apart.best)} {percent(best.accuracy.value)} %; {chance}"
     )
+
+
+def _share(share: float) -> str:
+    """``25 %``; never 0 % of some, nor 100 % of fewer than all."""
+    if 0 < share < 1:
+        return "under 1 %"
+    return "over 99 %" if 99 < share < 100 else f"{share:.0f} %"
 
 
 def _low(low: LowAgainstRest) -> str:
     who = f"Nodes with at most {plural(int(low.at_most), 'neighbour')}"
     if low.at_most == 0:
         who = "Nodes without neighbours"
-    who += f", {low.share:.0f} % of all,"
+    who += f", {_share(low.share)} of all,"
     rates = f"{percent(low.error.value)} % against {percent(low.rest_error.value)} %"
-    if not (low.p <= CLEAR and low.difference.clear):
+    if low.error.value == low.rest_error.value:
+        return f"{who} are wrong just as often as the rest ({percent(low.error.value)} %)"
+    if not _low_clear(low):
         return f"{who} are wrong about as often as the rest ({rates}); the difference may be chance"
     if low.difference.value < 0:
         return f"{who} are wrong less often than the rest ({rates}); this is not chance"
@@ -85,83 +124,143 @@ def _low(low: LowAgainstRest) -> str:
     return f"{who} are wrong more often than the rest ({rates}); this is not chance"
 
 
-def _alone(audit: Audit, model: ModelAudit, again: bool) -> list[str]:
-    """Accuracy, the bias against chance, the trend, and whatever must be warned of."""
+def _low_clear(low: LowAgainstRest) -> bool:
+    return low.p <= CLEAR and low.difference.clear != 0
+
+
+def _alone(audit: Audit, model: ModelAudit, first: bool) -> list[str]:
+    """Accuracy, the bias against chance, the trend, and whatever must be warned of.
+
+    ``first`` says whether the headline is about this model.
+    """
     name = printable(model.name)
-    said = [f"{name} is right on {percent(model.accuracy.value)} % of {model.nodes:,} nodes."]
-    if again and model.low is not None:
-        said.append(f"{_low(model.low)}.")
+    right = f"{name} is right on {percent(model.accuracy.value)} % of {plural(model.nodes, 'node')}"
+    if not model.learned:
+        said = [
+            f"{right}, and always predicting the most frequent class would be on "
+            f"{percent(model.majority)} %: it has not learned, or what it learned does not hold "
+            "for these nodes. No headline and no comparison rests on it."
+        ]
+    else:
+        said = [f"{right}."]
+        if not first and model.low is not None:
+            said.append(f"{_low(model.low)}.")
+        said += _bias(audit, model, first)
+        said += _trend(audit, model)
+    return said + [f"{warning[0].upper()}{warning[1:]}" for warning in model.warnings]
+
+
+def _bias(audit: Audit, model: ModelAudit, first: bool) -> list[str]:
+    """What shuffling and the net variance say of the bias, and how that goes with the headline."""
     test, net = model.permutation, model.net_variance
     groups = "degrees" if audit.column in ("degree", "in-degree") else "groups"
-    if test.draws:
-        shuffled = (
-            f"shuffling the {groups} among the nodes gives {number(test.mean)} on average "
-            f"({p_words(test.p, test.draws)})"
-        )
-        if test.p <= CLEAR:
-            said.append(
-                f"Its bias is {number(test.seen)}, and {shuffled}: net of noise "
-                f"{number(net.value)} is left, with a 95 % interval from "
-                f"{number(max(net.low, 0.0))} to {number(max(net.high, 0.0))}."
-            )
-        else:
-            left = ""
-            if net.low > 0:
-                left = (
-                    f"; yet some of it ({number(net.value)}, 95 % interval {number(net.low)} to "
-                    f"{number(net.high)}) is left where every degree's own noise is taken out"
-                )
-            said.append(
-                f"Its bias is {number(test.seen)}, no larger than shuffling makes it: "
-                f"{shuffled}{left}."
-            )
-    elif math.isfinite(test.seen):
+    if not math.isfinite(test.seen):
+        return []
+    bias = f"Its bias, the variance of the average loss over {net.groups} {groups}, is"
+    if not test.draws:
         why = f"every node has {'a degree' if groups == 'degrees' else 'a group'} of its own"
         if net.single < net.groups:
             why = "all losses are the same"
-        said.append(
-            f"Its bias is {number(test.seen)}; shuffling the {groups} among the nodes has nothing "
+        return [
+            f"{bias} {number(test.seen)}; shuffling the {groups} among the nodes has nothing "
             f"to say about it, as {why}."
+        ]
+    clear = test.p <= CLEAR
+    bias += (
+        f" {number(test.seen)}; shuffling the {groups} among the nodes gives {number(test.mean)} "
+        f"on average ({p_words(test.p, test.draws)}), so that by this test it "
+        f"{'is more than chance' if clear else 'may be chance'}."
+    )
+    left = (
+        f"{number(net.value)} is left, with a 95 % interval from {number(max(net.low, 0.0))} to "
+        f"{number(max(net.high, 0.0))}"
+    )
+    said = [bias]
+    if clear and net.low > 0:
+        said.append(f"Net of noise {left}.")
+    elif clear and math.isfinite(net.low):
+        said.append(
+            f"Net of each group's own noise {left}: it may be how much losses scatter, and not "
+            f"their average, that differs between {groups}."
         )
-    if model.slope is not None:
-        slope = model.slope.loss
-        loss = "loss" if model.loss_kind == "cross entropy" else "error"
-        if slope.clear:
-            way, change = "rises", slope
-            if slope.value < 0:  # of a fall, sizes are told and not signs
-                way, change = (
-                    "falls",
-                    replace(slope, value=-slope.value, low=-slope.high, high=-slope.low),
-                )
-            said.append(
-                f"{loss.capitalize()} {way} by {number(change.value)} with each doubling of "
-                f"{printable(audit.column)} ({interval(change, 'number')})."
-            )
-        else:
-            said.append(f"{loss.capitalize()} shows no clear trend with {printable(audit.column)}.")
-    said += [f"{warning[0].upper()}{warning[1:]}" for warning in model.warnings]
-    return said
+    elif net.low > 0:
+        said.append(
+            f"Shuffling deals the noise of all nodes to all {groups}; net of each group's own "
+            f"{left}."
+        )
+    return said + _reconciled(model, groups, clear, first)
+
+
+def _reconciled(model: ModelAudit, groups: str, clear: bool, first: bool) -> list[str]:
+    """Why the test of the bias and the one behind the headline may differ, where they do.
+
+    The headline asks about two groups of nodes, the bias about all single degrees.
+    """
+    low, apart, net = model.low, model.by_accuracy, model.net_variance
+    if low is not None:
+        found = _low_clear(low)
+        decides = "it decides the headline" if first else "it decides the statement on them"
+        asks = (
+            "whether the low-degree nodes, taken together, are wrong more or less often than the "
+            f"rest (Fisher's exact test, {p_words(low.p)}), and {decides}"
+        )
+    elif apart is not None and first:
+        found = apart.difference.low > 0
+        asks = (
+            "whether the worst and the best group differ in accuracy (by an interval that holds "
+            "for all pairs of groups), and it decides the headline"
+        )
+    else:
+        return []
+    if found == clear:
+        return []
+    singly = ""
+    if net.single:
+        singly = f", {net.single} of them with one node,"
+    return [
+        f"{'That does not contradict the headline' if first else 'Both hold'}: the two tests ask "
+        f"different things. One asks {asks}. The other asks whether the average losses of "
+        f"{net.groups} {groups}{singly} differ by more than chance, each counting the same however "
+        "few its nodes."
+    ]
+
+
+def _trend(audit: Audit, model: ModelAudit) -> list[str]:
+    if model.slope is None:
+        return []
+    slope = model.slope.loss
+    loss = "loss" if model.loss_kind == "cross entropy" else "error"
+    if math.isnan(slope.low):
+        least = audit.how.smallest_group
+        return [
+            f"No trend with {printable(audit.column)} can be told: that takes {least} nodes or "
+            f"more, and where losses are 0 and 1, {least} right and {least} wrong ones."
+        ]
+    if not slope.clear:
+        return [f"{loss.capitalize()} shows no clear trend with {printable(audit.column)}."]
+    way, change = "rises", slope
+    if slope.value < 0:  # of a fall, sizes are told and not signs
+        way = "falls"
+        change = replace(slope, value=-slope.value, low=-slope.high, high=-slope.low)
+    return [
+        f"{loss.capitalize()} {way} by {number(change.value)} with each doubling of "
+        f"{doubled(audit, model.slope.scale)} ({interval(change, 'number')})."
+    ]
 
 
 def _pair(pair: Comparison) -> str:
     first, second = printable(pair.first), printable(pair.second)
     test, after = pair.bias, pair.calibrated_bias
-    forward = test.first <= test.second
-    lower, higher = (first, second) if forward else (second, first)
-    p = test.p_lower if forward else test.p_higher
-    told = (
-        f"bias {number(min(test.first, test.second))} against "
-        f"{number(max(test.first, test.second))}, {p_words(p, test.draws)}"
-    )
     if math.isnan(test.first) or math.isnan(test.second):
         said = f"All nodes are in one group, so {first} and {second} have no bias to compare"
-    elif p <= CLEAR:
-        said = f"{lower} has less bias than {higher} ({told})"
-        p_after = 0.0 if after is None else after.p_lower if forward else after.p_higher
-        if p_after > CLEAR:
-            said += f", but not clearly once both are calibrated ({p_words(p_after, test.draws)})"
     else:
-        said = f"{lower} is not shown to be fairer than {higher} ({told})"
+        forward = test.first <= test.second
+        lower, higher = (first, second) if forward else (second, first)
+        clear = test.p <= CLEAR
+        said = f"{lower} {'has less bias' if clear else 'is not shown to be fairer'} than {higher}"
+        said += f" (bias {_biases(test, forward)})"
+        if after is not None:
+            said += _calibrated(after, forward, clear, lower, higher)
     whose, gain = "low-degree nodes", pair.low_accuracy
     if math.isnan(gain.value):  # all nodes are of one degree
         whose, gain = "nodes", pair.accuracy
@@ -172,3 +271,25 @@ def _pair(pair: Comparison) -> str:
             f"{better} than with {worse}"
         )
     return f"{said}."
+
+
+def _calibrated(after: BiasTest, forward: bool, clear: bool, lower: str, higher: str) -> str:
+    """What becomes of the order of two biases, ``lower`` and ``higher``, with calibration."""
+    still = (after.first <= after.second) == forward
+    if after.p > CLEAR:
+        if not clear:
+            return ""
+        figures = _biases(after, forward)
+        return f", but not clearly once both are calibrated ({figures})"
+    if not still:
+        turned = f"{higher} has less bias ({_biases(after, not forward)})"
+        if clear:
+            return f", but once both are calibrated it is the other way round: {turned}"
+        return f", but once both are calibrated {turned}"
+    return "" if clear else f", but it is once both are calibrated ({_biases(after, forward)})"
+
+
+def _biases(test: BiasTest, forward: bool) -> str:
+    """``0.083 against 0.541, p = 0.002``, the first model's first if ``forward``."""
+    each = (test.first, test.second) if forward else (test.second, test.first)
+    return f"{number(each[0])} against {number(each[1])}, {p_words(test.p, test.draws)}"

@@ -52,11 +52,13 @@ def results_html(results: Result | Sequence[Result]) -> str:
     table = _table(headings, rows)
     drawn = Markup(inline_svg(figure, _own("results", table), said))
     width = max(36, min(64, 24 * len(results)))
-    cautions = dict.fromkeys(
-        f"{label}: {result.caution}"
-        for result, label in zip(results, names(results), strict=True)
-        if result.caution is not None
-    )
+    cautions: list[str] = []
+    for result, label in zip(results, names(results), strict=True):
+        failure = result.failure_of(label)
+        if failure is not None:
+            cautions.append(failure)
+        elif result.caution is not None:
+            cautions.append(f"{label}: {result.caution}")
     return _shown(
         table,
         _lines([f"{where(results)}.", *cautions]),

@@ -111,10 +111,12 @@ def _overview(results: list[Result], labels: list[str]) -> list[dict[str, Any]]:
         ([result.bias for result in results], "number", -1),
         ([result.calibrated_bias for result in results], "number", -1),
     ]
-    cells = [_cells(figures, kind, direction) for figures, kind, direction in columns]
+    learned = [result.failure is None for result in results]
+    cells = [_cells(figures, kind, direction, learned) for figures, kind, direction in columns]
     return [
         {
             "name": label,
+            "learned": learned[row],
             "cells": [column[row] for column in cells],
             "parameters": f"{result.parameters:,}",
             "seconds": f"{sum(result.seconds.values()):,.1f}",
@@ -123,14 +125,21 @@ def _overview(results: list[Result], labels: list[str]) -> list[dict[str, Any]]:
     ]
 
 
-def _cells(figures: list[Spread], kind: str, direction: int) -> list[dict[str, Any]]:
+def _cells(
+    figures: list[Spread], kind: str, direction: int, learned: list[bool]
+) -> list[dict[str, Any]]:
+    """A column; the best is the best of those that have learned, where these differ."""
     show = percent if kind == "percent" else number
-    finite = [direction * figure.mean for figure in figures if figure.mean == figure.mean]
+    able = [figure for figure, counts in zip(figures, learned, strict=True) if counts]
+    finite = [direction * figure.mean for figure in able if figure.mean == figure.mean]
     best = show(direction * max(finite)) if finite else ""
-    told_apart = len({show(figure.mean) for figure in figures}) > 1
+    told_apart = len({show(figure.mean) for figure in able}) > 1
     return [
-        {"text": spread(figure, kind), "best": told_apart and show(figure.mean) == best}
-        for figure in figures
+        {
+            "text": spread(figure, kind),
+            "best": counts and told_apart and show(figure.mean) == best,
+        }
+        for figure, counts in zip(figures, learned, strict=True)
     ]
 
 
@@ -214,12 +223,16 @@ def _plane(results: list[Result], labels: list[str]) -> dict[str, Any]:
         f"calibrated {number(result.calibrated_bias.mean)}."
         for result, label in zip(results, labels, strict=True)
     ]
+    flawed = [
+        label for result, label in zip(results, labels, strict=True) if result.failure is not None
+    ]
+    without = f", without {several(flawed)}, which failed" if flawed else ""
     return {
         "svg": Markup(inline_svg(plane(results), "plane", " ".join(places))),
         "columns": 1,
         "caption": "What was tried: high accuracy above, low bias to the left, with standard "
-        "deviations over the seeds. Dashed: the methods that no other beats in both. A blurred "
-        "model moves to the right once it is calibrated.",
+        f"deviations over the seeds. Dashed: the methods that no other beats in both{without}. A "
+        "blurred model moves to the right once it is calibrated.",
     }
 
 
@@ -238,7 +251,12 @@ def _said(result: Result, label: str) -> str:
 def _caution(results: list[Result], labels: list[str]) -> list[str]:
     """What to beware of in these very figures, beside the general warning of the page."""
     told = []
-    for result, label in zip(results, labels, strict=True):
+    able = [
+        (result, label)
+        for result, label in zip(results, labels, strict=True)
+        if result.failure is None
+    ]
+    for result, label in able:
         temperatures = [judgement.temperature for judgement in result.judgements]
         mean = sum(temperatures) / len(temperatures)
         unfinished = {j.calibration for j in result.judgements} - {Outcome.FOUND}
@@ -251,8 +269,8 @@ def _caution(results: list[Result], labels: list[str]) -> list[str]:
                 f"{number(result.bias.mean)} as it stands and "
                 f"{number(result.calibrated_bias.mean)} when calibrated."
             )
-    plain = _least(labels, [result.bias.mean for result in results])
-    calibrated = _least(labels, [result.calibrated_bias.mean for result in results])
+    plain = _least([(result.bias.mean, label) for result, label in able])
+    calibrated = _least([(result.calibrated_bias.mean, label) for result, label in able])
     if plain and calibrated and plain != calibrated:
         told.append(
             f"The order changes: {plain} has the least bias as it stands, "
@@ -261,8 +279,8 @@ def _caution(results: list[Result], labels: list[str]) -> list[str]:
     return told
 
 
-def _least(labels: list[str], values: list[float]) -> str | None:
-    finite = [(value, label) for value, label in zip(values, labels, strict=True) if value == value]
+def _least(biases: list[tuple[float, str]]) -> str | None:
+    finite = [(value, label) for value, label in biases if value == value]
     return min(finite)[1] if len(finite) > 1 else None
 
 

@@ -22,12 +22,16 @@ _LEAST = 1e-6
 
 @dataclass(frozen=True)
 class Tried:
-    """One method's place: mean and standard deviation of both figures, and a printed place."""
+    """One method's place: mean and standard deviation of both figures, and a printed place.
+
+    One that has not ``learned`` is shown, but has no part in the front.
+    """
 
     title: str
     bias: tuple[float, float]
     accuracy: tuple[float, float]
     printed: tuple[float, float] | None = None
+    learned: bool = True
 
 
 def plane(results: Result | Sequence[Result]) -> Figure:
@@ -47,7 +51,12 @@ def plane(results: Result | Sequence[Result]) -> Figure:
         draw_plane(
             axes,
             [
-                Tried(label, (bias.mean, bias.std), (result.accuracy.mean, result.accuracy.std))
+                Tried(
+                    label,
+                    (bias.mean, bias.std),
+                    (result.accuracy.mean, result.accuracy.std),
+                    learned=result.failure is None,
+                )
                 for result, bias, label in zip(results, spreads, labels, strict=True)
                 if bias.mean == bias.mean
             ],
@@ -102,9 +111,10 @@ def draw_plane(axes: Axes, tried: Sequence[Tried]) -> None:
                 markerfacecolor="none",
                 color=colour,
             )
-    if points:
+    able = [point for point, each in zip(points, tried, strict=True) if each.learned]
+    if able:
         axes.plot(
-            *zip(*front(points), strict=True),
+            *zip(*front(able), strict=True),
             color=FAINT,
             linestyle="--",
             linewidth=1,

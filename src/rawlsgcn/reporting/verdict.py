@@ -108,13 +108,28 @@ class Quarters:
 
 
 def verdict(results: Sequence[Result]) -> Verdict:
-    """The verdict on results of one graph; others are held against the GCN, or else the first."""
+    """The verdict on results of one graph; others are held against the GCN, or else the first.
+
+    A method that has not learned is held against none, and none against it.
+    """
     base = next((i for i, result in enumerate(results) if result.method == "gcn"), 0)
     order = [base, *(i for i in range(len(results)) if i != base)]
     named = names(results)
-    labels = [named[i] for i in order]
-    right = [correctness(results[i]) for i in order]
+    failures = [results[i].failure_of(named[i]) for i in order]
+    told = [f"{each} No headline and no comparison rests on it." for each in failures if each]
+    learned = [i for i, failure in zip(order, failures, strict=True) if failure is None]
+    told += [said for i in learned if (said := _partly(named[i], results[i]))]
+    labels = [named[i] for i in learned]
+    right = [correctness(results[i]) for i in learned]
     quarters = Quarters.of(results[base])
+    if base not in learned:
+        headline = f"{named[base]} {results[base].failed}"
+        headline += ", so nothing is compared with it" if len(results) > 1 else ""
+        if quarters.apart:
+            told += [
+                _alone(label, each, quarters) for label, each in zip(labels, right, strict=True)
+            ]
+        return Verdict(headline, told)
     if not quarters.apart:
         return Verdict(
             f"Most evaluated nodes have the same degree ({quarters.at_most:,})",
@@ -126,7 +141,8 @@ def verdict(results: Sequence[Result]) -> Verdict:
                         for label, each in zip(labels, right, strict=True)
                     ]
                 )
-                + "."
+                + ".",
+                *told,
             ],
         )
     sentences = [_alone(labels[0], right[0], quarters)]
@@ -136,7 +152,21 @@ def verdict(results: Sequence[Result]) -> Verdict:
     headline = (
         _headline(labels[0], labels[1:], changes) if changes else _verdict_on(right[0], quarters)
     )
-    return Verdict(headline, sentences)
+    if not changes and len(results) > 1:
+        headline = f"With {labels[0]}, {headline[0].lower()}{headline[1:]}"
+    return Verdict(headline, [*sentences, *told])
+
+
+def _partly(name: str, result: Result) -> str:
+    """What is said where some runs of a method that has learned have not."""
+    lost = [str(seed) for seed in result.not_learned]
+    if not lost:
+        return ""
+    return (
+        f"{len(lost)} of {len(result.seeds)} runs of {name} {'has' if len(lost) == 1 else 'have'} "
+        f"not learned ({'seed' if len(lost) == 1 else 'seeds'} {several(lost)}); the means are "
+        "over all of them."
+    )
 
 
 def correctness(result: Result) -> Floats:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import RawlsError
@@ -22,6 +23,21 @@ def printable(text: object) -> str:
     """``text`` on one line, without the control characters that could steer a terminal."""
     line = " ".join(str(text).split())
     return "".join(character if character.isprintable() else "\ufffd" for character in line)
+
+
+def shown_path(path: str | Path) -> str:
+    """``path`` without this machine's folders, for pages and files that others may read.
+
+    A relative path stays as it is; of an absolute one the part inside the working directory is
+    shown, or else its last name only.
+    """
+    path = Path(path)
+    if not path.is_absolute():
+        return str(path)
+    here = Path.cwd()
+    if here != Path(here.anchor) and path != here and path.is_relative_to(here):
+        return str(path.relative_to(here))
+    return path.name or "."
 
 
 def dataset_name(name: str, synthetic: bool) -> str:
@@ -40,6 +56,7 @@ def number(value: float) -> str:
     """A figure without a unit (bias, loss, slope): three decimals, or fewer where it is large."""
     if not math.isfinite(value):
         return "–"
+    value += 0.0  # a zero has no sign
     size = abs(value)
     if size >= 1e5:
         shown = f"{value:.1e}"

@@ -54,7 +54,7 @@ def experiment(seed: int, repeats: int) -> Counts:
     """Losses whose mean falls with log degree, whose spread does too, and right answers."""
     degree = degrees(seed)
     rng = np.random.default_rng([seed, 1])
-    x = np.log2(degree)
+    x = np.log2(1 + degree)
     truth, spread = 2 - 0.2 * x, degree**-0.25
     chance = 0.6 + 0.3 * x / x.max()
     member = np.searchsorted(EDGES, degree)

@@ -96,7 +96,7 @@ def test_the_trend_of_answers_covers_less_where_few_are_wrong(nodes: int, least:
     covered = []
     for repeat in range(1000):
         degree = np.minimum(np.floor(3 * rng.pareto(1.1, nodes) + 1), 64)
-        right = (rng.random(nodes) < 0.85 + 0.1 * np.log2(degree) / 6).astype(float)
+        right = (rng.random(nodes) < 0.85 + 0.1 * np.log2(1 + degree) / 6).astype(float)
         strata = Strata.of(degree, 1 - right, right)
         found = slopes(strata, resampled(strata, 200, repeat))
         assert found is not None

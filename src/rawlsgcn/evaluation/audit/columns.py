@@ -41,13 +41,16 @@ def column_of(graph: Data, by: Any) -> Column:
     name = str(name)
     if name in BUILT_IN:  # those names are the graph's own, and are spoken of as such
         name = f"{name} (yours)"
-    return Column(name, values if values.dtype.kind in "biuf" else values.astype(str))
+    if values.dtype.kind in "biuf":
+        return Column(name, values)
+    # As objects: numpy's own texts would all be as long as the longest of them.
+    return Column(name, np.array([str(each) for each in values.tolist()], dtype=object))
 
 
 def refuse_missing(column: Column, chosen: npt.NDArray[np.int64], ids: Any) -> None:
     """Refuse an evaluated node that has no value in the column."""
     values = column.values[chosen]
-    missing = ~np.isfinite(values) if values.dtype.kind == "f" else values.astype(str) == ""
+    missing = ~np.isfinite(values) if values.dtype.kind == "f" else values == ""
     if missing.any():
         node = int(chosen[int(missing.argmax())])
         raise RawlsError(

@@ -5,57 +5,65 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from .intervals import difference, normal_quantile, ratio
+import numpy as np
+import numpy.typing as npt
+
+from .intervals import Interval, difference_ends, normal_quantile, ratio_ends
 from .parts import Estimate, Extremes, Group
+
+Floats = npt.NDArray[np.float64]
 
 
 def extremes(
     groups: Sequence[Group], figure: str, level: float = 0.95, highest: float = math.inf
 ) -> Extremes | None:
-    """Worst and best by ``figure`` ("accuracy" or "loss") of the groups that are large enough.
+    """Worst and best by ``figure`` ("accuracy" or "loss") of the groups that can be named: those
+    large enough, without the one that pools what is rare.
 
     The largest of several means looks larger than it is. So the intervals are those of the largest
     difference (and the smallest ratio) over all pairs of groups, each pair's interval widened until
     all hold at once (Bonferroni). No figure is under 0 or over the ``highest`` that it can be.
     """
-    named = [(group.label, getattr(group, figure)) for group in groups if not group.too_small]
+    named = [group for group in groups if not group.too_small and not group.pooled]
     if len(named) < 2:
         return None
     pairs = len(named) * (len(named) - 1) / 2
     by = normal_quantile(1 - (1 - level) / pairs) / normal_quantile(level)
-    wide = [
-        Estimate(
-            each.value,
-            max(0.0, each.value - by * (each.value - each.low)),
-            min(highest, each.value + by * (each.high - each.value)),
-        )
-        for _, each in named
-    ]
-    order = sorted(range(len(named)), key=lambda i: named[i][1].value)
-    least, most = order[0], order[-1]
+    found: list[Estimate] = [getattr(group, figure) for group in named]
+    value, low, high = np.array([[each.value, each.low, each.high] for each in found]).T
+    low = np.maximum(value - by * (value - low), 0.0)
+    high = np.minimum(value + by * (high - value), highest)
+    order = np.argsort(value, kind="stable")
+    least, most = int(order[0]), int(order[-1])
     worst, best = (least, most) if figure == "accuracy" else (most, least)
+    smallest, largest = float(value[least]), float(value[most])
     return Extremes(
-        named[worst][0],
-        named[best][0],
-        _over_pairs(difference, max, wide, most, least),
-        _over_pairs(ratio, min, wide, least, most),
+        named[worst].label,
+        named[best].label,
+        Estimate(
+            largest - smallest, *_over_pairs(difference_ends, np.fmax.reduce, (value, low, high))
+        ),
+        Estimate(
+            smallest / largest if largest > 0 else math.nan,
+            *_over_pairs(ratio_ends, np.fmin.reduce, (value, low, high)),
+        ),
     )
 
 
 def _over_pairs(
-    combine: Callable[[Estimate, Estimate], Estimate],
-    pick: Callable[[list[float]], float],
-    each: Sequence[Estimate],
-    a: int,
-    b: int,
-) -> Estimate:
-    """The extreme over ordered pairs: the largest difference, or the smallest ratio."""
-    found = [
-        combine(each[i], each[j]) for i in range(len(each)) for j in range(len(each)) if i != j
-    ]
-    ends = [
-        [end for end in ends if end == end]
-        for ends in ([one.low for one in found], [one.high for one in found])
-    ]
-    low, high = (pick(values) if values else float("nan") for values in ends)
-    return Estimate(combine(each[a], each[b]).value, low, high)
+    ends: Callable[[Interval, Interval], tuple[Floats, Floats]],
+    pick: Callable[[Floats], float],
+    each: Interval,
+) -> tuple[float, float]:
+    """The extreme ends over all ordered pairs, one group against all others at a time.
+
+    Ends that are not known do not count, unless none is.
+    """
+    lows, highs = [], []
+    for place in range(len(each[0])):
+        value, low, high = (part[place] for part in each)
+        others = tuple(np.delete(part, place) for part in each)
+        found = ends((value, low, high), (others[0], others[1], others[2]))
+        lows.append(pick(found[0]))
+        highs.append(pick(found[1]))
+    return float(pick(np.array(lows))), float(pick(np.array(highs)))

@@ -74,7 +74,7 @@ class Gathered:
             self.temperature,
             self.outcome,
             self.fitted_on,
-            self.warnings,
+            warnings=self.warnings,
         )
 
 

@@ -14,6 +14,15 @@ from ...errors import RawlsError
 Values = npt.NDArray[Any]
 MOST_GROUPS = 12
 """More groups than this are not shown singly unless they are asked for."""
+MOST_TEXTS = 200
+"""Texts that stand alone at most; the nodes of rarer ones are judged together."""
+MOST_BINS = 1000
+"""Groups of numbers at most: every pair of them is compared."""
+COUNTS = ("degree", "in-degree", "core")
+"""The graph's own counts, of which there are never many: n different degrees need n²/2 edges."""
+MOST_VALUES = 2000
+"""A user's column of more different whole numbers is looked at by bin only, as fractions are: every
+value is a group of the bootstrap, whose memory grows with their number."""
 _QUANTILES = 5
 
 
@@ -21,8 +30,8 @@ _QUANTILES = 5
 class Column:
     """What the nodes are grouped by: a number or a text of every node of the graph.
 
-    ``whole`` columns (degrees, cores, text) are also looked at value by value: their single values
-    are the groups of the paper's bias. Others (PageRank) only by bin.
+    Whole numbers (degrees, cores) are also looked at value by value: their ``single`` values are
+    the groups of the paper's bias. Of others (PageRank, text) the bins are.
     """
 
     name: str
@@ -33,39 +42,47 @@ class Column:
         return self.values.dtype.kind in "biuf"
 
     @property
-    def whole(self) -> bool:
-        return not self.ordered or bool((self.values == np.floor(self.values)).all())
+    def single(self) -> bool:
+        if not self.ordered or not (self.values == np.floor(self.values)).all():
+            return False
+        return self.name in COUNTS or len(np.unique(self.values)) <= MOST_VALUES
 
 
 @dataclass(frozen=True)
 class Bin:
-    """A group's label and its least and greatest value; ``member`` finds the nodes in it."""
+    """A group's label and its least and greatest value; ``pooled`` for the rest of the texts."""
 
     label: str
     low: float
     high: float
+    pooled: bool = False
 
 
 def bins_of(values: Values, how: str | None) -> tuple[list[Bin], npt.NDArray[np.int64], str]:
     """The bins of the evaluated nodes' values, each node's bin, and in words how they were made.
 
     ``how`` is "degree" (every value alone), "quantile:K" or "edges:a,b,c", whose bins are up to a,
-    over a up to b, …, over c. By default text and up to 12 different values stand alone, more
-    are cut at their fifths. No value is in two bins: where many nodes share one, there are fewer
-    and unequal bins.
+    over a up to b, …, over c. By default up to 12 different values stand alone, more are cut at
+    their fifths. No value is in two bins: where many nodes share one, there are fewer and unequal
+    bins. Of texts those of the most nodes stand alone, ``MOST_TEXTS`` of them, and one more bin
+    pools the others.
     """
     if how is not None and not isinstance(how, str):
         raise RawlsError(f"bins must be a text such as 'quantile:4' or 'edges:1,3,10', not {how!r}")
     if values.dtype.kind not in "biuf":
         if how not in (None, "degree"):
             raise RawlsError(f"--bins {how} needs a column of numbers, and this one is text")
-        texts, member = np.unique(values.astype(str), return_inverse=True)
-        return [Bin(str(text), math.nan, math.nan) for text in texts], member, "every value"
+        return _texts(values)
     present = np.unique(values)
     if how is None:
         how = "degree" if len(present) <= MOST_GROUPS else f"quantile:{_QUANTILES}"
     kind, _, rest = how.partition(":")
     if kind == "degree" and not rest:
+        if len(present) > MOST_BINS:
+            raise RawlsError(
+                f"--bins degree would make {len(present):,} groups, and {MOST_BINS:,} is the most "
+                "that are compared: take --bins quantile:K"
+            )
         cuts, words = present[:-1], "every value"
     elif kind == "quantile":
         groups = _number(rest, how)
@@ -85,6 +102,22 @@ def bins_of(values: Values, how: str | None) -> tuple[list[Bin], npt.NDArray[np.
     return [_named(a, b) for a, b in zip(low.tolist(), high.tolist(), strict=True)], member, words
 
 
+def _texts(values: Values) -> tuple[list[Bin], npt.NDArray[np.int64], str]:
+    import pandas as pd
+
+    member, texts = pd.factorize(np.asarray(values, dtype=object), sort=True)
+    if len(texts) <= MOST_TEXTS:
+        return [Bin(text, math.nan, math.nan) for text in texts], member, "every value"
+    common = np.sort(np.argsort(-np.bincount(member), kind="stable")[:MOST_TEXTS])
+    place = np.full(len(texts), MOST_TEXTS)
+    place[common] = np.arange(MOST_TEXTS)
+    others = len(texts) - MOST_TEXTS
+    bins = [Bin(texts[each], math.nan, math.nan) for each in common]
+    bins.append(Bin(f"all others ({others:,} values)", math.nan, math.nan, pooled=True))
+    words = f"the {MOST_TEXTS} values of the most nodes, and the other {others:,} together"
+    return bins, place[member], words
+
+
 def _named(low: float, high: float) -> Bin:
     first, last = _shown(low), _shown(high)
     return Bin(first if first == last else f"{first}–{last}", low, high)
@@ -95,8 +128,10 @@ def _shown(value: float) -> str:
 
 
 def _number(text: str, how: str) -> int:
-    if not (text.isascii() and text.isdigit()) or not 2 <= int(text) <= 1000:
-        raise RawlsError(f"--bins {how}: give a number of groups from 2 to 1000, as quantile:4")
+    if not (text.isascii() and text.isdigit()) or not 2 <= int(text[:9]) <= MOST_BINS:
+        raise RawlsError(
+            f"--bins {how}: give a number of groups from 2 to {MOST_BINS}, as quantile:4"
+        )
     return int(text)
 
 
@@ -107,4 +142,6 @@ def _edges(text: str, how: str) -> Values:
         edges = []
     if not edges or not all(map(math.isfinite, edges)) or sorted(set(edges)) != edges:
         raise RawlsError(f"--bins {how}: give rising numbers, as edges:1,3,10")
+    if len(edges) >= MOST_BINS:
+        raise RawlsError(f"--bins edges: give at most {MOST_BINS - 1} of them, not {len(edges):,}")
     return np.array(edges)

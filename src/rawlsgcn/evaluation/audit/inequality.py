@@ -14,6 +14,8 @@ from .threads import in_blocks
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 PERCENTS = (1.0, 5.0, 10.0)
+_ROUNDING = 1e-12
+"""A Gini coefficient that is smaller is that of equal groups."""
 
 
 def inequality(right: Ints, nodes: Ints, draws: int, seed: int, level: float = 0.95) -> Inequality:
@@ -49,7 +51,7 @@ def _gini(rate: Floats, share: Floats) -> Floats:
     mean = (rate * share).sum(1)
     with np.errstate(divide="ignore", invalid="ignore"):
         gini = (2 * (rate * share * before).sum(1) - mean) / mean
-    return np.where(mean > 0, gini, 0.0)
+    return np.where((mean > 0) & (gini > _ROUNDING), gini, 0.0)
 
 
 def worst_nodes(

@@ -11,6 +11,8 @@ from scipy.special import ndtri
 from .parts import Estimate
 
 Floats = npt.NDArray[np.float64]
+Interval = tuple[Floats, Floats, Floats]
+"""Values with the low and the high ends of their intervals."""
 SMALLEST = 10
 """Nodes under which a group is too small to say anything: not even 95 % of a skewed loss's
 intervals would cover its mean, whichever way they are made."""
@@ -57,7 +59,8 @@ def bootstrap_t(
     # Where every draw is the same (a constant loss) there is no t, and nothing is uncertain.
     constant = error == 0
     low, high = np.where(constant, 0, low), np.where(constant, 0, high)
-    return seen - high * error, seen - low * error
+    with np.errstate(invalid="ignore"):  # no error can be told of two nodes
+        return seen - high * error, seen - low * error
 
 
 def stretched(seen: Floats, ends: tuple[Floats, Floats], by: float) -> tuple[Floats, Floats]:
@@ -66,36 +69,48 @@ def stretched(seen: Floats, ends: tuple[Floats, Floats], by: float) -> tuple[Flo
 
 
 def difference(a: Estimate, b: Estimate) -> Estimate:
-    """a - b of two separate groups, from the interval of each (MOVER; Newcombe 1998).
+    """a - b of two separate groups, from the interval of each: see :func:`difference_ends`."""
+    low, high = difference_ends(_parts(a), _parts(b))
+    return Estimate(a.value - b.value, float(low), float(high))
+
+
+def difference_ends(a: Interval, b: Interval) -> tuple[Floats, Floats]:
+    """The interval of a - b (MOVER; Newcombe 1998), for arrays of (value, low, high).
 
     low = a - b - sqrt((a - l_a)² + (u_b - b)²),   high = a - b + sqrt((u_a - a)² + (b - l_b)²)
     """
-    away = a.value - b.value
-    return Estimate(
-        away,
-        away - math.hypot(a.value - a.low, b.high - b.value),
-        away + math.hypot(a.high - a.value, b.value - b.low),
-    )
+    away = a[0] - b[0]
+    return away - np.hypot(a[0] - a[1], b[2] - b[0]), away + np.hypot(a[2] - a[0], b[0] - b[1])
 
 
 def ratio(a: Estimate, b: Estimate) -> Estimate:
-    """a / b of two separate groups, neither negative (MOVER-R; Donner and Zou 2012)."""
+    """a / b of two separate groups, neither negative: see :func:`ratio_ends`."""
     value = a.value / b.value if b.value > 0 else math.nan
-    if not all(map(math.isfinite, (a.low, a.high, b.low, b.high))):
-        return Estimate(value)
-    product = a.value * b.value
-    low = high = math.nan
-    inside = product**2 - a.low * b.high * (2 * a.value - a.low) * (2 * b.value - b.high)
-    below = b.high * (2 * b.value - b.high)
-    if a.low <= 0:
-        low = 0.0
-    elif below != 0:
-        low = (product - math.sqrt(max(inside, 0))) / below
-    inside = product**2 - a.high * b.low * (2 * a.value - a.high) * (2 * b.value - b.low)
-    above = b.low * (2 * b.value - b.low)
-    if above > 0:
-        high = (product + math.sqrt(max(inside, 0))) / above
-    return Estimate(value, low, high)
+    low, high = ratio_ends(_parts(a), _parts(b))
+    return Estimate(value, float(low), float(high))
+
+
+def ratio_ends(a: Interval, b: Interval) -> tuple[Floats, Floats]:
+    """The interval of a / b (MOVER-R; Donner and Zou 2012), for arrays of (value, low, high).
+
+    NaN where an end of either is not known, or where there is no bound.
+    """
+    product = a[0] * b[0]
+    known = np.isfinite(a[1]) & np.isfinite(a[2]) & np.isfinite(b[1]) & np.isfinite(b[2])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inside = product**2 - a[1] * b[2] * (2 * a[0] - a[1]) * (2 * b[0] - b[2])
+        below = b[2] * (2 * b[0] - b[2])
+        low = np.where(below != 0, (product - np.sqrt(np.maximum(inside, 0))) / below, np.nan)
+        low = np.where(a[1] <= 0, 0.0, low)
+        inside = product**2 - a[2] * b[1] * (2 * a[0] - a[2]) * (2 * b[0] - b[1])
+        above = b[1] * (2 * b[0] - b[1])
+        high = np.where(above > 0, (product + np.sqrt(np.maximum(inside, 0))) / above, np.nan)
+    return np.where(known, low, np.nan), np.where(known, high, np.nan)
+
+
+def _parts(estimate: Estimate) -> Interval:
+    value, low, high = np.array([estimate.value, estimate.low, estimate.high])
+    return value, low, high
 
 
 def paired_mean(values: Floats, level: float = 0.95) -> Estimate:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from .calibrated import group_calibration
 from .extremes import extremes
-from .grouping import Bin, Column, bins_of
+from .grouping import MOST_VALUES, Bin, Column, bins_of
 from .headline import low_against_rest
 from .inequality import inequality, worst_nodes
 from .intervals import SMALLEST, difference
@@ -40,7 +40,9 @@ class Settings:
 class Layout:
     """Where the evaluated nodes stand: ``value`` is each one's place among the fine groups (single
     degrees), ``labels`` and ``numbers`` those groups' names and values; ``bins`` are the
-    table's groups and ``bin_of`` (fine groups,) says which of them a fine group lies in."""
+    table's groups and ``bin_of`` (fine groups,) says which of them a fine group lies in.
+    ``bias_over`` and ``note`` are words: what the fine groups are, and what was bounded if
+    anything was."""
 
     value: Ints
     labels: list[str]
@@ -50,23 +52,53 @@ class Layout:
     ordered: bool
     by_degree: bool
     degree: Ints
+    bias_over: str
+    note: str | None
 
     @classmethod
     def of(cls, column: Column, degree: Ints, bins: str | None) -> tuple[Layout, str]:
         """The groups of the evaluated nodes, whose ``column`` and ``degree`` are given."""
         table, member, words = bins_of(column.values, bins)
-        if column.whole:
+        value, bin_of = member, np.arange(len(table))
+        numbers = np.array([(each.low + each.high) / 2 for each in table])
+        labels = [each.label for each in table]
+        single = column.single
+        if single:
             present, value = np.unique(column.values, return_inverse=True)
             bin_of = np.zeros(len(present), np.int64)
             bin_of[value] = member
-            numbers = present.astype(float) if column.ordered else np.full(len(present), np.nan)
-            labels = [f"{each:.0f}" if column.ordered else str(each) for each in present]
-        else:
-            value, bin_of = member, np.arange(len(table))
-            numbers = np.array([(each.low + each.high) / 2 for each in table])
-            labels = [each.label for each in table]
-        by_degree = column.name == "degree"
-        return cls(value, labels, numbers, table, bin_of, column.ordered, by_degree, degree), words
+            numbers = present.astype(float)
+            labels = [f"{each:.0f}" for each in present]
+        layout = cls(
+            value,
+            labels,
+            numbers,
+            table,
+            bin_of,
+            column.ordered,
+            column.name == "degree",
+            degree,
+            f"single values of {column.name}" if single else "the groups",
+            _bounded(column, table, member, single),
+        )
+        return layout, words
+
+
+def _bounded(column: Column, table: list[Bin], member: Ints, single: bool) -> str | None:
+    """What is said where there are too many different values to compare them one by one."""
+    if table[-1].pooled:
+        alone, together = len(table) - 1, int((member == len(table) - 1).sum())
+        return (
+            f"{column.name} has too many different values to compare them all: the {alone} of the "
+            f"most nodes stand alone, and the nodes of all others ({together:,}) are one group, "
+            "which is never named worst or best."
+        )
+    if column.ordered and not single and bool((column.values == np.floor(column.values)).all()):
+        return (
+            f"{column.name} has more than {MOST_VALUES:,} different values: its bias is taken over "
+            "the groups of the table, not over single values."
+        )
+    return None
 
 
 def audit_model(scores: Scores, layout: Layout, settings: Settings) -> ModelAudit:
@@ -90,6 +122,8 @@ def audit_model(scores: Scores, layout: Layout, settings: Settings) -> ModelAudi
         form_reason=scores.form_reason,
         loss_kind=scores.loss_kind,
         nodes=len(scores.loss),
+        learned=scores.learned,
+        majority=scores.majority,
         accuracy=overall.accuracy(0),
         loss=overall.loss(0),
         groups=groups,
@@ -119,7 +153,7 @@ def audit_model(scores: Scores, layout: Layout, settings: Settings) -> ModelAudi
             settings.level,
         ),
         scaling=_scaling(scores, strata, net.value, settings, layout.ordered),
-        warnings=[*scores.warnings, *_cautions(scores)],
+        warnings=[*scores.warnings, *_cautions(scores, strata.bias)],
     )
 
 
@@ -150,6 +184,7 @@ def _groups(binned: Means, layout: Layout, scores: Scores, settings: Settings) -
                 accuracy_against_rest=difference(binned.accuracy(g), rest.accuracy(g)),
                 loss_against_rest=difference(binned.loss(g), rest.loss(g)),
                 calibration=calibration,
+                pooled=each.pooled,
             )
         )
     return groups
@@ -177,8 +212,8 @@ def _scaling(
     )
 
 
-def _cautions(scores: Scores) -> list[str]:
-    if not scores.under_confident:
+def _cautions(scores: Scores, bias: float) -> list[str]:
+    if not scores.under_confident or math.isnan(bias):
         return []
     return [
         f"the model is under-confident (temperature {scores.temperature:.2f}), and a blurred model "

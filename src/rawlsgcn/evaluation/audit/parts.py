@@ -43,7 +43,8 @@ class Group:
 
     ``low`` and ``high`` are the least and the greatest value in it (both included; NaN for
     groups of text). The two ``…_against_rest`` are this group's figure less that of all other
-    nodes. A group that is ``too_small`` has no intervals and is never named worst.
+    nodes. A group that is ``too_small`` has no intervals and is never named worst; neither is the
+    ``pooled`` one, which holds the nodes of all texts that are too rare to stand alone.
     """
 
     label: str
@@ -58,6 +59,7 @@ class Group:
     accuracy_against_rest: Estimate
     loss_against_rest: Estimate
     calibration: GroupCalibration | None
+    pooled: bool = False
 
 
 @dataclass(frozen=True)
@@ -143,15 +145,17 @@ class NetVariance:
 
 @dataclass(frozen=True)
 class Slope:
-    """Change of loss and of accuracy (points) for each doubling of the degree, over nodes.
+    """Change of loss and of accuracy (points) for each doubling of 1 + degree, over all nodes.
 
-    The column is log2(1 + degree). ``…_correlation`` is Pearson's with the same column.
+    The regressor is log2(1 + degree) (``scale`` "one more"), or log2 of other positive columns
+    ("plain"). ``…_correlation`` is Pearson's with the same regressor.
     """
 
     loss: Estimate
     accuracy: Estimate
     loss_correlation: float
     accuracy_correlation: float
+    scale: str
 
 
 @dataclass(frozen=True)
@@ -208,7 +212,9 @@ class ModelAudit:
 
     ``form`` is what its predictions were taken for ("probabilities", "logits" or "classes") and
     ``form_reason`` why. ``loss_kind`` is "cross entropy", or "zero-one" where only classes are
-    known (then ``scaling`` and the groups' calibration are None).
+    known (then ``scaling`` and the groups' calibration are None). ``majority`` is the per cent of
+    the nodes that are of the most frequent class, and ``learned`` says whether the model is clearly
+    better than always predicting that: if not, no headline and no comparison rests on it.
     """
 
     name: str
@@ -217,6 +223,8 @@ class ModelAudit:
     form_reason: str
     loss_kind: str
     nodes: int
+    learned: bool
+    majority: float
     accuracy: Estimate
     loss: Estimate
     groups: list[Group]
@@ -239,7 +247,8 @@ class BiasTest:
     """Paired test of two biases: at every node the two models' losses may change places.
 
     ``ratio`` is the first's bias over the second's. ``p_lower`` is for 'the first is not fairer',
-    ``p_higher`` for 'the second is not fairer'; both with the +1 correction.
+    ``p_higher`` for 'the second is not fairer'; both with the +1 correction. ``p`` is two-sided,
+    for 'neither is fairer': twice the smaller of them.
     """
 
     first: float
@@ -248,11 +257,15 @@ class BiasTest:
     p_lower: float
     p_higher: float
     draws: int
+    p: float = math.nan
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two models on the same ``nodes``; differences are the first's less the second's."""
+    """Two models on the same ``nodes``; differences are the first's less the second's.
+
+    Models that have not ``learned`` are not compared.
+    """
 
     first: str
     second: str
@@ -274,6 +287,7 @@ class How:
     level: float
     by: str
     bins: str
+    bias_over: str
     evaluated: str
     graph_nodes: int
     graph_edges: int

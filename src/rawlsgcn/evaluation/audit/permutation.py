@@ -87,13 +87,10 @@ def swapped_bias(first: Strata, second: Strata, draws: int, seed: int) -> BiasTe
     rows = _rows(len(away))
     ratios = np.concatenate(in_blocks(draw, draws, len(away), (seed, 3), rows))
     slack = _SLACK * max(1.0, abs(seen))
-    return BiasTest(
-        *biases,
-        math.exp(seen),
-        (1 + int((ratios <= seen + slack).sum())) / (1 + draws),
-        (1 + int((ratios >= seen - slack).sum())) / (1 + draws),
-        draws,
-    )
+    lower = (1 + int((ratios <= seen + slack).sum())) / (1 + draws)
+    higher = (1 + int((ratios >= seen - slack).sum())) / (1 + draws)
+    p = min(1.0, 2 * min(lower, higher))
+    return BiasTest(*biases, math.exp(seen), lower, higher, draws, p)
 
 
 def _biases(sums: npt.NDArray[np.floating[Any]], strata: Strata) -> Floats:

@@ -19,7 +19,8 @@ class Scores:
     """One model on the evaluated nodes, all arrays (nodes,) in the same order.
 
     ``loss`` is the cross entropy, or 1 - right where only classes are known; then ``confidence``
-    (the probability of the predicted class) and ``calibrated_loss`` are None.
+    (the probability of the predicted class) and ``calibrated_loss`` are None. ``learned`` and
+    ``majority`` are those of :class:`.parts.ModelAudit`.
     """
 
     name: str
@@ -34,6 +35,8 @@ class Scores:
     temperature: float = float("nan")
     outcome: str = ""
     fitted_on: str = ""
+    learned: bool = True
+    majority: float = float("nan")
     warnings: list[str] = field(default_factory=list)
 
     @property

@@ -1,4 +1,4 @@
-"""The trend over nodes: how loss and accuracy change with each doubling of the degree."""
+"""The trend over nodes: how loss and accuracy change along the logarithm of the degree."""
 
 from __future__ import annotations
 
@@ -15,10 +15,24 @@ from .sums import Sums
 Floats = npt.NDArray[np.float64]
 
 
-def slopes(strata: Strata, drawn: Sums, level: float = 0.95) -> Slope | None:
-    """Least squares over nodes of x = log2(degree); None with fewer than two such degrees.
+def log_scale(values: Floats) -> str | None:
+    """The logarithm that a column is looked at on, the same for slopes and for axes.
 
-    Nodes without neighbours have no logarithm and are left out. The intervals are the studentised
+    "one more", log(1 + value), for counts such as degrees, so that nodes without neighbours have
+    their place; "plain", log(value), for other positive numbers; None where there is neither, or
+    fewer than two values.
+    """
+    if len(np.unique(values)) < 2 or not np.isfinite(values).all():
+        return None
+    if (values >= 0).all() and (values == np.floor(values)).all():
+        return "one more"
+    return "plain" if (values > 0).all() else None
+
+
+def slopes(strata: Strata, drawn: Sums, level: float = 0.95) -> Slope | None:
+    """Least squares over all nodes of x = log2(1 + degree), or of log2 for other positive columns.
+
+    None where the column has no :func:`log_scale`. The intervals are the studentised
     bootstrap of pairs (degree, loss), with the standard error that allows every node a variance
     of its own (White 1980, HC1):
 
@@ -27,14 +41,14 @@ def slopes(strata: Strata, drawn: Sums, level: float = 0.95) -> Slope | None:
     As x is the same for all nodes of a degree, both follow from the sums of the groups. Under
     ``SMALLEST`` nodes there is no interval; of answers, neither with fewer right or wrong ones.
     """
-    positive = strata.value > 0
-    if positive.sum() < 2:
+    kind = log_scale(strata.value)
+    if kind is None:
         return None
-    x = np.log2(strata.value[positive])
-    count = strata.count[positive].astype(float)
-    right = strata.sum(strata.right)[positive]
-    total, square = strata.sum(strata.loss)[positive], strata.sum(strata.loss**2)[positive]
-    draws = [each[:, positive] for each in (drawn.count, drawn.total, drawn.square, drawn.right)]
+    x = np.log2(strata.value + (kind == "one more"))
+    count = strata.count.astype(float)
+    right = strata.sum(strata.right)
+    total, square = strata.sum(strata.loss), strata.sum(strata.loss**2)
+    draws = (drawn.count, drawn.total, drawn.square, drawn.right)
     told = count.sum() >= SMALLEST
     rate_told = min(right.sum(), (count - right).sum()) >= SMALLEST
     if np.array_equal(strata.loss, 1 - strata.right):
@@ -48,6 +62,7 @@ def slopes(strata: Strata, drawn: Sums, level: float = 0.95) -> Slope | None:
         percent if rate_told else Estimate(percent.value),
         loss_r,
         rate_r,
+        kind,
     )
 
 
@@ -71,7 +86,8 @@ def _fit(x: Floats, count: Floats, total: Floats, square: Floats) -> tuple[Float
         middle, mean = (count @ x)[:, None] / nodes, total.sum(1, keepdims=True) / nodes
         away = x - middle
         spread = (count * away**2).sum(1)
-        slope = (away * total).sum(1) / spread
+        # Around the mean, so that of a constant loss the slope is 0 and not rounding.
+        slope = (away * (total - mean * count)).sum(1) / spread
         fitted = mean + slope[:, None] * away
         squares = square - 2 * fitted * total + fitted**2 * count
         meat = (away**2 * np.maximum(squares, 0)).sum(1)

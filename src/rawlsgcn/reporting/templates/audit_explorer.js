@@ -20,11 +20,15 @@ const readout = () => {
   plot.setAttribute("aria-valuetext", said.join("; "));
 };
 
+const alone = new Set(groups.filter((group) => !group.pooled).map((group) => group.label));
 const inside = () => {
   const all = data.nodes.id.map((_, place) => place);
   if (!state.brush) return all;
   const { value } = data.nodes;
-  if (!data.ordered) return all.filter((place) => String(value[place]) === groups[state.brush[0]].label);
+  if (!data.ordered) {
+    const group = groups[state.brush[0]];
+    return all.filter((place) => (group.pooled ? !alone.has(String(value[place])) : String(value[place]) === group.label));
+  }
   return all.filter((place) => value[place] >= state.brush[0] && value[place] <= state.brush[1]);
 };
 

@@ -1,0 +1,150 @@
+"""The work of an audit is bounded, however many different values a column has."""
+
+from __future__ import annotations
+
+import tracemalloc
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch_geometric.data import Data
+
+import rawlsgcn as rg
+from rawlsgcn.errors import RawlsError
+from rawlsgcn.evaluation.audit import extremes as module
+from rawlsgcn.evaluation.audit.columns import column_of
+from rawlsgcn.evaluation.audit.extremes import extremes
+from rawlsgcn.evaluation.audit.grouping import MOST_BINS, MOST_TEXTS, MOST_VALUES, bins_of
+from rawlsgcn.evaluation.audit.intervals import difference, normal_quantile, ratio
+from rawlsgcn.evaluation.audit.parts import Estimate, Group
+from rawlsgcn.reporting.audit_page import render
+
+
+def graph_of(nodes: int) -> Data:
+    ring = torch.stack([torch.arange(nodes), (torch.arange(nodes) + 1) % nodes])
+    return Data(edge_index=ring, y=torch.arange(nodes) % 3, num_nodes=nodes)
+
+
+def test_20_000_texts_on_50_000_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two common texts and 20,000 rare ones: 201 groups, and so many pairs of them at most."""
+    nodes, rng = 50_000, np.random.default_rng(0)
+    text = np.array([f"v{number}" for number in rng.integers(0, 20_000, nodes)], dtype=object)
+    text[:4000], text[4000:7000] = "most", "many"
+    compared = 0
+    counted = module.difference_ends
+
+    def counting(a: Any, b: Any) -> Any:
+        nonlocal compared
+        compared += np.broadcast(a[0], b[0]).size
+        return counted(a, b)
+
+    monkeypatch.setattr(module, "difference_ends", counting)
+    graph = graph_of(nodes)
+    guesses = torch.where(torch.rand(nodes) < 0.7, graph.y, (graph.y + 1) % 3)
+    found = rg.audit(graph, guesses, by=("club", text), resamples=100)
+    model = found.models[0]
+    assert len(model.groups) == len(model.curve) == MOST_TEXTS + 1
+    assert 0 < compared <= 2 * MOST_TEXTS * (MOST_TEXTS - 1)
+    sizes = [group.nodes for group in model.groups[:-1]]
+    assert sorted(sizes)[-2:] == [3000, 4000]
+    rest = model.groups[-1]
+    assert rest.pooled
+    assert sum(sizes) + rest.nodes == nodes
+    singles, counts = np.unique(text, return_counts=True)
+    assert min(sizes) >= np.sort(counts)[-MOST_TEXTS]
+    assert rest.label == f"all others ({len(singles) - MOST_TEXTS:,} values)"
+    assert model.by_accuracy is not None
+    assert rest.label not in (model.by_accuracy.worst, model.by_accuracy.best)
+    assert any("too many different values" in note for note in found.notes)
+    assert "too many different values" in render(found)
+
+
+def test_few_texts_stand_alone() -> None:
+    text = np.array(["b", "a", "c", "a"] * 30, dtype=object)
+    found = rg.audit(graph_of(120), torch.zeros(120), by=("club", text), resamples=100)
+    assert [group.label for group in found.models[0].groups] == ["a", "b", "c"]
+    assert not any(group.pooled for group in found.models[0].groups)
+    assert not any("different values" in note for note in found.notes)
+
+
+def test_many_whole_numbers_are_looked_at_by_bin() -> None:
+    nodes = MOST_VALUES + 500
+    income = ("income", np.arange(nodes) * 10)
+    found = rg.audit(graph_of(nodes), torch.zeros(nodes), by=income, resamples=100)
+    assert len(found.models[0].curve) == len(found.models[0].groups) == 5
+    assert found.how.bias_over == "the groups"
+    assert any("not over single values" in note for note in found.notes)
+    few = ("age", np.arange(nodes) % 90)
+    found = rg.audit(graph_of(nodes), torch.zeros(nodes), by=few, resamples=100)
+    assert len(found.models[0].curve) == 90
+    assert found.how.bias_over == "single values of age"
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "degree",
+        "quantile:1001",
+        f"quantile:{'9' * 5000}",
+        f"edges:{','.join(map(str, range(1001)))}",
+    ],
+)
+def test_more_groups_than_are_compared_are_refused(how: str) -> None:
+    with pytest.raises(RawlsError, match=r"--bins"):
+        bins_of(np.arange(MOST_BINS + 1.0), how)
+
+
+def test_one_long_text_does_not_make_all_texts_long() -> None:
+    text = np.array(["short"] * 20_000, dtype=object)
+    text[7] = "x" * 2_000
+    graph = graph_of(20_000)
+    tracemalloc.start()
+    bins_of(column_of(graph, ("text", text)).values, None)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 50e6  # as numpy's texts of one length it would be 160 MB
+
+
+@pytest.mark.parametrize("figure", ["accuracy", "loss"])
+@pytest.mark.parametrize("seed", range(20))
+def test_extremes_are_those_over_all_pairs(figure: str, seed: int) -> None:
+    """Against every ordered pair, one by one."""
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(2, 9))
+    value = rng.choice([0, 100], size) if seed % 4 == 0 else rng.uniform(0, 100, size)
+    each = [
+        Estimate(float(v), max(0.0, float(v - a)), min(100.0, float(v + b)))
+        for v, a, b in zip(value, *rng.uniform(0, 20, (2, size)), strict=True)
+    ]
+    blank = Group("", 0, 0, 50, 1, 1, False, *[Estimate(0)] * 4, None)
+    groups = [replace(blank, label=str(i), **{figure: e}) for i, e in enumerate(each)]
+    groups.insert(1, replace(blank, label="small", too_small=True, **{figure: Estimate(-5)}))
+    groups.append(replace(blank, label="rest", pooled=True, **{figure: Estimate(500, 499, 501)}))
+    found = extremes(groups, figure, highest=100.0)
+    assert found is not None
+    by = normal_quantile(1 - 0.05 / (size * (size - 1) / 2)) / normal_quantile(0.95)
+    wide = [
+        Estimate(
+            e.value,
+            max(0.0, e.value - by * (e.value - e.low)),
+            min(100.0, e.value + by * (e.high - e.value)),
+        )
+        for e in each
+    ]
+    pairs = [(a, b) for i, a in enumerate(wide) for j, b in enumerate(wide) if i != j]
+    for estimate, combine, pick in (
+        (found.difference, difference, max),
+        (found.ratio, ratio, min),
+    ):
+        all_ends = [combine(a, b) for a, b in pairs]
+        for end, ends in (
+            (estimate.low, [e.low for e in all_ends if e.low == e.low]),
+            (estimate.high, [e.high for e in all_ends if e.high == e.high]),
+        ):
+            expected = pick(ends) if ends else float("nan")
+            assert end == pytest.approx(expected, rel=1e-12, abs=1e-12, nan_ok=True)
+    order = sorted(range(size), key=lambda i: each[i].value)
+    ends = [str(order[0]), str(order[-1])]
+    assert [found.worst, found.best] == (ends if figure == "accuracy" else ends[::-1])
