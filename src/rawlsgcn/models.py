@@ -14,6 +14,7 @@ from torch import Tensor
 from . import __version__
 from .api import pick_device
 from .errors import RawlsError, out_of_memory
+from .files import one_version
 from .graphs import check, load
 from .methods import Inputs, Method, Settings, find, with_changes
 from .methods.inputs import has_negative_features
@@ -105,6 +106,7 @@ class TrainedModel:
         return torch.softmax(self.logits(graph, device=device), -1)
 
 
+@one_version
 def load_model(folder: str | Path, seed: int | None = None) -> TrainedModel:
     """The model in a folder written by ``train --out``; by default the best run on validation."""
     if not isinstance(folder, str | Path):

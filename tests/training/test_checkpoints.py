@@ -44,7 +44,7 @@ def test_only_the_newest_is_kept_and_half_a_one_is_none(tmp_path: Path) -> None:
     for epoch in (1, 2, 10):
         save_checkpoint(tmp_path, network, optimiser, Position(epoch), RUN)
     # What a process leaves that is killed while it writes.
-    (tmp_path / ".new-killed").mkdir()
+    (tmp_path / ".rawlsgcn-01234567").mkdir()
     assert len(list(tmp_path.glob("checkpoint-*"))) == 1
     assert load_checkpoint(tmp_path, network, optimiser, RUN) == Position(10)
 
