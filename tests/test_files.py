@@ -390,3 +390,14 @@ def test_ids_never_need_a_pickle() -> None:
     ):
         assert plain_ids(ids, 2).dtype.kind in "iU"
     assert plain_ids(np.array(["ann", "ben"], dtype=object), 2).tolist() == ["ann", "ben"]
+
+
+def test_a_folder_that_never_rests_is_told(tmp_path: Path) -> None:
+    @one_version
+    def busy(folder: Path) -> int:
+        (folder / f"{len(list(folder.iterdir()))}").touch()
+        time.sleep(0.005)
+        return 1
+
+    with pytest.raises(RawlsError, match="changed all the time"):
+        busy(tmp_path)

@@ -24,6 +24,8 @@ from .swapping import (
     version,
 )
 
+#: How often to read a folder that is changed meanwhile.
+_TRIES = 100
 C = TypeVar("C", bound=Callable[..., Any])
 
 
@@ -96,7 +98,7 @@ def one_version(read: C) -> C:
 
     @wraps(read)
     def whole(folder: Any, *args: Any, **kwargs: Any) -> Any:
-        while True:
+        for _ in range(_TRIES):
             before = _version(folder)
             try:
                 found = read(folder, *args, **kwargs)
@@ -106,6 +108,7 @@ def one_version(read: C) -> C:
             else:
                 if _version(folder) == before:
                     return found
+        raise RawlsError(f"{folder} is changed all the time: read it when that has ended")
 
     return cast(C, whole)
 

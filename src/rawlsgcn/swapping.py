@@ -210,7 +210,7 @@ def _swap(temporary: Path, final: Path, outdated: Callable[[str], bool]) -> bool
         os.utime(temporary)
         sync(temporary)
         _exchange(temporary, final)
-    except OSError:
+    except (OSError, NotImplementedError):
         for copy in linked:
             remove(copy)
         return False
