@@ -32,7 +32,9 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -171,24 +173,31 @@ def start(command: Command, arguments: str, folder: Path, kill_at: int | None = 
     calls, log = Calls(command.processes), folder.with_suffix(".log")
     words = [word.replace("{}", str(folder)) for word in arguments.split()]
     processes = command.processes if arguments == command.arguments else 1
-    port = _free_port() if processes > 1 else 0
-    sys.stdout.flush()
-    pid = os.fork()
-    if pid:
-        with _none_such():
-            os.setpgid(pid, pid)
-        return Run(pid, calls, log)
-    status = 70
-    try:
-        with _none_such():
-            os.setpgid(0, 0)
+
+    def work() -> int:
+        os.setpgid(0, 0)
         out = os.open(log, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o666)
         os.dup2(out, 1)
         os.dup2(out, 2)
         if processes == 1:
-            status = _work(words, folder, calls, 0, kill_at)
-        else:
-            status = _together(words, folder, calls, processes, port, kill_at)
+            return _work(words, folder, calls, 0, kill_at)
+        return _together(words, folder, calls, processes, kill_at)
+
+    pid = _forked(work)
+    with suppress(OSError):  # it has done so itself, or has ended
+        os.setpgid(pid, pid)
+    return Run(pid, calls, log)
+
+
+def _forked(work: Callable[[], int]) -> int:
+    """A new process that does the work and ends with its status."""
+    sys.stdout.flush()
+    pid = os.fork()
+    if pid:
+        return pid
+    status = 70
+    try:
+        status = work()
     except BaseException:
         traceback.print_exc()
     finally:
@@ -197,39 +206,21 @@ def start(command: Command, arguments: str, folder: Path, kill_at: int | None = 
         os._exit(status)
 
 
-def _none_such() -> Any:
-    import contextlib
-
-    return contextlib.suppress(ProcessLookupError, PermissionError)
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
 def _together(
-    words: list[str], folder: Path, calls: Calls, processes: int, port: int, kill_at: int | None
+    words: list[str], folder: Path, calls: Calls, processes: int, kill_at: int | None
 ) -> int:
     """What torchrun does: processes that are told their places."""
-    workers = []
-    for rank in range(processes):
-        worker = os.fork()
-        if worker == 0:
-            os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "MASTER_PORT": str(port)}
-            os.environ |= {"WORLD_SIZE": str(processes), "MASTER_ADDR": "127.0.0.1"}
-            status = 70
-            try:
-                status = _work(words, folder, calls, rank + 1, kill_at)
-            except BaseException:
-                traceback.print_exc()
-            finally:
-                sys.stdout.flush()
-                sys.stderr.flush()
-                os._exit(status)
-        workers.append(worker)
-    return max(os.waitstatus_to_exitcode(os.waitpid(each, 0)[1]) for each in workers)
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        os.environ["MASTER_PORT"] = str(found.getsockname()[1])
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "WORLD_SIZE": str(processes)}
+
+    def work(rank: int) -> int:
+        os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank)}
+        return _work(words, folder, calls, rank + 1, kill_at)
+
+    workers = [_forked(partial(work, rank)) for rank in range(processes)]
+    return int(any([os.waitpid(each, 0)[1] for each in workers]))
 
 
 def _work(words: list[str], folder: Path, calls: Calls, place: int, kill_at: int | None) -> int:
@@ -456,8 +447,8 @@ def kill(kills: int, seed: int, base: Path, names: list[str] | None = None) -> l
             print(failures[-1], f"(kept in {folder})", flush=True)
             continue
         shutil.rmtree(folder, ignore_errors=True)
-    print(f"{'command':26}{'kills':>7}{'before':>9}{'during':>9}{'after':>9}{'failed':>9}")
-    print("(where the kill fell: before, during or after the writing)")
+    print("Kills by command, and by whether they fell before, during or after the writing:")
+    print(f"{'':26}{'kills':>7}{'before':>9}{'during':>9}{'after':>9}{'failed':>9}")
     for name, counts in fell.items():
         row = "".join(f"{counts[each]:9}" for each in (*FELL, "failed"))
         print(f"{name:26}{sum(counts.values()):7}{row}")
