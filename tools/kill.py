@@ -220,7 +220,8 @@ def _together(
         return _work(words, folder, calls, rank + 1, kill_at)
 
     workers = [_forked(partial(work, rank)) for rank in range(processes)]
-    return int(any([os.waitpid(each, 0)[1] for each in workers]))
+    ended = [os.waitpid(each, 0)[1] for each in workers]
+    return int(any(ended))
 
 
 def _work(words: list[str], folder: Path, calls: Calls, place: int, kill_at: int | None) -> int:
