@@ -9,13 +9,19 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 from safetensors.torch import load_file
 from typer.testing import CliRunner
 
 import rawlsgcn as rg
+from rawlsgcn import launch as launching
+from rawlsgcn.balancing import distributed
+from rawlsgcn.graphs.shards import write_shards
 from rawlsgcn.launch import app
 
 LAUNCH = ["-m", "rawlsgcn.launch"]
@@ -70,6 +76,33 @@ def test_a_killed_worker_is_restarted_and_the_result_is_that_of_an_unbroken_run(
     ]
     assert [each["processes"] for each in figures] == [1, 2]
     assert figures[0]["accuracy"] == pytest.approx(figures[1]["accuracy"], abs=0.3)
+
+
+def test_pieces_of_two_scalings_are_never_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before a process writes its new piece, each has removed its old one and they have met."""
+    shards = write_shards(rg.synthetic(300), 2, tmp_path)
+    for place in range(2):
+        shards.write_scale(place, np.zeros(np.diff(shards.cuts)[place]))
+    scaling = SimpleNamespace(
+        converged=True,
+        residual=0.0,
+        iterations=1,
+        scale=torch.ones(shards.cuts[1]),
+        first=0,
+        last=shards.cuts[1],
+        held_bytes=0,
+    )
+    monkeypatch.setattr(distributed, "balance_shards", lambda *_, **__: scaling)
+    seen = []
+    monkeypatch.setattr(
+        torch.distributed, "barrier", lambda: seen.append(shards.path(0, "scale").exists())
+    )
+    place = SimpleNamespace(rank=0, world=2, device="cpu")
+    launching._balance(shards, 1e-8, place)
+    assert seen == [False, True]
+    assert shards.open(0).scale.all()
 
 
 def test_a_run_that_is_stopped_goes_on(tmp_path: Path) -> None:

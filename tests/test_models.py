@@ -14,6 +14,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 import rawlsgcn as rg
+from rawlsgcn import models
 from rawlsgcn.models import CONFIG, WEIGHTS
 
 
@@ -43,6 +44,23 @@ def changed_weights(folder: Path, change: Callable[[dict[str, Tensor]], object])
     tensors = load_file(folder / WEIGHTS)
     change(tensors)
     save_file(tensors, folder / WEIGHTS)
+
+
+def test_a_folder_replaced_while_it_is_read_is_read_again(
+    graph: Data, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Never the configuration of one model with the weights of another."""
+    plain = models._state
+
+    def slow(path: Path, *args: Any) -> dict[str, Tensor]:
+        monkeypatch.undo()
+        rg.fit(graph, "gcn", seeds=1, epochs=2, hidden=7).save(folder)
+        return plain(path, *args)
+
+    monkeypatch.setattr(models, "_state", slow)
+    model = rg.load_model(folder)
+    assert model.settings.hidden == 7
+    assert model.predict(graph).shape == (300, 2)
 
 
 def test_features_are_treated_as_in_training(graph: Data, folder: Path) -> None:

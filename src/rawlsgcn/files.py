@@ -1,19 +1,32 @@
-"""Writing results so that a full disk, a crash or Ctrl-C leaves nothing half-written."""
+"""Writing results so that a full disk, a crash, a kill or Ctrl-C leaves nothing half-written."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .errors import RawlsError
+from .swapping import (
+    is_temporary,
+    put_in_place,
+    remove,
+    sync,
+    temporary_file,
+    temporary_folder,
+    version,
+)
+
+#: How often to read a folder that is changed meanwhile.
+_TRIES = 100
+C = TypeVar("C", bound=Callable[..., Any])
 
 
 @contextmanager
@@ -31,59 +44,73 @@ def atomic_file(path: str | Path) -> Iterator[Path]:
         except OSError as error:
             raise _cannot(path, error) from error
         return
+    final = _resolved(path)
     try:
-        final = path.resolve()
         final.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(
-            dir=final.parent, prefix=f".{final.stem}-", suffix=path.suffix
-        )
-        os.close(handle)
-    except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle
-        raise _cannot(path, error) from error
-    temporary = Path(name)
-    try:
-        yield temporary
-        temporary.chmod(0o666 & ~_umask())
-        os.replace(temporary, final)
+        with temporary_file(final.parent, path.suffix) as temporary:
+            yield temporary
+            # What lies in a temporary folder is synchronized together with it.
+            if not is_temporary(final.parent):
+                sync(temporary)
+            os.replace(temporary, final)
+            if not is_temporary(final.parent):
+                sync(final.parent)
     except OSError as error:
         raise _cannot(path, error) from error
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 @contextmanager
-def atomic_directory(path: str | Path) -> Iterator[Path]:
-    """A temporary directory whose files move into ``path`` together, on success only.
+def atomic_directory(
+    path: str | Path, outdated: Callable[[str], bool] = lambda name: False
+) -> Iterator[Path]:
+    """A temporary directory whose content becomes that of ``path`` at once, on success only.
 
-    Files of the same names in ``path`` are replaced, others there are left alone. For a folder
-    that exists the temporary one lies inside it, where there is the right to write and where
-    moving a file never leaves the disk.
+    Files of the same names in ``path`` are replaced, and those whose name is ``outdated`` go with
+    them; others there are left alone. How it is done is told in :mod:`rawlsgcn.swapping`.
     """
     path = Path(path)
+    final = _resolved(path, into=True)
+    _require_folder(path)
     try:
-        final = path.resolve()
-        _require_folder(path)
-        there = final.is_dir()
-        if not there:
-            final.parent.mkdir(parents=True, exist_ok=True)
-        inside = final if there else final.parent
-        temporary = Path(tempfile.mkdtemp(dir=inside, prefix=".new-"))
-    except (OSError, RuntimeError) as error:
-        raise _cannot(path, error, into=True) from error
-    try:
-        yield temporary
-        if there:
-            _move(temporary, final)
-        else:
-            temporary.chmod(0o777 & ~_umask())
-            os.replace(temporary, final)
+        final.parent.mkdir(parents=True, exist_ok=True)
+        with temporary_folder(final) as temporary:
+            try:
+                yield temporary
+                put_in_place(temporary, final, outdated)
+            except RawlsError as error:
+                # The temporary folder is gone by the time that anybody reads its name.
+                raise RawlsError(str(error).replace(str(temporary), str(path))) from error
     except OSError as error:
         raise _cannot(path, error, into=True) from error
-    except RawlsError as error:
-        # The temporary folder is gone by the time that anybody reads its name.
-        raise RawlsError(str(error).replace(str(temporary), str(path))) from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def remove_folder(path: Path) -> None:
+    """Remove a folder so that a kill leaves the whole of it or nothing."""
+    with suppress(OSError):
+        remove(path)
+
+
+def one_version(read: C) -> C:
+    """For a function that reads several files of the folder it is given: all of one version.
+
+    It is called again if the folder was replaced meanwhile.
+    """
+
+    @wraps(read)
+    def whole(folder: Any, *args: Any, **kwargs: Any) -> Any:
+        for _ in range(_TRIES):
+            before = _version(folder)
+            try:
+                found = read(folder, *args, **kwargs)
+            except RawlsError:
+                if _version(folder) == before:
+                    raise
+            else:
+                if _version(folder) == before:
+                    return found
+        raise RawlsError(f"{folder} is changed all the time: read it when that has ended")
+
+    return cast(C, whole)
 
 
 def check_file(path: str | Path) -> None:
@@ -132,6 +159,13 @@ def _try(path: Path, folder: Path, *, into: bool = False) -> None:
         raise _cannot(path, error, into=into) from error
 
 
+def _resolved(path: Path, *, into: bool = False) -> Path:
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError) as error:  # links in a circle
+        raise _cannot(path, error, into=into) from error
+
+
 def _require_folder(path: Path) -> None:
     if path.exists() and not path.is_dir():
         raise RawlsError(f"cannot write into {path}: it is a file, not a folder")
@@ -145,38 +179,10 @@ def _is_stream(path: Path) -> bool:
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
-def _move(source: Path, target: Path) -> None:
-    """Move every file of ``source`` into ``target``, or none of them."""
-    files = sorted(source.iterdir())
-    for file in files:
-        if (target / file.name).is_dir():
-            raise RawlsError(
-                f"cannot write {target / file.name}: there is a folder of that name; move it away"
-            )
-    kept = Path(tempfile.mkdtemp(dir=target, prefix=".old-"))
-    try:
-        for file in files:
-            if os.path.lexists(target / file.name):
-                os.replace(target / file.name, kept / file.name)
-        for file in files:
-            os.replace(file, target / file.name)
-    except BaseException:
-        for file in files:
-            if not file.exists():
-                (target / file.name).unlink(missing_ok=True)
-            if os.path.lexists(kept / file.name):
-                os.replace(kept / file.name, target / file.name)
-        raise
-    finally:
-        shutil.rmtree(kept, ignore_errors=True)
+def _version(folder: object) -> tuple[int, int] | None:
+    return version(Path(folder).expanduser()) if isinstance(folder, str | Path) else None
 
 
 def _cannot(path: Path, error: Exception, *, into: bool = False) -> RawlsError:
     why = getattr(error, "strerror", None) or error
     return RawlsError(f"cannot write {'into ' if into else ''}{path}: {why}")
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -260,6 +260,9 @@ def _balance(shards: Shards, tol: float, place: Place) -> dict[str, Any]:
     scaling = balance_shards(shards, tol=tol, device=place.device)
     if not scaling.converged and not scaling.residual <= tol:
         raise RawlsError(f"the shards could not be balanced: {scaling.reason.message}")
+    shards.remove_scale(place.rank)
+    if place.world > 1:
+        distributed.barrier()  # every old piece is gone before a new one is there
     shards.write_scale(place.rank, scaling.scale.cpu().numpy())
     if place.world > 1:
         distributed.barrier()

@@ -14,6 +14,7 @@ from torch import Tensor
 from . import __version__
 from .api import pick_device
 from .errors import RawlsError, out_of_memory
+from .files import one_version
 from .graphs import check, load
 from .methods import Inputs, Learner, Method, Settings, find, with_changes
 from .methods.inputs import has_negative_features
@@ -118,6 +119,7 @@ class TrainedModel:
 
 
 @fork_safe_threads()
+@one_version
 def load_model(folder: str | Path, seed: int | None = None) -> TrainedModel:
     """The model in a folder written by ``train --out``; by default the best run on validation."""
     if not isinstance(folder, str | Path):

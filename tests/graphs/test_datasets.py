@@ -74,11 +74,12 @@ def test_a_download_goes_into_the_root_and_half_a_download_is_removed(
     target = find("amazon-photo").raw_paths(tmp_path)[0]
 
     def cut_short(url: str, folder: str, *args: Any, **kwargs: Any) -> None:
-        target.write_bytes(content[:100])
+        (Path(folder) / target.name).write_bytes(content[:100])
+        assert not target.exists(), "after a kill, half of a file would pass for the whole"
         raise KeyboardInterrupt
 
     def complete(url: str, folder: str, *args: Any, **kwargs: Any) -> None:
-        target.write_bytes(content)
+        (Path(folder) / target.name).write_bytes(content)
 
     monkeypatch.setattr("torch_geometric.datasets.amazon.download_url", cut_short)
     with pytest.raises(KeyboardInterrupt):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import tempfile
 from pathlib import Path
@@ -59,6 +60,27 @@ def test_shards_written_anew_forget_the_old_scaling(tmp_path: Path) -> None:
     shards.write_scale(1, np.ones(shards.cuts[2] - shards.cuts[1]))
     assert shards.open(1).scale is not None
     assert write_shards(graph, 2, tmp_path).open(1).scale is None
+
+
+def test_no_kill_leaves_new_shards_beside_an_old_scaling(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of the old shards is left to be removed once the new ones are there."""
+    graph, folder = synthetic(300), tmp_path / "shards"
+    shards = write_shards(graph, 1, folder)
+    shards.write_scale(0, np.ones(shards.num_nodes))
+
+    def killed(path: Path, missing_ok: bool = False) -> None:
+        raise KeyboardInterrupt
+
+    def rewrite() -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "unlink", killed)
+            write_shards(graph, 1, folder)
+
+    with contextlib.suppress(KeyboardInterrupt):
+        rewrite()
+    assert Shards(folder).open(0).scale is None
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ import pytest
 
 from rawlsgcn.errors import RawlsError
 from rawlsgcn.paper.formats import latex, markdown_rows
+from rawlsgcn.paper.output import check_folder
 from rawlsgcn.paper.readme import BEGIN, END, draw, drawn
 from rawlsgcn.paper.tables import Table, tables
 
@@ -166,3 +167,12 @@ def test_the_projects_readme_has_not_drifted() -> None:
         pytest.skip("the project keeps no results of a full run yet")
     shown = json.loads(kept.read_text(encoding="utf-8"))
     assert drawn(shown) in (root / "README.md").read_text(encoding="utf-8")
+
+
+def test_a_folder_with_nothing_but_what_a_kill_left_is_as_good_as_empty(tmp_path: Path) -> None:
+    """With the studies elsewhere, results.json is the first file there."""
+    (tmp_path / ".rawlsgcn-0123abcd.json").write_text('{"rawlsgcn')
+    check_folder(tmp_path)
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(RawlsError, match="something else"):
+        check_folder(tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -44,9 +45,26 @@ def test_only_the_newest_is_kept_and_half_a_one_is_none(tmp_path: Path) -> None:
     for epoch in (1, 2, 10):
         save_checkpoint(tmp_path, network, optimiser, Position(epoch), RUN)
     # What a process leaves that is killed while it writes.
-    (tmp_path / ".new-killed").mkdir()
+    (tmp_path / ".rawlsgcn-01234567").mkdir()
     assert len(list(tmp_path.glob("checkpoint-*"))) == 1
     assert load_checkpoint(tmp_path, network, optimiser, RUN) == Position(10)
+
+
+def test_an_old_one_goes_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kill while it is removed leaves none that is half there."""
+    network, optimiser = model(0)
+    save_checkpoint(tmp_path, network, optimiser, Position(1), RUN)
+
+    def half(path: Path, **how: bool) -> None:
+        for file in list(Path(path).glob("*"))[:1]:
+            file.unlink()
+
+    monkeypatch.setattr(shutil, "rmtree", half)
+    save_checkpoint(tmp_path, network, optimiser, Position(2), RUN)
+    assert [path.name for path in tmp_path.glob("checkpoint-*")] == ["checkpoint-000002-00000000"]
+    monkeypatch.undo()
+    save_checkpoint(tmp_path, network, optimiser, Position(3), RUN)
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-000003-00000000"]
 
 
 def test_another_runs_checkpoint_and_a_damaged_one_are_told(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from torch_geometric import datasets as pyg
 from torch_geometric.data import Data
 
 from ..errors import RawlsError, unknown_name
+from ..files import atomic_directory
 from ..threads import fork_safe_threads
 from .block_model import synthetic
 from .catalogue import SYNTHETIC, Entry, data_root, find
@@ -70,49 +71,56 @@ class _InMemory:
     """Over a torch_geometric dataset class: process the raw files anew, and write nothing."""
 
     entry: Entry
-    raw_dir: str
     raw_paths: list[str]
     graph: Data
+    #: Where to download to, until all of it is there.
+    _to: Path | None = None
+
+    @property
+    def raw_dir(self) -> str:
+        return str(self._to or super().raw_dir)  # type: ignore[misc]
 
     def _download(self) -> None:
-        missing = [path for path in map(Path, self.raw_paths) if not path.exists()]
-        if not missing:
+        if all(Path(path).exists() for path in self.raw_paths):
             return
         raw = Path(self.raw_dir)
         kept = next(folder for folder in (raw, *raw.parents) if folder.exists())
         timeout = socket.getdefaulttimeout()
         socket.setdefaulttimeout(30)
         try:
-            super()._download()  # type: ignore[misc]
+            # Half of a file would pass for the whole the next time.
+            with atomic_directory(raw) as self._to:
+                super()._download()  # type: ignore[misc]
         except BaseException as error:
-            self._undo_download(missing, kept)
+            _remove_empty(raw.parent, kept)
             if not isinstance(error, Exception):
                 raise
             reason = " ".join(str(error).split()) or type(error).__name__
             raise RawlsError(
-                f"{self.entry.name} is not in {self.raw_dir} and cannot be downloaded into it "
+                f"{self.entry.name} is not in {raw} and cannot be downloaded into it "
                 f"({reason}): name the folder that has it with --data-root or RAWLSGCN_DATA"
             ) from error
         finally:
+            self._to = None
             socket.setdefaulttimeout(timeout)
-
-    def _undo_download(self, missing: list[Path], kept: Path) -> None:
-        """Leave no half of a file behind, which would pass for the whole the next time.
-
-        Folders left empty go too, up to ``kept``, which was there before.
-        """
-        for path in missing:
-            path.unlink(missing_ok=True)
-        folder = Path(self.raw_dir)
-        while folder != kept and folder.is_dir() and not any(folder.iterdir()):
-            folder.rmdir()
-            folder = folder.parent
 
     def _process(self) -> None:
         self.graph = READERS[self.entry.loader]([Path(path) for path in self.raw_paths])
 
     def load(self, path: str) -> None:
         """The graph is already in memory."""
+
+
+def _remove_empty(folder: Path, kept: Path) -> None:
+    """Remove a folder and those above it that are empty, up to ``kept``, which was there before."""
+    while folder != kept and folder.is_relative_to(kept):
+        try:
+            folder.rmdir()
+        except FileNotFoundError:
+            pass
+        except OSError:
+            return
+        folder = folder.parent
 
 
 def _read(entry: Entry, root: Path) -> Data:

@@ -127,6 +127,10 @@ class Shards:
             raise self._damaged(place, "weight")
         return shard
 
+    def remove_scale(self, place: int) -> None:
+        """Remove the piece of the scaling vector, so that pieces of two are never together."""
+        self.path(place, "scale").unlink(missing_ok=True)
+
     def write_scale(self, place: int, scale: Array) -> None:
         """Keep the piece of the scaling vector that belongs to a shard's rows."""
         path = self.path(place, "scale")
@@ -183,7 +187,12 @@ def write_shards(graph: Data, count: int, folder: str | Path) -> Shards:
     for number, name in enumerate(MASKS, start=1):
         if graph.get(name) is not None:
             split[graph[name].numpy()] = number
-    with atomic_directory(folder) as temporary:
+
+    def outdated(name: str) -> bool:
+        """What is left of other shards there (a scaling vector, weights) is none of this graph."""
+        return _OURS.fullmatch(name) is not None
+
+    with atomic_directory(folder, outdated) as temporary:
 
         def save(place: int, what: str, array: Array) -> None:
             np.save(temporary / f"{place:05d}-{what}.npy", array, allow_pickle=False)
@@ -214,11 +223,6 @@ def write_shards(graph: Data, count: int, folder: str | Path) -> Shards:
         for place in range(count):
             text = json.dumps({"graph": about["graph"]}) + "\n"
             (temporary / f"{place:05d}.json").write_text(text, encoding="utf-8")
-        written = {path.name for path in temporary.iterdir()}
-    # What is left of other shards there (a scaling vector, weights) is none of this graph's.
-    for old in Path(folder).iterdir():
-        if _OURS.fullmatch(old.name) and old.name not in written:
-            old.unlink()
     return Shards(folder)
 
 

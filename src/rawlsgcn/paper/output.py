@@ -10,6 +10,7 @@ from typing import Any
 from ..errors import RawlsError
 from ..files import atomic_file
 from ..reporting.figures import save
+from ..swapping import is_temporary
 from .formats import all_markdown, cells_csv, latex
 from .page import render
 from .pictures import FOLDER, planes
@@ -27,7 +28,8 @@ def check_folder(out: Path) -> None:
     if not out.is_dir():
         raise RawlsError(f"cannot write into {out}: it is a file, not a folder")
     ours = (out / STUDIES).is_file() or _is_ours(out / RESULTS)
-    if not ours and any(out.iterdir()):
+    # What a kill left of the first file that is written there says nothing.
+    if not ours and not all(is_temporary(path) for path in out.iterdir()):
         raise RawlsError(
             f"{out} holds something else than results of 'rawlsgcn reproduce': "
             "choose another --out, new or empty"

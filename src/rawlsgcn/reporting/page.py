@@ -116,7 +116,7 @@ def _overview(results: list[Result], labels: list[str]) -> list[dict[str, Any]]:
     return [
         {
             "name": label,
-            "learned": learned[row],
+            "failed": result.failed,
             "cells": [column[row] for column in cells],
             "parameters": f"{result.parameters:,}",
             "seconds": f"{sum(result.seconds.values()):,.1f}",

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import pickle
-import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ import torch
 from torch import nn
 
 from ..errors import RawlsError
-from ..files import atomic_directory
+from ..files import atomic_directory, remove_folder
 
 _WEIGHTS, _OPTIMISER, _ABOUT = "weights.safetensors", "optimiser.pt", "checkpoint.json"
 
@@ -51,7 +50,7 @@ def save_checkpoint(
         (temporary / _ABOUT).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
     for old in _found(folder):
         if old.name < name:
-            shutil.rmtree(old, ignore_errors=True)
+            remove_folder(old)
 
 
 def load_checkpoint(
