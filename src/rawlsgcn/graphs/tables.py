@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Set
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -80,10 +80,10 @@ class Table:
         column = self.frame[index]
         if not as_text:
             if column.dtype.kind not in "iu" or column.dtype == np.uint64:
-                self._refuse_text(index, "a whole number, as the graph's node ids are")
+                self._refuse(index, "a whole number, as the graph's node ids are", _is_whole)
             return column.astype(np.int64)
         if column.dtype.kind == "O" and pd.api.types.infer_dtype(column) not in _TEXT:
-            self._refuse_text(index, "a text or a whole number")
+            self._refuse(index, "a text or a whole number", lambda cell: isinstance(cell, str))
         if pd.api.types.is_numeric_dtype(column.dtype) and self.path.suffix.lower() != ".parquet":
             column = _read_text(self.path, self.names is not None, usecols=[index], dtype=str)[
                 index
@@ -101,15 +101,15 @@ class Table:
         """Columns as one float or integer matrix; a text cell is named in the error."""
         for index in columns:
             if not pd.api.types.is_numeric_dtype(self.frame[index].dtype):
-                self._refuse_text(index)
+                self._refuse(index, "a number", _is_number_or_empty)
         matrix = self.frame[columns].to_numpy()
         if matrix.dtype.kind in "biuf":
             return matrix
         return self.frame[columns].to_numpy(dtype=np.float64, na_value=np.nan)
 
-    def _refuse_text(self, index: int, expected: str = "a number") -> None:
+    def _refuse(self, index: int, expected: str, holds: Callable[[Any], bool]) -> NoReturn:
         column = self.frame[index]
-        row = next((row for row, cell in enumerate(column) if not _is_finite(cell)), 0)
+        row = next((row for row, cell in enumerate(column) if not holds(cell)), 0)
         raise RawlsError(
             f"{self.row(row)}, {self.column(index)}: '{column.iloc[row]}' is not {expected}"
         )
@@ -150,9 +150,13 @@ def is_number(cell: Any) -> bool:
     return True
 
 
-def _is_finite(cell: Any) -> bool:
-    """Whether a cell of any kind is a number, or empty."""
+def _is_number_or_empty(cell: Any) -> bool:
     return cell is None or (isinstance(cell, str | int | float | np.number) and is_number(cell))
+
+
+def _is_whole(cell: Any) -> bool:
+    """Whether a cell of any kind is a whole number that fits 64 bits."""
+    return is_number(cell) and float(cell).is_integer() and abs(float(cell)) < 2**63
 
 
 def read_chunks(path: Path, header: bool, rows: int, **options: Any) -> Iterator[pd.DataFrame]:
