@@ -116,12 +116,17 @@ def _limit(folder: Path) -> None:
     log = (folder / "fault.txt").open("w")
     faulthandler.enable(log, all_threads=False)
     faulthandler.register(signal.SIGPROF, log, all_threads=False, chain=True)
+    limit_memory()
+    gc.freeze()
+
+
+def limit_memory() -> None:
+    """Let this process grow by little more than one input may take."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     pages = Path("/proc/self/statm")
     if pages.exists():
         size = int(pages.read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
         resource.setrlimit(resource.RLIMIT_AS, (size + GROWTH * 3 // 2, resource.RLIM_INFINITY))
-    gc.freeze()
 
 
 def _peak() -> int:

@@ -97,10 +97,12 @@ def _replay(paths: list[Path]) -> int:
         file for path in paths for file in (sorted(path.glob("*.zip")) if path.is_dir() else [path])
     ]
     wrong = 0
+    child.limit_memory()
     for path in files:
         finding = corpus.load(path)
         with TemporaryDirectory() as folder:
-            laid = child.Folder(Path(folder))
+            laid = child.Folder(Path(folder) / "case")
+            laid.path.mkdir()
             laid.lay(finding.case.files)
             print(f"{path.name}: ", end="", flush=True)
             outcome = child.run(READERS[finding.case.reader], finding.case, laid.path)
