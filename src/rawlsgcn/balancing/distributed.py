@@ -122,11 +122,6 @@ class _Rows:
         self.column = _tensor(shard.column).to(device)
         self.weight = None if shard.weight is None else _tensor(shard.weight).to(device)
         self.cuts, nodes = cuts, cuts[-1]
-        if len(self.column) and not 0 <= int(self.column.min()) <= int(self.column.max()) < nodes:
-            raise RawlsError(
-                f"the shard of rows {self.first} to {self.last} names nodes outside 0 to "
-                f"{nodes - 1}: it is damaged; write the shards anew"
-            )
         self.full = torch.empty(nodes, dtype=torch.float64, device=device)
         longest = max(b - a for a, b in pairwise(cuts))
         self.gathered = torch.zeros(len(cuts) - 1, longest, dtype=torch.float64, device=device)

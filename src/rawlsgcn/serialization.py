@@ -1,0 +1,76 @@
+"""Reading back what the library keeps on disk, in JSON and safetensors, without trusting it.
+
+The files may have been cut short, edited or copied from elsewhere: what does not hold is told in one
+sentence that names the file, before anything is built from it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from reprlib import repr as short
+from typing import TYPE_CHECKING, Any
+
+from .errors import RawlsError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Entries = Mapping[str, tuple[str, Callable[[Any], bool]]]
+"""By name what an entry must be, in words and as a test."""
+
+
+def is_whole(value: Any) -> bool:
+    """Whether this is an integer of 0 or more that fits 64 bits; true and false are none."""
+    return type(value) is int and 0 <= value < 2**63
+
+
+def is_count(value: Any) -> bool:
+    return is_whole(value) and value >= 1
+
+
+def is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def is_truth(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def read_json(path: Path, entries: Entries) -> dict[str, Any]:
+    """A JSON file's table of entries, each of them checked; others in it are left alone.
+
+    A file that cannot be opened is the caller's to tell (``OSError``).
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise RawlsError(f"{path} is damaged: {' '.join(str(error).split())}") from error
+    if not isinstance(found, dict):
+        raise RawlsError(f"{path} is damaged: it holds no table of entries")
+    for name, (what, holds) in entries.items():
+        if name not in found:
+            raise RawlsError(f"{path} is damaged: it has no {name}")
+        if not holds(found[name]):
+            raise RawlsError(f"{path}: {name} must be {what}, not {short(found[name])}")
+    return found
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """The tensors of a safetensors file by name; all are finite numbers."""
+    import torch
+    from safetensors.torch import load_file
+
+    kinds = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+    try:
+        tensors = load_file(path)
+    except Exception as error:
+        reason = " ".join(str(error).split())
+        raise RawlsError(f"cannot read {path}: {short(reason)[1:-1]}") from error
+    for name, tensor in tensors.items():
+        if tensor.dtype not in (*kinds, torch.int64, torch.bool):
+            raise RawlsError(f"{path}: {short(name)} holds {tensor.dtype}, which is never written")
+        if tensor.dtype in kinds and not bool(tensor.isfinite().all()):
+            raise RawlsError(f"{path}: {short(name)} holds numbers that are NaN or infinite")
+    return tensors
