@@ -1,7 +1,7 @@
 """Reading back what the library keeps on disk, in JSON and safetensors, without trusting it.
 
-The files may have been cut short, edited or copied from elsewhere: what does not hold is told in one
-sentence that names the file, before anything is built from it.
+The files may have been cut short, edited or copied from elsewhere: what does not hold is told in
+one sentence that names the file, before anything is built from it.
 """
 
 from __future__ import annotations
@@ -57,20 +57,39 @@ def read_json(path: Path, entries: Entries) -> dict[str, Any]:
     return found
 
 
-def read_tensors(path: Path) -> dict[str, Tensor]:
-    """The tensors of a safetensors file by name; all are finite numbers."""
-    import torch
-    from safetensors.torch import load_file
+def read_tensors(path: Path, prefix: str = "") -> dict[str, Tensor]:
+    """The tensors of a safetensors file whose names begin so, without that beginning.
 
-    kinds = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+    All are finite numbers of the types that are written here.
+    """
+    import torch
+    from safetensors import safe_open
+
+    kinds = (torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.bool)
     try:
-        tensors = load_file(path)
+        with safe_open(path, framework="pt") as file:
+            names = [name for name in file.keys() if name.startswith(prefix)]  # noqa: SIM118
+            tensors = {name.removeprefix(prefix): file.get_tensor(name) for name in names}
     except Exception as error:
         reason = " ".join(str(error).split())
-        raise RawlsError(f"cannot read {path}: {short(reason)[1:-1]}") from error
+        raise RawlsError(f"cannot read {path}: {reason}") from error
     for name, tensor in tensors.items():
-        if tensor.dtype not in (*kinds, torch.int64, torch.bool):
+        if tensor.dtype not in kinds:
             raise RawlsError(f"{path}: {short(name)} holds {tensor.dtype}, which is never written")
-        if tensor.dtype in kinds and not bool(tensor.isfinite().all()):
-            raise RawlsError(f"{path}: {short(name)} holds numbers that are NaN or infinite")
+        if not bool(tensor.isfinite().all()):
+            raise RawlsError(
+                f"{path}: {short(name)} holds numbers that are NaN or infinite: its training "
+                "diverged or the file is damaged"
+            )
     return tensors
+
+
+def require_fit(tensors: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> None:
+    """Refuse tensors that are not those ``wanted``, by name, shape and type."""
+    for name in sorted(tensors.keys() | wanted.keys()):
+        if name not in tensors or name not in wanted:
+            known = "missing" if name in wanted else "not known"
+            raise RawlsError(f"the tensor {short(name)} is {known}")
+        ours, theirs = ((tuple(each[name].shape), each[name].dtype) for each in (wanted, tensors))
+        if ours != theirs:
+            raise RawlsError(f"the tensor {short(name)} is {theirs}, not {ours}")

@@ -74,7 +74,7 @@ def _convert(name: str, value: Any, kind: type) -> Any:
     elif kind is bool or not isinstance(value, bool):
         try:
             return kind(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             pass
     words = {int: "a whole number", float: "a number", bool: "true or false"}
     raise RawlsError(f"{name} must be {words.get(kind, 'text')}, not {value!r}")
