@@ -77,6 +77,7 @@ class TrainedModel:
     seed: int
     dataset: str
     state: dict[str, Tensor]
+    folder: Path
 
     def logits(self, graph: Data | str, *, device: str = "cpu") -> Tensor:
         """The class scores of every node of ``graph``, which needs features but no labels."""
@@ -84,7 +85,7 @@ class TrainedModel:
         clean = load(graph) if isinstance(graph, str) else check(graph, need_labels=False)
         if clean.x.shape[1] != self.features:
             raise RawlsError(
-                f"the model was trained on {self.features} features, "
+                f"the model in {self.folder} was trained on {self.features} features, "
                 f"this graph has {clean.x.shape[1]}"
             )
         inputs = Inputs.of(
@@ -98,18 +99,19 @@ class TrainedModel:
 
     def _restored(self, inputs: Inputs) -> Learner:
         unfit = RawlsError(
-            f"the model's weights do not fit its {CONFIG}: one of them was changed; train again"
+            f"the weights in {self.folder} do not fit its {CONFIG}: one of them was changed; "
+            "train again"
         )
         try:
             with _no_larger_than(self.state):
                 learner = self.method.restore(inputs, self.settings, self.state)
-        except RawlsError:
-            raise
+        except RawlsError as error:
+            raise RawlsError(f"the model in {self.folder}: {error}") from error
         except Exception as error:
             if out_of_memory(error):
                 raise RawlsError(
-                    "there is not enough memory for the model on this graph: take a smaller one, "
-                    f"or look for sizes in the model's {CONFIG} that were changed"
+                    f"there is not enough memory for the model in {self.folder} on this graph: "
+                    f"take a smaller one, or look for sizes in its {CONFIG} that were changed"
                 ) from error
             raise unfit from error
         made = learner.module.state_dict()
@@ -121,6 +123,17 @@ class TrainedModel:
     def predict(self, graph: Data | str, *, device: str = "cpu") -> Tensor:
         """The class probabilities of every node, of the shape (nodes, classes)."""
         return torch.softmax(self.logits(graph, device=device), -1)
+
+
+def _require_sizes(state: Mapping[str, Tensor], **sizes: int) -> None:
+    """Refuse sizes that no network of so few weights can have, before anything is made of them."""
+    numbers = sum(tensor.numel() for tensor in state.values())
+    for name, size in sizes.items():
+        if size > 10 * numbers + 1000:
+            raise RawlsError(
+                f"{name} is {size:,}, but {WEIGHTS} holds {numbers:,} numbers only: one of the two "
+                "files was changed; train again"
+            )
 
 
 @contextmanager
@@ -151,7 +164,7 @@ def load_model(folder: str | Path, seed: int | None = None) -> TrainedModel:
         raise RawlsError(f"a model is loaded from its folder's path, not from {folder!r}")
     folder = Path(folder).expanduser()
     config = _config(folder)
-    chosen = config["best_seed"] if seed is None else seed
+    classes, chosen = config["classes"], config["best_seed"] if seed is None else seed
     if chosen not in config["seeds"]:
         raise RawlsError(f"{folder} has no run with seed {chosen}: it has {config['seeds']}")
     state = _state(folder / WEIGHTS, chosen)
@@ -160,8 +173,8 @@ def load_model(folder: str | Path, seed: int | None = None) -> TrainedModel:
         settings = with_changes(method.defaults, config["settings"])
         if isinstance(method, Convolutional):
             method.forward_form(settings)  # a wrong normalisation is told now
-        if settings.layers > 10 * len(state) + 10:
-            raise RawlsError(f"{settings.layers} layers are far more than {WEIGHTS} holds")
+            method.gradient_form(settings)
+        _require_sizes(state, layers=settings.layers, hidden=settings.hidden, classes=classes)
     except RawlsError as error:
         raise RawlsError(f"{folder / CONFIG}: {error}") from error
     return TrainedModel(
@@ -169,10 +182,11 @@ def load_model(folder: str | Path, seed: int | None = None) -> TrainedModel:
         settings=settings,
         row_normalised=config["row_normalised"],
         features=config["features"],
-        classes=config["classes"],
+        classes=classes,
         seed=chosen,
         dataset=config["dataset"],
         state=state,
+        folder=folder,
     )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from reprlib import repr as short
 from typing import TYPE_CHECKING, Any
 
-from .errors import RawlsError
+from .errors import RawlsError, reading
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -43,10 +43,9 @@ def read_json(path: Path, entries: Entries) -> dict[str, Any]:
 
     A file that cannot be opened is the caller's to tell (``OSError``).
     """
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise RawlsError(f"{path} is damaged: {' '.join(str(error).split())}") from error
+    content = path.read_bytes()
+    with reading(path, "JSON"):
+        found = json.loads(content.decode("utf-8"))
     if not isinstance(found, dict):
         raise RawlsError(f"{path} is damaged: it holds no table of entries")
     for name, (what, holds) in entries.items():
@@ -66,13 +65,9 @@ def read_tensors(path: Path, prefix: str = "") -> dict[str, Tensor]:
     from safetensors import safe_open
 
     kinds = (torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.bool)
-    try:
-        with safe_open(path, framework="pt") as file:
-            names = [name for name in file.keys() if name.startswith(prefix)]  # noqa: SIM118
-            tensors = {name.removeprefix(prefix): file.get_tensor(name) for name in names}
-    except Exception as error:
-        reason = " ".join(str(error).split())
-        raise RawlsError(f"cannot read {path}: {reason}") from error
+    with reading(path, "safetensors"), safe_open(path, framework="pt") as file:
+        names = [name for name in file.keys() if name.startswith(prefix)]  # noqa: SIM118
+        tensors = {name.removeprefix(prefix): file.get_tensor(name) for name in names}
     for name, tensor in tensors.items():
         if tensor.dtype not in kinds:
             raise RawlsError(f"{path}: {short(name)} holds {tensor.dtype}, which is never written")

@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -86,7 +87,7 @@ def balance_shards(
         )
     shard = shards.open(rank)
     rows = _Rows(shard, shards.cuts, target)
-    _require_symmetric(rows)
+    _require_symmetric(rows, shards.folder)
     descent = _ShardDescent(_ShardIteration(rows), target, accelerate=True)
     with np.errstate(all="ignore"):
         residual, history, reason = run(descent, tol, max_iterations)
@@ -227,7 +228,7 @@ class _ShardDescent(Descent):
         return _reduced(numbers, distributed.ReduceOp.MAX)
 
 
-def _require_symmetric(rows: _Rows) -> None:
+def _require_symmetric(rows: _Rows, folder: Path) -> None:
     """Refuse a matrix that is not symmetric, by the fingerprint of ``structure.inspect``."""
     # The keys lie where x will be: they are one number a node, like x.
     key = rows.full.view(torch.int64)
@@ -248,12 +249,13 @@ def _require_symmetric(rows: _Rows) -> None:
     uneven, loops = found.tolist()
     if loops:
         raise RawlsError(
-            f"the shards hold {loops} self-loops, which balancing adds itself: write them without"
+            f"the shards in {folder} hold {loops} self-loops, which balancing adds itself: write "
+            "them without"
         )
     if uneven:
         raise RawlsError(
-            "the matrix in the shards is not symmetric: write both directions of every edge, "
-            "with the same weight"
+            f"the matrix in the shards in {folder} is not symmetric: write both directions of "
+            "every edge, with the same weight"
         )
 
 

@@ -71,6 +71,8 @@ def _convert(name: str, value: Any, kind: type) -> Any:
             return truth[value.lower()]
     elif kind is int and isinstance(value, float) and not value.is_integer():
         pass
+    elif kind is str and not isinstance(value, str):
+        pass
     elif kind is bool or not isinstance(value, bool):
         try:
             return kind(value)
