@@ -69,9 +69,10 @@ def _convert(name: str, value: Any, kind: type) -> Any:
         truth = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
         if value.lower() in truth:
             return truth[value.lower()]
+    elif kind is str:
+        if isinstance(value, str):
+            return value
     elif kind is int and isinstance(value, float) and not value.is_integer():
-        pass
-    elif kind is str and not isinstance(value, str):
         pass
     elif kind is bool or not isinstance(value, bool):
         try:
