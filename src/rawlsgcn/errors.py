@@ -30,16 +30,17 @@ class RawlsError(ValueError):
 
 
 @contextmanager
-def reading(path: str | Path, what: str = "") -> Iterator[None]:
+def reading(path: str | Path, what: str = "", beside: Iterable[str] = ()) -> Iterator[None]:
     """Turn whatever is raised while the file ``path`` is read into one sentence that names it.
 
     Every reader of files works inside of it, so that no file can end in a traceback. ``what`` says
-    what the file was to be read as ("a table").
+    what the file was to be read as ("a table"); ``beside`` are further names by which an error may
+    call it, or files that are read with it.
     """
     try:
         yield
     except RawlsError as error:
-        if Path(path).name in str(error):
+        if any(name in str(error) for name in (Path(path).name, *beside)):
             raise
         raise RawlsError(f"{path}: {error}") from error
     except FileNotFoundError as error:

@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..errors import RawlsError, missing_extra
+from ..errors import RawlsError, missing_extra, reading
+from .arrays import MOST_CELLS, SMALL_FILE
 
 Array = NDArray[Any]
 HeaderRule = Callable[[list[str], Callable[[int], bool]], bool]
@@ -26,6 +27,8 @@ ID_NAMES = SURE_ID_NAMES | {"nodes", "name", "index"}
 UNNAMED = frozenset({"", "unnamed: 0"})
 """What pandas calls an index that it writes, or reads back, as the first column."""
 _SAMPLE = 100
+_TEXT = frozenset({"string", "integer", "mixed-integer", "boolean", "empty", "floating", "decimal"})
+"""The kinds of cells that may be ids, as pandas calls them: not dates, lists or bytes."""
 
 
 @dataclass
@@ -76,7 +79,11 @@ class Table:
         """
         column = self.frame[index]
         if not as_text:
+            if column.dtype.kind not in "iu" or column.dtype == np.uint64:
+                self._refuse_text(index, "a whole number, as the graph's node ids are")
             return column.astype(np.int64)
+        if column.dtype.kind == "O" and pd.api.types.infer_dtype(column) not in _TEXT:
+            self._refuse_text(index, "a text or a whole number")
         if pd.api.types.is_numeric_dtype(column.dtype) and self.path.suffix.lower() != ".parquet":
             column = _read_text(self.path, self.names is not None, usecols=[index], dtype=str)[
                 index
@@ -100,12 +107,11 @@ class Table:
             return matrix
         return self.frame[columns].to_numpy(dtype=np.float64, na_value=np.nan)
 
-    def _refuse_text(self, index: int) -> None:
+    def _refuse_text(self, index: int, expected: str = "a number") -> None:
         column = self.frame[index]
-        wrong = pd.to_numeric(column, errors="coerce").isna() & column.notna()
-        row = int(np.flatnonzero(wrong.to_numpy())[0]) if wrong.any() else 0
+        row = next((row for row, cell in enumerate(column) if not _is_finite(cell)), 0)
         raise RawlsError(
-            f"{self.row(row)}, {self.column(index)}: '{column.iloc[row]}' is not a number"
+            f"{self.row(row)}, {self.column(index)}: '{column.iloc[row]}' is not {expected}"
         )
 
 
@@ -120,6 +126,10 @@ def read_table(path: Path, has_header: HeaderRule) -> Table:
         frame = _read_text(path, True)
         # A text further down than the sample may show that the first line was no header.
         if has_header(first, lambda index: pd.api.types.is_numeric_dtype(frame[index].dtype)):
+            if frame.shape[1] != len(first):
+                raise RawlsError(
+                    f"{path} has {len(first)} columns in its header and {frame.shape[1]} below it"
+                )
             return Table(path, frame, first)
     return Table(path, _read_text(path, False), None)
 
@@ -132,12 +142,17 @@ def is_index_header(cells: list[str]) -> bool:
     return rest == [str(i) for i in range(len(rest))] or not any(map(is_number, rest))
 
 
-def is_number(cell: str) -> bool:
+def is_number(cell: Any) -> bool:
     try:
         float(cell)
-    except ValueError:
+    except (ValueError, TypeError, OverflowError):
         return False
     return True
+
+
+def _is_finite(cell: Any) -> bool:
+    """Whether a cell of any kind is a number, or empty."""
+    return cell is None or (isinstance(cell, str | int | float | np.number) and is_number(cell))
 
 
 def read_chunks(path: Path, header: bool, rows: int, **options: Any) -> Iterator[pd.DataFrame]:
@@ -180,19 +195,16 @@ def _options(path: Path, header: bool, more: dict[str, Any]) -> dict[str, Any]:
 @contextlib.contextmanager
 def _as_table(path: Path) -> Iterator[None]:
     """Turn what pandas raises on a file that is no table into one sentence."""
-    try:
-        yield
-    except RawlsError:
-        raise
-    except FileNotFoundError as error:
-        raise RawlsError(f"there is no file {path}") from error
-    except pd.errors.EmptyDataError as error:
-        raise RawlsError(f"{path} is empty") from error
-    except UnicodeDecodeError as error:
-        raise RawlsError(f"{path} is not a table in UTF-8 text: save it as UTF-8") from error
-    except (pd.errors.ParserError, OSError, ValueError) as error:
-        reason = " ".join(str(error).split()).removeprefix("Error tokenizing data. ")
-        raise RawlsError(f"{path} cannot be read as a table: {reason}") from error
+    with reading(path, "a table"):
+        try:
+            yield
+        except pd.errors.EmptyDataError as error:
+            raise RawlsError(f"{path} is empty") from error
+        except UnicodeDecodeError as error:
+            raise RawlsError(f"{path} is not a table in UTF-8 text: save it as UTF-8") from error
+        except pd.errors.ParserError as error:
+            reason = str(error).removeprefix("Error tokenizing data. ")
+            raise RawlsError(f"{path} cannot be read as a table: {reason}") from error
 
 
 def _refuse_wide_text(path: Path) -> None:
@@ -206,28 +218,30 @@ def _refuse_wide_text(path: Path) -> None:
 
 def _read_parquet(path: Path) -> Table:
     try:
-        import pyarrow
+        import pyarrow.parquet
     except ImportError as error:
         raise missing_extra(f"reading {path.name}", "parquet") from error
-    try:
+    with reading(path, "parquet"):
+        with pyarrow.parquet.ParquetFile(path) as file:
+            cells = file.metadata.num_rows * max(len(file.schema_arrow.names), 1)
+            if cells > MOST_CELLS and path.stat().st_size < SMALL_FILE:
+                raise RawlsError(
+                    f"{path} has {path.stat().st_size:,} bytes and unpacks to {cells:,} cells: "
+                    "write it without dictionaries and run lengths"
+                )
         frame = pd.read_parquet(path, engine="pyarrow")
-    except FileNotFoundError as error:
-        raise RawlsError(f"there is no file {path}") from error
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
-        reason = " ".join(str(error).split())
-        raise RawlsError(f"{path} cannot be read as parquet: {reason}") from error
-    if not isinstance(frame.index, pd.RangeIndex):
-        if frame.index.nlevels == 1 and frame.index.name is None:
-            frame.index.name = ""
-        frame = frame.reset_index()
-    if frame.empty:
-        raise RawlsError(f"{path} is empty")
-    names = [str(name) for name in frame.columns]
-    frame.columns = pd.RangeIndex(len(names))
-    for index in frame.columns:
-        valid = frame[index].first_valid_index()
-        if valid is not None and isinstance(frame[index][valid], Decimal):
-            frame[index] = _without_decimals(frame[index])
+        if not isinstance(frame.index, pd.RangeIndex):
+            if frame.index.nlevels == 1 and frame.index.name is None:
+                frame.index.name = ""
+            frame = frame.reset_index(allow_duplicates=True)
+        if frame.empty:
+            raise RawlsError(f"{path} is empty")
+        names = [str(name) for name in frame.columns]
+        frame.columns = pd.RangeIndex(len(names))
+        for index in frame.columns:
+            valid = frame[index].first_valid_index()
+            if valid is not None and isinstance(frame[index][valid], Decimal):
+                frame[index] = _without_decimals(frame[index])
     return Table(path, frame, names)
 
 

@@ -14,7 +14,8 @@ _NAMES = (
     "x", "y", "labels", "edge_index", "edge_weight", "num_nodes", "node_ids", "features", "format",
     "adj_data", "adj_indices", "adj_indptr", "adj_shape", "attr_data", "attr_indices",
     "attr_indptr", "attr_shape", "data", "indices", "indptr", "shape", "row", "col", "offsets",
-    "_is_array", "train_mask", "val_mask", "test_mask", "node", "ids", "predicted", "probabilities", "logits",
+    "_is_array", "train_mask", "val_mask", "test_mask", "node", "ids", "predicted",
+    "probabilities", "logits",
     "scores", "",
 )  # fmt: skip
 
