@@ -27,15 +27,10 @@ class NodeIndex:
         if self.plain:
             self.as_text = False
             return
+        self.as_text = pd.api.types.infer_dtype(node_ids, skipna=False) != "integer"
         # Not an array of texts: in one, each takes the place of the longest.
-        given = node_ids if isinstance(node_ids, list | tuple) else np.asarray(node_ids)
-        if np.ndim(given[:1]) != 1 or len(given) != nodes:
-            raise RawlsError(
-                f"the graph has {nodes:,} nodes, but its node ids are not a list of so many: give "
-                "one id for each node"
-            )
-        self.as_text = pd.api.types.infer_dtype(given, skipna=False) != "integer"
-        self._index = pd.Index([str(each).strip() for each in given] if self.as_text else given)
+        known = [str(each).strip() for each in node_ids] if self.as_text else node_ids
+        self._index = pd.Index(known)
 
     def positions(self, ids: pd.Series[Any], where: Any, first: int) -> Ints:
         """The positions of ``ids``; ``where(row)`` names a row of the file for the error."""
@@ -46,26 +41,17 @@ class NodeIndex:
                 "out that row"
             )
         if self.as_text:
-            found = self._found(ids.astype(str).str.strip())
+            found = self._index.get_indexer(pd.Index(ids.astype(str).str.strip()))
         else:
             numbers = self._whole(ids, where, first)
             if self.plain:
                 found = np.where((numbers >= 0) & (numbers < self.nodes), numbers, -1)
             else:
-                found = self._found(numbers)
+                found = self._index.get_indexer(pd.Index(numbers))
         unknown = np.flatnonzero(found < 0)
         if len(unknown):
             raise self._unknown(ids, unknown, where, first)
         return np.asarray(found, dtype=np.int64)
-
-    def _found(self, ids: Any) -> Ints:
-        if not self._index.is_unique:
-            twice = self._index[self._index.duplicated()][0]
-            raise RawlsError(
-                f"two nodes of the graph have the id '{twice}', so it does not say whose a "
-                "prediction is: give every node an id of its own"
-            )
-        return np.asarray(self._index.get_indexer(pd.Index(ids)), dtype=np.int64)
 
     def _unknown(self, ids: pd.Series[Any], unknown: Ints, where: Any, first: int) -> RawlsError:
         row = int(unknown[0])

@@ -41,6 +41,8 @@ _CELLS = 1 << 18
 """Cells read at once: 2 MB as numbers."""
 _LISTS = 4096
 """Rows read at once where their width is not known beforehand."""
+_COLUMNS = 50_000
+"""Columns of a table at most: pandas takes tens of microseconds for each, in every part."""
 _NUMBERED = re.compile(r"^(.*?)[ _.\-]?(\d{1,9})$")
 _PARQUET_INDEX = re.compile(r"__index_level_\d+__")
 """What pandas calls an index without a name in a .parquet file."""
@@ -131,13 +133,16 @@ class PredictionFile:
         if self.path.suffix.lower() == ".parquet":
             schema = self._parquet_file().schema_arrow
             cells, self._header = [str(name) for name in schema.names], True
-            if not cells:
-                raise RawlsError(f"{self.path} has no columns")
             lists = list_columns(schema, self.path)
         else:
             cells = first_line(self.path)
             named = cells[0].strip().lower() in SURE_ID_NAMES | UNNAMED
             self._header = named or not all(is_number(cell) for cell in cells[1:] or cells)
+        if not 0 < len(cells) <= _COLUMNS:
+            raise RawlsError(
+                f"{self.path} has {len(cells):,} columns: give the node id and a score of every "
+                f"class, of {_COLUMNS:,} at most; .npz holds more"
+            )
         names = [cell.strip().lower() for cell in cells] if self._header else []
         self._columns = cells if self._header else [f"{i + 1}" for i in range(len(cells))]
         self._id = self._id_column(names)
@@ -272,8 +277,6 @@ class PredictionFile:
         self._header = False
         archive = Archive(self.path)
         self._node = archive.first(("node", "nodes", "node_ids", "ids"))
-        if self._node is not None:  # pandas knows the order of bytes of this machine only
-            self._node = self._node.astype(self._node.dtype.newbyteorder("="), copy=False)
         classes = archive.first(("predicted", "prediction", "classes"))
         self._array, self._is_class = classes, True
         for key in ("probabilities", "logits", "scores"):
