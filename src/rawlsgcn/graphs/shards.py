@@ -210,11 +210,11 @@ class Shards:
 
     def _map(self, place: int, what: str) -> Array | None:
         path = self.path(place, what)
-        if not path.exists():
+        if not path.is_file():
             return None
         try:
             mapped = np.load(path, mmap_mode="r", allow_pickle=False)
-        except Exception as error:
+        except Exception as error:  # a header is parsed as Python, which may fail in any way
             raise self._damaged(place, what) from error
         dimensions, kinds = _FORMS[what]
         if not isinstance(mapped, np.memmap) or mapped.ndim != dimensions:
