@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -184,3 +185,20 @@ def test_ids_never_need_a_pickle() -> None:
     ):
         assert plain_ids(ids, 2).dtype.kind in "iU"
     assert plain_ids(np.array(["ann", "ben"], dtype=object), 2).tolist() == ["ann", "ben"]
+
+
+@pytest.mark.parametrize(
+    ("ids", "said"),
+    [
+        (["ann"], r"shape \(1,\) for 2 nodes"),
+        (np.zeros((2, 2)), r"shape \(2, 2\) for 2 nodes"),
+        (np.array("ann"), r"shape \(\) for 2 nodes"),
+        ([[1], [2, 3]], "the node ids cannot be read as an array"),
+        (["x" * 3000] + ["y"] * 200_000, "a node id of 3,000 letters"),
+        (np.array(["x" * 3000] + ["y"] * 200_000, dtype=object), "a node id of 3,000 letters"),
+    ],
+)
+def test_ids_that_are_not_one_for_each_node_are_told(ids: Any, said: str) -> None:
+    """Two gigabytes are no array of ids."""
+    with pytest.raises(RawlsError, match=said):
+        plain_ids(ids, 2)

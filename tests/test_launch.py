@@ -126,6 +126,8 @@ def test_one_process_shards_balances_and_trains(tmp_path: Path) -> None:
         ("train --dataset synthetic --method tail-gnn", "cannot be trained on sampled"),
         ("train --dataset synthetic --method rawls", "unknown method 'rawls'"),
         ("train --dataset synthetic --set layers=3", "give one number for each layer"),
+        ("train --dataset synthetic --set layers=two", "layers must be a whole number, not 'two'"),
+        ("train --dataset synthetic --set layers=", "layers must be a whole number, not ''"),
         ("train", "name one graph"),
         ("train --shards nowhere", "holds no whole set of shards"),
         ("train --shards nowhere --dataset synthetic", "--shards holds a whole graph"),

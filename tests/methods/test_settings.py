@@ -40,7 +40,10 @@ def test_text_becomes_the_fields_type() -> None:
         ({"hidden": 0}, "hidden must be at least 1"),
         ({"layers": 0}, "layers must be at least 1"),
         ({"weight_decay": -1}, "weight_decay must be"),
+        ({"lr": 10**400}, "lr must be a number"),
         ({"normalise_features": "perhaps"}, "true or false"),
+        ({"normalisation": ["row"]}, "normalisation must be text"),
+        ({"normalisation": None}, "normalisation must be text"),
         ({"hiden": 3}, "did you mean hidden"),
     ],
 )

@@ -32,7 +32,7 @@ def _graph() -> Data:
 
 def _seeds() -> list[Files]:
     seeds = []
-    for method in ("gcn", "rawlsgcn-graph", "rawlsgcn-grad"):
+    for method in ("gcn", "rawlsgcn-graph", "rawlsgcn-grad", "advfair", "demo-net", "tail-gnn"):
         result = fit(_graph(), method, seeds=2, epochs=1, hidden=2)
         with TemporaryDirectory() as folder:
             write_model(result, Path(folder))
