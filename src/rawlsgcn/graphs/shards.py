@@ -47,7 +47,7 @@ _FORMS: dict[str, tuple[int, tuple[type[np.generic], ...]]] = {
     "weight": (1, (np.float32, np.float64)),
     "x": (2, (np.float32,)),
     "y": (1, (np.int64,)),
-    "split": (1, (np.uint8,)),
+    "split": (1, (np.uint8, np.int8, np.int32, np.int64)),
     "scale": (1, (np.float64,)),
 }
 
