@@ -98,6 +98,17 @@ def test_a_run_that_is_stopped_goes_on(tmp_path: Path) -> None:
     assert launch(*start, "--epochs", "4", "--out", broken).exit_code == 0  # as it was
 
 
+def test_a_step_that_no_epoch_has_is_told(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    train = ["train", "--dataset", "synthetic", "--out", out, "--epochs"]
+    assert launch(*train, "1").exit_code == 0
+    (about,) = out.glob("checkpoint-*/checkpoint.json")
+    about.write_text(json.dumps(json.loads(about.read_text()) | {"step": 10**6, "epoch": 0}))
+    result = launch(*train, "2")
+    assert result.exit_code == 2
+    assert "delete it to begin anew" in result.stderr
+
+
 def test_a_folder_with_files_of_others_is_refused(tmp_path: Path) -> None:
     (tmp_path / "abcde-photo.npy").write_text("mine")
     result = launch("shard", "--dataset", "synthetic", "--count", "1", "--out", tmp_path)

@@ -4,7 +4,9 @@ with the file, the row and the column."""
 from __future__ import annotations
 
 import datetime
+import resource
 from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -176,11 +178,16 @@ def test_a_graph_whose_nodes_share_an_id_is_told(tmp_path: Path) -> None:
             rg.audit(graph, tmp_path / "p.csv", resamples=100)
 
 
-def test_one_long_id_does_not_make_the_others_long() -> None:
+def test_one_long_id_does_not_make_the_others_long(tmp_path: Path) -> None:
     """As an array of text these would be 20 GB."""
-    nodes = 50_000
-    index = NodeIndex(["x" * 100_000, *map(str, range(1, nodes))], nodes)
-    assert index.positions(pd.Series(["3", "x" * 100_000]), str, 0).tolist() == [3, 0]
+    nodes, long = 50_000, "x" * 100_000
+    names = [long, *(f"n{i}" for i in range(1, nodes))]
+    (tmp_path / "g.csv").write_text("".join(f"{a},{b}\n" for a, b in pairwise(names)))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    graph = rg.read(tmp_path / "g.csv", need_features=False, need_labels=False)
+    index = NodeIndex(graph.node_ids, nodes)
+    assert index.positions(pd.Series([names[3], long]), str, 0).tolist() == [3, 0]
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000  # KB
 
 
 def test_a_wide_table_is_told_at_once(tmp_path: Path) -> None:

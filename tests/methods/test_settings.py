@@ -39,6 +39,7 @@ def test_text_becomes_the_fields_type() -> None:
         ({"dropout": 1.0}, "dropout must be"),
         ({"hidden": 0}, "hidden must be at least 1"),
         ({"layers": 0}, "layers must be at least 1"),
+        ({"layers": 10**30}, "layers must be at least 1 and at most 1000"),
         ({"weight_decay": -1}, "weight_decay must be"),
         ({"lr": 10**400}, "lr must be a number"),
         ({"normalise_features": "perhaps"}, "true or false"),

@@ -87,14 +87,16 @@ def node_count(value: Any, where: str) -> int:
 
 def clean_ids(ids: Any, where: str) -> Array:
     """The ids of the nodes as whole numbers or as texts, each once."""
-    given = _numpy(ids, "node_ids", where)
+    # Texts stay objects: numpy's own would all be as long as the longest of them.
+    listed = isinstance(ids, list | tuple) and any(isinstance(each, str) for each in ids)
+    given = np.array(ids, dtype=object) if listed else _numpy(ids, "node_ids", where)
     if given.dtype.kind == "S":
         given = np.char.decode(given, "utf-8", "replace")
-    if given.dtype.kind == "O" and all(isinstance(each, str | int) for each in given.flat):
-        given = given.astype(str)
+    texts = given.dtype.kind == "O" and all(isinstance(each, str | int) for each in given.flat)
     if given.dtype == np.uint64 and given.size and int(given.max()) < 2**63:
         given = given.astype(np.int64)
-    if given.ndim != 1 or given.dtype.kind not in "iuU" or given.dtype == np.uint64:
+    whole = given.dtype.kind in "iuU" and given.dtype != np.uint64
+    if given.ndim != 1 or not (whole or texts):
         raise RawlsError(
             f"{where}: node_ids must be a list of whole numbers or texts, one for each node, not "
             f"{given.dtype} of the shape {given.shape}"

@@ -47,7 +47,7 @@ _FORMS: dict[str, tuple[int, tuple[type[np.generic], ...]]] = {
     "weight": (1, (np.float32, np.float64)),
     "x": (2, (np.float32,)),
     "y": (1, (np.int64,)),
-    "split": (1, (np.uint8,)),
+    "split": (1, (np.uint8, np.int8, np.int32, np.int64)),
     "scale": (1, (np.float64,)),
 }
 
@@ -192,8 +192,10 @@ class Shards:
                 if not low <= block.min() or not block.max() <= high:
                     raise self._damaged(place, what, wrong)
         y, split = found["y"], found["split"]
-        if y is not None and split is not None and ((y < 0) & (split > 0)).any():
-            raise self._damaged(place, "split", "names nodes without a label")
+        if y is not None and split is not None:
+            both = (self._blocks(place, "y", y), self._blocks(place, "split", split))
+            if any(((y < 0) & (split > 0)).any() for y, split in zip(*both, strict=True)):
+                raise self._damaged(place, "split", "names nodes without a label")
 
     def _blocks(self, place: int, what: str, mapped: Array) -> Iterator[Array]:
         """What a mapped file holds, a part at a time, without a page of it becoming resident."""

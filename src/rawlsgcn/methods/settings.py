@@ -41,7 +41,7 @@ class Settings:
         )
         self._require(0 <= self.dropout < 1, "dropout", "at least 0 and less than 1")
         self._require(self.hidden >= 1, "hidden", "at least 1")
-        self._require(self.layers >= 1, "layers", "at least 1")
+        self._require(1 <= self.layers <= 1000, "layers", "at least 1 and at most 1000")
         self._require(self.patience >= 0, "patience", "zero or more")
 
     def _require(self, holds: bool, name: str, what: str) -> None:
