@@ -302,7 +302,10 @@ def test_scores_that_are_neither(graph: Data, logits: np.ndarray) -> None:
     assert rg.audit(graph, unclear, scores="logits", **FEW).models[0].form == "logits"
 
 
-@pytest.mark.parametrize("bins", ["quantile:x", "quantile:²", "edges:3,1", "edges:", "thirds"])
+@pytest.mark.parametrize(
+    "bins",
+    ["quantile:x", "quantile:²", "quantile:" + "9" * 5000, "edges:3,1", "edges:", "thirds"],
+)
 def test_bins_that_make_no_sense(graph: Data, logits: np.ndarray, bins: str) -> None:
     with pytest.raises(RawlsError, match="--bins"):
         rg.audit(graph, logits, bins=bins, **FEW)

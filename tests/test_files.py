@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -401,3 +402,20 @@ def test_a_folder_that_never_rests_is_told(tmp_path: Path) -> None:
 
     with pytest.raises(RawlsError, match="changed all the time"):
         busy(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("ids", "said"),
+    [
+        (["ann"], r"shape \(1,\) for 2 nodes"),
+        (np.zeros((2, 2)), r"shape \(2, 2\) for 2 nodes"),
+        (np.array("ann"), r"shape \(\) for 2 nodes"),
+        ([[1], [2, 3]], "the node ids cannot be read as an array"),
+        (["x" * 3000] + ["y"] * 200_000, "a node id of 3,000 letters"),
+        (np.array(["x" * 3000] + ["y"] * 200_000, dtype=object), "a node id of 3,000 letters"),
+    ],
+)
+def test_ids_that_are_not_one_for_each_node_are_told(ids: Any, said: str) -> None:
+    """Two gigabytes are no array of ids."""
+    with pytest.raises(RawlsError, match=said):
+        plain_ids(ids, 2)

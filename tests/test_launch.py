@@ -131,6 +131,17 @@ def test_a_run_that_is_stopped_goes_on(tmp_path: Path) -> None:
     assert launch(*start, "--epochs", "4", "--out", broken).exit_code == 0  # as it was
 
 
+def test_a_step_that_no_epoch_has_is_told(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    train = ["train", "--dataset", "synthetic", "--out", out, "--epochs"]
+    assert launch(*train, "1").exit_code == 0
+    (about,) = out.glob("checkpoint-*/checkpoint.json")
+    about.write_text(json.dumps(json.loads(about.read_text()) | {"step": 10**6, "epoch": 0}))
+    result = launch(*train, "2")
+    assert result.exit_code == 2
+    assert "delete it to begin anew" in result.stderr
+
+
 def test_a_folder_with_files_of_others_is_refused(tmp_path: Path) -> None:
     (tmp_path / "abcde-photo.npy").write_text("mine")
     result = launch("shard", "--dataset", "synthetic", "--count", "1", "--out", tmp_path)
@@ -159,6 +170,8 @@ def test_one_process_shards_balances_and_trains(tmp_path: Path) -> None:
         ("train --dataset synthetic --method tail-gnn", "cannot be trained on sampled"),
         ("train --dataset synthetic --method rawls", "unknown method 'rawls'"),
         ("train --dataset synthetic --set layers=3", "give one number for each layer"),
+        ("train --dataset synthetic --set layers=two", "layers must be a whole number, not 'two'"),
+        ("train --dataset synthetic --set layers=", "layers must be a whole number, not ''"),
         ("train", "name one graph"),
         ("train --shards nowhere", "holds no whole set of shards"),
         ("train --shards nowhere --dataset synthetic", "--shards holds a whole graph"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -156,7 +157,7 @@ def test_weights_of_a_method_with_its_own_restore_are_refused_too(
 
 def test_weights_that_are_no_numbers_are_refused(folder: Path) -> None:
     changed_weights(folder, lambda t: t["1/layers.0.bias"].fill_(float("nan")))
-    with pytest.raises(rg.RawlsError, match="not all numbers"):
+    with pytest.raises(rg.RawlsError, match="NaN or infinite"):
         rg.load_model(folder, seed=1)
     rg.load_model(folder, seed=0)
 
@@ -194,3 +195,79 @@ def test_predictions_of_rawlsgcn_grad_balance_nothing(
 
     monkeypatch.setattr("rawlsgcn.balancing.normalisations.balance", refuse)
     assert torch.equal(rg.load_model(tmp_path).predict(graph), before)
+
+
+@pytest.mark.parametrize("method", ["gcn", "advfair", "demo-net", "dsgcn", "tail-gnn"])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"settings": {"hidden": 20_000_000}},
+        {"settings": {"hidden": 10**15}},
+        {"settings": {"hidden": 10**30}},
+        {"settings": {"hidden": 30_000, "layers": 3}},
+        {"settings": {"layers": 10**9}},
+        {"settings": {"layers": 10**30}},
+        {"classes": 10**8},
+        {"classes": 2**62},
+        {"classes": 10**30},
+    ],
+)
+def test_sizes_beyond_the_weights_are_refused_at_once(
+    graph: Data, tmp_path: Path, method: str, changes: dict[str, Any]
+) -> None:
+    """Networks of these sizes take gigabytes and minutes; nothing of them is ever drawn."""
+    rg.fit(graph, method, seeds=1, epochs=1, hidden=4).save(tmp_path)
+    changed_config(tmp_path, **changes)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(rg.RawlsError, match=CONFIG) as caught:
+        rg.load_model(tmp_path).predict(graph)
+    assert "\n" not in str(caught.value)
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert grown < 500_000  # in KB; the smallest of these networks takes 1.6 GB
+
+
+@pytest.mark.parametrize(
+    ("method", "change"),
+    [
+        ("gcn", lambda t: t.update({"0/layers.0.bias": t["0/layers.0.bias"].double()})),
+        ("gcn", lambda t: t.update({"0/layers.0.bias": t["0/layers.0.bias"].view(torch.int32)})),
+        ("gcn", lambda t: t.update({"0/layers.0.bias": t["0/layers.0.bias"].view(torch.int64)})),
+        ("gcn", lambda t: t.update({"0/layers.0.bias": torch.zeros(4, dtype=torch.cfloat)})),
+        ("gcn", lambda t: t.update({"0/layers.0.bias": torch.tensor(1.0)})),
+        ("advfair", lambda t: t.update({"0/discriminator.2.bias": torch.tensor(1.0)})),
+        ("demo-net", lambda t: t.update({"0/degrees": t["0/degrees"][None]})),
+        ("demo-net", lambda t: t.update({"0/degrees": t["0/degrees"].flip(0)})),
+        ("demo-net", lambda t: t.update({"0/degrees": torch.tensor(3)})),
+    ],
+)
+def test_weights_of_another_kind_are_refused(
+    graph: Data, tmp_path: Path, method: str, change: Callable[[dict[str, Tensor]], object]
+) -> None:
+    """Torch would convert them without a word, or fail in the middle of a product."""
+    rg.fit(graph, method, seeds=1, epochs=1, hidden=4).save(tmp_path)
+    changed_weights(tmp_path, change)
+    with pytest.raises(rg.RawlsError) as caught:
+        rg.load_model(tmp_path).predict(graph)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_damaged_file_is_one_sentence_with_its_name(folder: Path) -> None:
+    content = (folder / WEIGHTS).read_bytes()
+    for damage in (b"", content[:20], content[:-3], b"\xff" * 100, content.replace(b"F32", b"F99")):
+        (folder / WEIGHTS).write_bytes(damage)
+        with pytest.raises(rg.RawlsError, match=WEIGHTS):
+            rg.load_model(folder)
+    (folder / WEIGHTS).unlink()
+    with pytest.raises(rg.RawlsError, match=WEIGHTS):
+        rg.load_model(folder)
+    for damage in (b"[" * 100_000, b"\xff\xfe", b"[]", b'{"features": ' + b"9" * 5000 + b"}"):
+        (folder / CONFIG).write_bytes(damage)
+        with pytest.raises(rg.RawlsError, match=CONFIG):
+            rg.load_model(folder)
+
+
+def test_a_wrong_normalisation_is_told_with_the_file(graph: Data, tmp_path: Path) -> None:
+    rg.fit(graph, "rawlsgcn-graph", seeds=1, epochs=1, hidden=4).save(tmp_path)
+    changed_config(tmp_path, settings={"hidden": 4, "normalisation": "rows"})
+    with pytest.raises(rg.RawlsError, match=CONFIG):
+        rg.load_model(tmp_path)

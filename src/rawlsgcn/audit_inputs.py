@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from .errors import RawlsError
+from .errors import RawlsError, reading
 from .evaluation.audit.forms import Rows
-from .prediction_files import Part, PredictionFile
+from .prediction_files import Part, PredictionFile, numbers_of
 
 Array = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
@@ -23,16 +23,23 @@ class NodeIndex:
     """From the ids in the user's files to positions in the graph."""
 
     def __init__(self, node_ids: Any, nodes: int) -> None:
-        self.nodes = nodes
-        ids = None if node_ids is None else np.asarray(node_ids)
-        self.as_text = ids is not None and ids.dtype.kind not in "iu"
-        if ids is not None:
-            known = [str(each).strip() for each in node_ids] if self.as_text else ids
-            self._index = pd.Index(known)
-        self.plain = ids is None
+        self.nodes, self.plain = nodes, node_ids is None
+        if self.plain:
+            self.as_text = False
+            return
+        self.as_text = pd.api.types.infer_dtype(node_ids, skipna=False) != "integer"
+        # Not an array of texts: in one, each takes the place of the longest.
+        known = [str(each).strip() for each in node_ids] if self.as_text else node_ids
+        self._index = pd.Index(known)
 
     def positions(self, ids: pd.Series[Any], where: Any, first: int) -> Ints:
         """The positions of ``ids``; ``where(row)`` names a row of the file for the error."""
+        empty = ids.isna().to_numpy()
+        if empty.any():
+            raise RawlsError(
+                f"{where(first + int(empty.argmax()))}: the node id is empty: fill it in or leave "
+                "out that row"
+            )
         if self.as_text:
             found = self._index.get_indexer(pd.Index(ids.astype(str).str.strip()))
         else:
@@ -64,10 +71,19 @@ class NodeIndex:
         )
 
     def _whole(self, ids: pd.Series[Any], where: Any, first: int) -> Ints:
-        numbers = pd.to_numeric(ids, errors="coerce")
-        bad = numbers.isna() | (numbers != np.floor(numbers))
+        numbers = ids
+        if not pd.api.types.is_integer_dtype(ids.dtype):
+            numbers = pd.to_numeric(ids.astype(object), errors="coerce")
+        if ids.dtype.kind in "bmM":
+            bad = np.ones(len(ids), bool)  # to be true, or a date, is no number
+        elif pd.api.types.is_integer_dtype(numbers.dtype):
+            bad = (numbers > np.iinfo(np.int64).max).to_numpy(dtype=bool)
+        else:
+            numbers = pd.Series(numbers_of(ids))
+            # From 2^53 on not every whole number is a float.
+            bad = ~((numbers.abs() < 2**53) & (numbers == np.floor(numbers))).to_numpy()
         if bad.any():
-            row = int(bad.to_numpy().argmax())
+            row = int(bad.argmax())
             raise RawlsError(
                 f"{where(first + row)}: the node id '{ids.iloc[row]}' is not a whole number, as "
                 "the graph's are"
@@ -97,7 +113,9 @@ class KeyedFile:
         total = 0
         for part in self._file.parts():
             total += len(part.predicted if part.scores is None else part.scores)  # type: ignore[arg-type]
-            yield PlacedRows(self._placed(part), part.first, part.predicted, part.scores)
+            with reading(self._file.path, "predictions"):
+                nodes = self._placed(part)
+            yield PlacedRows(nodes, part.first, part.predicted, part.scores)
         if part.ids is None and total != self._index.nodes:
             raise RawlsError(
                 f"{self.source} has {total:,} rows without node ids, but the graph has "
@@ -122,11 +140,13 @@ class GivenArray:
     named_form: str | None = None
 
     def __init__(self, values: Any, nodes: int, name: str, source: str = "an array") -> None:
-        if hasattr(values, "detach"):
-            values = values.detach().cpu()
-            # numpy has no bfloat16, which single precision holds exactly.
-            values = (values.float() if str(values.dtype) == "torch.bfloat16" else values).numpy()
-        values = np.asarray(values)
+        with reading(f"predictions '{name}'", "an array"):
+            if hasattr(values, "detach"):
+                values = values.detach().cpu()
+                # numpy has no bfloat16, which single precision holds exactly.
+                brain = str(values.dtype) == "torch.bfloat16"
+                values = (values.float() if brain else values).numpy()
+            values = np.asarray(values)
         if values.ndim not in (1, 2) or values.dtype.kind not in "biuf":
             raise RawlsError(
                 f"predictions '{name}' must be scores (nodes, classes) or classes (nodes,), they "
@@ -166,23 +186,26 @@ def read_column(path: Path, index: NodeIndex) -> tuple[str, Array]:
 
     if path.suffix.lower() not in TABLES:
         raise RawlsError(f"{path}: columns are read from {', '.join(TABLES)} files (id,value)")
-    table = read_table(path, lambda cells, numeric: not all(map(is_number, cells[1:])))
-    key = table.id_column()
-    others = [i for i in range(table.frame.shape[1]) if i != key]
-    if not others:
-        raise RawlsError(f"{path} has one column: give the node id first and its value after it")
-    name = table.names[others[0]] if table.names else path.stem
-    found = index.positions(table.ids(key, index.as_text), table.row, 0)
-    again = pd.Series(found).duplicated()
-    if again.any():
-        row = int(again.to_numpy().argmax())
-        raise RawlsError(f"{table.row(row)}: this node stands there a second time")
-    column = table.frame[others[0]]
-    values: Array
-    if pd.api.types.is_numeric_dtype(column.dtype):
-        values = np.full(index.nodes, np.nan)
-        values[found] = column.to_numpy(dtype=np.float64)
-    else:
-        values = np.full(index.nodes, "", dtype=object)
-        values[found] = column.fillna("").astype(str).str.strip().to_numpy()
+    with reading(path, "a table"):
+        table = read_table(path, lambda cells, numeric: not all(map(is_number, cells[1:])))
+        key = table.id_column()
+        others = [i for i in range(table.frame.shape[1]) if i != key]
+        if not others:
+            raise RawlsError(
+                f"{path} has one column: give the node id first and its value after it"
+            )
+        name = table.names[others[0]] if table.names else path.stem
+        ids = table.ids(key, as_text=True) if index.as_text else table.frame[key]
+        found = index.positions(ids, table.row, 0)
+        again = pd.Series(found).duplicated().to_numpy()
+        if again.any():
+            raise RawlsError(f"{table.row(int(again.argmax()))}: this node stands there twice")
+        column = table.frame[others[0]]
+        values: Array
+        if pd.api.types.is_numeric_dtype(column.dtype):
+            values = np.full(index.nodes, np.nan)
+            values[found] = numbers_of(column)
+        else:
+            values = np.full(index.nodes, "", dtype=object)
+            values[found] = column.astype(str).str.strip().where(column.notna(), "").to_numpy()
     return name, values

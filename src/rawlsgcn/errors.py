@@ -3,14 +3,58 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_LONGEST_MESSAGE = 900
+_DAMAGE = (zipfile.BadZipFile, zlib.error, struct.error, EOFError)
 
 
 class RawlsError(ValueError):
     """Something the user gave cannot be used; the message says what, where and what to do.
 
-    The command line prints it as one sentence and exits with status 2.
+    The command line prints it as one sentence and exits with status 2. Whatever of the user's is
+    quoted in it, the message is one line of reasonable length.
     """
+
+    def __init__(self, message: object = "") -> None:
+        text = re.sub(r"\s*[\r\n\0]\s*", " ", str(message)[:100_000])
+        text = re.sub(r"(\S{100})\S{200,}", r"\1…", text)
+        longer = len(text) > _LONGEST_MESSAGE
+        super().__init__(f"{text[:_LONGEST_MESSAGE]}…" if longer else text)
+
+
+@contextmanager
+def reading(path: str | Path, what: str = "", beside: Iterable[str] = ()) -> Iterator[None]:
+    """Turn whatever is raised while the file ``path`` is read into one sentence that names it.
+
+    Every reader of files works inside of it, so that no file can end in a traceback. ``what`` says
+    what the file was to be read as ("a table"); ``beside`` are further names by which an error may
+    call it, or files that are read with it.
+    """
+    try:
+        yield
+    except RawlsError as error:
+        if any(name in str(error) for name in (Path(path).name, *beside)):
+            raise
+        raise RawlsError(f"{path}: {error}") from error
+    except FileNotFoundError as error:
+        raise RawlsError(f"there is no file {path}") from error
+    except _DAMAGE as error:
+        raise RawlsError(f"{path} is damaged or cut short: make or copy it again") from error
+    except Exception as error:
+        if out_of_memory(error):
+            raise RawlsError(f"{path} needs more memory than this machine has") from error
+        reason = " ".join(str(error).split())
+        if not isinstance(error, OSError | ValueError | RuntimeError) or not reason:
+            reason = f"{type(error).__name__} {reason}".strip()
+        read = f"read as {what}" if what else "read"
+        raise RawlsError(f"{path} cannot be {read}: {reason}") from error
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> RawlsError:

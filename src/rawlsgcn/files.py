@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import RawlsError
+from .errors import RawlsError, reading
 from .swapping import (
     is_temporary,
     put_in_place,
@@ -26,6 +26,7 @@ from .swapping import (
 
 #: How often to read a folder that is changed meanwhile.
 _TRIES = 100
+_MOST_BYTES = 1 << 30
 C = TypeVar("C", bound=Callable[..., Any])
 
 
@@ -141,10 +142,25 @@ def check_folder(path: str | Path) -> None:
 
 
 def plain_ids(node_ids: Sequence[Any] | NDArray[Any] | None, nodes: int) -> NDArray[Any]:
-    """The nodes' ids as an array of numbers or of text, which needs no pickle to be stored."""
+    """The nodes' ids as an array of numbers or of text, which needs no pickle to be stored.
+
+    In an array of text each takes as much as the longest, which must not be all of the memory.
+    """
     if node_ids is None:
         return np.arange(nodes)
-    ids = np.asarray(node_ids)
+    if not isinstance(node_ids, np.ndarray) or node_ids.dtype == object:
+        longest = max((len(str(each)) for each in node_ids), default=0)
+        if 4 * longest * len(node_ids) > _MOST_BYTES:
+            raise RawlsError(
+                f"a node id of {longest:,} letters makes an array of {len(node_ids):,} ids too "
+                "large: shorten it"
+            )
+    with reading("the node ids", "an array"):
+        ids = np.asarray(node_ids)
+    if ids.shape != (nodes,):
+        raise RawlsError(
+            f"there are node ids of the shape {ids.shape} for {nodes} nodes: give one for each"
+        )
     return ids if ids.dtype.kind in "biufU" else np.asarray([str(each) for each in node_ids])
 
 

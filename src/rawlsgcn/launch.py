@@ -176,11 +176,11 @@ def train(
     numbers = checked_fan_out(fan_out)
     chosen = find(method)
     changes = parse_settings(settings, lr=lr, epochs=epochs)
-    changed = with_changes(chosen.defaults, {**changes, "layers": len(numbers)})
-    if "layers" in changes and int(changes["layers"]) != len(numbers):
+    changed = with_changes(chosen.defaults, {"layers": len(numbers), **changes})
+    if changed.layers != len(numbers):
         raise RawlsError(
             f"--fan-out {fan_out} is for {len(numbers)} layers, --set layers says "
-            f"{changes['layers']}: give one number for each layer"
+            f"{changed.layers}: give one number for each layer"
         )
     if isinstance(chosen, Convolutional):
         chosen.forward_form(changed)  # a wrong normalisation is told before a graph is read

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from . import __version__
 from .api import pick_device
 from .errors import RawlsError, out_of_memory
 from .files import one_version
 from .graphs import check, load
-from .methods import Inputs, Learner, Method, Settings, find, with_changes
+from .methods import Convolutional, Inputs, Learner, Method, Settings, find, with_changes
 from .methods.inputs import has_negative_features
 from .random_state import kept_random_state
 from .result import Result
+from .serialization import Entries, is_count, is_text, is_truth, read_json, read_tensors
 from .threads import fork_safe_threads
 
 if TYPE_CHECKING:
@@ -76,6 +80,7 @@ class TrainedModel:
     seed: int
     dataset: str
     state: dict[str, Tensor]
+    folder: Path
 
     @fork_safe_threads()
     def logits(self, graph: Data | str, *, device: str = "cpu") -> Tensor:
@@ -84,7 +89,7 @@ class TrainedModel:
         clean = load(graph) if isinstance(graph, str) else check(graph, need_labels=False)
         if clean.x.shape[1] != self.features:
             raise RawlsError(
-                f"the model was trained on {self.features} features, "
+                f"the model in {self.folder} was trained on {self.features} features, "
                 f"this graph has {clean.x.shape[1]}"
             )
         inputs = Inputs.of(
@@ -104,18 +109,64 @@ class TrainedModel:
         return scores
 
     def _restored(self, inputs: Inputs) -> Learner:
+        unfit = RawlsError(
+            f"the weights in {self.folder} do not fit its {CONFIG}: one of them was changed; "
+            "train again"
+        )
         try:
-            return self.method.restore(inputs, self.settings, self.state)
-        except (RuntimeError, KeyError) as error:
+            with _no_larger_than(self.state):
+                learner = self.method.restore(inputs, self.settings, self.state)
+        except RawlsError as error:
+            raise RawlsError(f"the model in {self.folder}: {error}") from error
+        except Exception as error:
             if out_of_memory(error):
-                raise
-            raise RawlsError(
-                f"the model's weights do not fit its {CONFIG}: one of them was changed; train again"
-            ) from error
+                raise RawlsError(
+                    f"there is not enough memory for the model in {self.folder} on this graph: "
+                    f"take a smaller one, or look for sizes in its {CONFIG} that were changed"
+                ) from error
+            raise unfit from error
+        made = learner.module.state_dict()
+        # Loading converts other types without a word, and bits that were whole numbers make none.
+        if any(tensor.dtype != made.get(name, tensor).dtype for name, tensor in self.state.items()):
+            raise unfit
+        return learner
 
     def predict(self, graph: Data | str, *, device: str = "cpu") -> Tensor:
         """The class probabilities of every node, of the shape (nodes, classes)."""
         return torch.softmax(self.logits(graph, device=device), -1)
+
+
+def _require_sizes(state: Mapping[str, Tensor], **sizes: int) -> None:
+    """Refuse sizes that no network of so few weights can have, before anything is made of them."""
+    numbers = sum(tensor.numel() for tensor in state.values())
+    for name, size in sizes.items():
+        if size > 10 * numbers + 1000:
+            raise RawlsError(
+                f"{name} is {size:,}, but {WEIGHTS} holds {numbers:,} numbers only: one of the two "
+                "files was changed; train again"
+            )
+
+
+@contextmanager
+def _no_larger_than(state: Mapping[str, Tensor]) -> Iterator[None]:
+    """Stop this thread from building a network far larger than ``state``, whose sizes come from a
+    file: torch allocates lazily, and a parameter is registered before it is drawn."""
+    thread = get_ident()
+    tensors = 10 * len(state) + 1000
+    numbers = 10 * sum(tensor.numel() for tensor in state.values()) + 1_000_000
+
+    def count(module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
+        nonlocal tensors, numbers
+        if get_ident() == thread and parameter is not None:
+            tensors, numbers = tensors - 1, numbers - parameter.numel()
+            if tensors < 0 or numbers < 0:
+                raise ValueError("there are far fewer weights than its settings ask for")
+
+    hook = register_module_parameter_registration_hook(count)
+    try:
+        yield
+    finally:
+        hook.remove()
 
 
 @fork_safe_threads()
@@ -126,37 +177,39 @@ def load_model(folder: str | Path, seed: int | None = None) -> TrainedModel:
         raise RawlsError(f"a model is loaded from its folder's path, not from {folder!r}")
     folder = Path(folder).expanduser()
     config = _config(folder)
-    chosen = config["best_seed"] if seed is None else seed
+    classes, chosen = config["classes"], config["best_seed"] if seed is None else seed
     if chosen not in config["seeds"]:
         raise RawlsError(f"{folder} has no run with seed {chosen}: it has {config['seeds']}")
+    state = read_weights(folder / WEIGHTS, chosen)
     try:
         method = find(config["method"])
         settings = with_changes(method.defaults, config["settings"])
-    except (RawlsError, OverflowError) as error:
+        if isinstance(method, Convolutional):
+            method.forward_form(settings)  # a wrong normalisation is told now
+            method.gradient_form(settings)
+        _require_sizes(state, layers=settings.layers, hidden=settings.hidden, classes=classes)
+    except RawlsError as error:
         raise RawlsError(f"{folder / CONFIG}: {error}") from error
     return TrainedModel(
         method=method,
         settings=settings,
         row_normalised=config["row_normalised"],
         features=config["features"],
-        classes=config["classes"],
+        classes=classes,
         seed=chosen,
         dataset=config["dataset"],
-        state=read_weights(folder / WEIGHTS, chosen),
+        state=state,
+        folder=folder,
     )
 
 
 def read_weights(path: Path, seed: int) -> dict[str, Tensor]:
     """The weights of one run, by name."""
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    try:
-        tensors = load_file(path)
-    except (OSError, SafetensorError) as error:
-        raise RawlsError(f"cannot read {path}: {error}") from error
     prefix = f"{seed}/"
-    state = {name[len(prefix) :]: t for name, t in tensors.items() if name.startswith(prefix)}
+    try:
+        state = read_tensors(path, prefix)
+    except RawlsError as error:
+        raise RawlsError(f"{error}; train again") from error
     if not state:
         raise RawlsError(f"{path} has no weights of seed {seed}")
     for name, tensor in state.items():
@@ -168,43 +221,27 @@ def read_weights(path: Path, seed: int) -> dict[str, Tensor]:
     return state
 
 
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
-
-
 def _are_seeds(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(type(each) is int for each in value)
 
 
-#: What each entry must be, in words and as a test.
-_ENTRIES: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "method": ("a method's name", lambda value: isinstance(value, str)),
+_ENTRIES: Entries = {
+    "method": ("a method's name", is_text),
     "settings": ("a table of settings", lambda value: isinstance(value, dict)),
-    "row_normalised": ("true or false", lambda value: isinstance(value, bool)),
-    "features": ("a whole number of at least 1", _is_count),
-    "classes": ("a whole number of at least 1", _is_count),
+    "row_normalised": ("true or false", is_truth),
+    "features": ("a whole number of at least 1", is_count),
+    "classes": ("a whole number of at least 1", is_count),
     "seeds": ("a list of whole numbers", _are_seeds),
     "best_seed": ("one of the seeds", lambda value: type(value) is int),
-    "dataset": ("a name", lambda value: isinstance(value, str)),
+    "dataset": ("a name", is_text),
 }
 
 
 def _config(folder: Path) -> dict[str, Any]:
-    path = folder / CONFIG
     try:
-        config = json.loads(path.read_text(encoding="utf-8"))
+        return read_json(folder / CONFIG, _ENTRIES)
     except OSError as error:
         raise RawlsError(
-            f"{folder} holds no model: cannot read {path.name} ({error.strerror}); "
+            f"{folder} holds no model: cannot read {CONFIG} ({error.strerror}); "
             "give the folder that 'rawlsgcn train --out' wrote"
         ) from error
-    except (ValueError, RecursionError) as error:
-        raise RawlsError(f"{path} is not a model's configuration: {error}") from error
-    if not isinstance(config, dict):
-        raise RawlsError(f"{path} is not a model's configuration: it is no table of entries")
-    for name, (what, holds) in _ENTRIES.items():
-        if name not in config:
-            raise RawlsError(f"{path} is not a model's configuration: it has no {name}")
-        if not holds(config[name]):
-            raise RawlsError(f"{path}: {name} must be {what}, not {config[name]!r}")
-    return config

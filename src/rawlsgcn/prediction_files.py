@@ -6,7 +6,9 @@ Nothing is held but the part at hand, so that a file of many gigabytes is only s
 
 from __future__ import annotations
 
+import os
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +18,17 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from .errors import RawlsError, missing_extra
+from .errors import RawlsError, reading
 from .graphs.arrays import Archive
-from .graphs.tables import SEPARATORS, SURE_ID_NAMES, UNNAMED, first_line, is_number, read_chunks
+from .graphs.tables import (
+    SEPARATORS,
+    SURE_ID_NAMES,
+    UNNAMED,
+    first_line,
+    is_number,
+    open_parquet,
+    read_chunks,
+)
 from .prediction_lists import list_columns, stacked
 
 Array = npt.NDArray[Any]
@@ -39,7 +49,11 @@ _CELLS = 1 << 18
 """Cells read at once: 2 MB as numbers."""
 _LISTS = 4096
 """Rows read at once where their width is not known beforehand."""
-_NUMBERED = re.compile(r"^(.*?)[ _.\-]?(\d+)$")
+_COLUMNS = 50_000
+"""Columns of a table at most: pandas takes tens of microseconds for each, in every part."""
+_NUMBERED = re.compile(r"^(.*?)[ _.\-]?(\d{1,9})$")
+_PARQUET_INDEX = re.compile(r"__index_level_\d+__")
+"""What pandas calls an index without a name in a .parquet file."""
 _FORM_OF_NAME = {
     "probabilities": re.compile(r"^(p|pr|prob|probs|proba|probability|probabilities|softmax)$"),
     "logits": re.compile(r"^(logit|logits|z)$"),
@@ -69,18 +83,19 @@ class PredictionFile:
         named = self.path.stem != "predictions" or not self.path.parent.name
         self.name = self.path.stem if named else self.path.parent.name
         self.source = str(path)
-        if not self.path.is_file():
-            what = "is a folder, not a file" if self.path.is_dir() else "does not exist"
+        if not os.path.isfile(self.path):  # Path.is_file raises on a name that is too long
+            what = "is a folder, not a file" if os.path.isdir(self.path) else "does not exist"
             raise RawlsError(f"{path} {what}")
         suffix = self.path.suffix.lower()
         if suffix not in FORMATS:
             raise RawlsError(f"{path}: predictions are read from {', '.join(FORMATS)} files")
         self._text_ids = text_ids
         self.named_form: str | None = None
-        if suffix == ".npz":
-            self._open_archive()
-        else:
-            self._open_table()
+        with reading(self.path, "predictions"):
+            if suffix == ".npz":
+                self._open_archive()
+            else:
+                self._open_table()
 
     def row(self, index: int) -> str:
         """Where a row stands, in the words of an error message."""
@@ -90,14 +105,26 @@ class PredictionFile:
 
     def parts(self) -> Iterator[Part]:
         """The rows from the first to the last, some at a time."""
-        suffix = self.path.suffix.lower()
-        if suffix == ".npz":
-            yield from self._array_parts()
-            return
+        with reading(self.path, "predictions"):
+            if self.path.suffix.lower() == ".npz":
+                yield from self._array_parts()
+            else:
+                yield from self._table_parts()
+
+    # Tables -------------------------------------------------------------------------------------
+
+    def _table_parts(self) -> Iterator[Part]:
         width = 1 + len(self._scores) + (self._class is not None)
         rows, first = max(1000, _CELLS // width) if self._list is None else _LISTS, 0
-        frames = self._parquet(rows) if suffix == ".parquet" else self._text(rows)
-        for frame in frames:
+        parquet = self.path.suffix.lower() == ".parquet"
+        for frame in self._parquet(rows) if parquet else self._text(rows):
+            if frame.shape[1] != len(self._columns):
+                raise RawlsError(
+                    f"{self.row(first)} has {frame.shape[1]} cells, but the first line has "
+                    f"{len(self._columns)}: give every row a cell for each column"
+                )
+            if not len(frame):
+                continue
             predicted = None if self._class is None else self._numbers(frame, [self._class], first)
             scores = self._numbers(frame, self._scores, first) if self._scores else None
             if self._list is not None:
@@ -109,25 +136,28 @@ class PredictionFile:
         if first == 0:
             raise RawlsError(f"{self.path} is empty")
 
-    # Tables -------------------------------------------------------------------------------------
-
     def _open_table(self) -> None:
         lists: list[int] = []
         if self.path.suffix.lower() == ".parquet":
-            schema = self._parquet_file().schema_arrow
+            schema = open_parquet(self.path).schema_arrow
             cells, self._header = [str(name) for name in schema.names], True
             lists = list_columns(schema, self.path)
         else:
             cells = first_line(self.path)
             named = cells[0].strip().lower() in SURE_ID_NAMES | UNNAMED
             self._header = named or not all(is_number(cell) for cell in cells[1:] or cells)
+        if not 0 < len(cells) <= _COLUMNS:
+            raise RawlsError(
+                f"{self.path} has {len(cells):,} columns: give the node id and a score of every "
+                f"class, of {_COLUMNS:,} at most; .npz holds more"
+            )
         names = [cell.strip().lower() for cell in cells] if self._header else []
         self._columns = cells if self._header else [f"{i + 1}" for i in range(len(cells))]
         self._id = self._id_column(names)
         others = [
             i
             for i in range(len(cells))
-            if i != self._id and not (self._header and names[i] in UNNAMED)
+            if i != self._id and not (self._header and _is_unnamed(names[i]))
         ]
         self._class = next(
             (i for i in others if names and i not in lists and names[i] in CLASS_NAMES), None
@@ -168,9 +198,8 @@ class PredictionFile:
         return values
 
     def _refuse_repeats(self, names: list[str]) -> None:
-        again = next(
-            (name for name in names if name not in UNNAMED and names.count(name) > 1), None
-        )
+        counts = Counter(names)
+        again = next((name for name in names if name not in UNNAMED and counts[name] > 1), None)
         if again is not None:
             raise RawlsError(
                 f"{self.path} has more than one column '{again}': keep one, or rename the others"
@@ -180,6 +209,8 @@ class PredictionFile:
         if not names:
             return 0
         sure = next((i for i, name in enumerate(names) if name in SURE_ID_NAMES), None)
+        if sure is None:  # of a DataFrame whose index are the ids
+            sure = next((i for i, name in enumerate(names) if _PARQUET_INDEX.fullmatch(name)), None)
         if sure is not None:
             return sure
         prefix = _NUMBERED.match(names[0])
@@ -221,39 +252,25 @@ class PredictionFile:
         yield from read_chunks(self.path, self._header, rows, dtype=as_text)
 
     def _numbers(self, frame: pd.DataFrame, columns: list[int], first: int) -> Array:
-        for index in columns:
-            column = frame[index]
-            if pd.api.types.is_numeric_dtype(column.dtype):
-                wrong = column.isna()
-            else:
-                wrong = pd.to_numeric(column, errors="coerce").isna()
-            if wrong.any():
-                row = int(wrong.to_numpy().argmax())
-                value = column.iloc[row]
-                said = "is empty or NaN" if pd.isna(value) else f"is '{value}'"
-                raise RawlsError(
-                    f"{self.row(first + row)}, column '{self._columns[index]}' {said}: "
-                    "every predicted node needs numbers; leave out the row of one without them"
-                )
-        return frame[columns].to_numpy(dtype=np.float64)
+        values = np.column_stack([numbers_of(frame[index]) for index in columns])
+        wrong = np.isnan(values)
+        if wrong.any():
+            row, place = np.unravel_index(int(wrong.argmax()), wrong.shape)
+            value = frame[columns[place]].iloc[row]
+            empty = value is None or value is pd.NA or value is pd.NaT or value != value
+            said = "is empty or NaN" if empty else f"is '{value}'"
+            raise RawlsError(
+                f"{self.row(first + int(row))}, column '{self._columns[columns[place]]}' {said}: "
+                "every predicted node needs numbers; leave out the row of one without them"
+            )
+        return values
 
     def _parquet(self, rows: int) -> Iterator[pd.DataFrame]:
-        for batch in self._parquet_file().iter_batches(batch_size=rows):
-            frame = batch.to_pandas()
+        for batch in open_parquet(self.path).iter_batches(batch_size=rows):
+            # What pandas wrote about itself would turn columns into an index.
+            frame = batch.to_pandas(ignore_metadata=True)
             frame.columns = pd.RangeIndex(frame.shape[1])
             yield frame
-
-    def _parquet_file(self) -> Any:
-        try:
-            import pyarrow
-            from pyarrow.parquet import ParquetFile
-        except ImportError as error:
-            raise missing_extra(f"reading {self.path.name}", "parquet") from error
-        try:
-            return ParquetFile(self.path)
-        except (pyarrow.ArrowException, OSError, ValueError) as error:
-            reason = " ".join(str(error).split())
-            raise RawlsError(f"{self.path} cannot be read as parquet: {reason}") from error
 
     # Arrays -------------------------------------------------------------------------------------
 
@@ -278,6 +295,10 @@ class PredictionFile:
                 f"classes of the shape (nodes,), they are {self._array.dtype} of the shape "
                 f"{self._array.shape}"
             )
+        if self._node is not None and self._node.dtype.kind not in "iufU":
+            raise RawlsError(
+                f"{self.path}: the node ids are {self._node.dtype}: give whole numbers or text"
+            )
         if self._node is not None and self._node.shape != self._array.shape[:1]:
             raise RawlsError(
                 f"{self.path} has node ids of the shape {self._node.shape} for "
@@ -299,3 +320,17 @@ class PredictionFile:
             ids = None if self._node is None else pd.Series(self._node[first : first + rows])
             predicted, scores = (values, None) if self._is_class else (None, values)
             yield Part(first, ids, predicted, scores)
+
+
+def _is_unnamed(name: str) -> bool:
+    return name in UNNAMED or _PARQUET_INDEX.fullmatch(name) is not None
+
+
+def numbers_of(column: pd.Series[Any]) -> npt.NDArray[np.float64]:
+    """A column as float64, NaN where a cell is no number; dates and times are none."""
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    if column.dtype.kind in "mM":
+        return np.full(len(column), np.nan)
+    numbers = pd.to_numeric(column.astype(object), errors="coerce")
+    return numbers.to_numpy(dtype=np.float64, na_value=np.nan)

@@ -73,6 +73,11 @@ def _learn(training: SampledTraining, out: Path, run: dict[str, Any], every: int
     place, started = training.place, time.perf_counter()
     position = load_checkpoint(out, training.state, training.optimiser, run)
     require_same([position.epoch, position.step], "checkpoints", place)
+    if position.step >= training.steps:
+        raise RawlsError(
+            f"{out} holds a checkpoint after {position.step} steps of an epoch, which has "
+            f"{training.steps}: it is damaged; delete it to begin anew"
+        )
     if position.epoch * training.steps + position.step > training.total:
         raise RawlsError(
             f"{out} holds a checkpoint after {position.epoch} epochs, more than the "

@@ -81,6 +81,7 @@ class Subject:
             seed=0,
             dataset="checked",
             state=result.states[0] if state is None else state,
+            folder=Path("checked"),
         )
 
 

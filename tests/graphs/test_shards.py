@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +21,7 @@ from torch_geometric.data import Data
 from rawlsgcn.errors import RawlsError
 from rawlsgcn.graphs import synthetic
 from rawlsgcn.graphs.shards import Shards, write_shards
+from rawlsgcn.training.sources import Source
 
 
 @settings(max_examples=40, deadline=None)
@@ -128,3 +132,129 @@ def test_what_does_not_fit_is_told(tmp_path: Path) -> None:
         (tmp_path / "shards.json").write_text(text)
         with pytest.raises(RawlsError, match="anew"):
             Shards(tmp_path)
+
+
+def swapped(array: np.ndarray, a: int, b: int) -> np.ndarray:
+    array[[a, b]] = array[[b, a]]
+    return array
+
+
+def with_entry(array: np.ndarray, value: float, place: int = 3) -> np.ndarray:
+    array[place] = value
+    return array
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two shards of a weighted graph, balanced."""
+    folder = tmp_path_factory.mktemp("shards")
+    graph = synthetic(300)
+    graph.edge_weight = torch.ones(graph.edge_index.shape[1])
+    shards = write_shards(graph, 2, folder)
+    for place in range(2):
+        shards.write_scale(place, np.ones(shards.cuts[place + 1] - shards.cuts[place]))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("what", "change", "said"),
+    [
+        ("row_start", lambda a: swapped(a, 5, 9), "a row that ends before it begins"),
+        ("row_start", lambda a: with_entry(a, 2**62), "a row that ends before it begins"),
+        ("row_start", lambda a: with_entry(a, -(2**62), 0), "a row that ends before it begins"),
+        ("row_start", lambda a: with_entry(a, 2**40, -1), "does not run from 0 to the"),
+        ("row_start", lambda a: a[:-1], "entries, not"),
+        ("row_start", lambda a: a.astype(np.int32), "holds int32, not int64"),
+        ("row_start", lambda a: a.astype(">i8"), "holds >i8, not int64"),
+        ("row_start", lambda a: a[:, None], "damaged or cut short"),
+        ("column", lambda a: with_entry(a, -1), "names nodes outside 0 to 299"),
+        ("column", lambda a: with_entry(a, 300), "names nodes outside 0 to 299"),
+        ("column", lambda a: a.astype(np.float32), "holds float32, not int32 or int64"),
+        ("column", lambda a: np.array(3, np.int32), "damaged or cut short"),
+        ("column", lambda a: a[:-1], "does not run from 0 to the|entries, not"),
+        ("weight", lambda a: a[:-1], "entries, not"),
+        ("weight", lambda a: with_entry(a, np.nan), "negative, NaN or infinite"),
+        ("weight", lambda a: with_entry(a, -1.0), "negative, NaN or infinite"),
+        ("x", lambda a: a[:-1], "entries, not"),
+        ("x", lambda a: a[:, :-1], "do not fit together"),
+        ("x", lambda a: a.astype("S4"), "not float32"),
+        ("y", lambda a: with_entry(a, 10**6), "labels outside -1 to"),
+        ("y", lambda a: with_entry(a, -2), "labels outside -1 to"),
+        ("y", lambda a: np.zeros_like(a) - 1, "names nodes without a label"),
+        ("split", lambda a: with_entry(a, 9), "numbers outside 0 to 3"),
+        ("scale", lambda a: with_entry(a, np.nan), "not positive"),
+        ("scale", lambda a: with_entry(a, 0.0), "not positive"),
+    ],
+)
+def test_no_damaged_array_is_followed(
+    whole: Path,
+    tmp_path: Path,
+    what: str,
+    change: Callable[[np.ndarray], np.ndarray],
+    said: str,
+) -> None:
+    """Compiled products, torch and numpy would read outside, or count a negative node from the
+    end of the graph without a word."""
+    folder = tmp_path / "shards"
+    shutil.copytree(whole, folder)
+    path = folder / f"00001-{what}.npy"
+    np.save(path, change(np.load(path)))
+    with pytest.raises(RawlsError, match=said) as caught:
+        Source.of_shards(Shards(folder))
+    assert str(folder) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_files_that_are_no_arrays_are_told(whole: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "shards"
+    shutil.copytree(whole, folder)
+    column = folder / "00000-column.npy"
+    content = column.read_bytes()
+    damages = [
+        b"",
+        content[:64],
+        content.replace(b"'<i4'", b"'|O' "),
+        content.replace(b"(", b"(" * 9),
+        content.replace(b"'shape': (", b"'shape':(9"),
+        b"\x93NUMPY\x03\x00\xff\xff\xff\xff" + content[12:],
+    ]
+    for damage in damages:
+        column.write_bytes(damage)
+        with pytest.raises(RawlsError, match=r"00000-column\.npy is damaged"):
+            Shards(folder).open(0)
+    with column.open("wb") as file:
+        np.savez(file, column=np.arange(3))
+    with pytest.raises(RawlsError, match=r"00000-column\.npy is damaged"):
+        Shards(folder).open(0)
+
+
+@pytest.mark.parametrize(
+    ("entry", "value"),
+    [
+        *(("nodes", value) for value in (301, -1, 3e2, "300", None, True, 10**30)),
+        *(("arcs", value) for value in (7, 1e300, [])),
+        *(("classes", value) for value in (99, 10**12, "two", None)),
+        *(("negative_features", value) for value in ("no", 0, None)),
+        *(("cuts", value) for value in ([0, 300, 300], [0, "9", 300], {}, [0], [0, 10**20], "0")),
+        *(("graph", value) for value in (5, None, "another")),
+        ("name", 3),
+        ("name", None),
+    ],
+)
+def test_a_damaged_manifest_is_told(whole: Path, tmp_path: Path, entry: str, value: Any) -> None:
+    folder = tmp_path / "shards"
+    shutil.copytree(whole, folder)
+    about = json.loads((folder / "shards.json").read_text())
+    (folder / "shards.json").write_text(json.dumps(about | {entry: value}))
+    with pytest.raises(RawlsError, match="write the shards anew") as caught:
+        Source.of_shards(Shards(folder))
+    assert str(folder) in str(caught.value)
+
+
+def test_a_manifest_of_endless_depth_or_of_no_text_is_told(whole: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "shards"
+    shutil.copytree(whole, folder)
+    for content in (b"[" * 100_000, b"\xff\xfe{}", b'{"format": ' + b"9" * 5000 + b"}"):
+        (folder / "shards.json").write_bytes(content)
+        with pytest.raises(RawlsError, match=r"shards\.json cannot be read"):
+            Shards(folder)

@@ -43,8 +43,12 @@ def test_text_becomes_the_fields_type() -> None:
         ({"hidden": 10**13}, "hidden must be from 1 to 1,000,000"),
         ({"layers": 0}, "layers must be from 1"),
         ({"layers": 10**9}, "layers must be from 1 to 1,000"),
+        ({"layers": 10**30}, "layers must be from 1 to 1,000"),
         ({"weight_decay": -1}, "weight_decay must be"),
+        ({"lr": 10**400}, "lr must be a number"),
         ({"normalise_features": "perhaps"}, "true or false"),
+        ({"normalisation": ["row"]}, "normalisation must be text"),
+        ({"normalisation": None}, "normalisation must be text"),
         ({"hiden": 3}, "did you mean hidden"),
     ],
 )

@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -86,7 +87,7 @@ def balance_shards(
         )
     shard = shards.open(rank)
     rows = _Rows(shard, shards.cuts, target)
-    _require_symmetric(rows)
+    _require_symmetric(rows, shards.folder)
     descent = _ShardDescent(_ShardIteration(rows), target, accelerate=True)
     with np.errstate(all="ignore"):
         residual, history, reason = run(descent, tol, max_iterations)
@@ -122,11 +123,6 @@ class _Rows:
         self.column = _tensor(shard.column).to(device)
         self.weight = None if shard.weight is None else _tensor(shard.weight).to(device)
         self.cuts, nodes = cuts, cuts[-1]
-        if len(self.column) and not 0 <= int(self.column.min()) <= int(self.column.max()) < nodes:
-            raise RawlsError(
-                f"the shard of rows {self.first} to {self.last} names nodes outside 0 to "
-                f"{nodes - 1}: it is damaged; write the shards anew"
-            )
         self.full = torch.empty(nodes, dtype=torch.float64, device=device)
         longest = max(b - a for a, b in pairwise(cuts))
         self.gathered = torch.zeros(len(cuts) - 1, longest, dtype=torch.float64, device=device)
@@ -232,7 +228,7 @@ class _ShardDescent(Descent):
         return _reduced(numbers, distributed.ReduceOp.MAX)
 
 
-def _require_symmetric(rows: _Rows) -> None:
+def _require_symmetric(rows: _Rows, folder: Path) -> None:
     """Refuse a matrix that is not symmetric, by the fingerprint of ``structure.inspect``."""
     # The keys lie where x will be: they are one number a node, like x.
     key = rows.full.view(torch.int64)
@@ -253,12 +249,13 @@ def _require_symmetric(rows: _Rows) -> None:
     uneven, loops = found.tolist()
     if loops:
         raise RawlsError(
-            f"the shards hold {loops} self-loops, which balancing adds itself: write them without"
+            f"the shards in {folder} hold {loops} self-loops, which balancing adds itself: write "
+            "them without"
         )
     if uneven:
         raise RawlsError(
-            "the matrix in the shards is not symmetric: write both directions of every edge, "
-            "with the same weight"
+            f"the matrix in the shards in {folder} is not symmetric: write both directions of "
+            "every edge, with the same weight"
         )
 
 

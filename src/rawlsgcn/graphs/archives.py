@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import RawlsError
@@ -38,8 +37,7 @@ def read_archive(path: Path) -> Found:
         )
     found.x, found.y, found.masks = archive.features(), archive.first(LABEL_KEYS), archive.masks()
     if "node_ids" in archive.keys:
-        ids = archive["node_ids"]
-        found.node_ids = ids.astype(np.int64) if ids.dtype.kind in "iu" else ids.tolist()
+        found.node_ids = archive["node_ids"]
     found.graph_from = found.features_from = found.labels_from = path.name
     return found
 

@@ -1,55 +1,67 @@
-"""Arrays the user gives as .npy or .npz, read without ever unpickling anything."""
+"""Arrays the user gives as .npy or .npz, read without ever unpickling anything.
+
+What a file says of its own size is held against its bytes before any memory is reserved.
+"""
 
 from __future__ import annotations
 
+import math
 import zipfile
-import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
-import scipy.sparse as sp
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from ..errors import RawlsError
+from ..errors import RawlsError, reading
+from . import matrices
 from .found import MASKS
 
 Array = NDArray[Any]
 LABEL_KEYS = ("labels", "y")
 FEATURE_KEYS = ("x", "features")
+_PICKLED = (
+    "holds pickled Python objects, which are not read because they can run code: save plain "
+    "arrays instead"
+)
+SMALL_FILE, MOST_CELLS = 2 << 20, 16_000_000
+"""A compressed file of fewer bytes than the first may not hold an array of more cells than the
+second, nor ``LARGEST_UNPACKED`` bytes in all."""
+LARGEST_UNPACKED = 128 << 20
+_HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
-@contextmanager
-def readable(path: Path) -> Iterator[None]:
-    """Turn what numpy, zip and scipy raise on a broken file into one sentence."""
-    try:
-        yield
-    except RawlsError:
-        raise
-    except FileNotFoundError as error:
-        raise RawlsError(f"there is no file {path}") from error
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise RawlsError(f"{path} is damaged or cut short: make or copy it again") from error
-    except MemoryError as error:
-        raise RawlsError(f"{path} names an array too large for this machine's memory") from error
-    except (ValueError, OSError, KeyError, TypeError, IndexError) as error:
-        if "pickle" in str(error).lower():
-            raise RawlsError(
-                f"{path} holds pickled Python objects, which are not read because they can run "
-                "code: save plain arrays instead"
-            ) from error
-        reason = " ".join(str(error).split())
-        raise RawlsError(f"{path} cannot be read as numpy arrays: {reason}") from error
+def open_zip(path: Path) -> zipfile.ZipFile:
+    """A zip archive whose members are no longer than the file allows."""
+    archive = zipfile.ZipFile(path)
+    size, members = path.stat().st_size, archive.infolist()
+    stored = sum(member.compress_size for member in members)
+    unpacked = sum(member.file_size for member in members)
+    if stored > size or any(
+        member.file_size > member.compress_size
+        for member in members
+        if member.compress_type == zipfile.ZIP_STORED
+    ):
+        raise zipfile.BadZipFile("it is shorter than its directory says")
+    if size < SMALL_FILE and unpacked > LARGEST_UNPACKED:
+        raise RawlsError(
+            f"{path} has {size:,} bytes and unpacks to {unpacked:,}: save it without compression"
+        )
+    return archive
 
 
-def _refuse_foreign(path: Path) -> None:
-    """numpy takes every file that it does not know for a pickle; most are something else."""
-    with path.open("rb") as file:
-        start = file.read(6)
-    if start and not start.startswith((b"PK", b"\x93NUMPY", b"\x80")):
-        raise RawlsError(f"{path} is no file of numpy: write it with numpy.savez or numpy.save")
+def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytearray:
+    """The bytes of one member, unpacked in pieces so that they are in memory only once."""
+    content = bytearray(member.file_size)
+    view, done = memoryview(content), 0
+    with archive.open(member) as file:
+        while done < len(content):
+            got = file.readinto(view[done : done + (1 << 24)])  # type: ignore[attr-defined]
+            if not got:
+                raise EOFError("the member is shorter than the directory says")
+            done += got
+    return content
 
 
 class Archive:
@@ -57,18 +69,21 @@ class Archive:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with readable(path):
-            _refuse_foreign(path)
-            opened = np.load(path, allow_pickle=False)
-            if not isinstance(opened, np.lib.npyio.NpzFile):
+        with reading(path, "numpy arrays"):
+            if _start(path) == b"\x93NUMPY":
                 raise RawlsError(f"{path} is a single array, not an .npz: name it .npy")
-        self._file = opened
-        self.keys = set(opened.files)
+            self._zip = open_zip(path)
+            self._members = {
+                member.filename.removesuffix(".npy"): member for member in self._zip.infolist()
+            }
+        self.keys = set(self._members)
 
     def __getitem__(self, key: str) -> Array:
-        with readable(self.path):
-            array: Array = self._file[key]
-            return array
+        with reading(self.path, "numpy arrays"):
+            member = self._members[key]
+            small = self.path.stat().st_size < SMALL_FILE
+            with self._zip.open(member) as file:
+                return _read_array(file, member.file_size, MOST_CELLS if small else None)
 
     def first(self, keys: tuple[str, ...]) -> Array | None:
         """The array under the first of these keys that is there."""
@@ -78,27 +93,32 @@ class Archive:
         """The scipy CSR matrix in ``<prefix>_data``, ``_indices``, ``_indptr`` and ``_shape``."""
         if f"{prefix}_indptr" not in self.keys:
             return None
-        parts = [f"{prefix}_{part}" for part in ("data", "indices", "indptr", "shape")]
-        absent = [part for part in parts if part not in self.keys]
-        if absent:
-            raise RawlsError(f"{self.path} has {prefix}_indptr but no {', no '.join(absent)}")
-        data, indices, indptr, shape = (self[part] for part in parts)
-        with readable(self.path):
-            if indices.dtype.kind not in "iu" or indptr.dtype.kind not in "iu":
-                raise ValueError(f"{prefix}_indices and {prefix}_indptr must be integers")
-            matrix = sp.csr_matrix((data, indices, indptr), shape=tuple(int(s) for s in shape))
-            matrix.check_format(full_check=True)
-        return matrix
+        return self._matrix("csr", f"{prefix}_")
 
     def whole(self) -> Any | None:
         """The matrix of a file that ``scipy.sparse.save_npz`` wrote."""
         if "format" not in self.keys:
             return None
-        with readable(self.path):
-            matrix = sp.load_npz(self.path)
-            if matrix.format in ("csr", "csc"):
-                matrix.check_format(full_check=True)
-        return matrix
+        form = self["format"]
+        name = form.tobytes().decode("latin1").replace("\0", "") if form.ndim == 0 else "no"
+        return self._matrix(name, "")
+
+    def _matrix(self, form: str, prefix: str) -> Any:
+        places = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col")}
+        with reading(self.path, "a sparse matrix"):
+            if form not in places:
+                raise RawlsError(f"{self.path} {matrices.unread(form[:20])}")
+            parts = [f"{prefix}{part}" for part in ("data", *places[form], "shape")]
+            absent = [part for part in parts if part not in self.keys]
+            if absent:
+                there = next(part for part in [*parts[::-1], "format"] if part in self.keys)
+                raise RawlsError(f"{self.path} has {there} but no {', no '.join(absent)}")
+            data, one, other, shape = (self[part] for part in parts)
+            make = {"csr": matrices.csr, "csc": matrices.csc, "coo": matrices.coo}[form]
+            try:
+                return make(data, one, other, matrices.shape_of(shape))
+            except RawlsError as error:
+                raise RawlsError(f"{self.path} {error}") from error
 
     def masks(self) -> dict[str, Array]:
         return {key: self[key] for key in MASKS if key in self.keys}
@@ -111,9 +131,45 @@ class Archive:
 
 def read_npy(path: Path) -> Array:
     """One array from an .npy file."""
-    with readable(path):
-        _refuse_foreign(path)
-        array = np.load(path, allow_pickle=False)
-        if not isinstance(array, np.ndarray):
+    with reading(path, "numpy arrays"):
+        if _start(path).startswith(b"PK"):
             raise RawlsError(f"{path} is an .npz archive, not a single array: name it .npz")
-        return array
+        with path.open("rb") as file:
+            return _read_array(file, path.stat().st_size)
+
+
+def _start(path: Path) -> bytes:
+    with path.open("rb") as file:
+        start = file.read(6)
+    if start.startswith(b"\x80"):
+        raise RawlsError(f"{path} {_PICKLED}")
+    if start and not start.startswith((b"PK", b"\x93NUMPY")):
+        raise RawlsError(f"{path} is no file of numpy: write it with numpy.savez or numpy.save")
+    return start
+
+
+def _read_array(file: IO[bytes], size: int, most_cells: int | None = None) -> Array:
+    """An array in numpy's format, of which ``file`` has ``size`` bytes with the header."""
+    try:
+        shape, _, dtype = _HEADERS[npy.read_magic(file)](file)
+    except Exception as error:  # a header is parsed as Python, which may fail in any way
+        raise EOFError("no header") from error
+    if dtype.hasobject:
+        raise RawlsError(_PICKLED)
+    if dtype.kind not in "biufcSUMm" or dtype.shape:
+        raise RawlsError(f"holds an array of {dtype}: only numbers and text are read")
+    if not all(type(each) is int and each >= 0 for each in shape):
+        raise RawlsError(f"holds an array of the shape {shape}")
+    left = size - file.tell()
+    if math.prod(shape) * max(dtype.itemsize, 1) > left or max((*shape, 0)) > max(size, 1 << 20):
+        raise EOFError("the array is longer than the file")
+    if most_cells is not None and math.prod(shape) > most_cells:
+        raise RawlsError(
+            f"unpacks to an array of {math.prod(shape):,} cells, too many for so small a file: "
+            "save it without compression"
+        )
+    file.seek(0)
+    array: Array = npy.read_array(file, allow_pickle=False)
+    if dtype.kind == "b":
+        return np.not_equal(array.view(np.uint8), 0)  # every true value is 1
+    return array.astype(dtype.newbyteorder("="), copy=False)

@@ -11,14 +11,14 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from ..errors import RawlsError, unknown_name
+from ..errors import RawlsError
 from .edges import clean_edges
 from .features import all_finite, compact, first_not_finite
 from .found import MASKS, Found
-from .given import check_count, found_in, highest
+from .given import check_count, clean_ids, found_in, highest, stored_in
 from .labels import clean_labels
 from .masks import choose_split
-from .splits import SPLITS
+from .splits import require_split
 
 
 def check(
@@ -60,8 +60,7 @@ def assemble(
     balances or predicts needs no labels, no edges, or no features: flawed ones are then left
     out, and a note says so.
     """
-    if split is not None and split not in SPLITS:
-        raise unknown_name("split", split, SPLITS)
+    require_split(split)
     _refuse_absent(found, need_features, need_labels)
     need_labels = need_labels or (split is not None and found.y is not None)
     nodes = _count_nodes(found, need_features, need_labels)
@@ -90,7 +89,8 @@ def assemble(
         with _left_out_unless(need_labels, "masks", notes):
             choose_split(graph, found, split, notes)
     if found.node_ids is not None:
-        graph.node_ids = found.node_ids
+        ids = np.asarray(found.node_ids)
+        graph.node_ids = ids.tolist() if ids.dtype == object else ids
     graph.notes = list(dict.fromkeys(notes))  # a graph may pass the door twice
     return graph
 
@@ -127,6 +127,7 @@ def _count_nodes(found: Found, need_features: bool, need_labels: bool) -> int:
     if found.num_nodes is not None:
         deciding[f"{found.graph_from} has {{}} nodes"] = found.num_nodes
     if found.node_ids is not None:
+        found.node_ids = clean_ids(found.node_ids, found.graph_from)
         deciding[f"{found.graph_from} has {{}} node ids"] = len(found.node_ids)
     if found.x is not None and need_features:
         _check_matrix(found)
@@ -149,7 +150,7 @@ def _count_nodes(found: Found, need_features: bool, need_labels: bool) -> int:
         nodes = next((count for count in spare if count >= named), named)
     if nodes == 0:
         raise RawlsError(f"{found.graph_from} has no nodes")
-    return check_count(nodes, found.graph_from)
+    return check_count(nodes, found.graph_from, stored_in(found))
 
 
 def _check_edges(found: Found, nodes: int, needed: bool) -> None:

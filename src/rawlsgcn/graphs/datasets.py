@@ -14,7 +14,7 @@ from typing import Any
 from torch_geometric import datasets as pyg
 from torch_geometric.data import Data
 
-from ..errors import RawlsError, unknown_name
+from ..errors import RawlsError, reading
 from ..files import atomic_directory
 from ..threads import fork_safe_threads
 from .block_model import synthetic
@@ -23,7 +23,7 @@ from .checks import assemble
 from .found import MASKS
 from .given import found_in
 from .raw import READERS
-from .splits import SPLITS
+from .splits import require_split
 
 
 @fork_safe_threads()
@@ -36,8 +36,7 @@ def load(name: str, *, root: str | Path | None = None, split: str | None = None)
     graph) or 'random'. The default is the paper's; for Chameleon, as in the paper's table, the
     stored one.
     """
-    if split is not None and split not in SPLITS:
-        raise unknown_name("split", split, SPLITS)
+    require_split(split)
     if name.lower() == SYNTHETIC:
         return synthetic(split=split)
     entry = find(name)
@@ -47,15 +46,18 @@ def load(name: str, *, root: str | Path | None = None, split: str | None = None)
             f"{folder} is a file, not a folder: name the folder of the raw files with "
             "--data-root (root=...) or RAWLSGCN_DATA"
         )
-    data = _read(entry, folder)
-    stored_edges = int(data.edge_index.size(1))
-    found = found_in(data, entry.title)
-    found.name = entry.name
-    # Geom-GCN stores ten splits side by side.
-    found.masks = {key: mask.reshape(len(mask), -1)[:, 0] for key, mask in found.masks.items()}
-    if split == "stored" and not found.masks:
-        raise RawlsError(f"{entry.title} comes with no split of its own: use 'paper' or 'random'")
-    graph = assemble(found, split=split or entry.split)
+    with reading(entry.raw_dir(folder), "a graph", (entry.title, entry.name)):
+        data = _read(entry, folder)
+        stored_edges = int(data.edge_index.size(1))
+        found = found_in(data, entry.title)
+        found.name = entry.name
+        # Geom-GCN stores ten splits side by side.
+        found.masks = {key: mask.reshape(len(mask), -1)[:, 0] for key, mask in found.masks.items()}
+        if split == "stored" and not found.masks:
+            raise RawlsError(
+                f"{entry.title} comes with no split of its own: use 'paper' or 'random'"
+            )
+        graph = assemble(found, split=split or entry.split)
     if graph.edge_index.size(1) != stored_edges:
         graph.stored_edges = stored_edges
     if entry.split == "stored" and split in (None, "stored"):
@@ -105,7 +107,13 @@ class _InMemory:
             socket.setdefaulttimeout(timeout)
 
     def _process(self) -> None:
-        self.graph = READERS[self.entry.loader]([Path(path) for path in self.raw_paths])
+        try:
+            self.graph = READERS[self.entry.loader]([Path(path) for path in self.raw_paths])
+        except Exception as error:
+            raise RawlsError(
+                f"{self.entry.name}: the files in {self.raw_dir} cannot be read ({error}): "
+                "delete them so that they are downloaded again, or copy them anew"
+            ) from error
 
     def load(self, path: str) -> None:
         """The graph is already in memory."""
@@ -126,15 +134,5 @@ def _remove_empty(folder: Path, kept: Path) -> None:
 def _read(entry: Entry, root: Path) -> Data:
     base = getattr(pyg, entry.loader)
     kind: Any = type(f"InMemory{entry.loader}", (_InMemory, base), {"entry": entry})
-    try:
-        dataset = kind(str(root), entry.loader_name)
-    except RawlsError:
-        raise
-    except Exception as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise RawlsError(
-            f"{entry.name}: the files in {entry.raw_dir(root)} cannot be read ({reason}): "
-            "delete them so that they are downloaded again, or copy them anew"
-        ) from error
-    graph: Data = dataset.graph
+    graph: Data = kind(str(root), entry.loader_name).graph
     return graph

@@ -7,15 +7,16 @@ from pathlib import Path
 import numpy as np
 from torch_geometric.data import Data
 
-from ..errors import RawlsError
+from ..errors import RawlsError, reading
 from ..threads import fork_safe_threads
 from .archives import read_archive
 from .checks import assemble
 from .edge_list import attach, read_edge_list
 from .found import Found
-from .given import check_count, found_in, highest
+from .given import check_count, clean_ids, found_in, highest, stored_in
 from .saved import read_saved
 from .sides import Side, read_features, read_labels
+from .splits import require_split
 from .tables import TABLES
 
 FORMATS = (*TABLES, ".npz", ".pt")
@@ -39,8 +40,11 @@ def read(
     or predicts sets ``need_labels`` (and ``need_features``) to ``False``. The formats are in
     docs/graphs.md.
     """
-    found = find(path, features=features, labels=labels)
-    return assemble(found, split=split, need_features=need_features, need_labels=need_labels)
+    require_split(split)
+    beside = [Path(side).name for side in (features, labels) if side is not None]
+    with reading(path, "a graph", beside):
+        found = find(path, features=features, labels=labels)
+        return assemble(found, split=split, need_features=need_features, need_labels=need_labels)
 
 
 def find(
@@ -84,12 +88,8 @@ def _with_sides(found: Found, sides: list[Side]) -> Found:
 
 def _order(found: Found) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
     if found.node_ids is not None:
-        ids = np.asarray(found.node_ids)
-        if ids.dtype.kind in "iu":
-            return ids
-        return np.array([str(each).strip() for each in found.node_ids], dtype=object)
-    if found.num_nodes is not None:
-        return np.arange(found.num_nodes)
-    if found.x is not None and found.x.ndim == 2:
-        return np.arange(found.x.shape[0])
-    return np.arange(check_count(highest(found) + 1, found.graph_from))
+        return clean_ids(found.node_ids, found.graph_from)
+    nodes = highest(found) + 1 if found.num_nodes is None else found.num_nodes
+    if found.num_nodes is None and found.x is not None and found.x.ndim == 2:
+        nodes = int(found.x.shape[0])
+    return np.arange(check_count(nodes, found.graph_from, stored_in(found)))

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +22,7 @@ from numpy.typing import NDArray
 
 from ..errors import RawlsError
 from ..files import atomic_directory, atomic_file
+from ..serialization import Entries, is_count, is_text, is_truth, is_whole, read_json
 from .features import has_negative_features
 from .found import MASKS
 from .mark import mark_of
@@ -35,6 +38,40 @@ _FORMAT = 1
 _OURS = re.compile(r"shards\.json|\d{5}\.json|\d{5}-(row_start|column|weight|x|y|split|scale)\.npy")
 #: Rows of sparse features that are made dense at a time.
 _ROWS = 1 << 14
+#: Entries of a file that are checked at a time.
+_BLOCK = 1 << 20
+#: The types that each array may have, and its dimensions.
+_FORMS: dict[str, tuple[int, tuple[type[np.generic], ...]]] = {
+    "row_start": (1, (np.int64,)),
+    "column": (1, (np.int32, np.int64)),
+    "weight": (1, (np.float32, np.float64)),
+    "x": (2, (np.float32,)),
+    "y": (1, (np.int64,)),
+    "split": (1, (np.uint8, np.int8, np.int32, np.int64)),
+    "scale": (1, (np.float64,)),
+}
+
+
+def _are_cuts(value: Any) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) > 1
+        and all(map(is_whole, value))
+        and value[0] == 0
+        and all(a < b for a, b in pairwise(value))
+    )
+
+
+_ENTRIES: Entries = {
+    "format": (f"{_FORMAT}, which this version reads", lambda value: value == _FORMAT),
+    "name": ("a name", is_text),
+    "graph": ("the graph's mark", is_text),
+    "nodes": ("a whole number of at least 1", is_count),
+    "arcs": ("a whole number", is_whole),
+    "classes": ("a whole number", is_whole),
+    "negative_features": ("true or false", is_truth),
+    "cuts": ("a list of rows from 0 that rise", _are_cuts),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,33 +96,19 @@ class Shard:
 
 
 class Shards:
-    """A folder of shards; opening one maps its files and reads nothing yet."""
+    """A folder of shards; opening one maps its files, after one pass over what they hold."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
-        about = _read_json(self.folder / MANIFEST)
-        try:
-            if about["format"] != _FORMAT:
-                raise RawlsError(
-                    f"{self.folder / MANIFEST} is of format {about['format']}, this version reads "
-                    f"{_FORMAT}: write the shards anew"
-                )
-            self.name = str(about["name"])
-            self.graph = str(about["graph"])
-            self.num_nodes, self.num_arcs = int(about["nodes"]), int(about["arcs"])
-            self.classes, self.negative = int(about["classes"]), bool(about["negative_features"])
-            self.cuts = [int(cut) for cut in about["cuts"]]
-        except (KeyError, TypeError, ValueError) as error:
-            if isinstance(error, RawlsError):
-                raise
+        about = _read_json(self.folder / MANIFEST, _ENTRIES)
+        self.name, self.graph = about["name"], about["graph"]
+        self.num_nodes, self.num_arcs = about["nodes"], about["arcs"]
+        self.classes, self.negative = about["classes"], about["negative_features"]
+        self.cuts: list[int] = about["cuts"]
+        if self.cuts[-1] != self.num_nodes:
             raise RawlsError(
-                f"{self.folder / MANIFEST} does not describe shards: {error!r}; write them anew"
-            ) from error
-        rising = all(a < b for a, b in zip(self.cuts, self.cuts[1:], strict=False))
-        if len(self.cuts) < 2 or self.cuts[0] != 0 or self.cuts[-1] != self.num_nodes or not rising:
-            raise RawlsError(
-                f"{self.folder / MANIFEST} is damaged: its cuts are {self.cuts[:5]}; "
-                "write the shards anew"
+                f"{self.folder / MANIFEST} is damaged: it cuts {self.cuts[-1]:,} rows of "
+                f"{self.num_nodes:,} nodes; write the shards anew"
             )
 
     def __len__(self) -> int:
@@ -95,37 +118,91 @@ class Shards:
         return self.folder / f"{place:05d}-{what}.npy"
 
     def open(self, place: int) -> Shard:
-        """Map one shard; the files must be there, be of this graph and fit each other."""
-        about = _read_json(self.folder / f"{place:05d}.json")
-        if about.get("graph") != self.graph:
+        """Map one shard; the files must be there, be of this graph and fit each other.
+
+        Every entry but those of ``x`` is looked at once, by reading and not by way of the mapping,
+        so that no row start or node outside the graph is ever followed and nothing stays in memory.
+        """
+        about = _read_json(self.folder / f"{place:05d}.json", {"graph": _ENTRIES["graph"]})
+        if about["graph"] != self.graph:
             raise RawlsError(
                 f"shard {place} in {self.folder} is of another graph than {MANIFEST}: "
                 "write the shards anew"
             )
         first, last = self.cuts[place : place + 2]
-        row_start = self._map(place, "row_start")
-        column = self._map(place, "column")
+        found = {what: self._map(place, what) for what in _FORMS}
+        row_start, column = found["row_start"], found["column"]
         if row_start is None or column is None:
             what = "row_start" if row_start is None else "column"
             raise RawlsError(
                 f"{self.path(place, what)} is missing: copy it there or write the shards anew"
             )
-        shard = Shard(
-            first,
-            last,
-            row_start,
-            column,
-            *(self._map(place, what) for what in ("weight", "x", "y", "split", "scale")),
-        )
-        for what in ("x", "y", "split", "scale"):
-            array = getattr(shard, what)
-            if array is not None and len(array) != last - first:
-                raise self._damaged(place, what)
-        if len(row_start) != last - first + 1 or row_start[0] != 0 or row_start[-1] != len(column):
-            raise self._damaged(place, "row_start")
-        if shard.weight is not None and len(shard.weight) != len(column):
-            raise self._damaged(place, "weight")
-        return shard
+        lengths = {"row_start": last - first + 1, "column": len(column), "weight": len(column)}
+        for what, array in found.items():
+            wanted = lengths.get(what, last - first)
+            if array is not None and len(array) != wanted:
+                raise self._damaged(place, what, f"has {len(array):,} entries, not {wanted:,}")
+        self._check_rows(place, row_start, len(column))
+        self._check_values(place, found)
+        return Shard(first, last, row_start, column, *(found[what] for what in list(_FORMS)[2:]))
+
+    def open_all(self) -> list[Shard]:
+        """Map every shard; together they must be the graph that the manifest describes."""
+        parts = [self.open(place) for place in range(len(self))]
+        arcs = sum(len(part.column) for part in parts)
+        highest = max((int(part.y.max()) for part in parts if part.y is not None), default=-1)
+        widths = {part.x.shape[1] for part in parts if part.x is not None}
+        for differ, what in (
+            (arcs != self.num_arcs, f"{arcs:,} arcs, not {self.num_arcs:,}"),
+            (highest + 1 != self.classes, f"{highest + 1} classes, not {self.classes}"),
+            (len(widths) > 1 or widths == {0}, f"features of {sorted(widths)} columns"),
+            (len({part.weight is None for part in parts}) > 1, "weights of some shards only"),
+        ):
+            if differ:
+                raise RawlsError(
+                    f"the shards in {self.folder} do not fit together, they have {what}: "
+                    "write the shards anew"
+                )
+        return parts
+
+    def _check_rows(self, place: int, row_start: Array, arcs: int) -> None:
+        before = 0
+        for block in self._blocks(place, "row_start", row_start):
+            if block[0] < before or (np.diff(block) < 0).any():
+                raise self._damaged(place, "row_start", "has a row that ends before it begins")
+            before = block[-1]
+        if row_start[0] != 0 or before != arcs:
+            raise self._damaged(
+                place, "row_start", f"does not run from 0 to the {arcs:,} arcs of the shard"
+            )
+
+    def _check_values(self, place: int, found: dict[str, Array | None]) -> None:
+        """Refuse values out of range; a comparison with NaN is false."""
+        last, largest = self.num_nodes - 1, np.finfo(np.float64).max
+        ranges: dict[str, tuple[float, float, str]] = {
+            "column": (0, last, f"names nodes outside 0 to {last}"),
+            "weight": (0, largest, "has weights that are negative, NaN or infinite"),
+            "y": (-1, self.classes - 1, f"has labels outside -1 to {self.classes - 1}"),
+            "split": (0, len(MASKS), f"has numbers outside 0 to {len(MASKS)}"),
+            "scale": (np.finfo(np.float64).tiny, largest, "has entries that are not positive"),
+        }
+        for what, (low, high, wrong) in ranges.items():
+            array = found[what]
+            for block in () if array is None else self._blocks(place, what, array):
+                if not low <= block.min() or not block.max() <= high:
+                    raise self._damaged(place, what, wrong)
+        y, split = found["y"], found["split"]
+        if y is not None and split is not None:
+            both = (self._blocks(place, "y", y), self._blocks(place, "split", split))
+            if any(((y < 0) & (split > 0)).any() for y, split in zip(*both, strict=True)):
+                raise self._damaged(place, "split", "names nodes without a label")
+
+    def _blocks(self, place: int, what: str, mapped: Array) -> Iterator[Array]:
+        """What a mapped file holds, a part at a time, without a page of it becoming resident."""
+        with self.path(place, what).open("rb") as file:
+            file.seek(mapped.offset)  # type: ignore[attr-defined]
+            while len(block := np.fromfile(file, mapped.dtype, _BLOCK)):
+                yield block
 
     def remove_scale(self, place: int) -> None:
         """Remove the piece of the scaling vector, so that pieces of two are never together."""
@@ -139,18 +216,23 @@ class Shards:
 
     def _map(self, place: int, what: str) -> Array | None:
         path = self.path(place, what)
-        if not path.exists():
+        if not path.is_file():
             return None
         try:
-            mapped: Array = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (ValueError, OSError, EOFError) as error:
+            mapped = np.load(path, mmap_mode="r", allow_pickle=False)
+        except Exception as error:  # a header is parsed as Python, which may fail in any way
             raise self._damaged(place, what) from error
+        dimensions, kinds = _FORMS[what]
+        if not isinstance(mapped, np.memmap) or mapped.ndim != dimensions:
+            raise self._damaged(place, what)
+        if mapped.dtype not in kinds:
+            names = " or ".join(kind.__name__ for kind in kinds)
+            raise self._damaged(place, what, f"holds {mapped.dtype}, not {names}")
         return mapped
 
-    def _damaged(self, place: int, what: str) -> RawlsError:
-        return RawlsError(
-            f"{self.path(place, what)} is damaged or cut short: write the shards anew"
-        )
+    def _damaged(self, place: int, what: str, why: str = "") -> RawlsError:
+        said = f"is damaged, it {why}" if why else "is damaged or cut short"
+        return RawlsError(f"{self.path(place, what)} {said}: write the shards anew")
 
 
 def require_own(folder: str | Path) -> None:
@@ -254,16 +336,13 @@ def _save_features(path: Path, x: torch.Tensor, rows: slice) -> None:
     mapped.flush()
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def _read_json(path: Path, entries: Entries) -> dict[str, Any]:
     try:
-        about = json.loads(path.read_text(encoding="utf-8"))
+        return read_json(path, entries)
     except OSError as error:
         raise RawlsError(
             f"{path.parent} holds no whole set of shards: cannot read {path.name} "
             f"({error.strerror}); write them with 'python -m rawlsgcn.launch shard'"
         ) from error
-    except ValueError as error:
-        raise RawlsError(f"{path} is damaged: {error}; write the shards anew") from error
-    if not isinstance(about, dict):
-        raise RawlsError(f"{path} is damaged: it is no table of entries; write the shards anew")
-    return about
+    except RawlsError as error:
+        raise RawlsError(f"{error}; write the shards anew") from error

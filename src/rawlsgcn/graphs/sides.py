@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import RawlsError
+from ..errors import RawlsError, reading
 from .arrays import FEATURE_KEYS, LABEL_KEYS, Archive, read_npy
 from .found import MASKS
 from .tables import (
@@ -53,14 +53,15 @@ class Side:
     def ids(self, as_text: bool) -> Array:
         """The ids of the rows, of which none may stand twice."""
         assert self.table is not None
-        ids = self.table.ids(self.key, as_text)
-        repeated = ids.duplicated()
-        if repeated.any():
-            row = int(repeated.to_numpy().argmax())
-            raise RawlsError(
-                f"{self.table.row(row)}: node {ids.iloc[row]} stands there a second time"
-            )
-        return ids.to_numpy(dtype=object if as_text else np.int64)
+        with reading(self.path, "a table"):
+            ids = self.table.ids(self.key, as_text)
+            repeated = ids.duplicated()
+            if repeated.any():
+                row = int(repeated.to_numpy().argmax())
+                raise RawlsError(
+                    f"{self.table.row(row)}: node {ids.iloc[row]} stands there a second time"
+                )
+            return ids.to_numpy(dtype=object if as_text else np.int64)
 
     def take(self, rows: Array) -> None:
         """Put the rows into another order."""
@@ -70,6 +71,17 @@ class Side:
 
 def read_features(path: Path) -> Side:
     """Features from .csv, .tsv, .parquet (id first), .npy, or .npz (dense or scipy sparse)."""
+    with reading(path, "features"):
+        return _read_features(path)
+
+
+def read_labels(path: Path) -> Side:
+    """Labels from .csv, .tsv, .parquet (``id,label[,split]``), .npy, or .npz (maybe with masks)."""
+    with reading(path, "labels"):
+        return _read_labels(path)
+
+
+def _read_features(path: Path) -> Side:
     suffix = path.suffix.lower()
     if suffix in TABLES:
         table = read_table(path, _features_have_header)
@@ -95,8 +107,7 @@ def read_features(path: Path) -> Side:
     raise _unknown(path, "features")
 
 
-def read_labels(path: Path) -> Side:
-    """Labels from .csv, .tsv, .parquet (``id,label[,split]``), .npy, or .npz (maybe with masks)."""
+def _read_labels(path: Path) -> Side:
     suffix = path.suffix.lower()
     if suffix in TABLES:
         return _label_table(path)

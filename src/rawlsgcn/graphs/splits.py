@@ -7,11 +7,17 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ..errors import RawlsError
+from ..errors import RawlsError, unknown_name
 from .catalogue import SPLIT_SEED
 
 SPLITS = ("paper", "stored", "random")
 """The values of ``split=`` and ``--split``."""
+
+
+def require_split(split: str | None) -> None:
+    """Refuse a split by an unknown name."""
+    if split is not None and split not in SPLITS:
+        raise unknown_name("split", split, SPLITS)
 
 
 class Split(NamedTuple):

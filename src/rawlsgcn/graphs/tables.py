@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 from collections.abc import Callable, Collection, Iterator, Set
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..errors import RawlsError, missing_extra
+from ..errors import RawlsError, missing_extra, reading
+from .arrays import LARGEST_UNPACKED, MOST_CELLS, SMALL_FILE
 
 Array = NDArray[Any]
 HeaderRule = Callable[[list[str], Callable[[int], bool]], bool]
@@ -26,6 +28,10 @@ ID_NAMES = SURE_ID_NAMES | {"nodes", "name", "index"}
 UNNAMED = frozenset({"", "unnamed: 0"})
 """What pandas calls an index that it writes, or reads back, as the first column."""
 _SAMPLE = 100
+_MOST_COLUMNS = 20_000
+"""pandas takes its time for every column, also of a single row."""
+_TEXT = frozenset({"string", "integer", "mixed-integer", "boolean", "empty", "floating", "decimal"})
+"""The kinds of cells that may be ids, as pandas calls them: not dates, lists or bytes."""
 
 
 @dataclass
@@ -76,7 +82,11 @@ class Table:
         """
         column = self.frame[index]
         if not as_text:
+            if column.dtype.kind not in "iu" or column.dtype == np.uint64:
+                self._refuse(index, "a whole number, as the graph's node ids are", _is_whole)
             return column.astype(np.int64)
+        if column.dtype.kind == "O" and pd.api.types.infer_dtype(column) not in _TEXT:
+            self._refuse(index, "a text or a whole number", lambda cell: isinstance(cell, str))
         if pd.api.types.is_numeric_dtype(column.dtype) and self.path.suffix.lower() != ".parquet":
             column = _read_text(self.path, self.names is not None, usecols=[index], dtype=str)[
                 index
@@ -94,18 +104,17 @@ class Table:
         """Columns as one float or integer matrix; a text cell is named in the error."""
         for index in columns:
             if not pd.api.types.is_numeric_dtype(self.frame[index].dtype):
-                self._refuse_text(index)
+                self._refuse(index, "a number", _is_number_or_empty)
         matrix = self.frame[columns].to_numpy()
         if matrix.dtype.kind in "biuf":
             return matrix
         return self.frame[columns].to_numpy(dtype=np.float64, na_value=np.nan)
 
-    def _refuse_text(self, index: int) -> None:
+    def _refuse(self, index: int, expected: str, holds: Callable[[Any], bool]) -> NoReturn:
         column = self.frame[index]
-        wrong = pd.to_numeric(column, errors="coerce").isna() & column.notna()
-        row = int(np.flatnonzero(wrong.to_numpy())[0]) if wrong.any() else 0
+        row = next((row for row, cell in enumerate(column) if not holds(cell)), 0)
         raise RawlsError(
-            f"{self.row(row)}, {self.column(index)}: '{column.iloc[row]}' is not a number"
+            f"{self.row(row)}, {self.column(index)}: '{column.iloc[row]}' is not {expected}"
         )
 
 
@@ -113,13 +122,17 @@ def read_table(path: Path, has_header: HeaderRule) -> Table:
     """Read a table; for text files ``has_header`` judges whether the first line is a header."""
     if path.suffix.lower() == ".parquet":
         return _read_parquet(path)
+    _require_width(path, len(first_line(path)))
     sample = _read_text(path, False, nrows=_SAMPLE, dtype=str).fillna("")
-    _refuse_wide_text(path)
     first = [str(cell) for cell in sample.iloc[0]]
     if has_header(first, lambda index: len(sample) > 1 and all(map(is_number, sample[index][1:]))):
         frame = _read_text(path, True)
         # A text further down than the sample may show that the first line was no header.
         if has_header(first, lambda index: pd.api.types.is_numeric_dtype(frame[index].dtype)):
+            if frame.shape[1] != len(first):
+                raise RawlsError(
+                    f"{path} has {len(first)} columns in its header and {frame.shape[1]} below it"
+                )
             return Table(path, frame, first)
     return Table(path, _read_text(path, False), None)
 
@@ -132,12 +145,21 @@ def is_index_header(cells: list[str]) -> bool:
     return rest == [str(i) for i in range(len(rest))] or not any(map(is_number, rest))
 
 
-def is_number(cell: str) -> bool:
+def is_number(cell: Any) -> bool:
     try:
         float(cell)
-    except ValueError:
+    except (ValueError, TypeError, OverflowError):
         return False
     return True
+
+
+def _is_number_or_empty(cell: Any) -> bool:
+    return cell is None or (isinstance(cell, str | int | float | np.number) and is_number(cell))
+
+
+def _is_whole(cell: Any) -> bool:
+    """Whether a cell of any kind is a whole number that fits 64 bits."""
+    return is_number(cell) and float(cell).is_integer() and abs(float(cell)) < 2**63
 
 
 def read_chunks(path: Path, header: bool, rows: int, **options: Any) -> Iterator[pd.DataFrame]:
@@ -150,10 +172,14 @@ def read_chunks(path: Path, header: bool, rows: int, **options: Any) -> Iterator
 
 
 def first_line(path: Path) -> list[str]:
-    """The cells of the first line, as text."""
-    frame = _read_text(path, False, nrows=1, dtype=str).fillna("")
+    """The cells of the first line, as text; pandas takes its time for each column."""
     _refuse_wide_text(path)
-    return [str(cell) for cell in frame.iloc[0]]
+    separator = SEPARATORS[path.suffix.lower()]
+    with _as_table(path), path.open(encoding="utf-8-sig", newline="") as file:
+        for cells in csv.reader(file, delimiter=separator, skipinitialspace=True):
+            if cells:
+                return cells
+    raise RawlsError(f"{path} is empty")
 
 
 def _read_text(path: Path, header: bool, **options: Any) -> pd.DataFrame:
@@ -180,19 +206,16 @@ def _options(path: Path, header: bool, more: dict[str, Any]) -> dict[str, Any]:
 @contextlib.contextmanager
 def _as_table(path: Path) -> Iterator[None]:
     """Turn what pandas raises on a file that is no table into one sentence."""
-    try:
-        yield
-    except RawlsError:
-        raise
-    except FileNotFoundError as error:
-        raise RawlsError(f"there is no file {path}") from error
-    except pd.errors.EmptyDataError as error:
-        raise RawlsError(f"{path} is empty") from error
-    except UnicodeDecodeError as error:
-        raise RawlsError(f"{path} is not a table in UTF-8 text: save it as UTF-8") from error
-    except (pd.errors.ParserError, OSError, ValueError) as error:
-        reason = " ".join(str(error).split()).removeprefix("Error tokenizing data. ")
-        raise RawlsError(f"{path} cannot be read as a table: {reason}") from error
+    with reading(path, "a table"):
+        try:
+            yield
+        except pd.errors.EmptyDataError as error:
+            raise RawlsError(f"{path} is empty") from error
+        except UnicodeDecodeError as error:
+            raise RawlsError(f"{path} is not a table in UTF-8 text: save it as UTF-8") from error
+        except pd.errors.ParserError as error:
+            reason = str(error).removeprefix("Error tokenizing data. ")
+            raise RawlsError(f"{path} cannot be read as a table: {reason}") from error
 
 
 def _refuse_wide_text(path: Path) -> None:
@@ -204,30 +227,50 @@ def _refuse_wide_text(path: Path) -> None:
             )
 
 
-def _read_parquet(path: Path) -> Table:
+def _require_width(path: Path, columns: int) -> None:
+    if columns > _MOST_COLUMNS:
+        raise RawlsError(
+            f"{path} has {columns:,} columns, more than the {_MOST_COLUMNS:,} that are read from a "
+            "table: give the features as .npy or .npz"
+        )
+
+
+def open_parquet(path: Path) -> Any:
+    """A ``pyarrow.parquet.ParquetFile`` that does not unpack to much more than its size."""
     try:
-        import pyarrow
+        import pyarrow.parquet
     except ImportError as error:
         raise missing_extra(f"reading {path.name}", "parquet") from error
-    try:
+    with reading(path, "parquet"):
+        file, size = pyarrow.parquet.ParquetFile(path), path.stat().st_size
+        about = file.metadata
+        cells = about.num_rows * max(about.num_columns, 1)
+        groups = [about.row_group(i).total_byte_size for i in range(about.num_row_groups)]
+        if size < SMALL_FILE and (cells > MOST_CELLS or sum(groups) > LARGEST_UNPACKED):
+            raise RawlsError(
+                f"{path} has {size:,} bytes and unpacks to {cells:,} cells of {sum(groups):,} "
+                "bytes: write it without compression"
+            )
+        return file
+
+
+def _read_parquet(path: Path) -> Table:
+    file = open_parquet(path)
+    with reading(path, "parquet"):
+        _require_width(path, file.metadata.num_columns)
         frame = pd.read_parquet(path, engine="pyarrow")
-    except FileNotFoundError as error:
-        raise RawlsError(f"there is no file {path}") from error
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
-        reason = " ".join(str(error).split())
-        raise RawlsError(f"{path} cannot be read as parquet: {reason}") from error
-    if not isinstance(frame.index, pd.RangeIndex):
-        if frame.index.nlevels == 1 and frame.index.name is None:
-            frame.index.name = ""
-        frame = frame.reset_index()
-    if frame.empty:
-        raise RawlsError(f"{path} is empty")
-    names = [str(name) for name in frame.columns]
-    frame.columns = pd.RangeIndex(len(names))
-    for index in frame.columns:
-        valid = frame[index].first_valid_index()
-        if valid is not None and isinstance(frame[index][valid], Decimal):
-            frame[index] = _without_decimals(frame[index])
+        if not isinstance(frame.index, pd.RangeIndex):
+            if frame.index.nlevels == 1 and frame.index.name is None:
+                frame.index.name = ""
+            frame = frame.reset_index(allow_duplicates=True)
+        if frame.empty:
+            raise RawlsError(f"{path} is empty")
+        names = [str(name) for name in frame.columns]
+        frame.columns = pd.RangeIndex(len(names))
+        for index in frame.columns:
+            valid = frame[index].first_valid_index()
+            if valid is not None and isinstance(frame[index][valid], Decimal):
+                frame[index] = _without_decimals(frame[index])
     return Table(path, frame, names)
 
 

@@ -57,7 +57,10 @@ class DemoNet(Method):
         return DemoNetLearner(inputs, settings, seed, degrees[degrees > 0])
 
     def restore(self, inputs: Inputs, settings: Settings, state: dict[str, Tensor]) -> Learner:
-        learner = DemoNetLearner(inputs, settings, 0, state["degrees"].to(inputs.device))
+        degrees = state["degrees"].to(inputs.device)
+        if degrees.dim() != 1 or degrees.dtype != torch.int64 or bool((degrees.diff() <= 0).any()):
+            raise ValueError("the degrees are not whole numbers that rise")
+        learner = DemoNetLearner(inputs, settings, 0, degrees)
         learner.module.load_state_dict(state)
         return learner
 

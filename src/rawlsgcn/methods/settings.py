@@ -72,12 +72,15 @@ def _convert(name: str, value: Any, kind: type) -> Any:
         truth = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
         if value.lower() in truth:
             return truth[value.lower()]
+    elif kind is str:
+        if isinstance(value, str):
+            return value
     elif kind is int and isinstance(value, float) and not value.is_integer():
         pass
     elif kind is bool or not isinstance(value, bool):
         try:
             return kind(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             pass
     words = {int: "a whole number", float: "a number", bool: "true or false"}
     raise RawlsError(f"{name} must be {words.get(kind, 'text')}, not {value!r}")

@@ -14,7 +14,7 @@ from torch import Tensor
 from ..edge_index import require_edges, require_nodes
 
 if TYPE_CHECKING:
-    from ..graphs.shards import Shards
+    from ..graphs.shards import Shard
 
 Array = NDArray[Any]
 
@@ -115,9 +115,8 @@ class Adjacency:
         return cls(row_start, [column.numpy().astype(small)], weights, order)
 
     @classmethod
-    def of_shards(cls, shards: Shards) -> Adjacency:
-        """The arcs of all shards, left on disk; only the n + 1 row starts are read."""
-        parts = [shards.open(place) for place in range(len(shards))]
+    def of_shards(cls, parts: Sequence[Shard]) -> Adjacency:
+        """The arcs of all shards, left on disk; only the n + 1 row starts are held."""
         starts = [np.zeros(1, dtype=np.int64)]
         for part in parts:
             starts.append(part.row_start[1:] + starts[-1][-1])

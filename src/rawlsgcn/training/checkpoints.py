@@ -1,25 +1,29 @@
 """Where a sampled run can be taken up again: weights, optimiser and place, one folder a checkpoint.
 
 A checkpoint is a folder that appears whole or not at all, so that a process may be killed at any
-moment. The weights are in safetensors, the optimiser's state is read without unpickling anything
-but tensors and numbers.
+moment. The weights and Adam's moments are in safetensors, the rest in JSON; nothing is unpickled.
 """
 
 from __future__ import annotations
 
 import json
-import pickle
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.optim import Adam
 
 from ..errors import RawlsError
 from ..files import atomic_directory, remove_folder
+from ..serialization import Entries, is_whole, read_json, read_tensors, require_fit
 
-_WEIGHTS, _OPTIMISER, _ABOUT = "weights.safetensors", "optimiser.pt", "checkpoint.json"
+_WEIGHTS, _OPTIMISER, _ABOUT = "weights.safetensors", "optimiser.safetensors", "checkpoint.json"
+_ENTRIES: Entries = {
+    **dict.fromkeys(("epoch", "step", "total"), ("a whole number", is_whole)),
+    "run": ("a table of settings", lambda value: isinstance(value, dict)),
+}
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,7 @@ class Position:
 def save_checkpoint(
     folder: Path,
     network: nn.Module,
-    optimiser: torch.optim.Optimizer,
+    optimiser: Adam,
     position: Position,
     run: dict[str, Any],
 ) -> None:
@@ -45,7 +49,8 @@ def save_checkpoint(
     with atomic_directory(folder / name) as temporary:
         tensors = {key: value.cpu().contiguous() for key, value in network.state_dict().items()}
         (temporary / _WEIGHTS).write_bytes(save(tensors))
-        torch.save(optimiser.state_dict(), temporary / _OPTIMISER)
+        moments = {key: value.cpu().contiguous() for key, value in _moments(optimiser).items()}
+        (temporary / _OPTIMISER).write_bytes(save(moments))
         about = {**asdict(position), "run": run}
         (temporary / _ABOUT).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
     for old in _found(folder):
@@ -54,39 +59,63 @@ def save_checkpoint(
 
 
 def load_checkpoint(
-    folder: Path, network: nn.Module, optimiser: torch.optim.Optimizer, run: dict[str, Any]
+    folder: Path, network: nn.Module, optimiser: Adam, run: dict[str, Any]
 ) -> Position:
-    """Take up the newest checkpoint in ``folder``; the beginning, where there is none."""
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
+    """Take up the newest checkpoint in ``folder``; the beginning, where there is none.
 
+    Neither the network nor the optimiser is touched where a part of it does not fit.
+    """
     found = _found(folder)
     if not found:
         return Position()
     newest = found[-1]
     try:
-        about = json.loads((newest / _ABOUT).read_text(encoding="utf-8"))
-        position = Position(*(int(about[name]) for name in ("epoch", "step", "total")))
-        _require_same(about["run"], run, folder)
-        network.load_state_dict(load_file(newest / _WEIGHTS))
-        state = torch.load(newest / _OPTIMISER, map_location="cpu", weights_only=True)
-        optimiser.load_state_dict(state)
-    except RawlsError:
-        raise
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-        RuntimeError,
-        SafetensorError,
-        pickle.UnpicklingError,
-    ) as error:
-        raise RawlsError(
-            f"the checkpoint {newest} cannot be read ({' '.join(str(error).split())[:100]}): "
-            "delete it to begin anew"
-        ) from error
-    return position
+        about = read_json(newest / _ABOUT, _ENTRIES)
+        weights, moments = (read_tensors(newest / name) for name in (_WEIGHTS, _OPTIMISER))
+    except (OSError, RawlsError) as error:
+        raise _unreadable(newest, error) from error
+    _require_same(about["run"], run, folder)
+    try:
+        require_fit(weights, network.state_dict())
+        _require_moments(moments, optimiser)
+    except RawlsError as error:
+        raise _unreadable(newest, error) from error
+    network.load_state_dict(weights)
+    _set_moments(optimiser, moments)
+    return Position(about["epoch"], about["step"], about["total"])
+
+
+def _moments(optimiser: Adam) -> dict[str, Tensor]:
+    """What Adam remembers of each of its parameters, which it numbers."""
+    state = optimiser.state_dict()["state"]
+    return {f"{at}/{name}": value for at, kept in state.items() for name, value in kept.items()}
+
+
+def _require_moments(moments: dict[str, Tensor], optimiser: Adam) -> None:
+    """Moments of every parameter, or of none before the first step; a square is not negative."""
+    parameters = [each for group in optimiser.param_groups for each in group["params"]]
+    wanted: dict[str, Tensor] = {}
+    for at, parameter in enumerate(parameters if moments else ()):
+        wanted |= {f"{at}/exp_avg": parameter, f"{at}/exp_avg_sq": parameter}
+        wanted[f"{at}/step"] = torch.tensor(0.0)
+    require_fit(moments, wanted)
+    for name, value in moments.items():
+        if not name.endswith("/exp_avg") and bool((value < 0).any()):
+            raise RawlsError(f"the tensor '{name}' has negative numbers")
+
+
+def _set_moments(optimiser: Adam, moments: dict[str, Tensor]) -> None:
+    state: dict[int, dict[str, Tensor]] = {}
+    for key, value in moments.items():
+        at, _, name = key.partition("/")
+        state.setdefault(int(at), {})[name] = value
+    optimiser.load_state_dict({**optimiser.state_dict(), "state": state})
+
+
+def _unreadable(checkpoint: Path, error: Exception) -> RawlsError:
+    return RawlsError(
+        f"the checkpoint {checkpoint} cannot be read ({error}): delete it to begin anew"
+    )
 
 
 def _found(folder: Path) -> list[Path]:

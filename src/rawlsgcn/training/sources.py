@@ -80,7 +80,7 @@ class Source:
     @classmethod
     def of_shards(cls, shards: Shards, *, normalise: bool = True) -> Source:
         """Shards with features and labels; arcs and features stay on disk."""
-        parts = [shards.open(place) for place in range(len(shards))]
+        parts = shards.open_all()
         x, y, split, scale = (
             [piece for part in parts if (piece := getattr(part, name)) is not None]
             for name in ("x", "y", "split", "scale")
@@ -92,14 +92,18 @@ class Source:
                     "write them from a graph with features, labels and a split"
                 )
         which = torch.from_numpy(np.concatenate(split))
+        masks = {name: which == number for number, name in enumerate(MASKS, start=1)}
+        for name, mask in masks.items():
+            if not bool(mask.any()):
+                raise RawlsError(f"the shards in {shards.folder} have no node in their {name}")
         return cls(
             name=shards.name,
             mark=shards.graph,
-            adjacency=Adjacency.of_shards(shards),
+            adjacency=Adjacency.of_shards(parts),
             x=x,
             normalise=normalise and not shards.negative,
             y=torch.from_numpy(np.concatenate(y)),
-            masks={name: which == number for number, name in enumerate(MASKS, start=1)},
+            masks=masks,
             classes=shards.classes,
             scale=np.concatenate(scale) if len(scale) == len(parts) else None,
         )

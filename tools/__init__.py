@@ -1,0 +1,1 @@
+"""Instruments for developing the package; none of them is part of the wheel."""

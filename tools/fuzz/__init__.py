@@ -1,0 +1,1 @@
+"""Feed damaged files to every reader of the package: see docs/fuzzing.md."""

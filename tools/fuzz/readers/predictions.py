@@ -1,0 +1,72 @@
+"""Predictions of any model, as the audit reads them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from rawlsgcn.audit_inputs import KeyedFile, NodeIndex
+from rawlsgcn.evaluation.audit.forms import Nodes
+from rawlsgcn.evaluation.audit.gather import gather
+
+from ..reader import Files, Reader
+from . import graphs as tiny
+
+_SCORES = np.array([[0.75, 0.25], [0.5, 0.5], [0.125, 0.875], [1, 0], [0, 1], [0.25, 0.75]])
+_NODES = Nodes(tiny.Y, tiny.MASKS["test_mask"], tiny.MASKS["val_mask"])
+
+
+def _read(folder: Path) -> object:
+    """p.* has the node's numbers, ids.* the ids 10, 20, …, names.* text."""
+    path = next(folder.iterdir())
+    ids = {"ids": tiny.IDS, "names": tiny.NAMES}.get(path.stem)
+    source = KeyedFile(path, NodeIndex(ids, tiny.NODES))
+    return gather(source, _NODES, "auto")
+
+
+def _frames() -> dict[str, pd.DataFrame]:
+    scores = pd.DataFrame(_SCORES, columns=["p_0", "p_1"])
+    logits = pd.DataFrame(np.log(_SCORES + 0.01), columns=["logit_0", "logit_1"])
+
+    def beside(ids: object, frame: pd.DataFrame) -> pd.DataFrame:
+        return pd.concat([pd.DataFrame({"node": ids}), frame], axis=1)
+
+    return {
+        "p": beside(range(tiny.NODES), scores),
+        "ids": beside(tiny.IDS, logits),
+        "names": beside(tiny.NAMES, pd.DataFrame({"predicted": tiny.Y})),
+    }
+
+
+def _text_seeds(suffix: str, separator: str) -> list[Files]:
+    return [
+        {f"{name}{suffix}": frame.to_csv(sep=separator, index=False).encode()}
+        for name, frame in _frames().items()
+    ]
+
+
+def _parquet_seeds() -> list[Files]:
+    lists = pd.DataFrame({"node": range(tiny.NODES), "probabilities": _SCORES.tolist()})
+    return [
+        {"p.parquet": tiny.parquet(lists)},
+        *({f"{name}.parquet": tiny.parquet(frame)} for name, frame in _frames().items()),
+    ]
+
+
+def _npz_seeds() -> list[Files]:
+    return [
+        {"p.npz": tiny.npz(probabilities=_SCORES)},
+        {"p.npz": tiny.npz(predicted=tiny.Y, node=np.arange(tiny.NODES))},
+        {"ids.npz": tiny.npz(logits=np.log(_SCORES + 0.01), node_ids=tiny.IDS)},
+        {"names.npz": tiny.npz(scores=_SCORES, ids=np.array(tiny.NAMES))},
+    ]
+
+
+READERS = [
+    Reader("predictions-csv", lambda: _text_seeds(".csv", ","), _read),
+    Reader("predictions-tsv", lambda: _text_seeds(".tsv", "\t"), _read),
+    Reader("predictions-parquet", _parquet_seeds, _read),
+    Reader("predictions-npz", _npz_seeds, _read),
+]

@@ -1,0 +1,73 @@
+"""What a reader made of one input: it was read, refused in one sentence, or there is a finding."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rawlsgcn.errors import RawlsError
+
+from .reader import Reader, names_file
+
+LONGEST = 1000
+"""Characters of an error message; more is no sentence."""
+_OUT_OF_MEMORY = ("allocate", "out of memory", "bad_alloc", "storage size")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """``kind`` is "accepted", "refused" or what is wrong; ``where`` is the place in the code."""
+
+    kind: str
+    where: str = ""
+    message: str = ""
+
+    @property
+    def wrong(self) -> bool:
+        return self.kind not in ("accepted", "refused")
+
+
+def judge(reader: Reader, folder: Path, files: Mapping[str, bytes]) -> Outcome:
+    """Read the files in ``folder``, in this process."""
+    try:
+        reader.read(folder)
+    except RawlsError as error:
+        return _judge_refusal(reader, error, folder, files)
+    except Exception as error:
+        return Outcome(type(error).__name__, _place(error), _short(error))
+    return Outcome("accepted")
+
+
+def _judge_refusal(
+    reader: Reader, error: RawlsError, folder: Path, files: Mapping[str, bytes]
+) -> Outcome:
+    message = str(error)
+    inner: BaseException | None = error
+    while inner is not None:
+        words = str(inner).lower()
+        if isinstance(inner, MemoryError) or (
+            isinstance(inner, RuntimeError) and any(word in words for word in _OUT_OF_MEMORY)
+        ):
+            return Outcome("memory", _place(inner), _short(inner))
+        inner = inner.__cause__ or inner.__context__
+    if not names_file(message, files, folder, reader):
+        return Outcome("unnamed", _place(error), _short(error))
+    if len(message) > LONGEST or message.count("\n") > 2:
+        return Outcome("long", _place(error), _short(error))
+    return Outcome("refused", _place(error), message)
+
+
+def _place(error: BaseException) -> str:
+    """The innermost line of the package in a traceback."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if "/rawlsgcn/" in frame.filename.replace("\\", "/")]
+    if not ours:
+        return "outside"
+    path = ours[-1].filename.replace("\\", "/").rpartition("/rawlsgcn/")[2]
+    return f"{path}:{ours[-1].name}"
+
+
+def _short(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())[:300]
