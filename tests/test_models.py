@@ -51,14 +51,14 @@ def test_a_folder_replaced_while_it_is_read_is_read_again(
     graph: Data, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Never the configuration of one model with the weights of another."""
-    plain = models._state
+    plain = models.read_weights
 
     def slow(path: Path, *args: Any) -> dict[str, Tensor]:
         monkeypatch.undo()
         rg.fit(graph, "gcn", seeds=1, epochs=2, hidden=7).save(folder)
         return plain(path, *args)
 
-    monkeypatch.setattr(models, "_state", slow)
+    monkeypatch.setattr(models, "read_weights", slow)
     model = rg.load_model(folder)
     assert model.settings.hidden == 7
     assert model.predict(graph).shape == (300, 2)

@@ -173,6 +173,6 @@ def test_what_has_not_learned_is_nowhere_the_best(three):
     assert len(line.get_xdata()) <= 2
     table = results_table(results)
     cells = [list(column.cells) for column in table.columns]
-    assert cells[0][1].plain == "RawlsGCN-Graph (not learned)"
+    assert cells[0][1].plain == "RawlsGCN-Graph (has not learned)"
     assert not any(getattr(column[1], "style", "") for column in cells)
     assert "has not learned" in results_html(results)
