@@ -11,7 +11,8 @@ import pytest
 import torch
 
 # Small tensors gain nothing from threads, and on a busy machine they lose a lot.
-torch.set_num_threads(1)
+if "OMP_NUM_THREADS" not in os.environ:
+    torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")
