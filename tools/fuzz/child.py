@@ -69,11 +69,12 @@ def serve(
     status, laid = Status(cells), Folder(folder / "case")
     laid.path.mkdir()
     start = peak = _peak()
+    parent = os.getppid()
     while True:
-        try:
-            name, first, last = pipe.recv()
-        except EOFError:
-            return
+        while not pipe.poll(5.0):
+            if os.getppid() != parent:
+                return
+        name, first, last = pipe.recv()
         reader = readers[name]
         _ = reader.seeds
         began = time.process_time()
