@@ -18,9 +18,17 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from .errors import RawlsError, missing_extra, reading
+from .errors import RawlsError, reading
 from .graphs.arrays import Archive
-from .graphs.tables import SEPARATORS, SURE_ID_NAMES, UNNAMED, first_line, is_number, read_chunks
+from .graphs.tables import (
+    SEPARATORS,
+    SURE_ID_NAMES,
+    UNNAMED,
+    first_line,
+    is_number,
+    open_parquet,
+    read_chunks,
+)
 from .prediction_lists import list_columns, stacked
 
 Array = npt.NDArray[Any]
@@ -131,7 +139,7 @@ class PredictionFile:
     def _open_table(self) -> None:
         lists: list[int] = []
         if self.path.suffix.lower() == ".parquet":
-            schema = self._parquet_file().schema_arrow
+            schema = open_parquet(self.path).schema_arrow
             cells, self._header = [str(name) for name in schema.names], True
             lists = list_columns(schema, self.path)
         else:
@@ -258,18 +266,11 @@ class PredictionFile:
         return values
 
     def _parquet(self, rows: int) -> Iterator[pd.DataFrame]:
-        for batch in self._parquet_file().iter_batches(batch_size=rows):
+        for batch in open_parquet(self.path).iter_batches(batch_size=rows):
             # What pandas wrote about itself would turn columns into an index.
             frame = batch.to_pandas(ignore_metadata=True)
             frame.columns = pd.RangeIndex(frame.shape[1])
             yield frame
-
-    def _parquet_file(self) -> Any:
-        try:
-            from pyarrow.parquet import ParquetFile
-        except ImportError as error:
-            raise missing_extra(f"reading {self.path.name}", "parquet") from error
-        return ParquetFile(self.path)
 
     # Arrays -------------------------------------------------------------------------------------
 

@@ -419,6 +419,15 @@ def test_a_small_parquet_file_does_not_unpack_to_much(tmp_path: Path) -> None:
     one = pa.array(np.zeros(9_000_000, np.int8))
     parquet.write_table(pa.table({"source": one, "target": one}), tmp_path / "g.parquet")
     assert "unpacks to 18,000,000 cells" in bare(tmp_path / "g.parquet")
+    long = pa.array(["x" * 50_000_000] * 3)
+    table = pa.table({"source": long, "target": long})
+    parquet.write_table(table, tmp_path / "g.parquet", compression="zstd", use_dictionary=False)
+    assert "bytes: write it without compression" in bare(tmp_path / "g.parquet")
+
+
+def test_a_row_of_very_many_columns_is_refused_at_once(tmp_path: Path) -> None:
+    (tmp_path / "g.csv").write_text("0," * 400_000 + "1\n")
+    assert "400,001 columns" in bare(tmp_path / "g.csv")
 
 
 # Node ids -------------------------------------------------------------------------------------

@@ -27,8 +27,8 @@ _PICKLED = (
 )
 SMALL_FILE, MOST_CELLS = 2 << 20, 16_000_000
 """A compressed file of fewer bytes than the first may not hold an array of more cells than the
-second, nor ``_LARGEST_UNPACKED`` bytes in all."""
-_LARGEST_UNPACKED = 128 << 20
+second, nor ``LARGEST_UNPACKED`` bytes in all."""
+LARGEST_UNPACKED = 128 << 20
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
@@ -44,7 +44,7 @@ def open_zip(path: Path) -> zipfile.ZipFile:
         if member.compress_type == zipfile.ZIP_STORED
     ):
         raise zipfile.BadZipFile("it is shorter than its directory says")
-    if size < SMALL_FILE and unpacked > _LARGEST_UNPACKED:
+    if size < SMALL_FILE and unpacked > LARGEST_UNPACKED:
         raise RawlsError(
             f"{path} has {size:,} bytes and unpacks to {unpacked:,}: save it without compression"
         )

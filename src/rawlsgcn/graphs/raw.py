@@ -45,9 +45,9 @@ def read_planetoid(paths: list[Path]) -> Data:
     """
     tx, allx = (_features(paths[place]) for place in (1, 2))
     y, ty, ally = (_one_hot(paths[place]) for place in (3, 4, 5))
-    test = np.loadtxt(paths[7], dtype=np.int64, ndmin=1)
     with reading(paths[7], "the test nodes"):
-        if test.ndim != 1 or len(test) != len(np.unique(test)) or not len(test):
+        test = np.array(paths[7].read_text("utf-8").split(), dtype=np.int64)
+        if len(test) != len(np.unique(test)) or not len(test):
             raise RawlsError(f"{paths[7]} must name every test node once")
         first, last = int(test.min()), int(test.max())
         if first != len(ally) or not plausible(last, len(test)) or len(test) != len(ty):

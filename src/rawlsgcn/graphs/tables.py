@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..errors import RawlsError, missing_extra, reading
-from .arrays import MOST_CELLS, SMALL_FILE
+from .arrays import LARGEST_UNPACKED, MOST_CELLS, SMALL_FILE
 
 Array = NDArray[Any]
 HeaderRule = Callable[[list[str], Callable[[int], bool]], bool]
@@ -28,6 +28,8 @@ ID_NAMES = SURE_ID_NAMES | {"nodes", "name", "index"}
 UNNAMED = frozenset({"", "unnamed: 0"})
 """What pandas calls an index that it writes, or reads back, as the first column."""
 _SAMPLE = 100
+_MOST_COLUMNS = 20_000
+"""pandas takes its time for every column, also of a single row."""
 _TEXT = frozenset({"string", "integer", "mixed-integer", "boolean", "empty", "floating", "decimal"})
 """The kinds of cells that may be ids, as pandas calls them: not dates, lists or bytes."""
 
@@ -120,8 +122,8 @@ def read_table(path: Path, has_header: HeaderRule) -> Table:
     """Read a table; for text files ``has_header`` judges whether the first line is a header."""
     if path.suffix.lower() == ".parquet":
         return _read_parquet(path)
+    _require_width(path, len(first_line(path)))
     sample = _read_text(path, False, nrows=_SAMPLE, dtype=str).fillna("")
-    _refuse_wide_text(path)
     first = [str(cell) for cell in sample.iloc[0]]
     if has_header(first, lambda index: len(sample) > 1 and all(map(is_number, sample[index][1:]))):
         frame = _read_text(path, True)
@@ -170,14 +172,23 @@ def read_chunks(path: Path, header: bool, rows: int, **options: Any) -> Iterator
 
 
 def first_line(path: Path) -> list[str]:
-    """The cells of the first line, as text; pandas takes its time for each column."""
+    """The cells of the first line, as text; the second line may not have more of them.
+
+    pandas takes its time for each column, and memory.
+    """
     _refuse_wide_text(path)
     separator = SEPARATORS[path.suffix.lower()]
     with _as_table(path), path.open(encoding="utf-8-sig", newline="") as file:
-        for cells in csv.reader(file, delimiter=separator, skipinitialspace=True):
-            if cells:
-                return cells
-    raise RawlsError(f"{path} is empty")
+        lines = filter(None, csv.reader(file, delimiter=separator, skipinitialspace=True))
+        first, second = next(lines, None), next(lines, [])
+    if first is None:
+        raise RawlsError(f"{path} is empty")
+    if len(second) > len(first):
+        raise RawlsError(
+            f"{path}, line 2 has {len(second)} cells, but the first line has {len(first)}: give "
+            "every row a cell for each column"
+        )
+    return first
 
 
 def _read_text(path: Path, header: bool, **options: Any) -> pd.DataFrame:
@@ -225,19 +236,37 @@ def _refuse_wide_text(path: Path) -> None:
             )
 
 
-def _read_parquet(path: Path) -> Table:
+def _require_width(path: Path, columns: int) -> None:
+    if columns > _MOST_COLUMNS:
+        raise RawlsError(
+            f"{path} has {columns:,} columns, more than the {_MOST_COLUMNS:,} that are read from a "
+            "table: give the features as .npy or .npz"
+        )
+
+
+def open_parquet(path: Path) -> Any:
+    """A ``pyarrow.parquet.ParquetFile`` that does not unpack to much more than its size."""
     try:
         import pyarrow.parquet
     except ImportError as error:
         raise missing_extra(f"reading {path.name}", "parquet") from error
     with reading(path, "parquet"):
-        with pyarrow.parquet.ParquetFile(path) as file:
-            cells = file.metadata.num_rows * max(len(file.schema_arrow.names), 1)
-            if cells > MOST_CELLS and path.stat().st_size < SMALL_FILE:
-                raise RawlsError(
-                    f"{path} has {path.stat().st_size:,} bytes and unpacks to {cells:,} cells: "
-                    "write it without dictionaries and run lengths"
-                )
+        file, size = pyarrow.parquet.ParquetFile(path), path.stat().st_size
+        about = file.metadata
+        cells = about.num_rows * max(about.num_columns, 1)
+        groups = [about.row_group(i).total_byte_size for i in range(about.num_row_groups)]
+        if size < SMALL_FILE and (cells > MOST_CELLS or sum(groups) > LARGEST_UNPACKED):
+            raise RawlsError(
+                f"{path} has {size:,} bytes and unpacks to {cells:,} cells of {sum(groups):,} "
+                "bytes: write it without compression"
+            )
+        return file
+
+
+def _read_parquet(path: Path) -> Table:
+    file = open_parquet(path)
+    with reading(path, "parquet"):
+        _require_width(path, file.metadata.num_columns)
         frame = pd.read_parquet(path, engine="pyarrow")
         if not isinstance(frame.index, pd.RangeIndex):
             if frame.index.nlevels == 1 and frame.index.name is None:
