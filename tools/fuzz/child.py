@@ -8,6 +8,7 @@ import gc
 import os
 import resource
 import signal
+import time
 import warnings
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -25,14 +26,16 @@ _LEAK = 300 << 20
 
 
 class Status:
-    """What the parent can still see when the child is gone: five numbers in shared memory."""
+    """What the parent can still see when the child is gone: a few numbers in shared memory."""
+
+    SIZE = 5
 
     def __init__(self, cells: Any) -> None:
         self._cells = cells
 
     index = property(lambda self: int(self._cells[0]), lambda self, v: self._set(0, v))
     reading = property(lambda self: bool(self._cells[1]), lambda self, v: self._set(1, v))
-    started = property(lambda self: float(self._cells[2]), lambda self, v: self._set(2, v))
+    seconds = property(lambda self: float(self._cells[2]), lambda self, v: self._set(2, v))
     accepted = property(lambda self: int(self._cells[3]), lambda self, v: self._set(3, v))
     refused = property(lambda self: int(self._cells[4]), lambda self, v: self._set(4, v))
 
@@ -66,13 +69,15 @@ def serve(
     status, laid = Status(cells), Folder(folder / "case")
     laid.path.mkdir()
     start = peak = _peak()
+    parent = os.getppid()
     while True:
-        try:
-            name, first, last = pipe.recv()
-        except EOFError:
-            return
+        while not pipe.poll(5.0):
+            if os.getppid() != parent:
+                return
+        name, first, last = pipe.recv()
         reader = readers[name]
         _ = reader.seeds
+        began = time.process_time()
         for index in range(first, last):
             status.index, status.reading = index, False
             case = reader.case(seed, index)
@@ -80,6 +85,7 @@ def serve(
             status.reading = True
             outcome = run(reader, case, laid.path)
             status.reading = False
+            status.seconds = time.process_time() - began
             now = _peak()
             if now - peak > GROWTH and not outcome.wrong:
                 outcome = Outcome("memory", outcome.where, f"{(now - peak) >> 20} MB more")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import time
 from pathlib import Path
@@ -28,6 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--replay", type=Path, nargs="+", help="read kept findings instead")
     given = parser.parse_args(arguments)
     torch.set_num_threads(1)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # clean up on the way out
     names = [name for name in given.readers.split(",") if name] or list(READERS)
     unknown = sorted(set(names) - set(READERS))
     if unknown:

@@ -27,7 +27,7 @@ Batch = tuple[str, int, int]
 
 @dataclass
 class Tally:
-    """What became of one reader's cases."""
+    """What became of one reader's cases, and the processor time they took."""
 
     cases: int = 0
     accepted: int = 0
@@ -102,19 +102,17 @@ class _Worker:
     def __init__(self, readers: dict[str, Reader], folder: Path, seed: int) -> None:
         self._readers, self._folder, self._seed = readers, folder, seed
         self._context = multiprocessing.get_context("fork")
-        self._cells = self._context.Array("d", 5, lock=False)
+        self._cells = self._context.Array("d", child.Status.SIZE, lock=False)
         self._status = child.Status(self._cells)
         self._process: Any = None
         self.batch: Batch | None = None
         self.pipe: Any = None
-        self._began = time.monotonic()
         self._last = (-1, 0.0)
 
     def take(self, batch: Batch | None) -> bool:
         """Begin a batch; whether there was one."""
         self.batch = batch
         if batch is not None:
-            self._began = time.monotonic()
             self._send(batch)
         return batch is not None
 
@@ -122,7 +120,7 @@ class _Worker:
         if self._process is None:
             self._start()
         self._status.index, self._status.reading = batch[1], False
-        self._status.accepted = self._status.refused = 0
+        self._status.accepted = self._status.refused = self._status.seconds = 0
         self.pipe.send(batch)
 
     def _start(self) -> None:
@@ -144,7 +142,6 @@ class _Worker:
                 sent = self.pipe.recv()
                 if sent is None:
                     self._add(tally, last - first)
-                    tally.seconds += time.monotonic() - self._began
                     self.batch = None
                     return
                 if sent[0] == "leave":
@@ -184,6 +181,7 @@ class _Worker:
         tally.cases += cases
         tally.accepted += self._status.accepted
         tally.refused += self._status.refused
+        tally.seconds += self._status.seconds
 
     def _fault(self) -> str:
         """The innermost line of the package when the process was killed."""

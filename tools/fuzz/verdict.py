@@ -46,10 +46,7 @@ def _judge_refusal(
     message = str(error)
     inner: BaseException | None = error
     while inner is not None:
-        words = str(inner).lower()
-        if isinstance(inner, MemoryError) or (
-            isinstance(inner, RuntimeError) and any(word in words for word in _OUT_OF_MEMORY)
-        ):
+        if _ran_out(inner):
             return Outcome("memory", _place(inner), _short(inner))
         inner = inner.__cause__ or inner.__context__
     if not names_file(message, files, folder, reader):
@@ -57,6 +54,16 @@ def _judge_refusal(
     if len(message) > LONGEST or message.count("\n") > 2:
         return Outcome("long", _place(error), _short(error))
     return Outcome("refused", _place(error), message)
+
+
+def _ran_out(error: BaseException) -> bool:
+    """Whether memory was asked for that is not there."""
+    if isinstance(error, MemoryError):
+        frames = traceback.extract_tb(error.__traceback__)
+        # Python's parser says so of an expression that is nested too deeply.
+        return not (frames and frames[-1].filename.endswith("ast.py"))
+    words = str(error).lower()
+    return isinstance(error, RuntimeError) and any(word in words for word in _OUT_OF_MEMORY)
 
 
 def _place(error: BaseException) -> str:

@@ -172,14 +172,23 @@ def read_chunks(path: Path, header: bool, rows: int, **options: Any) -> Iterator
 
 
 def first_line(path: Path) -> list[str]:
-    """The cells of the first line, as text; pandas takes its time for each column."""
+    """The cells of the first line, as text; the second line may not have more of them.
+
+    pandas takes its time for each column, and memory.
+    """
     _refuse_wide_text(path)
     separator = SEPARATORS[path.suffix.lower()]
     with _as_table(path), path.open(encoding="utf-8-sig", newline="") as file:
-        for cells in csv.reader(file, delimiter=separator, skipinitialspace=True):
-            if cells:
-                return cells
-    raise RawlsError(f"{path} is empty")
+        lines = filter(None, csv.reader(file, delimiter=separator, skipinitialspace=True))
+        first, second = next(lines, None), next(lines, [])
+    if first is None:
+        raise RawlsError(f"{path} is empty")
+    if len(second) > len(first):
+        raise RawlsError(
+            f"{path}, line 2 has {len(second)} cells, but the first line has {len(first)}: give "
+            "every row a cell for each column"
+        )
+    return first
 
 
 def _read_text(path: Path, header: bool, **options: Any) -> pd.DataFrame:

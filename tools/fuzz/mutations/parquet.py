@@ -102,6 +102,7 @@ def odd_column(random: Random, rows: int) -> tuple[Any, str]:
         ),
         "int8": lambda: pa.array([i % 100 for i in range(rows)], pa.int8()),
         "empty": lambda: pa.array([[]] * rows, pa.list_(pa.float64())),
+        "long-text": lambda: pa.array(["x" * random.choice((10**4, 10**6))] * rows),
     }  # fmt: skip
     name = random.choice(sorted(makers))
     return makers[name](), name

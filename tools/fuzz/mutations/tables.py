@@ -24,7 +24,7 @@ def mutate(random: Random, content: bytes) -> tuple[bytes, str]:
         (
             "cell", "cell", "cell", "cell", "column", "ragged", "header", "drop-column",
             "twice-column", "swap-columns", "drop-row", "twice-row", "no-header", "blank",
-            "quote", "long", "many", "separator", "shuffle",
+            "quote", "long", "many", "wide", "separator", "shuffle",
         )
     )  # fmt: skip
     row = random.randrange(len(rows))
@@ -64,6 +64,8 @@ def mutate(random: Random, content: bytes) -> tuple[bytes, str]:
         rows[row][cell] = random.choice(('"', '"a', 'a"', '""', '"a\nb"', "'", '"a"b', '"1"'))
     elif kind == "long":
         rows[row][cell] = random.choice(("1", "x", "ä", ".", "-")) * random.choice((400, 70_000))
+    elif kind == "wide":
+        rows[row] = rows[row] * random.choice((10, 1000, 100_000))
     elif kind == "many":
         rows = rows * random.choice((5, 300))
     elif kind == "separator":
