@@ -18,6 +18,7 @@ from rawlsgcn.cli import app
 from rawlsgcn.errors import RawlsError
 from rawlsgcn.graphs import synthetic
 from rawlsgcn.methods import Inputs, available, find
+from rawlsgcn.testing import CHECKS, check_method
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "adding-a-method.md"
 MODULE = "degree_weighted"
@@ -35,6 +36,15 @@ def added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     sys.modules.pop(f"{methods.__name__}.{MODULE}", None)
     vars(methods).pop(MODULE, None)
+
+
+def test_it_passes_the_check_that_the_page_names() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert f'check_method("{NAME}")' in page
+    check_method(NAME)
+    check_method(NAME, power=2.0)
+    for check in CHECKS:
+        assert f"`{check.__name__}`" in page
 
 
 def test_the_page_names_the_file_and_the_command() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from dataclasses import replace
@@ -14,6 +15,7 @@ from torch_geometric.data import Data
 
 import rawlsgcn as rg
 from rawlsgcn.evaluation.calibration import Outcome
+from rawlsgcn.reporting.table import results_table
 from rawlsgcn.result import Result
 
 
@@ -160,3 +162,74 @@ def test_a_blurred_model_carries_a_caution() -> None:
 def test_importing_the_package_loads_nothing_heavy() -> None:
     code = "import sys, rawlsgcn; assert not {'torch', 'pandas', 'matplotlib'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_only_what_is_a_methods_own_memory_is_called_so() -> None:
+    """On the CPU the peak is the process's: beside other methods it is nobody's."""
+    graph = rg.synthetic(300, classes=2)
+    alone = rg.fit(graph, "gcn", seeds=1, epochs=1, device="cpu")
+    assert alone.peak_memory_mb > 0
+    (only,) = rg.compare(graph, ["gcn"], seeds=1, epochs=1, device="cpu")
+    assert only.peak_memory_mb > 0
+    for result in rg.compare(graph, seeds=1, epochs=1, device="cpu"):
+        assert math.isnan(result.peak_memory_mb)
+        assert result.to_dict()["peak_memory_mb"] is None
+    for trial in rg.tune(graph, "gcn", {"lr": [0.1, 0.2]}, seeds=1, epochs=1).trials:
+        assert math.isnan(trial.peak_memory_mb)
+
+
+def unlearned(graph: Data) -> Result:
+    """A model that names one class for every node, at no bias at all."""
+    result = rg.fit(graph, "gcn", seeds=3, epochs=1)
+    constant = torch.zeros_like(result.logits)
+    constant[..., 0] = 1
+    bias = [replace(each, bias=0.0, calibrated_bias=0.0) for each in result.judgements]
+    return replace(result, logits=constant, judgements=bias, notes=[])
+
+
+def test_a_model_that_has_not_learned_is_told_from_one_that_has() -> None:
+    graph = rg.synthetic(600, classes=4)
+    learned = rg.fit(graph, "rawlsgcn-graph", seeds=3, epochs=60)
+    assert learned.failure is None
+    assert learned.failed == ""
+    assert learned.not_learned == []
+    assert learned.training_accuracy.mean > 80
+    constant = unlearned(graph)
+    assert constant.not_learned == [0, 1, 2]
+    assert constant.failure is not None
+    assert constant.failure.startswith("GCN has not learned: training accuracy 25 % on 4 classes")
+    assert constant.to_dict()["not_learned"] == [0, 1, 2]
+    assert "has not learned" in str(constant)
+    assert "worst-off" not in str(constant)
+
+
+def test_half_of_the_runs_decide_whether_a_method_has_learned() -> None:
+    graph = rg.synthetic(600, classes=4)
+    learned = rg.fit(graph, "rawlsgcn-graph", seeds=3, epochs=60)
+    for count, sound in ((1, True), (2, False)):
+        logits = learned.logits.clone()
+        logits[:count] = unlearned(graph).logits[:count]
+        mixed = replace(learned, logits=logits)
+        assert mixed.not_learned == list(range(count))
+        assert (mixed.failure is None) == sound
+
+
+def test_training_says_in_its_notes_that_nothing_was_learned() -> None:
+    graph = rg.synthetic(600, classes=4)
+    slow = rg.fit(graph, "gcn", seeds=2, epochs=1, lr=1e-9)
+    assert slow.failure in slow.notes
+    assert not any("learned" in note for note in rg.fit(graph, epochs=60).notes)
+
+
+def test_no_figure_of_a_model_that_has_not_learned_is_called_the_best() -> None:
+    from rich.console import Console
+
+    graph = rg.synthetic(600, classes=4)
+    learned = [rg.fit(graph, name, seeds=3, epochs=60) for name in ("rawlsgcn-graph", "gcn")]
+    console = Console(width=140, record=True, color_system="standard", force_terminal=True)
+    console.print(results_table([unlearned(graph), *learned]))
+    text = console.export_text(styles=True)
+    (row,) = [line for line in text.splitlines() if "has not learned" in line]
+    assert "0.000" in row
+    assert "\x1b[1;32m" not in row
+    assert "\x1b[1;32m" in text

@@ -356,10 +356,23 @@ def test_the_smallest_demo_runs(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
 
 
-@pytest.mark.parametrize("width", [10**13, 10**16, 10**30])
-def test_a_network_that_fits_no_memory(width: int) -> None:
+@pytest.mark.parametrize("width", [0, 10**13, 10**30])
+def test_a_width_that_no_memory_holds_is_refused_before_the_work(width: int) -> None:
     words = ["train", "--dataset", "synthetic", "--method", "gcn", *QUICK]
-    refused(call(*words, "--set", f"hidden={width}"), "out of memory")
+    refused(call(*words, "--set", f"hidden={width}"), "hidden must be from 1 to 1,000,000")
+
+
+def test_a_network_that_fits_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*arguments: object, **options: object) -> None:
+        torch.empty(2**62, dtype=torch.uint8)
+
+    monkeypatch.setattr("rawlsgcn.api.train", full)
+    refused(call("train", "--dataset", "synthetic", "--method", "gcn", *QUICK), "out of memory")
+
+
+@pytest.mark.parametrize("epochs", [0, -1, 10**9])
+def test_epochs_that_train_nothing_or_for_ever_are_refused(epochs: int) -> None:
+    refused(call("train", "--dataset", "synthetic", "--epochs", epochs), "epochs must be from 1 to")
 
 
 @pytest.mark.parametrize("command", ["train", "compare", "tune", "predict", "balance", "bench"])

@@ -162,3 +162,17 @@ def test_wrong_calls_are_one_sentence(graph: Data, folder: Path) -> None:
     assert torch.equal(
         model.predict(graph, device="auto").cpu(), model.predict(graph, device="auto")
     )
+
+
+def test_predictions_of_rawlsgcn_grad_balance_nothing(
+    graph: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the weights' gradient needs the balanced matrix: predictions must not fail for it."""
+    rg.fit(graph, "rawlsgcn-grad", seeds=1, epochs=3).save(tmp_path)
+    before = rg.load_model(tmp_path).predict(graph)
+
+    def refuse(*arguments: object, **options: object) -> None:
+        raise rg.RawlsError("this graph cannot be balanced")
+
+    monkeypatch.setattr("rawlsgcn.balancing.normalisations.balance", refuse)
+    assert torch.equal(rg.load_model(tmp_path).predict(graph), before)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -9,7 +10,6 @@ from operator import index
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor
 
 from .comparison import Comparison
 from .errors import RawlsError, unknown_name
@@ -60,7 +60,7 @@ def fit(
     chosen = find_method(method)
     changed = with_changes(chosen.defaults, settings)
     clean = evaluate_on(checked(graph), evaluate)
-    return _fit(clean, chosen, changed, seed_list(seeds), device, engine, progress)
+    return train_and_judge(clean, chosen, changed, seed_list(seeds), device, engine, progress)
 
 
 def compare(
@@ -87,7 +87,10 @@ def compare(
     clean, each = evaluate_on(checked(graph), evaluate), seed_list(seeds)
     results = Comparison()
     for method, changed in zip(chosen, own, strict=True):
-        results.append(_fit(clean, method, changed, each, device, engine, progress))
+        result = train_and_judge(
+            clean, method, changed, each, device, engine, progress, only=len(chosen) == 1
+        )
+        results.append(result)
         if settings.get("normalisation") not in (None, changed.normalisation):
             results[-1].notes.append(
                 f"{method.title} has no choice of normalisation and was trained with its own."
@@ -110,21 +113,26 @@ def each_settings(methods: Sequence[Method], changes: Mapping[str, Any]) -> list
     ]
 
 
-def _fit(
+def train_and_judge(
     graph: Data,
     method: Method,
     settings: Settings,
     seeds: list[int],
-    device: str,
-    engine: str,
-    progress: Tell | None,
+    device: str = "auto",
+    engine: str = "auto",
+    progress: Tell | None = None,
+    *,
+    only: bool = True,
 ) -> Result:
+    """Train a method on a checked graph; ``only`` says that no other was trained before it."""
     inputs = inputs_of(graph, settings, device)
     jobs = [Job(settings, seed) for seed in seeds]
     runs, seconds = train(
         method, inputs, jobs, engine=engine, progress=teller(progress, method.title)
     )
-    return judged(graph, inputs, method, settings, seeds, runs, seconds)
+    # On a GPU the peak was reset; that of a process is also that of all before.
+    alone = only or inputs.device.type == "cuda"
+    return judged(graph, inputs, method, settings, seeds, runs, seconds, alone=alone)
 
 
 def inputs_of(graph: Data, settings: Settings, device: str) -> Inputs:
@@ -153,25 +161,25 @@ def judged(
     seeds: list[int],
     runs: list[Run],
     seconds: dict[str, float],
+    *,
+    alone: bool = True,
 ) -> Result:
-    """The result of trained runs: every figure on the graph's test nodes."""
+    """The result of trained runs: every figure on the graph's test nodes.
+
+    ``alone`` says whether the peak memory is theirs, and not also of others before or beside them.
+    """
     degree = inputs.degree.cpu()
     judgements = [
         judge(run.logits, graph.y, degree, graph.test_mask, graph.val_mask) for run in runs
     ]
     notes = list(graph.get("notes") or [])
-    lost = [str(seed) for seed, run in zip(seeds, runs, strict=True) if not _finite(run.logits)]
-    if lost:
-        notes.append(
-            f"training diverged (seed{'s' * (len(lost) > 1)} {', '.join(lost)}): the figures mean "
-            "nothing; train with a lower rate."
-        )
+    notes += dict.fromkeys(note for run in runs for note in run.notes)
     if settings.normalise_features and has_negative_features(graph.x):
         notes.append("some features are negative: rows were not divided by their sums.")
     told = {Outcome.FOUND, Outcome.DIVERGED}
     outcomes = {judgement.calibration for judgement in judgements} - told
     notes += [f"temperature scaling: {outcome.value}" for outcome in sorted(outcomes)]
-    return Result(
+    result = Result(
         dataset=graph.get("name") or "graph",
         synthetic=bool(graph.get("synthetic")),
         method=method.name,
@@ -181,7 +189,7 @@ def judged(
         device=inputs.device.type,
         parameters=runs[0].parameters,
         seconds=seconds,
-        peak_memory_mb=peak_memory_mb(inputs.device),
+        peak_memory_mb=peak_memory_mb(inputs.device) if alone else math.nan,
         judgements=judgements,
         graph=graph,
         degree=degree,
@@ -190,6 +198,12 @@ def judged(
         states=[run.state for run in runs],
         notes=notes,
     )
+    if result.failure is not None:
+        notes.append(result.failure)
+    elif result.not_learned:
+        which = ", ".join(map(str, result.not_learned))
+        notes.append(f"{method.title} has not learned in every run: not with seed {which}.")
+    return result
 
 
 def checked(graph: Data | str) -> Data:
@@ -244,10 +258,6 @@ def pick_device(name: str | torch.device) -> torch.device:
         count = torch.cuda.device_count()
         raise RawlsError(f"there is no GPU '{name}' here: the last is cuda:{count - 1}")
     return device
-
-
-def _finite(logits: Tensor) -> bool:
-    return bool(logits.isfinite().all())
 
 
 def peak_memory_mb(device: torch.device) -> float:

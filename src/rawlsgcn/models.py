@@ -15,8 +15,9 @@ from . import __version__
 from .api import pick_device
 from .errors import RawlsError, out_of_memory
 from .graphs import check, load
-from .methods import Inputs, Method, Settings, find, with_changes
+from .methods import Inputs, Learner, Method, Settings, find, with_changes
 from .methods.inputs import has_negative_features
+from .random_state import kept_random_state
 from .result import Result
 
 if TYPE_CHECKING:
@@ -90,15 +91,24 @@ class TrainedModel:
             device=target,
             classes=self.classes,
         )
+        with kept_random_state():
+            scores = self._restored(inputs).logits().cpu()
+        if not bool(scores.isfinite().all()):
+            raise RawlsError(
+                "the model's scores of this graph are not all finite numbers: look for features or "
+                "edge weights that are far larger than those it was trained on"
+            )
+        return scores
+
+    def _restored(self, inputs: Inputs) -> Learner:
         try:
-            learner = self.method.restore(inputs, self.settings, self.state)
+            return self.method.restore(inputs, self.settings, self.state)
         except (RuntimeError, KeyError) as error:
             if out_of_memory(error):
                 raise
             raise RawlsError(
                 f"the model's weights do not fit its {CONFIG}: one of them was changed; train again"
             ) from error
-        return learner.logits().cpu()
 
     def predict(self, graph: Data | str, *, device: str = "cpu") -> Tensor:
         """The class probabilities of every node, of the shape (nodes, classes)."""
@@ -127,11 +137,11 @@ def load_model(folder: str | Path, seed: int | None = None) -> TrainedModel:
         classes=config["classes"],
         seed=chosen,
         dataset=config["dataset"],
-        state=_state(folder / WEIGHTS, chosen),
+        state=read_weights(folder / WEIGHTS, chosen),
     )
 
 
-def _state(path: Path, seed: int) -> dict[str, Tensor]:
+def read_weights(path: Path, seed: int) -> dict[str, Tensor]:
     """The weights of one run, by name."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file

@@ -16,7 +16,9 @@ from torch import Tensor
 from .errors import RawlsError
 from .evaluation.calibration import Outcome
 from .evaluation.frame import degree_frame, worst_off
+from .evaluation.groups import node_scores
 from .evaluation.judgement import Judgement
+from .evaluation.learning import Learning
 from .files import atomic_directory, atomic_file
 
 if TYPE_CHECKING:
@@ -51,12 +53,20 @@ def jsonable(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def _seeds(seeds: list[int]) -> str:
+    return f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}"
+
+
 @dataclass
 class Result:
     """One method trained on one graph with one or more seeds.
 
     ``logits`` has the shape (runs, nodes, classes), on the CPU; ``states`` holds each run's
-    weights. Figures are computed on the nodes in ``mask``, the graph's test nodes.
+    weights. Figures are computed on the nodes in ``mask``, the graph's test nodes. A run that
+    diverged has no figures (NaN), and a mean over runs with such a one in it is NaN too.
+
+    ``peak_memory_mb`` is that of the tensors on a GPU and of the whole process on the CPU; NaN
+    where it cannot be told apart from that of other methods or settings.
     """
 
     dataset: str
@@ -108,8 +118,54 @@ class Result:
     def validation_accuracy(self) -> Spread:
         """In percent, on the labelled validation nodes; what settings are chosen by."""
         nodes = self.graph.val_mask & (self.graph.y >= 0)
-        right = self.logits[:, nodes].argmax(-1) == self.graph.y[nodes]
-        return Spread.of((100 * right.double().mean(1)).tolist())
+        right = [node_scores(each[nodes], self.graph.y[nodes])[1] for each in self.logits]
+        return Spread.of([100 * float(each.mean()) for each in right])
+
+    @property
+    def training_accuracy(self) -> Spread:
+        """In percent, on the training nodes; how far the model has learned at all."""
+        sound = [seed not in self.diverged for seed in self.seeds]
+        each = zip(self._learning, sound, strict=True)
+        return Spread.of([one.accuracy if finite else math.nan for one, finite in each])
+
+    @cached_property
+    def _learning(self) -> list[Learning]:
+        nodes = self.graph.train_mask & (self.graph.y >= 0)
+        return [Learning.of(each[nodes].argmax(-1), self.graph.y[nodes]) for each in self.logits]
+
+    @cached_property
+    def diverged(self) -> list[int]:
+        """The seeds of the runs that diverged: a weight or an output is not a finite number."""
+        runs = zip(self.seeds, self.logits, strict=True)
+        return [seed for seed, logits in runs if not bool(logits.isfinite().all())]
+
+    @cached_property
+    def not_learned(self) -> list[int]:
+        """The seeds of the runs that have not learned: see :mod:`rawlsgcn.evaluation.learning`."""
+        runs = zip(self.seeds, self._learning, strict=True)
+        return [seed for seed, one in runs if seed not in self.diverged and not one.learned]
+
+    @property
+    def failed(self) -> str:
+        """A word or two for :attr:`failure`; nothing where the runs are sound."""
+        if self.failure is None:
+            return ""
+        return "diverged" if self.diverged else "has not learned"
+
+    @cached_property
+    def failure(self) -> str | None:
+        """Why nothing may be concluded from these runs, in a sentence; None where they are sound.
+
+        A run diverged, or half of the runs or more have not learned.
+        """
+        if self.diverged:
+            return (
+                f"{self.title}: training diverged ({_seeds(self.diverged)}), so that there are no "
+                "figures of it and no means over the runs; use a lower learning rate (lr)."
+            )
+        if 2 * len(self.not_learned) < len(self.seeds):
+            return None
+        return Learning.total(self._learning).sentence(self.title)
 
     @property
     def caution(self) -> str | None:
@@ -135,9 +191,16 @@ class Result:
 
     @property
     def best_run(self) -> int:
-        """The run with the highest accuracy on the validation nodes."""
+        """The run with the highest accuracy on the validation nodes; never one that diverged."""
         runs = self.validation_accuracy.runs
-        return max(range(len(runs)), key=lambda run: -1 if math.isnan(runs[run]) else runs[run])
+        sound = [run for run, seed in enumerate(self.seeds) if seed not in self.diverged]
+        if not sound:
+            raise RawlsError(
+                f"every run of {self.title} diverged, so there is none to choose: "
+                f"use a lower learning rate (lr) than {self.settings['lr']:g}"
+            )
+        # Without validation nodes all are NaN, and the first run is as good as any.
+        return max(sound, key=lambda run: -1 if math.isnan(runs[run]) else runs[run])
 
     def to_dict(self) -> dict[str, Any]:
         """The figures, in the form that ``--json`` writes."""
@@ -154,6 +217,9 @@ class Result:
             "accuracy": asdict(self.accuracy),
             "bias": asdict(self.bias),
             "validation_accuracy": asdict(self.validation_accuracy),
+            "training_accuracy": asdict(self.training_accuracy),
+            "diverged": self.diverged,
+            "not_learned": self.not_learned,
             "calibrated_bias": asdict(self.calibrated_bias),
             "low_degree_accuracy": asdict(self.low_degree_accuracy),
             "high_degree_accuracy": asdict(self.high_degree_accuracy),
@@ -181,11 +247,18 @@ class Result:
 
     def probabilities(self, run: int | None = None) -> Tensor:
         """Class probabilities of every node by one run (by default the best on validation)."""
-        if run is not None and run not in range(len(self.seeds)):
+        return torch.softmax(self._logits_of(run), -1)
+
+    def _logits_of(self, run: int | None) -> Tensor:
+        if run is None:
+            return self.logits[self.best_run]
+        if run not in range(len(self.seeds)):
             raise RawlsError(
                 f"there is no run {run!r}: runs are counted from 0 to {len(self.seeds) - 1}"
             )
-        return torch.softmax(self.logits[self.best_run if run is None else run], -1)
+        if self.seeds[run] in self.diverged:
+            raise RawlsError(f"run {run} diverged, so it predicts nothing: ask for another run")
+        return self.logits[run]
 
     def to_predictions(self, path: str | Path, run: int | None = None) -> None:
         """Write the class probabilities of one run (see :meth:`probabilities`) for an audit.
@@ -194,8 +267,7 @@ class Result:
         """
         from .predictions import write_predictions
 
-        chosen = self.best_run if run is None else run
-        exact = torch.softmax(self.logits[chosen].double(), -1)
+        exact = torch.softmax(self._logits_of(run).double(), -1)
         write_predictions(exact, self.graph.get("node_ids"), path)
 
     def audit(self, **options: Any) -> Audit:
@@ -207,19 +279,23 @@ class Result:
     def __str__(self) -> str:
         from .reporting.wording import number, percent, spread
 
-        worst = self.worst_off(1)
-        who = (
-            f"   worst-off degree {worst.index[0]}: {percent(worst['accuracy'].iloc[0])}"
-            if len(worst)
-            else ""
-        )
-        blurred = "" if self.caution is None else "   (under-confident: read the calibrated bias)"
+        if self.failed:
+            end = f"   ({self.failed})"
+        else:
+            worst = self.worst_off(1)
+            end = (
+                f"   worst-off degree {worst.index[0]}: {percent(worst['accuracy'].iloc[0])}"
+                if len(worst)
+                else ""
+            )
+            if self.caution is not None:
+                end += "   (under-confident: read the calibrated bias)"
         return (
             f"{self.title} on {self.dataset}: "
             f"accuracy {spread(self.accuracy, 'percent')}   "
             f"bias {spread(self.bias, 'number')} "
             f"(calibrated {number(self.calibrated_bias.mean)})   "
-            f"low-degree accuracy {percent(self.low_degree_accuracy.mean)}{who}{blurred}"
+            f"low-degree accuracy {percent(self.low_degree_accuracy.mean)}{end}"
         )
 
     def _repr_html_(self) -> str:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 class Tuning:
     """A grid of settings, each with its result; ``grid`` says what was varied.
 
-    ``best`` was chosen by accuracy on the validation nodes. ``best_on_test`` is the choice by
+    ``best`` was chosen by accuracy on the validation nodes, among the combinations none of whose
+    runs diverged; where there is none, asking for it is an error. ``best_on_test`` is the choice by
     mean accuracy on the test nodes, as the paper's figures seem to have been chosen: it looks at
     the answers, and is here for comparison only.
     """
@@ -33,11 +34,22 @@ class Tuning:
 
     @property
     def best(self) -> Result:
-        return max(self.trials, key=lambda trial: trial.validation_accuracy.mean)
+        return max(self._sound, key=lambda trial: trial.validation_accuracy.mean)
 
     @property
     def best_on_test(self) -> Result:
-        return max(self.trials, key=lambda trial: trial.accuracy.mean)
+        return max(self._sound, key=lambda trial: trial.accuracy.mean)
+
+    @property
+    def _sound(self) -> list[Result]:
+        """The trials to choose from: those in which no run diverged."""
+        sound = [trial for trial in self.trials if not trial.diverged]
+        if not sound:
+            raise RawlsError(
+                "nothing can be chosen: training diverged with every combination of the grid; "
+                "try lower learning rates (lr)"
+            )
+        return sound
 
     def to_dict(self) -> dict[str, Any]:
         """The figures, in the form that ``--json`` writes."""
@@ -98,7 +110,14 @@ def tune(
             mine = runs[at * len(each_seed) : (at + 1) * len(each_seed)]
             share = {part: value / len(places) for part, value in took.items()}
             trials[place] = judged(
-                clean, inputs, chosen, combinations[place], each_seed, mine, share
+                clean,
+                inputs,
+                chosen,
+                combinations[place],
+                each_seed,
+                mine,
+                share,
+                alone=len(combinations) == 1,
             )
     ordered = [trials[place] for place in range(len(combinations))]
     names = [name.replace("-", "_") for name in values]

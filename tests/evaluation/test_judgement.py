@@ -145,7 +145,8 @@ def test_what_is_not_defined_is_nan() -> None:
     assert math.isnan(alone.accuracy_slope)
     assert math.isfinite(alone.bias)
     diverged = judge(torch.full_like(logits, math.nan), y, degree, mask, val_mask)
-    assert diverged.accuracy == 0
+    assert math.isnan(diverged.accuracy)
+    assert math.isnan(diverged.low_degree_accuracy)
     assert math.isnan(diverged.bias)
     assert math.isnan(diverged.temperature)
 

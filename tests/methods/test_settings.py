@@ -35,10 +35,14 @@ def test_text_becomes_the_fields_type() -> None:
         ({"lr": float("nan")}, "lr must be"),
         ({"lr": "fast"}, "lr must be a number, not 'fast'"),
         ({"epochs": 1.5}, "epochs must be a whole number"),
-        ({"epochs": -1}, "epochs must be zero or more"),
+        ({"epochs": -1}, "epochs must be from 1"),
+        ({"epochs": 0}, "epochs must be from 1"),
+        ({"epochs": 10**9}, "epochs must be from 1 to 10,000,000"),
         ({"dropout": 1.0}, "dropout must be"),
-        ({"hidden": 0}, "hidden must be at least 1"),
-        ({"layers": 0}, "layers must be at least 1"),
+        ({"hidden": 0}, "hidden must be from 1"),
+        ({"hidden": 10**13}, "hidden must be from 1 to 1,000,000"),
+        ({"layers": 0}, "layers must be from 1"),
+        ({"layers": 10**9}, "layers must be from 1 to 1,000"),
         ({"weight_decay": -1}, "weight_decay must be"),
         ({"normalise_features": "perhaps"}, "true or false"),
         ({"hiden": 3}, "did you mean hidden"),
@@ -47,6 +51,16 @@ def test_text_becomes_the_fields_type() -> None:
 def test_wrong_settings_are_refused_in_one_sentence(change: dict[str, object], words: str) -> None:
     with pytest.raises(RawlsError, match=words):
         with_changes(find("gcn").defaults, change)
+
+
+@pytest.mark.parametrize(
+    ("name", "setting"),
+    [("advfair", "adversary"), ("tail-gnn", "adversary"), ("tail-gnn", "missing")],
+)
+@pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf")])
+def test_weights_of_the_losses_are_numbers(name: str, setting: str, value: float) -> None:
+    with pytest.raises(RawlsError, match=f"{setting} must be zero or a positive number"):
+        with_changes(find(name).defaults, {setting: value})
 
 
 def test_an_unknown_method_offers_the_nearest() -> None:

@@ -10,9 +10,12 @@ from hypothesis import strategies as st
 from strategies import graphs
 from torch_geometric.data import Data
 
+import rawlsgcn as rg
+from rawlsgcn.errors import RawlsError
+from rawlsgcn.graphs import synthetic
 from rawlsgcn.methods import Inputs, find, with_changes
 from rawlsgcn.training import Job, train
-from rawlsgcn.training.fast import FastEngine
+from rawlsgcn.training.fast import GPU_SHARE, FastEngine
 
 METHODS = ["gcn", "rawlsgcn-graph", "rawlsgcn-grad"]
 
@@ -153,3 +156,65 @@ def test_progress_counts_every_epoch_to_the_end() -> None:
     train(find("gcn"), Inputs.of(ring()), jobs, progress=lambda *now: told.append(now))
     assert told[-1][0] == told[-1][1]
     assert [done for done, _ in told] == sorted(done for done, _ in told)
+
+
+def test_the_fast_engine_does_not_pretend_to_stop_early() -> None:
+    graph = synthetic(200)
+    for name in METHODS:
+        (job,) = jobs_of(name, [0.01], seeds=1, epochs=3, patience=2)
+        with pytest.raises(RawlsError, match="cannot stop early: leave patience at 0"):
+            train(find(name), Inputs.of(graph), [job], engine="fast")
+        for engine in ("auto", "reference"):
+            train(find(name), Inputs.of(graph), [job], engine=engine)
+
+
+class FakeGPU:
+    """A GPU of so much free memory, for as long as nothing is computed on it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, free: float) -> None:
+        monkeypatch.setattr(FastEngine, "on_gpu", True)
+        monkeypatch.setattr("rawlsgcn.training.fast.free_memory", lambda device: int(free))
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize(("room", "sizes"), [(100, [12]), (5, [5, 5, 2]), (0.1, [1] * 12)])
+def test_a_block_on_a_gpu_is_bounded_by_its_free_memory(
+    name: str, room: float, sizes: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = jobs_of(name, [0.05, 0.01, 0.1], seeds=4)
+    engine = FastEngine(find(name), Inputs.of(synthetic(200)), jobs[0].settings)
+    FakeGPU(monkeypatch, (room + 0.01) * engine.run_bytes() / GPU_SHARE)
+    blocks = engine._blocks(jobs)
+    assert [len(block) for block in blocks] == sizes
+    assert sorted(place for block in blocks for place in block) == list(range(12))
+    assert (engine.note is None) == (len(sizes) == 1)
+    assert engine.note is None or f"holds {sizes[0]} of the runs at once" in engine.note
+
+
+@settings(max_examples=20, deadline=None)
+@given(graph=graphs(), layers=st.integers(1, 3), name=st.sampled_from(METHODS))
+def test_the_memory_of_a_run_is_more_than_that_of_its_tensors(
+    graph: Data, layers: int, name: str
+) -> None:
+    """All that a step keeps: parameters, gradients, both of Adam's means, every layer's tensors."""
+    (job,) = jobs_of(name, [0.01], seeds=1, layers=layers)
+    engine = FastEngine(find(name), Inputs.of(graph), job.settings)
+    replicas = engine.replicas([job])
+    replicas.step()
+    inputs, hidden = replicas._forward()
+    kept = [replicas.parameters] * 4 + [product for _, product in replicas.products.values()]
+    assert engine.run_bytes() > sum(t.numel() * t.element_size() for t in [*kept, *inputs, *hidden])
+
+
+def test_a_note_of_the_engine_reaches_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FastEngine, "block_size", lambda self: 2)
+    original = FastEngine._blocks
+
+    def on_gpu(self: FastEngine, jobs: list[Job]) -> list[list[int]]:
+        with monkeypatch.context() as lent:
+            lent.setattr(FastEngine, "on_gpu", True)
+            return original(self, jobs)
+
+    monkeypatch.setattr(FastEngine, "_blocks", on_gpu)
+    result = rg.fit(synthetic(200), "gcn", seeds=5, epochs=2, device="cpu")
+    assert sum("free memory holds 2 of the runs" in note for note in result.notes) == 1

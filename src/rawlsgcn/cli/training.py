@@ -226,7 +226,8 @@ def _compare(
             for count, result in enumerate(results, start=1):
                 picture = folder / f"by_degree-{result.method}.png"
                 figures.save(figures.by_degree(result), picture)
-                result.to_predictions(folder / f"predictions-{result.method}.csv")
+                if len(result.diverged) < len(result.seeds):
+                    result.to_predictions(folder / f"predictions-{result.method}.csv")
                 tell(count, len(results) + 3)
             figures.save(figures.degrees(results[0].graph), folder / "degrees.png")
             figures.save(figures.side_by_side(results), folder / "side_by_side.png")

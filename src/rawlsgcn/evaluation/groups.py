@@ -15,13 +15,13 @@ LINE_NODES = 6
 def node_scores(logits: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     """CE(u) and whether node u is classified rightly, both float64, shape (nodes,).
 
-    ``logits`` is (nodes, classes). A node whose loss is not a number counts as wrong: the largest
-    of a row with NaN in it means nothing, and a diverged model must not look lucky.
+    ``logits`` is (nodes, classes). Where the loss is not a number, neither is the correctness: the
+    largest of a row with NaN in it means nothing, and a diverged model must not look lucky.
     """
     logits = logits.double()
     loss = -torch.log_softmax(logits, -1).gather(-1, y.unsqueeze(-1)).squeeze(-1)
-    right = (logits.argmax(-1) == y) & ~loss.isnan()
-    return loss, right.double()
+    right = (logits.argmax(-1) == y).double()
+    return loss, right.masked_fill_(loss.isnan(), math.nan)
 
 
 @dataclass(frozen=True)

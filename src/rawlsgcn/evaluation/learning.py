@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -36,6 +37,14 @@ class Learning:
         right = int((predicted == labels)[labelled].sum())
         most = int(counts.max()) if len(counts) else 0
         return cls(int(labelled.sum()), right, len(counts), most)
+
+    @classmethod
+    def total(cls, runs: Sequence[Learning]) -> Learning:
+        """The counts of several runs on the same nodes, added up."""
+        nodes, right, most = (
+            sum(getattr(run, name) for run in runs) for name in ("nodes", "right", "most_frequent")
+        )
+        return cls(nodes, right, runs[0].classes, most)
 
     @property
     def accuracy(self) -> float:

@@ -19,12 +19,14 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy, dropout
+from torch.nn.functional import cross_entropy
 
 from ..errors import RawlsError
-from .base import Learner, Method, constant_form
+from .base import Learner, Method, accuracy_of, constant_form
 from .constant import Constant, times
 from .convolution import GraphConvolution
+from .dropout import Dropout
+from .initial import empty
 from .inputs import Inputs
 from .products import propagated
 from .rows import reached_rows, select_columns, select_rows
@@ -33,7 +35,7 @@ from .settings import Settings
 
 def perceptron(*sizes: int) -> nn.Sequential:
     """Linear maps with Leaky ReLU between them."""
-    maps = [nn.Linear(a, b) for a, b in pairwise(sizes)]
+    maps = [empty(nn.Linear, a, b) for a, b in pairwise(sizes)]
     return nn.Sequential(maps[0], *chain(*((nn.LeakyReLU(), each) for each in maps[1:])))
 
 
@@ -49,15 +51,22 @@ class AdvFairNetwork(nn.Module):
     """Embedding, filter and classifier, and the discriminator of ``groups`` degrees."""
 
     def __init__(
-        self, features: int, hidden: int, layers: int, classes: int, groups: int, dropout: float
+        self,
+        features: int,
+        hidden: int,
+        layers: int,
+        classes: int,
+        groups: int,
+        dropout: float,
+        random: torch.Generator,
     ) -> None:
         super().__init__()
         sizes = [features, *[hidden] * layers]
         self.convolutions = nn.ModuleList(GraphConvolution(a, b) for a, b in pairwise(sizes))
         self.filter = perceptron(hidden, 2 * hidden, hidden)
-        self.classifier = nn.Linear(hidden, classes)
+        self.classifier = empty(nn.Linear, hidden, classes)
         self.discriminator = perceptron(hidden, hidden, groups)
-        self.dropout = dropout
+        self.dropout = Dropout(dropout, random)
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
         """Uniform in ±1/√(d_out), drawn on the CPU so that a seed means the same anywhere."""
@@ -80,7 +89,7 @@ class AdvFairNetwork(nn.Module):
         """The filtered embedding, from the first convolution's output."""
         h = torch.relu(h)
         for layer, matrix in zip(list(self.convolutions)[1:], matrices, strict=True):
-            h = torch.relu(layer(dropout(h, self.dropout, self.training), matrix))
+            h = torch.relu(layer(self.dropout(h), matrix))
         out: Tensor = self.filter(h)
         return out
 
@@ -103,7 +112,7 @@ class AdvFairSettings(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._require(self.adversary >= 0, "adversary", "zero or a positive number")
+        self._require(0 <= self.adversary < math.inf, "adversary", "zero or a positive number")
 
 
 class AdvFairLearner(Learner):
@@ -113,7 +122,7 @@ class AdvFairLearner(Learner):
 
     def __init__(self, inputs: Inputs, settings: AdvFairSettings, seed: int, groups: int) -> None:
         self.inputs, self.settings = inputs, settings
-        torch.manual_seed(seed)
+        random = torch.Generator(inputs.device).manual_seed(seed)
         self.module = AdvFairNetwork(
             inputs.num_features,
             settings.hidden,
@@ -121,7 +130,12 @@ class AdvFairLearner(Learner):
             inputs.classes,
             groups,
             settings.dropout,
+            random,
         )
+        if inputs.device.type == "cpu":
+            # Masks begin after as many numbers as torch draws for linear maps, as they always did.
+            linear = [m for m in self.module.modules() if isinstance(m, nn.Linear)]
+            torch.rand(sum(p.numel() for m in linear for p in m.parameters()), generator=random)
         self.module.reset_parameters(torch.Generator().manual_seed(seed))
         self.module.to(inputs.device, inputs.dtype)
         self.propagation = constant_form(inputs, "renormalised")
@@ -185,7 +199,7 @@ class AdvFairLearner(Learner):
     def validation_score(self) -> float:
         self.module.eval()
         scores: Tensor = self.module.classifier(self.module(self.validation))
-        return (scores.argmax(1) == self.inputs.y[self.inputs.val]).float().mean().item()
+        return accuracy_of(scores, self.inputs.y[self.inputs.val])
 
 
 class AdvFair(Method):

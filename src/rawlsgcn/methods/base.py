@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import ClassVar
 
 import torch
@@ -36,7 +38,7 @@ class Learner(ABC):
     def validation_score(self) -> float:
         """What early stopping watches, higher is better: the accuracy on the validation nodes."""
         nodes = self.inputs.val
-        return (self.logits()[nodes].argmax(1) == self.inputs.y[nodes]).float().mean().item()
+        return accuracy_of(self.logits()[nodes], self.inputs.y[nodes])
 
 
 class Method(ABC):
@@ -95,14 +97,21 @@ class ConvolutionalLearner(Learner):
         self.inputs = inputs
         self.x = Constant.of(inputs.x)
         self.propagation = constant_form(inputs, method.forward_form(settings))
-        form = method.gradient_form(settings)
-        self.fair = None if form is None else constant_form(inputs, form)
-        torch.manual_seed(seed)
-        self.module = GraphConvolutionalNetwork(method.sizes(inputs, settings), settings.dropout)
+        self.gradient_form = method.gradient_form(settings)
+        random = torch.Generator(inputs.device).manual_seed(seed)
+        sizes = method.sizes(inputs, settings)
+        self.module = GraphConvolutionalNetwork(sizes, settings.dropout, random)
         self.module.reset_parameters(torch.Generator().manual_seed(seed))
         self.module.to(inputs.device, inputs.dtype)
         self.optimiser = torch.optim.Adam(
             self.module.parameters(), lr=settings.lr, weight_decay=settings.weight_decay
+        )
+
+    @cached_property
+    def fair(self) -> Constant | None:
+        """Made at the first epoch: predictions do not need the gradient's matrix."""
+        return (
+            None if self.gradient_form is None else constant_form(self.inputs, self.gradient_form)
         )
 
     def epoch(self) -> float:
@@ -119,6 +128,21 @@ class ConvolutionalLearner(Learner):
         self.module.eval()
         out: Tensor = self.module(self.x, self.propagation)
         return out
+
+
+def all_finite(tensors: Iterable[Tensor]) -> bool:
+    """Whether every number of the tensors is finite."""
+    return all(bool(tensor.isfinite().all()) for tensor in tensors)
+
+
+def accuracy_of(logits: Tensor, y: Tensor) -> float:
+    """The share of rows whose largest score is that of ``y``; NaN if a score is not finite.
+
+    The largest of a row with NaN in it means nothing: torch names the first class.
+    """
+    if not all_finite([logits]):
+        return math.nan
+    return (logits.argmax(1) == y).float().mean().item()
 
 
 def constant_form(inputs: Inputs, form: str) -> Constant:

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from .constant import Constant
+from .dropout import Dropout
 
 
 class _GraphConvolution(torch.autograd.Function):
@@ -82,12 +83,17 @@ class GraphConvolution(nn.Module):
 
 
 class GraphConvolutionalNetwork(nn.Module):
-    """L graph convolutions with ReLU and dropout between them: the paper's backbone."""
+    """L graph convolutions with ReLU and dropout between them: the paper's backbone.
 
-    def __init__(self, sizes: list[int], dropout: float) -> None:
+    Dropout draws from ``random``, or from torch's global generator where there is none.
+    """
+
+    def __init__(
+        self, sizes: list[int], dropout: float, random: torch.Generator | None = None
+    ) -> None:
         super().__init__()
         self.layers = nn.ModuleList(GraphConvolution(a, b) for a, b in itertools.pairwise(sizes))
-        self.dropout = dropout
+        self.dropout = Dropout(dropout, random)
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
         for layer in self.layers:
@@ -100,7 +106,7 @@ class GraphConvolutionalNetwork(nn.Module):
         for index, layer in enumerate(self.layers):
             if index:
                 assert isinstance(h, Tensor)
-                h = nn.functional.dropout(torch.relu(h), self.dropout, self.training)
+                h = self.dropout(torch.relu(h))
             h = layer(h, propagation, fair)
         assert isinstance(h, Tensor)
         return h

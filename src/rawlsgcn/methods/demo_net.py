@@ -30,6 +30,7 @@ from ..errors import RawlsError
 from ..sparse import csr_entries, csr_from_entries
 from .base import Convolutional, Learner, Method
 from .constant import Constant, times
+from .dropout import Dropout
 from .grouped import GroupedLearner, Reach, Step
 from .inputs import Inputs
 from .products import propagated
@@ -71,10 +72,11 @@ class DemoNetLayer(nn.Module):
         self.by_degree = nn.Parameter(torch.empty(degrees, inputs, outputs))
         self.bias = nn.Parameter(torch.empty(outputs))
 
-    def forward(self, x: Tensor | Constant, m: Means, p: float) -> Tensor:
+    def forward(self, x: Tensor | Constant, m: Means, dropout: Dropout) -> Tensor:
         own = times(x, self.own)
         around = times(m.rows, self.common) + m.by_group(self.by_degree)
-        return nn.functional.dropout(own, p) + nn.functional.dropout(around, p) + self.bias
+        out: Tensor = dropout(own) + dropout(around) + self.bias
+        return out
 
 
 class DemoNetNetwork(nn.Module):
@@ -82,22 +84,23 @@ class DemoNetNetwork(nn.Module):
 
     degrees: Tensor
 
-    def __init__(self, sizes: list[int], p: float, degrees: Tensor) -> None:
+    def __init__(
+        self, sizes: list[int], p: float, degrees: Tensor, random: torch.Generator
+    ) -> None:
         super().__init__()
         self.register_buffer("degrees", degrees)
         pairs = itertools.pairwise(sizes)
         self.layers = nn.ModuleList(DemoNetLayer(a, b, len(degrees)) for a, b in pairs)
-        self.p = p
+        self.dropout = Dropout(p, random)
 
     def forward(
         self, x: Tensor | Constant, m: Means, later: list[tuple[Step, Groups]], reach: Reach
     ) -> Tensor:
         """The scores of the reach's targets, from the rows that the first layer needs."""
-        p = self.p if self.training else 0.0
-        h: Tensor = self.layers[0](x, m, p)
+        h: Tensor = self.layers[0](x, m, self.dropout)
         for layer, (step, groups) in zip(list(self.layers)[1:], later, strict=True):
             h = nn.functional.elu(h)
-            h = layer(h[step.own], Means(times(step.matrix, h), groups), p)
+            h = layer(h[step.own], Means(times(step.matrix, h), groups), self.dropout)
         return h
 
 
@@ -106,7 +109,9 @@ class DemoNetLearner(GroupedLearner):
 
     def __init__(self, inputs: Inputs, settings: Settings, seed: int, degrees: Tensor) -> None:
         sizes = Convolutional.sizes(inputs, settings)
-        super().__init__(inputs, settings, seed, DemoNetNetwork(sizes, settings.dropout, degrees))
+        random = torch.Generator(inputs.device).manual_seed(seed)
+        network = DemoNetNetwork(sizes, settings.dropout, degrees, random)
+        super().__init__(inputs, settings, seed, network)
         self.degrees = degrees
 
     def arguments(self, targets: Tensor) -> tuple[Any, ...]:

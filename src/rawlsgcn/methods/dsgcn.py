@@ -23,7 +23,9 @@ from ..errors import RawlsError
 from ..sparse import csr_entries, csr_from_entries
 from .base import Convolutional, Learner, Method
 from .constant import Constant, times
+from .dropout import Dropout
 from .grouped import GroupedLearner, Reach
+from .initial import empty
 from .inputs import Inputs
 from .products import propagated
 from .settings import Settings
@@ -55,7 +57,7 @@ class DSGCNLayer(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(torch.empty(inputs, outputs))
         self.start = nn.Parameter(torch.empty(inputs, outputs))
-        self.cells = nn.ModuleList(nn.RNNCell(outputs, outputs) for _ in range(CELLS))
+        self.cells = nn.ModuleList(empty(nn.RNNCell, outputs, outputs) for _ in range(CELLS))
         self.bias = nn.Parameter(torch.empty(outputs))
 
     def forward(self, z: Iterable[Tensor | Constant]) -> Tensor:
@@ -70,23 +72,24 @@ class DSGCNLayer(nn.Module):
 class DSGCNNetwork(nn.Module):
     """L layers with ReLU and dropout between them."""
 
-    def __init__(self, sizes: list[int], p: float) -> None:
+    def __init__(self, sizes: list[int], p: float, random: torch.Generator) -> None:
         super().__init__()
         self.layers = nn.ModuleList(DSGCNLayer(a, b) for a, b in itertools.pairwise(sizes))
-        self.p = p
+        self.dropout = Dropout(p, random)
 
     def forward(self, z: list[Tensor | Constant], reach: Reach) -> Tensor:
         """The targets' scores; ``z`` holds the rows of Â X that the first layer needs."""
         h: Tensor = self.layers[0](z)
         for layer, step in zip(list(self.layers)[1:], reach.steps[1:], strict=True):
-            h = nn.functional.dropout(torch.relu(h), self.p, self.training)
+            h = self.dropout(torch.relu(h))
             h = layer(torch.split(times(step.matrix, h), step.counts))
         return h
 
 
 class DSGCNLearner(GroupedLearner):
     def __init__(self, inputs: Inputs, settings: Settings, seed: int) -> None:
-        network = DSGCNNetwork(Convolutional.sizes(inputs, settings), settings.dropout)
+        random = torch.Generator(inputs.device).manual_seed(seed)
+        network = DSGCNNetwork(Convolutional.sizes(inputs, settings), settings.dropout, random)
         super().__init__(inputs, settings, seed, network)
 
     def arguments(self, targets: Tensor) -> tuple[list[Tensor | Constant], Reach]:

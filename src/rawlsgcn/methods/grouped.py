@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from ..sparse import csr_from_entries
-from .base import Learner
+from .base import Learner, accuracy_of
 from .constant import Constant
 from .initial import draw_uniform
 from .inputs import Inputs
@@ -81,7 +81,6 @@ class GroupedLearner(Learner):
 
     def __init__(self, inputs: Inputs, settings: Settings, seed: int, module: nn.Module) -> None:
         self.inputs, self.settings, self.module = inputs, settings, module
-        torch.manual_seed(seed)
         draw_uniform(module, torch.Generator().manual_seed(seed))
         module.to(inputs.device, inputs.dtype)
         self.optimiser = torch.optim.Adam(
@@ -121,4 +120,4 @@ class GroupedLearner(Learner):
         self.module.eval()
         labels = self.inputs.y[self.validation[-1].targets]
         logits: Tensor = self.module(*self.validation)
-        return (logits.argmax(1) == labels).float().mean().item()
+        return accuracy_of(logits, labels)

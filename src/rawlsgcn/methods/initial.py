@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import TypeVar
 
 import torch
 from torch import nn
+
+M = TypeVar("M", bound=nn.Module)
 
 
 def draw_uniform(module: nn.Module, generator: torch.Generator | None) -> None:
@@ -14,3 +17,10 @@ def draw_uniform(module: nn.Module, generator: torch.Generator | None) -> None:
         bound = 1 / math.sqrt(parameter.shape[-1])
         draw = torch.empty(parameter.shape).uniform_(-bound, bound, generator=generator)
         parameter.data.copy_(draw)
+
+
+def empty(kind: type[M], *sizes: int) -> M:
+    """A module of torch whose weights are still to be drawn: torch's own would be drawn from the
+    global generator."""
+    module: M = torch.nn.utils.skip_init(kind, *sizes)  # type: ignore[no-untyped-call]
+    return module

@@ -11,6 +11,9 @@ from ..errors import RawlsError, unknown_name
 
 NORMALISATIONS = ("row", "column", "symmetric", "doubly-stochastic")
 
+#: More than these is a slip of the finger, which would take all memory or for ever.
+MOST_EPOCHS, MOST_HIDDEN, MOST_LAYERS = 10_000_000, 1_000_000, 1_000
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -33,15 +36,15 @@ class Settings:
 
     def __post_init__(self) -> None:
         self._require(self.lr > 0 and math.isfinite(self.lr), "lr", "a positive number")
-        self._require(self.epochs >= 0, "epochs", "zero or more")
+        self._require(1 <= self.epochs <= MOST_EPOCHS, "epochs", f"from 1 to {MOST_EPOCHS:,}")
         self._require(
             self.weight_decay >= 0 and math.isfinite(self.weight_decay),
             "weight_decay",
             "zero or a positive number",
         )
         self._require(0 <= self.dropout < 1, "dropout", "at least 0 and less than 1")
-        self._require(self.hidden >= 1, "hidden", "at least 1")
-        self._require(self.layers >= 1, "layers", "at least 1")
+        self._require(1 <= self.hidden <= MOST_HIDDEN, "hidden", f"from 1 to {MOST_HIDDEN:,}")
+        self._require(1 <= self.layers <= MOST_LAYERS, "layers", f"from 1 to {MOST_LAYERS:,}")
         self._require(self.patience >= 0, "patience", "zero or more")
 
     def _require(self, holds: bool, name: str, what: str) -> None:

@@ -27,14 +27,14 @@ from torch import Tensor, nn
 from torch.nn.functional import (
     binary_cross_entropy_with_logits,
     cross_entropy,
-    dropout,
     elu,
     leaky_relu,
 )
 
 from ..errors import RawlsError
-from .base import Learner, Method
+from .base import Learner, Method, accuracy_of
 from .constant import Constant, times
+from .dropout import Dropout
 from .initial import draw_uniform
 from .inputs import Inputs
 from .settings import Settings
@@ -97,14 +97,15 @@ class TailLayer(nn.Module):
 class Discriminator(nn.Module):
     """How much a node's class scores look like those of a head node, as a logit."""
 
-    def __init__(self, classes: int) -> None:
+    def __init__(self, classes: int, random: torch.Generator) -> None:
         super().__init__()
+        self.dropout = Dropout(0.5, random)
         self.weight = nn.Parameter(torch.empty(classes, classes))
         self.bias = nn.Parameter(torch.empty(classes))
         self.out = nn.Parameter(torch.empty(classes, 1))
 
     def forward(self, scores: Tensor) -> Tensor:
-        hidden = dropout(elu(scores), 0.5, self.training) @ self.weight + self.bias
+        hidden = self.dropout(elu(scores)) @ self.weight + self.bias
         return (elu(hidden) @ self.out).view(-1)
 
     def loss(self, scores: Tensor, label: int) -> Tensor:
@@ -116,11 +117,11 @@ class Discriminator(nn.Module):
 class TailNetwork(nn.Module):
     """The layers, with ELU and dropout between them, and the discriminator of their outputs."""
 
-    def __init__(self, sizes: list[int], dropout: float) -> None:
+    def __init__(self, sizes: list[int], dropout: float, random: torch.Generator) -> None:
         super().__init__()
         self.layers = nn.ModuleList(TailLayer(a, b) for a, b in pairwise(sizes))
-        self.discriminator = Discriminator(sizes[-1])
-        self.dropout = dropout
+        self.discriminator = Discriminator(sizes[-1], random)
+        self.dropout = Dropout(dropout, random)
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
         draw_uniform(self, generator)
@@ -133,7 +134,7 @@ class TailNetwork(nn.Module):
         """The class scores, from the first layer's output, and what the later layers saw."""
         views = []
         for layer, hop in zip(list(self.layers)[1:], plan.hops, strict=True):
-            views.append(hop.view(dropout(elu(h), self.dropout, self.training)))
+            views.append(hop.view(self.dropout(elu(h))))
             h = layer(views[-1], plan.tail)
         return h, views
 
@@ -150,8 +151,8 @@ class TailSettings(Settings):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._require(self.tail_degree >= 1, "tail_degree", "at least 1")
-        self._require(self.adversary >= 0, "adversary", "zero or a positive number")
-        self._require(self.missing >= 0, "missing", "zero or a positive number")
+        self._require(0 <= self.adversary < math.inf, "adversary", "zero or a positive number")
+        self._require(0 <= self.missing < math.inf, "missing", "zero or a positive number")
 
 
 class TailLearner(Learner):
@@ -161,10 +162,11 @@ class TailLearner(Learner):
 
     def __init__(self, inputs: Inputs, settings: TailSettings, seed: int) -> None:
         self.inputs, self.settings = inputs, settings
-        torch.manual_seed(seed)
+        random = torch.Generator(inputs.device).manual_seed(seed)
         generator = torch.Generator().manual_seed(seed)
         hidden = [settings.hidden] * (settings.layers - 1)
-        self.module = TailNetwork([inputs.num_features, *hidden, inputs.classes], settings.dropout)
+        sizes = [inputs.num_features, *hidden, inputs.classes]
+        self.module = TailNetwork(sizes, settings.dropout, random)
         self.module.reset_parameters(generator)
         self.module.to(inputs.device, inputs.dtype)
         row, column = inputs.edge_index
@@ -232,11 +234,14 @@ class TailLearner(Learner):
     @torch.no_grad()
     def validation_score(self) -> float:
         self.module.eval()
-        right = 0.0
-        for part, plan in self.validation:
-            scores, _ = self.module.rest(self.module.first(plan), plan)
-            right += (scores.argmax(1) == self.inputs.y[part]).sum().item()
-        return right / len(self.inputs.val) if len(self.inputs.val) else math.nan
+        if not self.validation:
+            return math.nan
+        parts = [
+            (self.module.rest(self.module.first(plan), plan)[0], self.inputs.y[part])
+            for part, plan in self.validation
+        ]
+        scores, labels = (torch.cat(each) for each in zip(*parts, strict=True))
+        return accuracy_of(scores, labels)
 
     @cached_property
     def validation(self) -> list[tuple[Tensor, Plan]]:

@@ -14,7 +14,6 @@ from markupsafe import Markup
 from .audit_figures import curves
 from .audit_words import p_words, verdict
 from .figures import by_degree, side_by_side
-from .learned import not_learned
 from .svg import inline_svg
 from .wording import names, number, percent, printable, spread, together, where
 
@@ -55,9 +54,8 @@ def results_html(results: Result | Sequence[Result]) -> str:
     width = max(36, min(64, 24 * len(results)))
     cautions: list[str] = []
     for result, label in zip(results, names(results), strict=True):
-        flaw = not_learned(result)
-        if flaw is not None:
-            cautions.append(flaw.sentence(label))
+        if result.failure is not None:
+            cautions.append(result.failure.replace(result.title, label, 1))
         elif result.caution is not None:
             cautions.append(f"{label}: {result.caution}")
     return _shown(

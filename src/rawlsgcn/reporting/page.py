@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,6 @@ from markupsafe import Markup
 from ..evaluation.calibration import Outcome
 from ..files import atomic_file
 from .figures import by_degree, degrees, side_by_side
-from .learned import not_learned
 from .plane import plane
 from .svg import inline_svg
 from .trend import shown_groups, trend
@@ -111,12 +111,12 @@ def _overview(results: list[Result], labels: list[str]) -> list[dict[str, Any]]:
         ([result.bias for result in results], "number", -1),
         ([result.calibrated_bias for result in results], "number", -1),
     ]
-    learned = [not_learned(result) is None for result in results]
+    learned = [result.failure is None for result in results]
     cells = [_cells(figures, kind, direction, learned) for figures, kind, direction in columns]
     return [
         {
             "name": label,
-            "learned": learned[row],
+            "failed": result.failed,
             "cells": [column[row] for column in cells],
             "parameters": f"{result.parameters:,}",
             "seconds": f"{sum(result.seconds.values()):,.1f}",
@@ -224,11 +224,11 @@ def _plane(results: list[Result], labels: list[str]) -> dict[str, Any]:
         for result, label in zip(results, labels, strict=True)
     ]
     flawed = [
-        label
+        f"{label}, which {result.failed}"
         for result, label in zip(results, labels, strict=True)
-        if not_learned(result) is not None
+        if result.failed
     ]
-    without = f", without {several(flawed)}, not having learned" if flawed else ""
+    without = f", without {several(flawed)}" if flawed else ""
     return {
         "svg": Markup(inline_svg(plane(results), "plane", " ".join(places))),
         "columns": 1,
@@ -256,7 +256,7 @@ def _caution(results: list[Result], labels: list[str]) -> list[str]:
     able = [
         (result, label)
         for result, label in zip(results, labels, strict=True)
-        if not_learned(result) is None
+        if result.failure is None
     ]
     for result, label in able:
         temperatures = [judgement.temperature for judgement in result.judgements]
@@ -297,9 +297,9 @@ def _settings(results: list[Result]) -> list[tuple[str, list[str]]]:
     ]
     rows.append(("seeds", [", ".join(map(str, result.seeds)) for result in results]))
     rows.append(("device", [printable(result.device) for result in results]))
-    rows.append(
-        ("peak memory (MB)", [f"{result.peak_memory_mb:,.0f}" for result in results]),
-    )
+    if not any(math.isnan(result.peak_memory_mb) for result in results):
+        peaks = [f"{result.peak_memory_mb:,.0f}" for result in results]
+        rows.append(("peak memory (MB)", peaks))
     for phase in dict.fromkeys(phase for result in results for phase in result.seconds):
         times = [result.seconds.get(phase) for result in results]
         rows.append(

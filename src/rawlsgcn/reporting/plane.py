@@ -11,7 +11,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter
 
 from .figures import FAINT, INK, PALETTE, plain_axes
-from .learned import not_learned
 from .wording import dataset_name, names, together
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ def plane(results: Result | Sequence[Result]) -> Figure:
                     label,
                     (bias.mean, bias.std),
                     (result.accuracy.mean, result.accuracy.std),
-                    learned=not_learned(result) is None,
+                    learned=result.failure is None,
                 )
                 for result, bias, label in zip(results, spreads, labels, strict=True)
                 if bias.mean == bias.mean

@@ -11,7 +11,6 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from .learned import not_learned
 from .wording import names, number, percent, printable, spread, together, where
 
 if TYPE_CHECKING:
@@ -64,33 +63,36 @@ def _results_table(results: list[Result], whole: bool) -> FittingTable:
     )
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=whole)
-    learned = [not_learned(result) is None for result in results]
+    # A figure of a method that has not learned is not compared with anything.
+    sound = [result.failure is None for result in results]
     styles = zip(
-        _emphasis([result.accuracy.mean for result in results], percent, max, learned),
-        _emphasis([result.low_degree_accuracy.mean for result in results], percent, max, learned),
-        _emphasis([result.high_degree_accuracy.mean for result in results], percent, max, learned),
-        _emphasis([result.bias.mean for result in results], number, min, learned),
-        _emphasis([result.calibrated_bias.mean for result in results], number, min, learned),
+        _emphasis([result.accuracy.mean for result in results], sound, percent, max),
+        _emphasis([result.low_degree_accuracy.mean for result in results], sound, percent, max),
+        _emphasis([result.high_degree_accuracy.mean for result in results], sound, percent, max),
+        _emphasis([result.bias.mean for result in results], sound, number, min),
+        _emphasis([result.calibrated_bias.mean for result in results], sound, number, min),
         strict=True,
     )
-    titles = [
-        name if able else f"{name} (not learned)"
-        for name, able in zip(names(results), learned, strict=True)
-    ]
-    for result, name, style in zip(results, titles, styles, strict=True):
+    for result, name, style in zip(results, names(results), styles, strict=True):
         bias = spread(result.bias, "number") if whole else number(result.bias.mean)
         cost = (f"{result.parameters:,}", f"{sum(result.seconds.values()):,.1f}")
         table.add_row(
-            Text(name),
+            Text(f"{name} ({result.failed})" if result.failed else name),
             Text(spread(result.accuracy, "percent"), style=style[0]),
             Text(percent(result.low_degree_accuracy.mean), style=style[1]),
             Text(percent(result.high_degree_accuracy.mean), style=style[2]),
             Text(bias, style=style[3]),
             Text(number(result.calibrated_bias.mean), style=style[4]),
-            ", ".join(str(degree) for degree in result.worst_off().index) or "–",
+            _worst_off(result),
             *(cost if whole else ()),
         )
     return table
+
+
+def _worst_off(result: Result) -> str:
+    if result.failed:
+        return "–"
+    return ", ".join(str(degree) for degree in result.worst_off().index) or "–"
 
 
 _LEGEND = (
@@ -164,21 +166,20 @@ def _table(caption: Text | None) -> FittingTable:
 
 def _emphasis(
     values: list[float],
+    sound: list[bool],
     show: Callable[[float], str],
     best_of: Callable[[list[float]], float],
-    learned: list[bool],
 ) -> list[str]:
-    """The style of each value: emphasis for those that look like the best of what has learned."""
-    able = [value for value, counts in zip(values, learned, strict=True) if counts]
-    finite = [value for value in able if value == value]
-    if len(able) < 2 or not finite:
+    """The style of each value: emphasis for those of the sound ones that look like the best."""
+    finite = [value for value, fit in zip(values, sound, strict=True) if fit and value == value]
+    if len(finite) < 2:
         return [""] * len(values)
     best = show(best_of(finite))
-    if all(show(value) == best for value in able):
+    if all(show(value) == best for value in finite):
         return [""] * len(values)
     return [
-        _BEST if counts and show(value) == best else ""
-        for value, counts in zip(values, learned, strict=True)
+        _BEST if fit and show(value) == best else ""
+        for value, fit in zip(values, sound, strict=True)
     ]
 
 
@@ -199,7 +200,7 @@ def tuning_table(tuning: Tuning) -> Table:
     for trial in trials:
         chosen = trial is best
         table.add_row(
-            "→" if chosen else "†" if trial is on_test else "",
+            "→" if chosen else "†" if trial is on_test else trial.failed,
             *(f"{trial.settings[name]}" for name in tuning.grid),
             percent(trial.validation_accuracy.mean),
             spread(trial.accuracy, "percent"),

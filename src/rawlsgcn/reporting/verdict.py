@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ..evaluation.groups import node_scores
-from .learned import learnings, not_learned
 from .wording import names, percent, plural, several
 
 if TYPE_CHECKING:
@@ -111,24 +110,23 @@ class Quarters:
 def verdict(results: Sequence[Result]) -> Verdict:
     """The verdict on results of one graph; others are held against the GCN, or else the first.
 
-    A method that has not learned is held against none, and none against it.
+    A method that failed (diverged, or has not learned) is held against none, and none against it.
     """
     base = next((i for i, result in enumerate(results) if result.method == "gcn"), 0)
     order = [base, *(i for i in range(len(results)) if i != base)]
     named = names(results)
-    flaws = [(named[i], not_learned(results[i])) for i in order]
+    learned = [i for i in order if results[i].failure is None]
     told = [
-        f"{flaw.sentence(label)} No headline and no comparison rests on it."
-        for label, flaw in flaws
-        if flaw is not None
+        f"{str(results[i].failure).replace(results[i].title, named[i], 1)} No headline and no "
+        "comparison rests on it."
+        for i in order
+        if i not in learned
     ]
-    learned = [i for i, (_, flaw) in zip(order, flaws, strict=True) if flaw is None]
-    told += [said for i in learned if (said := _partly(named[i], results[i]))]
     labels = [named[i] for i in learned]
     right = [correctness(results[i]) for i in learned]
     quarters = Quarters.of(results[base])
     if base not in learned:
-        headline = f"{named[base]} has not learned"
+        headline = f"{named[base]} {results[base].failed}"
         headline += ", so nothing is compared with it" if len(results) > 1 else ""
         if quarters.apart:
             told += [
@@ -160,22 +158,6 @@ def verdict(results: Sequence[Result]) -> Verdict:
     if not changes and len(results) > 1:
         headline = f"With {labels[0]}, {headline[0].lower()}{headline[1:]}"
     return Verdict(headline, [*sentences, *told])
-
-
-def _partly(name: str, result: Result) -> str:
-    """What is said where some runs of a method that has learned have not."""
-    lost = [
-        str(seed)
-        for seed, run in zip(result.seeds, learnings(result), strict=True)
-        if not run.learned
-    ]
-    if not lost:
-        return ""
-    return (
-        f"{len(lost)} of {len(result.seeds)} runs of {name} {'has' if len(lost) == 1 else 'have'} "
-        f"not learned ({'seed' if len(lost) == 1 else 'seeds'} {several(lost)}); the means are "
-        "over all of them."
-    )
 
 
 def correctness(result: Result) -> Floats:

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from ..errors import RawlsError, unknown_name
 from ..methods import Convolutional, Inputs, Learner, Method, Settings
+from ..random_state import kept_random_state
 from . import reference
 from .fast import FastEngine, shared_settings
 from .runs import Job, Progress, Run, silent
@@ -33,16 +34,21 @@ def train(
         raise unknown_name("engine", engine, ENGINES)
     if engine == "fast" and not isinstance(method, Convolutional):
         raise RawlsError(f"the fast engine cannot train {method.name}: use the reference engine")
-    clock = Clock(inputs.device)
     early = any(job.settings.patience for job in jobs)  # watching epochs needs the plain engine
+    if engine == "fast" and early:
+        raise RawlsError(
+            "the fast engine cannot stop early: leave patience at 0, or use the reference engine"
+        )
+    clock = Clock(inputs.device)
     if isinstance(method, Convolutional) and engine != "reference" and not early:
         runs = _train_fast(method, inputs, jobs, progress, clock)
     else:
         runs = []
-        for learner in reference.train(method, inputs, jobs, progress):
-            clock.lap("train")
-            runs.append(_run(learner))
-            clock.lap("evaluate")
+        with kept_random_state():
+            for learner in reference.train(method, inputs, jobs, progress):
+                clock.lap("train")
+                runs.append(_run(learner))
+                clock.lap("evaluate")
     return runs, clock.seconds
 
 
@@ -70,7 +76,8 @@ def _train_fast(
         clock.lap("train")
         count = sum(tensor.numel() for tensor in states[0])
         for place, state in zip(places, states, strict=True):
-            runs[place] = Run(count, _named(state), engine.logits(state).cpu())
+            notes = () if engine.note is None else (engine.note,)
+            runs[place] = Run(count, _named(state), engine.logits(state).cpu(), notes)
         clock.lap("evaluate")
         done += share
     return [runs[place] for place in range(len(jobs))]

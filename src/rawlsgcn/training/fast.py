@@ -21,6 +21,7 @@ from ..methods.constant import Constant
 from ..methods.convolution import GraphConvolutionalNetwork
 from ..methods.products import propagated
 from ..methods.rows import reached_rows, select_columns, select_rows
+from ..random_state import kept_random_state
 from .adam import FusedAdam, VectorAdam
 from .capture import recorded
 from .dropout import Dropout
@@ -29,6 +30,9 @@ from .runs import Job, Progress, silent
 
 # Runs per block on the CPU: wide products pay for dense features, narrow ones for sparse.
 DENSE_BLOCK, SPARSE_BLOCK = 5, 1
+# A GPU trains as many runs at once as fit into this share of its free memory, of which a run takes
+# so many numbers for every parameter and for every entry of a layer's input and output.
+GPU_SHARE, PARAMETER_COPIES, ENTRY_COPIES = 0.8, 20, 12
 
 
 class FastEngine:
@@ -48,6 +52,8 @@ class FastEngine:
         matrices = [self._form(form) for form in forms]
         self.propagation = matrices[0]
         self.layers = self._restrict(matrices)
+        #: What the user should know of how the last jobs were trained.
+        self.note: str | None = None
 
     def _form(self, form: str) -> Tensor:
         i = self.inputs
@@ -71,7 +77,7 @@ class FastEngine:
         total = sum(jobs[block[0]].settings.epochs for block in blocks)
         done = 0
         states: dict[int, list[Tensor]] = {}
-        with torch.random.fork_rng(devices=self._gpus()):
+        with kept_random_state():
             for block in blocks:
                 replicas = self.replicas([jobs[place] for place in block])
                 step = self.step(replicas, [jobs[place] for place in block])
@@ -82,26 +88,51 @@ class FastEngine:
                 states.update((place, replicas.state(run)) for run, place in enumerate(block))
         return [states[place] for place in range(len(jobs))]
 
-    def _gpus(self) -> list[torch.device]:
-        return [self.inputs.device] if self.inputs.device.type == "cuda" else []
-
     def _blocks(self, jobs: Sequence[Job]) -> list[list[int]]:
         """The jobs' places, in blocks that are trained side by side.
 
         A CPU wants the rates of a block equal (torch's fused Adam) and products as wide as suits
-        the features; a GPU wants as few and as large products as can be.
+        the features; a GPU wants as few and as large products as its memory holds.
         """
-        on_gpu = self.inputs.device.type == "cuda"
-        sparse = self.layers[0].forward.matrix.layout != torch.strided
-        size = len(jobs) if on_gpu else SPARSE_BLOCK if sparse else DENSE_BLOCK
+        size = self.block_size()
         alike: dict[tuple[float, ...], list[int]] = {}
         for place, job in enumerate(jobs):
-            alike.setdefault(_kind(job.settings, mixed_rates=on_gpu), []).append(place)
+            alike.setdefault(_kind(job.settings, mixed_rates=self.on_gpu), []).append(place)
+        if self.on_gpu and size < max(map(len, alike.values()), default=0):
+            self.note = (
+                f"the GPU's free memory holds {size:,} of the runs at once, so they were trained "
+                "in blocks of that size."
+            )
         return [
             places[at : at + size]
             for places in alike.values()
             for at in range(0, len(places), size)
         ]
+
+    @property
+    def on_gpu(self) -> bool:
+        return self.inputs.device.type == "cuda"
+
+    def block_size(self) -> int:
+        """How many runs may be trained side by side."""
+        if self.on_gpu:
+            return max(1, int(GPU_SHARE * free_memory(self.inputs.device)) // self.run_bytes())
+        sparse = self.layers[0].forward.matrix.layout != torch.strided
+        return SPARSE_BLOCK if sparse else DENSE_BLOCK
+
+    def run_bytes(self) -> int:
+        """An upper bound of the memory that a run takes in a block on a GPU.
+
+        For every parameter its value, gradient, rate, decay, Adam's two means and the copies of a
+        recording; for every entry of a layer's input and output the passes' intermediate results.
+        """
+        parameters = sum((a + 1) * b for a, b in pairwise(self.sizes))
+        rows = [layer.forward.matrix.shape[0] for layer in self.layers]
+        # The first layer's input is shared by all runs.
+        widths = pairwise([0, *self.sizes[1:]])
+        entries = sum(count * (a + b) for count, (a, b) in zip(rows, widths, strict=True))
+        size = torch.finfo(self.inputs.dtype).bits // 8
+        return size * (PARAMETER_COPIES * parameters + ENTRY_COPIES * entries)
 
     def replicas(self, block: list[Job]) -> Replicas:
         """The block's runs at their initial weights: the same that the reference engine draws."""
@@ -139,6 +170,12 @@ class FastEngine:
         return h
 
 
+def free_memory(device: torch.device) -> int:
+    """The bytes that can still be had on a GPU: free ones and those that torch holds unused."""
+    unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return int(torch.cuda.mem_get_info(device)[0]) + unused
+
+
 def _both(gradients: Callable[[], object], update: Callable[[], object]) -> None:
     gradients()
     update()
@@ -146,7 +183,7 @@ def _both(gradients: Callable[[], object], update: Callable[[], object]) -> None
 
 def shared_settings(settings: Settings) -> Settings:
     """``settings`` with all that runs of one engine may differ in set to the same."""
-    return replace(settings, lr=1.0, weight_decay=0.0, dropout=0.0, epochs=0)
+    return replace(settings, lr=1.0, weight_decay=0.0, dropout=0.0, epochs=1)
 
 
 def _kind(settings: Settings, mixed_rates: bool) -> tuple[float, ...]:

@@ -10,10 +10,10 @@ import copy
 import math
 from collections.abc import Iterator, Sequence
 
-import torch
 from torch import Tensor
 
 from ..methods import Inputs, Learner, Method
+from ..methods.base import all_finite
 from .runs import Job, Progress, silent
 
 
@@ -22,24 +22,25 @@ def train(
 ) -> Iterator[Learner]:
     """Train every job from its seed; each learner is handed over before the next one is made."""
     total, done = sum(job.settings.epochs for job in jobs), 0
-    gpus = [inputs.device] if inputs.device.type == "cuda" else []
-    with torch.random.fork_rng(devices=gpus):
-        for job in jobs:
-            learner = method.learner(inputs, job.settings, job.seed)
-            best = Best(learner, job.settings.patience)
-            for epoch in range(1, job.settings.epochs + 1):
-                learner.epoch()
-                progress(done + epoch, total)
-                if best.has_passed():
-                    break
-            best.restore()
-            done += job.settings.epochs
-            progress(done, total)
-            yield learner
+    for job in jobs:
+        learner = method.learner(inputs, job.settings, job.seed)
+        best = Best(learner, job.settings.patience)
+        for epoch in range(1, job.settings.epochs + 1):
+            learner.epoch()
+            progress(done + epoch, total)
+            if best.has_passed():
+                break
+        best.restore()
+        done += job.settings.epochs
+        progress(done, total)
+        yield learner
 
 
 class Best:
-    """Early stopping: the best weights on validation, and how long ago they were found."""
+    """Early stopping: the best weights on validation, and how long ago they were found.
+
+    Weights or scores that are not finite numbers are never the best.
+    """
 
     def __init__(self, learner: Learner, patience: int) -> None:
         self.learner, self.patience = learner, patience
@@ -51,7 +52,7 @@ class Best:
         if self.patience == 0:
             return False
         score = self.learner.validation_score()
-        if score > self.score:
+        if score > self.score and all_finite(self.learner.module.state_dict().values()):
             self.score, self.since = score, 0
             self.state = copy.deepcopy(self.learner.module.state_dict())
         else:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from ..methods import Settings
+from ..methods.base import all_finite
 
 # Called with (steps done, steps in all); a progress bar, or nothing.
 Progress = Callable[[int, int], None]
@@ -23,11 +26,20 @@ class Job:
 
 @dataclass(frozen=True)
 class Run:
-    """One trained run: its weights by name, and the logits of all nodes (nodes, classes)."""
+    """One trained run: its weights by name, and the logits of all nodes (nodes, classes).
+
+    A run diverged where a weight or a logit is not a finite number. It has no predictions: all
+    its logits are NaN, so that nothing that is computed from it can look like a result.
+    """
 
     parameters: int
     state: dict[str, Tensor]
     logits: Tensor
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not all_finite([*self.state.values(), self.logits]):
+            object.__setattr__(self, "logits", torch.full_like(self.logits, math.nan))
 
 
 def silent(done: int, total: int) -> None:

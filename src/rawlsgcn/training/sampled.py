@@ -57,7 +57,7 @@ class BlockNetwork(GraphConvolutionalNetwork):
         for number, (layer, block) in enumerate(zip(self.layers, blocks.layers, strict=True)):
             if number:
                 assert isinstance(h, Tensor)
-                h = nn.functional.dropout(torch.relu(h), self.dropout, self.training)
+                h = self.dropout(torch.relu(h))
             h = layer(h, block.propagation(device), block.fairness(device))
         assert isinstance(h, Tensor)
         return h
@@ -128,7 +128,8 @@ class SampledTraining:
         fair = None if form is None else Factors.of(source.adjacency, form, source.scale)
         self.maker = BlockMaker(source.adjacency, self.forward, fair, fan_out, dtype)
         sizes = [source.num_features, *[settings.hidden] * (len(fan_out) - 1), source.classes]
-        self.network = BlockNetwork(sizes, settings.dropout)
+        self.random = torch.Generator(self.place.device)
+        self.network = BlockNetwork(sizes, settings.dropout, self.random)
         self.network.reset_parameters(torch.Generator().manual_seed(seed))
         self.network.to(self.place.device, dtype)
         self.model: nn.Module = self.network
@@ -165,7 +166,11 @@ class SampledTraining:
         """This process's shares of the steps of an epoch, from step ``first`` on."""
         dataset = _Batches(self, epoch)
         loader: DataLoader[Batch] = DataLoader(
-            dataset, batch_size=None, sampler=range(first, self.steps), num_workers=self.workers
+            dataset,
+            batch_size=None,
+            sampler=range(first, self.steps),
+            num_workers=self.workers,
+            generator=torch.Generator(),  # else every loader draws from the global one
         )
         return iter(loader)
 
@@ -184,7 +189,7 @@ class SampledTraining:
         """Learn from one batch; the result is this share's loss."""
         self.model.train()
         # A restart must draw the masks that an unbroken run would have drawn.
-        torch.manual_seed(mixed(self.seed, epoch, number, self.place.rank, _DROPOUT) >> 1)
+        self.random.manual_seed(mixed(self.seed, epoch, number, self.place.rank, _DROPOUT) >> 1)
         self.optimiser.zero_grad()
         loss = self.loss(batch)
         loss.backward()  # type: ignore[no-untyped-call]

@@ -1,0 +1,37 @@
+"""Dropout from a generator of the run's own: the caller's random state is not touched."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+
+class Dropout(nn.Module):
+    """``torch.nn.Dropout`` that draws its masks from ``generator`` (None: from torch's global one).
+
+    A generator seeded with s gives the masks that torch draws after ``torch.manual_seed(s)``. All
+    dropouts of a network share one.
+    """
+
+    def __init__(self, p: float, generator: torch.Generator | None = None) -> None:
+        super().__init__()
+        self.p, self.generator = p, generator
+
+    def forward(self, h: Tensor) -> Tensor:
+        if self.generator is None or not self.training or self.p == 0:
+            return nn.functional.dropout(h, self.p, self.training)
+        if h.device.type == "cuda":
+            return self._on_gpu(h, self.generator)
+        kept = 1 - self.p
+        return h * torch.empty_like(h).bernoulli_(kept, generator=self.generator).div_(kept)
+
+    def _on_gpu(self, h: Tensor, own: torch.Generator) -> Tensor:
+        """torch's fused dropout takes no generator: the device's own is lent our state."""
+        lent = torch.cuda.default_generators[h.device.index]
+        before = lent.get_state()
+        lent.set_state(own.get_state())
+        try:
+            return nn.functional.dropout(h, self.p)
+        finally:
+            own.set_state(lent.get_state())
+            lent.set_state(before)

@@ -1,0 +1,47 @@
+"""The caller's random state, which no call of the library changes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+@contextmanager
+def kept_random_state() -> Iterator[None]:
+    """Put the global generators of Python, numpy and torch (CPU and GPUs) back afterwards.
+
+    Our own methods draw from generators of their own. This is for code that is not ours, such as
+    a user's method, and for recorded training steps on a GPU, which need torch's global generator.
+    """
+    python, arrays, cpu = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    gpus = _gpu_states()
+    try:
+        yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(arrays)
+        torch.set_rng_state(cpu)
+        if gpus:
+            torch.cuda.set_rng_state_all(gpus)
+
+
+def _gpu_states() -> list[Tensor]:
+    """The generators' states of all GPUs; of none where torch has not met one yet."""
+    started = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    return torch.cuda.get_rng_state_all() if started else []
+
+
+def random_state() -> dict[str, object]:
+    """The state of the global generators of Python, numpy and torch, to be compared."""
+    numpy: Any = np.random.get_state(legacy=False)
+    return {
+        "Python": random.getstate(),
+        "numpy": (numpy["state"]["key"].tobytes(), numpy["state"]["pos"], numpy["has_gauss"]),
+        "torch": [state.numpy().tobytes() for state in (torch.get_rng_state(), *_gpu_states())],
+    }
