@@ -7,12 +7,20 @@ from pathlib import Path
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the command line does
 
+import hypothesis
 import pytest
 import torch
 
 # Small tensors gain nothing from threads, and on a busy machine they lose a lot.
 if "OMP_NUM_THREADS" not in os.environ:
     torch.set_num_threads(1)
+
+
+# A property holds however slow or busy the machine is.
+hypothesis.settings.register_profile(
+    "any-machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("any-machine")
 
 
 @pytest.fixture(scope="session")

@@ -182,6 +182,7 @@ def files(
         "three": three_models,
         "one": make_audit(bins="degree"),
         "text": make_audit({"GCN": (0.2, 0.9), "other": (1, 0.5)}, column=text),
+        "rare": make_audit(column=("name", np.array([f"v{min(i // 2, 250)}" for i in range(600)]))),
         "sample": make_audit(shown=50, only_classes=True),
         "bare": make_audit(shown=0),
     }

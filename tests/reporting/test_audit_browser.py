@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rawlsgcn.audit_result import Audit
+from rawlsgcn.evaluation.audit.grouping import MOST_TEXTS
 from rawlsgcn.reporting.wording import number, percent
 
 
@@ -138,6 +139,19 @@ def test_the_two_numbers_brush_and_the_order_is_kept(visit, three_models) -> Non
     page.keyboard.press("Tab")
     assert page.locator("#told").inner_text().startswith("0 nodes")
     assert rows(page, "#node-table") == []
+
+
+def test_the_pooled_texts_are_picked_together(visit) -> None:
+    """The last group has the nodes of all texts that do not stand alone."""
+    page = visit("rare")
+    options = page.locator("#group option").all_inner_texts()
+    assert len(options) == 1 + MOST_TEXTS + 1
+    page.select_option("#group", str(MOST_TEXTS))
+    shown = {row[2] for row in rows(page, "#node-table")}
+    assert shown
+    assert not shown & set(options)
+    page.select_option("#group", "0")
+    assert {row[2] for row in rows(page, "#node-table")} == {options[1]}
 
 
 def test_text_groups_are_picked_by_name(visit) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from .audit_axis import doubled
 from .verdict import Verdict
-from .wording import number, percent, plural, printable
+from .wording import number, percent, plural, printable, several
 
 if TYPE_CHECKING:
     from ..audit_result import Audit
@@ -36,6 +36,7 @@ def verdict(audit: Audit) -> Verdict:
     if len(audit.models) > 1 and model.learned:
         headline = f"With {printable(model.name)}, {headline[0].lower()}{headline[1:]}"
     sentences = [" ".join(_alone(audit, each, each is model)) for each in audit.models]
+    sentences += _reconciled(audit, model)
     sentences += [_pair(pair) for pair in audit.comparisons]
     if not audit.training_nodes_excluded:
         sentences.append(TRAINING_NODES)
@@ -145,15 +146,15 @@ def _alone(audit: Audit, model: ModelAudit, first: bool) -> list[str]:
         said = [f"{right}."]
         if not first and model.low is not None:
             said.append(f"{_low(model.low)}.")
-        said += _bias(audit, model, first)
+        said += _bias(audit, model)
         said += _trend(audit, model)
     return said + [f"{warning[0].upper()}{warning[1:]}" for warning in model.warnings]
 
 
-def _bias(audit: Audit, model: ModelAudit, first: bool) -> list[str]:
-    """What shuffling and the net variance say of the bias, and how that goes with the headline."""
+def _bias(audit: Audit, model: ModelAudit) -> list[str]:
+    """What shuffling and the net variance say of the bias."""
     test, net = model.permutation, model.net_variance
-    groups = "degrees" if audit.column in ("degree", "in-degree") else "groups"
+    groups = _kind(audit)
     if not math.isfinite(test.seen):
         return []
     bias = f"Its bias, the variance of the average loss over {net.groups} {groups}, is"
@@ -180,49 +181,66 @@ def _bias(audit: Audit, model: ModelAudit, first: bool) -> list[str]:
         said.append(f"Net of noise {left}.")
     elif clear and math.isfinite(net.low):
         said.append(
-            f"Net of each group's own noise {left}: it may be how much losses scatter, and not "
-            f"their average, that differs between {groups}."
+            f"Net of each {groups[:-1]}'s own noise {left}: it may be how much losses scatter, and "
+            f"not their average, that differs between {groups}."
         )
     elif net.low > 0:
         said.append(
-            f"Shuffling deals the noise of all nodes to all {groups}; net of each group's own "
-            f"{left}."
+            f"Shuffling deals the noise of all nodes to all {groups}; net of each {groups[:-1]}'s "
+            f"own noise {left}."
         )
-    return said + _reconciled(model, groups, clear, first)
+    return said
 
 
-def _reconciled(model: ModelAudit, groups: str, clear: bool, first: bool) -> list[str]:
-    """Why the test of the bias and the one behind the headline may differ, where they do.
+def _reconciled(audit: Audit, first: ModelAudit) -> list[str]:
+    """Why the test of the bias and the one behind the headline differ, where they do.
 
-    The headline asks about two groups of nodes, the bias about all single degrees.
+    The headline (of the model ``first``, and what is said likewise of others) asks about two groups
+    of nodes, the bias about all single degrees.
     """
-    low, apart, net = model.low, model.by_accuracy, model.net_variance
-    if low is not None:
-        found = _low_clear(low)
-        decides = "it decides the headline" if first else "it decides the statement on them"
+    differing = [
+        model
+        for model in audit.models
+        if model.learned
+        and model.permutation.draws
+        and (model.low is not None or (model is first and model.by_accuracy is not None))
+        and _found(model) != (model.permutation.p <= CLEAR)
+    ]
+    if not differing:
+        return []
+    net = differing[0].net_variance
+    singly = f", {net.single} of them with one node," if net.single else ""
+    whom, alone = "", len(audit.models) == 1
+    if not alone:
+        whom = f" for {several([printable(model.name) for model in differing])}"
+    if differing[0].low is not None:
+        found = [p_words(model.low.p) for model in differing if model.low is not None]
         asks = (
             "whether the low-degree nodes, taken together, are wrong more or less often than the "
-            f"rest (Fisher's exact test, {p_words(low.p)}), and {decides}"
-        )
-    elif apart is not None and first:
-        found = apart.difference.low > 0
-        asks = (
-            "whether the worst and the best group differ in accuracy (by an interval that holds "
-            "for all pairs of groups), and it decides the headline"
+            f"rest (Fisher's exact test, {several(found)})"
         )
     else:
-        return []
-    if found == clear:
-        return []
-    singly = ""
-    if net.single:
-        singly = f", {net.single} of them with one node,"
+        asks = (
+            "whether the worst and the best group differ in accuracy (by an interval that holds "
+            "for all pairs of groups)"
+        )
     return [
-        f"{'That does not contradict the headline' if first else 'Both hold'}: the two tests ask "
-        f"different things. One asks {asks}. The other asks whether the average losses of "
-        f"{net.groups} {groups}{singly} differ by more than chance, each counting the same however "
-        "few its nodes."
+        f"The two tests of chance come out differently{whom}, which is no contradiction, as they "
+        f"ask different things. One asks {asks}, and it decides the headline. The other, of "
+        f"the bias, asks whether the average losses of {net.groups} {_kind(audit)}{singly} differ "
+        "by more than chance, each counting the same however few its nodes."
     ]
+
+
+def _found(model: ModelAudit) -> bool:
+    """Whether the test behind the headline finds a difference."""
+    if model.low is not None:
+        return _low_clear(model.low)
+    return model.by_accuracy is not None and model.by_accuracy.difference.low > 0
+
+
+def _kind(audit: Audit) -> str:
+    return "degrees" if audit.column in ("degree", "in-degree") else "groups"
 
 
 def _trend(audit: Audit, model: ModelAudit) -> list[str]:

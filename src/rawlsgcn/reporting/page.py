@@ -224,9 +224,11 @@ def _plane(results: list[Result], labels: list[str]) -> dict[str, Any]:
         for result, label in zip(results, labels, strict=True)
     ]
     flawed = [
-        label for result, label in zip(results, labels, strict=True) if result.failure is not None
+        f"{label}, which {result.failed}"
+        for result, label in zip(results, labels, strict=True)
+        if result.failed
     ]
-    without = f", without {several(flawed)}, which failed" if flawed else ""
+    without = f", without {several(flawed)}" if flawed else ""
     return {
         "svg": Markup(inline_svg(plane(results), "plane", " ".join(places))),
         "columns": 1,

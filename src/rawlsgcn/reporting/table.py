@@ -64,13 +64,13 @@ def _results_table(results: list[Result], whole: bool) -> FittingTable:
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=whole)
     # A figure of a method that has not learned is not compared with anything.
-    learned = [result.failure is None for result in results]
+    sound = [result.failure is None for result in results]
     styles = zip(
-        _emphasis([result.accuracy.mean for result in results], percent, max, learned),
-        _emphasis([result.low_degree_accuracy.mean for result in results], percent, max, learned),
-        _emphasis([result.high_degree_accuracy.mean for result in results], percent, max, learned),
-        _emphasis([result.bias.mean for result in results], number, min, learned),
-        _emphasis([result.calibrated_bias.mean for result in results], number, min, learned),
+        _emphasis([result.accuracy.mean for result in results], sound, percent, max),
+        _emphasis([result.low_degree_accuracy.mean for result in results], sound, percent, max),
+        _emphasis([result.high_degree_accuracy.mean for result in results], sound, percent, max),
+        _emphasis([result.bias.mean for result in results], sound, number, min),
+        _emphasis([result.calibrated_bias.mean for result in results], sound, number, min),
         strict=True,
     )
     for result, name, style in zip(results, names(results), styles, strict=True):
@@ -166,21 +166,20 @@ def _table(caption: Text | None) -> FittingTable:
 
 def _emphasis(
     values: list[float],
+    sound: list[bool],
     show: Callable[[float], str],
     best_of: Callable[[list[float]], float],
-    learned: list[bool],
 ) -> list[str]:
-    """The style of each value: emphasis for those that look like the best of what has learned."""
-    able = [value for value, counts in zip(values, learned, strict=True) if counts]
-    finite = [value for value in able if value == value]
-    if len(able) < 2 or not finite:
+    """The style of each value: emphasis for those of the sound ones that look like the best."""
+    finite = [value for value, fit in zip(values, sound, strict=True) if fit and value == value]
+    if len(finite) < 2:
         return [""] * len(values)
     best = show(best_of(finite))
-    if all(show(value) == best for value in able):
+    if all(show(value) == best for value in finite):
         return [""] * len(values)
     return [
-        _BEST if counts and show(value) == best else ""
-        for value, counts in zip(values, learned, strict=True)
+        _BEST if fit and show(value) == best else ""
+        for value, fit in zip(values, sound, strict=True)
     ]
 
 

@@ -110,7 +110,7 @@ class Quarters:
 def verdict(results: Sequence[Result]) -> Verdict:
     """The verdict on results of one graph; others are held against the GCN, or else the first.
 
-    A method that has not learned is held against none, and none against it.
+    A method that failed (diverged, or has not learned) is held against none, and none against it.
     """
     base = next((i for i, result in enumerate(results) if result.method == "gcn"), 0)
     order = [base, *(i for i in range(len(results)) if i != base)]
@@ -118,7 +118,6 @@ def verdict(results: Sequence[Result]) -> Verdict:
     failures = [results[i].failure_of(named[i]) for i in order]
     told = [f"{each} No headline and no comparison rests on it." for each in failures if each]
     learned = [i for i, failure in zip(order, failures, strict=True) if failure is None]
-    told += [said for i in learned if (said := _partly(named[i], results[i]))]
     labels = [named[i] for i in learned]
     right = [correctness(results[i]) for i in learned]
     quarters = Quarters.of(results[base])
@@ -155,18 +154,6 @@ def verdict(results: Sequence[Result]) -> Verdict:
     if not changes and len(results) > 1:
         headline = f"With {labels[0]}, {headline[0].lower()}{headline[1:]}"
     return Verdict(headline, [*sentences, *told])
-
-
-def _partly(name: str, result: Result) -> str:
-    """What is said where some runs of a method that has learned have not."""
-    lost = [str(seed) for seed in result.not_learned]
-    if not lost:
-        return ""
-    return (
-        f"{len(lost)} of {len(result.seeds)} runs of {name} {'has' if len(lost) == 1 else 'have'} "
-        f"not learned ({'seed' if len(lost) == 1 else 'seeds'} {several(lost)}); the means are "
-        "over all of them."
-    )
 
 
 def correctness(result: Result) -> Floats:
