@@ -54,7 +54,8 @@ def fit(
         method: The method's name, for example ``"rawlsgcn-grad"``.
         seeds: How many runs (seeds 0 to N-1), or the seeds themselves.
         device: ``"cpu"``, ``"cuda"``, or ``"auto"`` for a GPU where there is one.
-        engine: ``"auto"``, or ``"reference"`` for plain full-graph training.
+        engine: ``"auto"``; ``"reference"`` for plain full-graph training; or ``"fast"``, which
+            trains the GCN family, and cannot stop early.
         evaluate: ``"test"``, or ``"all"`` for every labelled node outside training and validation.
         progress: Called with the epochs done, the epochs in all and the method's title.
         **settings: The method's settings, such as ``lr``, ``epochs`` or ``weight_decay``.

@@ -9,6 +9,7 @@ trained side by side (replicas.py), and on a GPU an epoch is recorded once and r
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import pairwise
 
@@ -78,7 +79,8 @@ class FastEngine:
         total = sum(jobs[block[0]].settings.epochs for block in blocks)
         done = 0
         states: dict[int, list[Tensor]] = {}
-        with kept_random_state(), TrainingThreads() as threads:
+        kept = kept_random_state() if self.on_gpu else nullcontext()
+        with kept, TrainingThreads() as threads:
             for block in blocks:
                 replicas = self.replicas([jobs[place] for place in block])
                 step = self.step(replicas, [jobs[place] for place in block])
