@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,7 +129,7 @@ def _shown(value: float) -> str:
 
 
 def _number(text: str, how: str) -> int:
-    if not (text.isascii() and text.isdigit()) or not 2 <= int(text[:9]) <= MOST_BINS:
+    if not re.fullmatch("[0-9]{1,9}", text) or not 2 <= int(text) <= MOST_BINS:
         raise RawlsError(
             f"--bins {how}: give a number of groups from 2 to {MOST_BINS}, as quantile:4"
         )
