@@ -19,7 +19,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import torch
-from torch_geometric.data import Data
+from torch_geometric.data import Data, HeteroData
 from torch_geometric.io.planetoid import read_planetoid_data
 
 from rawlsgcn.errors import RawlsError
@@ -348,6 +348,14 @@ def test_half_precision_sparse_and_parameters_are_still_read(tmp_path: Path) -> 
         for content in (tensors(x=x), Data(**tensors(x=x)), (Data(**tensors(x=x)), None, Data)):
             torch.save(content, tmp_path / "g.pt")
             assert torch.equal(read(tmp_path / "g.pt").x.to_dense(), expected)
+
+
+def test_attributes_that_are_not_read_may_be_of_other_kinds(tmp_path: Path) -> None:
+    more = {"kind": torch.float32, "seen": {1, 2}, "small": torch.ones(3).to(torch.uint16)}
+    torch.save(Data(**tensors(**more)), tmp_path / "g.pt")
+    assert read(tmp_path / "g.pt").num_nodes == 6
+    torch.save(HeteroData(), tmp_path / "g.pt")
+    assert "g.pt holds a HeteroData" in refused(tmp_path / "g.pt")
 
 
 # Tables ---------------------------------------------------------------------------------------

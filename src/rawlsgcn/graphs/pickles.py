@@ -11,7 +11,7 @@ import io
 import math
 import pickle
 import re
-from collections.abc import Set
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -45,13 +45,13 @@ class Call:
 class _Unpickler(pickle._Unpickler):
     """Python's own unpickler, whose memory the pickle cannot make it reserve."""
 
-    def __init__(self, content: bytes, known: Set[str]) -> None:
+    def __init__(self, content: bytes, known: Callable[[str], bool]) -> None:
         super().__init__(io.BytesIO(content), encoding="latin1")
         self._known = known
 
     def find_class(self, module: str, name: str) -> Any:
-        full = f"{module}.{name}"
-        if full not in self._known and full not in _TABLES:
+        full = f"{'builtins' if module == '__builtin__' else module}.{name}"
+        if full not in _TABLES and not self._known(full):
             raise pickle.UnpicklingError(f"it holds {full}, which is no plain array")
         return Call(full)
 
@@ -68,8 +68,11 @@ class _Unpickler(pickle._Unpickler):
     dispatch: ClassVar[Any] = {**pickle._Unpickler.dispatch, pickle.NEWOBJ[0]: _load_newobj}
 
 
-def load_inert(content: bytes, known: Set[str]) -> Any:
-    """What a pickle describes; it may name nothing but ``known`` classes and functions."""
+def load_inert(content: bytes, known: Callable[[str], bool]) -> Any:
+    """What a pickle describes; it may name nothing but ``known`` classes and functions.
+
+    None of them is used, but a file that names others is not what it should be.
+    """
     return _Unpickler(content, known).load()
 
 

@@ -24,15 +24,12 @@ from ..errors import RawlsError, reading
 from .arrays import open_zip, read_member
 from .found import MASKS
 from .matrices import plausible
-from .pickles import NUMPY, Call, array_from, array_of, is_array, load_inert, whole_numbers
+from .pickles import Call, array_from, array_of, is_array, load_inert, whole_numbers
 
 _TENSOR, _PARAMETER = "torch._utils._rebuild_tensor_v2", "torch._utils._rebuild_parameter"
-_SPARSE, _LAYOUT = "torch._utils._rebuild_sparse_tensor", "torch.serialization._get_layout"
+_SPARSE = "torch._utils._rebuild_sparse_tensor"
+_PLAIN = {"_codecs.encode", "builtins.set", "builtins.slice", "builtins.complex"}
 _DATA = "torch_geometric.data.data.Data"
-_STORES = {
-    *(f"torch_geometric.data.storage.{kind}Storage" for kind in ("Base", "Global", "Node", "Edge")),
-    *(f"torch_geometric.data.data.Data{kind}Attr" for kind in ("Edge", "Tensor")),
-}
 _TYPES = {
     "torch.DoubleStorage": torch.float64,
     "torch.FloatStorage": torch.float32,
@@ -47,7 +44,6 @@ _TYPES = {
     "torch.ComplexFloatStorage": torch.complex64,
     "torch.ComplexDoubleStorage": torch.complex128,
 }
-_KNOWN = {_TENSOR, _PARAMETER, _SPARSE, _LAYOUT, "torch.Size", _DATA, *_STORES, *_TYPES, *NUMPY}
 #: All of a graph that is read; other attributes may be of any kind that can be skipped.
 _PARTS = (
     "edge_index", "edge_weight", "edge_attr", "adj_t", "num_nodes", "x", "y", "node_ids", "name",
@@ -93,7 +89,7 @@ class _Saved:
     def parts(self) -> dict[str, Any]:
         """The attributes of the graph, as tensors, arrays, numbers, texts and lists."""
         try:
-            content = load_inert(self._pickle, _KNOWN)
+            content = load_inert(self._pickle, _may_be_named)
         except pickle.UnpicklingError as error:
             raise RawlsError(
                 f"{self.path} holds Python objects besides tensors, or is no torch file ({error}): "
@@ -110,7 +106,8 @@ class _Saved:
         elif isinstance(content, Call) and content.name == _DATA:
             content = _mapping(content)
         else:
-            kind = "tensor" if isinstance(content, Call) else type(content).__name__
+            kind = content.name if isinstance(content, Call) else type(content).__name__
+            kind = kind.rpartition(".")[2].removeprefix("_rebuild_")
             raise RawlsError(
                 f"{self.path} holds a {kind}: expected a torch_geometric Data or a dict of tensors"
             )
@@ -194,6 +191,11 @@ class _Saved:
             return torch.sparse_compressed_tensor(
                 index[0], index[1], values, size, layout=kind, check_invariants=True
             )
+
+
+def _may_be_named(name: str) -> bool:
+    """What attributes that are not read may be of, besides tensors and plain Python."""
+    return name.startswith(("torch.", "torch_geometric.", "numpy.")) or name in _PLAIN
 
 
 def _size(value: Any) -> Any:
