@@ -452,6 +452,19 @@ def test_an_id_that_stands_twice_is_named(ids: Any, tmp_path: Path) -> None:
         check(Data(**tensors(node_ids=ids)))
 
 
+@pytest.mark.parametrize("point", [0x110000, 0xFFFFFFFF, 0xD800])
+def test_text_without_characters_is_refused(point: int, tmp_path: Path) -> None:
+    ids = np.array([f"n{i}" for i in range(6)])
+    ids.view(np.uint32)[3] = point
+    save(tmp_path / "g.npz", node_ids=ids)
+    assert "there are no characters" in refused(tmp_path / "g.npz")
+    torch.save(tensors(node_ids=ids), tmp_path / "g.pt")
+    refused(tmp_path / "g.pt")
+    if point == 0xD800:
+        torch.save(tensors(node_ids=[*"abcde", "\ud800"]), tmp_path / "g.pt")
+        refused(tmp_path / "g.pt")
+
+
 # Raw files ------------------------------------------------------------------------------------
 
 

@@ -45,4 +45,4 @@ def load(path: Path) -> Finding:
 
 def may_crash(finding: Finding) -> bool:
     """Whether a reader must not be asked about it in a process that is needed afterwards."""
-    return finding.outcome.kind in ("hang", "memory") or finding.outcome.kind.startswith("SIG")
+    return finding.outcome.kind.startswith(("hang", "memory", "SIG", "exit"))

@@ -169,7 +169,16 @@ def _read_array(file: IO[bytes], size: int, most_cells: int | None = None) -> Ar
             "save it without compression"
         )
     file.seek(0)
-    array: Array = npy.read_array(file, allow_pickle=False)
-    if dtype.kind == "b":
+    return sound_array(npy.read_array(file, allow_pickle=False))
+
+
+def sound_array(array: Array) -> Array:
+    """Bytes of a file as values that Python can have, in this machine's byte order."""
+    array = array.astype(array.dtype.newbyteorder("="), copy=False)
+    if array.dtype.kind == "b":
         return np.not_equal(array.view(np.uint8), 0)  # every true value is 1
-    return array.astype(dtype.newbyteorder("="), copy=False)
+    if array.dtype.kind == "U" and array.size and array.dtype.itemsize:
+        points = np.ascontiguousarray(array).reshape(-1).view(np.uint32)
+        if bool(((points > 0x10FFFF) | ((points >= 0xD800) & (points < 0xE000))).any()):
+            raise RawlsError("holds text in which there are no characters: it is damaged")
+    return array

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import RawlsError
+from .arrays import sound_array
 
 _ARRAYS = {f"numpy.{core}.multiarray._reconstruct" for core in ("core", "_core")}
 #: What a pickled numpy array consists of.
@@ -89,15 +90,8 @@ def array_of(value: Any) -> NDArray[Any]:
     content, kind = _bytes(content), _dtype(dtype)
     if not whole_numbers(shape) or math.prod(shape) * kind.itemsize != len(content):
         raise RawlsError("holds an array whose shape does not fit its bytes")
-    return array_from(content, kind).reshape(shape, order="F" if fortran is True else "C")
-
-
-def array_from(content: bytes | bytearray, dtype: Any) -> NDArray[Any]:
-    """Bytes as numbers of ``dtype`` in this machine's order; every true value is 1."""
-    raw = np.frombuffer(content if isinstance(content, bytearray) else bytearray(content), dtype)
-    if raw.dtype.kind == "b":
-        return np.not_equal(raw.view(np.uint8), 0)
-    return raw.astype(raw.dtype.newbyteorder("="), copy=False)
+    array = sound_array(np.frombuffer(bytearray(content), kind))
+    return array.reshape(shape, order="F" if fortran is True else "C")
 
 
 def whole_numbers(shape: Any) -> bool:

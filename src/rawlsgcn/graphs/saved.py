@@ -21,10 +21,10 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ..errors import RawlsError, reading
-from .arrays import open_zip, read_member
+from .arrays import open_zip, read_member, sound_array
 from .found import MASKS
 from .matrices import plausible
-from .pickles import Call, array_from, array_of, is_array, load_inert, whole_numbers
+from .pickles import Call, array_of, is_array, load_inert, whole_numbers
 
 _TENSOR, _PARAMETER = "torch._utils._rebuild_tensor_v2", "torch._utils._rebuild_parameter"
 _SPARSE = "torch._utils._rebuild_sparse_tensor"
@@ -122,6 +122,7 @@ class _Saved:
         if isinstance(value, list | tuple):
             return [self._value(each, key, depth + 1) for each in value]
         if value is None or isinstance(value, bool | int | float | str):
+            str(value).encode()  # half a character would only fail when it is written
             return value
         if is_array(value):
             return array_of(value)
@@ -206,7 +207,7 @@ def _size(value: Any) -> Any:
 def _numbers(content: bytearray, dtype: torch.dtype) -> Tensor:
     """The bytes of a storage as a tensor of one dimension."""
     if dtype == torch.bool:
-        return torch.from_numpy(array_from(content, np.bool_))
+        return torch.from_numpy(sound_array(np.frombuffer(content, np.bool_)))
     count = len(content) // torch.empty(0, dtype=dtype).element_size()
     if not count:
         return torch.empty(0, dtype=dtype)
