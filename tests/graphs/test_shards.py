@@ -183,6 +183,14 @@ def test_no_damaged_array_is_followed(
     assert "\n" not in str(caught.value)
 
 
+def test_bytes_behind_an_array_are_no_part_of_it(whole: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "shards"
+    shutil.copytree(whole, folder)
+    for path in folder.glob("*.npy"):
+        path.write_bytes(path.read_bytes() + b"\xff" * 100)
+    Source.of_shards(Shards(folder))
+
+
 def test_files_that_are_no_arrays_are_told(whole: Path, tmp_path: Path) -> None:
     folder = tmp_path / "shards"
     shutil.copytree(whole, folder)

@@ -201,8 +201,8 @@ class Shards:
         """What a mapped file holds, a part at a time, without a page of it becoming resident."""
         with self.path(place, what).open("rb") as file:
             file.seek(mapped.offset)  # type: ignore[attr-defined]
-            while len(block := np.fromfile(file, mapped.dtype, _BLOCK)):
-                yield block
+            for first in range(0, len(mapped), _BLOCK):
+                yield np.fromfile(file, mapped.dtype, min(_BLOCK, len(mapped) - first))
 
     def write_scale(self, place: int, scale: Array) -> None:
         """Keep the piece of the scaling vector that belongs to a shard's rows."""
