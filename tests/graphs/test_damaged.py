@@ -19,7 +19,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import torch
-from torch_geometric.data import Data
+from torch_geometric.data import Data, HeteroData
 from torch_geometric.io.planetoid import read_planetoid_data
 
 from rawlsgcn.errors import RawlsError
@@ -350,6 +350,14 @@ def test_half_precision_sparse_and_parameters_are_still_read(tmp_path: Path) -> 
             assert torch.equal(read(tmp_path / "g.pt").x.to_dense(), expected)
 
 
+def test_attributes_that_are_not_read_may_be_of_other_kinds(tmp_path: Path) -> None:
+    more = {"kind": torch.float32, "seen": {1, 2}, "small": torch.ones(3).to(torch.uint16)}
+    torch.save(Data(**tensors(**more)), tmp_path / "g.pt")
+    assert read(tmp_path / "g.pt").num_nodes == 6
+    torch.save(HeteroData(), tmp_path / "g.pt")
+    assert "g.pt holds a HeteroData" in refused(tmp_path / "g.pt")
+
+
 # Tables ---------------------------------------------------------------------------------------
 
 
@@ -442,6 +450,19 @@ def test_an_id_that_stands_twice_is_named(ids: Any, tmp_path: Path) -> None:
     assert said in refused(tmp_path / "g.npz", labels=tmp_path / "y.csv")
     with pytest.raises(RawlsError, match=said):
         check(Data(**tensors(node_ids=ids)))
+
+
+@pytest.mark.parametrize("point", [0x110000, 0xFFFFFFFF, 0xD800])
+def test_text_without_characters_is_refused(point: int, tmp_path: Path) -> None:
+    ids = np.array([f"n{i}" for i in range(6)])
+    ids.view(np.uint32)[3] = point
+    save(tmp_path / "g.npz", node_ids=ids)
+    assert "there are no characters" in refused(tmp_path / "g.npz")
+    torch.save(tensors(node_ids=ids), tmp_path / "g.pt")
+    refused(tmp_path / "g.pt")
+    if point == 0xD800:
+        torch.save(tensors(node_ids=[*"abcde", "\ud800"]), tmp_path / "g.pt")
+        refused(tmp_path / "g.pt")
 
 
 # Raw files ------------------------------------------------------------------------------------

@@ -24,7 +24,8 @@ def keep(finding: Finding, folder: Path) -> Path:
     key = hashlib.blake2b("|".join(about.values()).encode(), digest_size=3).hexdigest()
     kind = re.sub(r"\W+", "-", outcome.kind)
     path = folder / f"{case.reader}-{kind}-{key}.zip"
-    about |= {"message": outcome.message, "how": case.how}
+    message = re.sub(r"(/[^/\s]+)+/", "", outcome.message)  # folders are of no interest
+    about |= {"message": message, "how": case.how}
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         entries = {_ABOUT: json.dumps(about, indent=1).encode(), **case.files}
         for name, content in entries.items():
@@ -45,4 +46,4 @@ def load(path: Path) -> Finding:
 
 def may_crash(finding: Finding) -> bool:
     """Whether a reader must not be asked about it in a process that is needed afterwards."""
-    return finding.outcome.kind in ("hang", "memory") or finding.outcome.kind.startswith("SIG")
+    return finding.outcome.kind.startswith(("hang", "memory", "SIG", "exit"))

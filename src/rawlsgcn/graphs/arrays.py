@@ -148,12 +148,23 @@ def _start(path: Path) -> bytes:
     return start
 
 
-def _read_array(file: IO[bytes], size: int, most_cells: int | None = None) -> Array:
-    """An array in numpy's format, of which ``file`` has ``size`` bytes with the header."""
+def read_header(file: IO[bytes], size: int) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """The shape and type of an array in numpy's format, of which ``file`` has ``size`` bytes."""
+    start = file.read(12)
+    length = int.from_bytes(start[8:10] if start[6:7] == b"\x01" else start[8:12], "little")
+    if length > size:
+        raise EOFError("the header is longer than the file")
+    file.seek(0)
     try:
         shape, _, dtype = _HEADERS[npy.read_magic(file)](file)
     except Exception as error:  # a header is parsed as Python, which may fail in any way
         raise EOFError("no header") from error
+    return shape, dtype
+
+
+def _read_array(file: IO[bytes], size: int, most_cells: int | None = None) -> Array:
+    """An array in numpy's format, of which ``file`` has ``size`` bytes with the header."""
+    shape, dtype = read_header(file, size)
     if dtype.hasobject:
         raise RawlsError(_PICKLED)
     if dtype.kind not in "biufcSUMm" or dtype.shape:
@@ -169,7 +180,16 @@ def _read_array(file: IO[bytes], size: int, most_cells: int | None = None) -> Ar
             "save it without compression"
         )
     file.seek(0)
-    array: Array = npy.read_array(file, allow_pickle=False)
-    if dtype.kind == "b":
+    return sound_array(npy.read_array(file, allow_pickle=False))
+
+
+def sound_array(array: Array) -> Array:
+    """Bytes of a file as values that Python can have, in this machine's byte order."""
+    array = array.astype(array.dtype.newbyteorder("="), copy=False)
+    if array.dtype.kind == "b":
         return np.not_equal(array.view(np.uint8), 0)  # every true value is 1
-    return array.astype(dtype.newbyteorder("="), copy=False)
+    if array.dtype.kind == "U" and array.size and array.dtype.itemsize:
+        points = np.ascontiguousarray(array).reshape(-1).view(np.uint32)
+        if bool(((points > 0x10FFFF) | ((points >= 0xD800) & (points < 0xE000))).any()):
+            raise RawlsError("holds text in which there are no characters: it is damaged")
+    return array

@@ -11,13 +11,14 @@ import io
 import math
 import pickle
 import re
-from collections.abc import Set
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import RawlsError
+from .arrays import sound_array
 
 _ARRAYS = {f"numpy.{core}.multiarray._reconstruct" for core in ("core", "_core")}
 #: What a pickled numpy array consists of.
@@ -45,13 +46,13 @@ class Call:
 class _Unpickler(pickle._Unpickler):
     """Python's own unpickler, whose memory the pickle cannot make it reserve."""
 
-    def __init__(self, content: bytes, known: Set[str]) -> None:
+    def __init__(self, content: bytes, known: Callable[[str], bool]) -> None:
         super().__init__(io.BytesIO(content), encoding="latin1")
         self._known = known
 
     def find_class(self, module: str, name: str) -> Any:
-        full = f"{module}.{name}"
-        if full not in self._known and full not in _TABLES:
+        full = f"{'builtins' if module == '__builtin__' else module}.{name}"
+        if full not in _TABLES and not self._known(full):
             raise pickle.UnpicklingError(f"it holds {full}, which is no plain array")
         return Call(full)
 
@@ -68,8 +69,11 @@ class _Unpickler(pickle._Unpickler):
     dispatch: ClassVar[Any] = {**pickle._Unpickler.dispatch, pickle.NEWOBJ[0]: _load_newobj}
 
 
-def load_inert(content: bytes, known: Set[str]) -> Any:
-    """What a pickle describes; it may name nothing but ``known`` classes and functions."""
+def load_inert(content: bytes, known: Callable[[str], bool]) -> Any:
+    """What a pickle describes; it may name nothing but ``known`` classes and functions.
+
+    None of them is used, but a file that names others is not what it should be.
+    """
     return _Unpickler(content, known).load()
 
 
@@ -86,15 +90,8 @@ def array_of(value: Any) -> NDArray[Any]:
     content, kind = _bytes(content), _dtype(dtype)
     if not whole_numbers(shape) or math.prod(shape) * kind.itemsize != len(content):
         raise RawlsError("holds an array whose shape does not fit its bytes")
-    return array_from(content, kind).reshape(shape, order="F" if fortran is True else "C")
-
-
-def array_from(content: bytes | bytearray, dtype: Any) -> NDArray[Any]:
-    """Bytes as numbers of ``dtype`` in this machine's order; every true value is 1."""
-    raw = np.frombuffer(content if isinstance(content, bytearray) else bytearray(content), dtype)
-    if raw.dtype.kind == "b":
-        return np.not_equal(raw.view(np.uint8), 0)
-    return raw.astype(raw.dtype.newbyteorder("="), copy=False)
+    array = sound_array(np.frombuffer(bytearray(content), kind))
+    return array.reshape(shape, order="F" if fortran is True else "C")
 
 
 def whole_numbers(shape: Any) -> bool:

@@ -125,7 +125,7 @@ def _labels(y: Any, path: Path) -> Tensor:
 
 
 _MATRICES = {f"scipy.sparse.{module}.csr_matrix" for module in ("csr", "_csr")}
-_KNOWN = NUMPY | _MATRICES | {"__builtin__.list", "builtins.list"}
+_KNOWN = (NUMPY | _MATRICES | {"builtins.list"}).__contains__
 
 
 def _features(path: Path) -> Any:

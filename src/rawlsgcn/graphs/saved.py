@@ -21,18 +21,15 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ..errors import RawlsError, reading
-from .arrays import open_zip, read_member
+from .arrays import open_zip, read_member, sound_array
 from .found import MASKS
 from .matrices import plausible
-from .pickles import NUMPY, Call, array_from, array_of, is_array, load_inert, whole_numbers
+from .pickles import Call, array_of, is_array, load_inert, whole_numbers
 
 _TENSOR, _PARAMETER = "torch._utils._rebuild_tensor_v2", "torch._utils._rebuild_parameter"
-_SPARSE, _LAYOUT = "torch._utils._rebuild_sparse_tensor", "torch.serialization._get_layout"
+_SPARSE = "torch._utils._rebuild_sparse_tensor"
+_PLAIN = {"_codecs.encode", "builtins.set", "builtins.slice", "builtins.complex"}
 _DATA = "torch_geometric.data.data.Data"
-_STORES = {
-    *(f"torch_geometric.data.storage.{kind}Storage" for kind in ("Base", "Global", "Node", "Edge")),
-    *(f"torch_geometric.data.data.Data{kind}Attr" for kind in ("Edge", "Tensor")),
-}
 _TYPES = {
     "torch.DoubleStorage": torch.float64,
     "torch.FloatStorage": torch.float32,
@@ -47,7 +44,6 @@ _TYPES = {
     "torch.ComplexFloatStorage": torch.complex64,
     "torch.ComplexDoubleStorage": torch.complex128,
 }
-_KNOWN = {_TENSOR, _PARAMETER, _SPARSE, _LAYOUT, "torch.Size", _DATA, *_STORES, *_TYPES, *NUMPY}
 #: All of a graph that is read; other attributes may be of any kind that can be skipped.
 _PARTS = (
     "edge_index", "edge_weight", "edge_attr", "adj_t", "num_nodes", "x", "y", "node_ids", "name",
@@ -93,7 +89,7 @@ class _Saved:
     def parts(self) -> dict[str, Any]:
         """The attributes of the graph, as tensors, arrays, numbers, texts and lists."""
         try:
-            content = load_inert(self._pickle, _KNOWN)
+            content = load_inert(self._pickle, _may_be_named)
         except pickle.UnpicklingError as error:
             raise RawlsError(
                 f"{self.path} holds Python objects besides tensors, or is no torch file ({error}): "
@@ -110,7 +106,8 @@ class _Saved:
         elif isinstance(content, Call) and content.name == _DATA:
             content = _mapping(content)
         else:
-            kind = "tensor" if isinstance(content, Call) else type(content).__name__
+            kind = content.name if isinstance(content, Call) else type(content).__name__
+            kind = kind.rpartition(".")[2].removeprefix("_rebuild_")
             raise RawlsError(
                 f"{self.path} holds a {kind}: expected a torch_geometric Data or a dict of tensors"
             )
@@ -125,6 +122,7 @@ class _Saved:
         if isinstance(value, list | tuple):
             return [self._value(each, key, depth + 1) for each in value]
         if value is None or isinstance(value, bool | int | float | str):
+            str(value).encode()  # half a character would only fail when it is written
             return value
         if is_array(value):
             return array_of(value)
@@ -196,6 +194,11 @@ class _Saved:
             )
 
 
+def _may_be_named(name: str) -> bool:
+    """What attributes that are not read may be of, besides tensors and plain Python."""
+    return name.startswith(("torch.", "torch_geometric.", "numpy.")) or name in _PLAIN
+
+
 def _size(value: Any) -> Any:
     """The tuple in a ``torch.Size``."""
     return value.arguments[0] if isinstance(value, Call) and value.arguments else value
@@ -204,7 +207,7 @@ def _size(value: Any) -> Any:
 def _numbers(content: bytearray, dtype: torch.dtype) -> Tensor:
     """The bytes of a storage as a tensor of one dimension."""
     if dtype == torch.bool:
-        return torch.from_numpy(array_from(content, np.bool_))
+        return torch.from_numpy(sound_array(np.frombuffer(content, np.bool_)))
     count = len(content) // torch.empty(0, dtype=dtype).element_size()
     if not count:
         return torch.empty(0, dtype=dtype)

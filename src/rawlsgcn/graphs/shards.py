@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from ..errors import RawlsError
 from ..files import atomic_directory, atomic_file
 from ..serialization import Entries, is_count, is_text, is_truth, is_whole, read_json
+from .arrays import read_header
 from .features import has_negative_features
 from .found import MASKS
 from .mark import mark_of
@@ -219,6 +220,8 @@ class Shards:
         if not path.is_file():
             return None
         try:
+            with path.open("rb") as file:
+                read_header(file, path.stat().st_size)
             mapped = np.load(path, mmap_mode="r", allow_pickle=False)
         except Exception as error:  # a header is parsed as Python, which may fail in any way
             raise self._damaged(place, what) from error
