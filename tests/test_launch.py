@@ -89,7 +89,7 @@ def test_pieces_of_two_scalings_are_never_together(
         converged=True,
         residual=0.0,
         iterations=1,
-        scale=torch.ones(shards.cuts[1]),
+        scale=torch.ones(shards.cuts[1], dtype=torch.float64),
         first=0,
         last=shards.cuts[1],
         held_bytes=0,
