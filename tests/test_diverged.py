@@ -123,7 +123,7 @@ def test_the_best_run_is_the_best_of_those_that_did_not_diverge(
     assert "diverged" in shown(results_table([result, whole]))
     result.save(tmp_path)
     assert rg.load_model(tmp_path).seed == best
-    with pytest.raises(rg.RawlsError, match="NaN or infinite.*diverged"):
+    with pytest.raises(rg.RawlsError, match=r"NaN or infinite.*diverged"):
         rg.load_model(tmp_path, seed=whole.best_run)
 
 
