@@ -20,7 +20,7 @@ from .graphs.masks import evaluate_on
 from .methods import NORMALISATIONS, Inputs, Method, Settings, available, find, with_changes
 from .methods.inputs import has_negative_features
 from .result import Result
-from .threads import fork_safe_threads
+from .threads import fork_safe_threads, threads_for_graph
 from .training import Job, train
 
 if TYPE_CHECKING:
@@ -144,7 +144,8 @@ def inputs_of(graph: Data, settings: Settings, device: str) -> Inputs:
     target = pick_device(device)
     if target.type == "cuda":
         torch.cuda.reset_peak_memory_stats(target)
-    return Inputs.of(graph, normalise_features=settings.normalise_features, device=target)
+    with threads_for_graph(graph.x, graph.edge_index):
+        return Inputs.of(graph, normalise_features=settings.normalise_features, device=target)
 
 
 def teller(progress: Tell | None, title: str) -> Callable[[int, int], None]:
@@ -172,10 +173,11 @@ def judged(
 
     ``alone`` says whether the peak memory is theirs, and not also of others before or beside them.
     """
-    degree = inputs.degree.cpu()
-    judgements = [
-        judge(run.logits, graph.y, degree, graph.test_mask, graph.val_mask) for run in runs
-    ]
+    with threads_for_graph(graph.x, graph.edge_index):
+        degree = inputs.degree.cpu()
+        judgements = [
+            judge(run.logits, graph.y, degree, graph.test_mask, graph.val_mask) for run in runs
+        ]
     notes = list(graph.get("notes") or [])
     notes += dict.fromkeys(note for run in runs for note in run.notes)
     if settings.normalise_features and has_negative_features(graph.x):

@@ -23,9 +23,13 @@ from functools import cache
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
-#: Entries of a matrix up to which a second thread costs more than it brings.
+#: Entries of a matrix up to which a second thread costs more than it brings in one product.
 _FEW_ENTRIES = 1 << 15
+#: Stored numbers of a graph up to which it brings nothing in all that training does (Cora-ML and
+#: Citeseer have a fifth of that, Amazon-Photo three times as many).
+_SMALL_GRAPH = 1 << 20
 #: Seconds for which a look at the machine's load is good.
 _LOOK_EVERY = 0.02
 _LIBRARIES = {"darwin": "libtorch_cpu.dylib", "win32": "torch_cpu.dll"}
@@ -50,6 +54,17 @@ def threads_for(entries: int) -> Iterator[None]:
     Only for work whose result does not depend on the number of threads.
     """
     with limited_threads(1 if entries <= _FEW_ENTRIES or _is_busy() else None):
+        yield
+
+
+@contextmanager
+def threads_for_graph(*tensors: Tensor) -> Iterator[None]:
+    """Use one thread for a small graph, given by its tensors: always, whatever the load.
+
+    So it waits for no other thread on a busy machine, and its bits do not depend on the load.
+    """
+    stored = sum(t.numel() if t.layout == torch.strided else t._nnz() for t in tensors)
+    with limited_threads(1 if stored <= _SMALL_GRAPH else None):
         yield
 
 
@@ -90,9 +105,11 @@ class TrainingThreads:
     def __enter__(self) -> TrainingThreads:
         self._set_loops, self._set_products = _setters()
         self._before = torch.get_num_threads()
-        self._count = 1 if _forked else self._before
+        # Inside another such loop the number may be one now, for the load.
+        self._outer = training_threads()
+        self._count = 1 if _forked else self._outer or self._before
         self._products_before = self._set_products(1)
-        self._outer, _training.threads = getattr(_training, "threads", None), self._count
+        _training.threads = self._count
         self.update()
         return self
 
@@ -113,7 +130,7 @@ _training = threading.local()
 @contextmanager
 def all_threads() -> Iterator[None]:
     """Use the full number of threads inside :class:`TrainingThreads`, whatever the load."""
-    count: int | None = getattr(_training, "threads", None)
+    count = training_threads()
     if count is None or count == 1:
         yield
         return
@@ -126,6 +143,24 @@ def all_threads() -> Iterator[None]:
     finally:
         set_loops(before)
         set_products(1)
+
+
+def training_threads() -> int | None:
+    """The number that :func:`all_threads` means here; None outside a training loop."""
+    count: int | None = getattr(_training, "threads", None)
+    return count
+
+
+def depends_on_threads(product: Callable[[], Tensor]) -> bool:
+    """Whether a product's bits differ between one thread and all, found by making it with both.
+
+    Libraries choose the order of additions by the shapes and the number of threads, not by the
+    numbers, so that one look answers for all products of the same shapes.
+    """
+    with limited_threads(1):
+        one = product()
+    with all_threads():
+        return not torch.equal(one, product())
 
 
 def _is_busy() -> bool:

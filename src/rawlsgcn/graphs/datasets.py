@@ -10,6 +10,7 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 from typing import Any
+from urllib.error import URLError
 
 from torch_geometric import datasets as pyg
 from torch_geometric.data import Data
@@ -97,7 +98,9 @@ class _InMemory:
             _remove_empty(raw.parent, kept)
             if not isinstance(error, Exception):
                 raise
-            reason = " ".join(str(error).split()) or type(error).__name__
+            # A connection that fails is an OSError too, which the folder takes for its own.
+            cause = error.__cause__ if isinstance(error.__cause__, URLError) else error
+            reason = " ".join(str(cause).split()) or type(cause).__name__
             raise RawlsError(
                 f"{self.entry.name} is not in {raw} and cannot be downloaded into it "
                 f"({reason}): name the folder that has it with --data-root or RAWLSGCN_DATA"

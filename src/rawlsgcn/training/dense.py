@@ -7,13 +7,14 @@ not document: where that is missing, MKL does the work.
 
 from __future__ import annotations
 
-from functools import cache
+from contextlib import nullcontext
+from functools import cache, partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..threads import all_threads
+from ..threads import all_threads, depends_on_threads, training_threads
 
 
 @cache
@@ -35,14 +36,38 @@ def dense_product(
     left: Tensor, right: Tensor, bias: Tensor | None = None, out: Tensor | None = None
 ) -> Tensor:
     """left @ right, plus ``bias`` to every row, in new memory or in ``out``; without a gradient."""
+    with all_threads() if _wants_all_threads(left, right, bias) else nullcontext():
+        return _product(left, right, bias, out)
+
+
+#: Operations from which waiting for a second thread on a busy machine costs less than it brings.
+_LONG = 1 << 30
+#: Whether the bits of a product of such matrices depend on the threads, as far as was seen.
+_threads_matter: dict[tuple[object, ...], bool] = {}
+
+
+def _wants_all_threads(left: Tensor, right: Tensor, bias: Tensor | None) -> bool:
+    """Whether to use all threads even on a busy machine: for long products, and for same bits."""
+    threads = training_threads()
+    if threads in (None, 1) or left.device.type != "cpu":
+        return False
+    if 2 * left.shape[0] * left.shape[1] * right.shape[1] >= _LONG:
+        return True
+    shapes = (left.shape, left.stride(), right.shape, right.stride(), left.dtype, threads)
+    if shapes not in _threads_matter:
+        made = partial(_product, left, right, bias, None)
+        _threads_matter[shapes] = depends_on_threads(made)
+    return _threads_matter[shapes]
+
+
+def _product(left: Tensor, right: Tensor, bias: Tensor | None, out: Tensor | None) -> Tensor:
     linear = _linear() if _suits_onednn(left, bias) else None
-    with all_threads():
-        if linear is not None:
-            product: Tensor = linear(left, right.t(), bias, "none", [], "")
-            return product if out is None else out.copy_(product)
-        if bias is None:
-            return torch.mm(left, right, out=out)
-        return torch.addmm(bias, left, right, out=out)
+    if linear is not None:
+        product: Tensor = linear(left, right.t(), bias, "none", [], "")
+        return product if out is None else out.copy_(product)
+    if bias is None:
+        return torch.mm(left, right, out=out)
+    return torch.addmm(bias, left, right, out=out)
 
 
 def _suits_onednn(left: Tensor, bias: Tensor | None) -> bool:

@@ -11,6 +11,7 @@ from torch import Tensor
 from ..errors import RawlsError, unknown_name
 from ..methods import Convolutional, Inputs, Learner, Method, Settings
 from ..random_state import kept_random_state
+from ..threads import TrainingThreads, threads_for_graph
 from . import reference
 from .fast import FastEngine, shared_settings
 from .runs import Job, Progress, Run, silent
@@ -41,7 +42,8 @@ def train(
         )
     clock = Clock(inputs.device)
     if isinstance(method, Convolutional) and engine != "reference" and not early:
-        runs = _train_fast(method, inputs, jobs, progress, clock)
+        with threads_for_graph(inputs.x, inputs.edge_index), TrainingThreads():
+            runs = _train_fast(method, inputs, jobs, progress, clock)
     else:
         runs = []
         with kept_random_state():
