@@ -103,8 +103,9 @@ class TrainedModel:
             scores = self._restored(inputs).logits().cpu()
         if not bool(scores.isfinite().all()):
             raise RawlsError(
-                "the model's scores of this graph are not all finite numbers: look for features or "
-                "edge weights that are far larger than those it was trained on"
+                f"the scores that the model in {self.folder} gives this graph are not all finite "
+                "numbers: look for features or edge weights that are far larger than those it was "
+                "trained on"
             )
         return scores
 

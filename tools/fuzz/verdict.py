@@ -13,6 +13,8 @@ from .reader import Reader, names_file
 
 LONGEST = 1000
 """Characters of an error message; more is no sentence."""
+#: Bytes of an input up to which no reader may need more memory than the children have.
+SMALL = 1 << 20
 _OUT_OF_MEMORY = ("allocate", "out of memory", "bad_alloc", "storage size")
 
 
@@ -44,7 +46,9 @@ def _judge_refusal(
     reader: Reader, error: RawlsError, folder: Path, files: Mapping[str, bytes]
 ) -> Outcome:
     message = str(error)
-    inner: BaseException | None = error
+    # A large file may need much memory; it need not be there.
+    small = sum(map(len, files.values())) <= SMALL
+    inner: BaseException | None = error if small else None
     while inner is not None:
         if _ran_out(inner):
             return Outcome("memory", _place(inner), _short(inner))

@@ -66,7 +66,15 @@ class _Unpickler(pickle._Unpickler):
             raise pickle.UnpicklingError("it makes an object of no class")
         self.append(kind(*arguments))  # type: ignore[attr-defined]
 
-    dispatch: ClassVar[Any] = {**pickle._Unpickler.dispatch, pickle.NEWOBJ[0]: _load_newobj}
+    def _refuse_bytearray(self) -> None:
+        # Its length is reserved before a byte of it is read.
+        raise pickle.UnpicklingError("it holds a bytearray, which is no plain array")
+
+    dispatch: ClassVar[Any] = {
+        **pickle._Unpickler.dispatch,
+        pickle.NEWOBJ[0]: _load_newobj,
+        pickle.BYTEARRAY8[0]: _refuse_bytearray,
+    }
 
 
 def load_inert(content: bytes, known: Callable[[str], bool]) -> Any:
