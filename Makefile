@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/data),)
 export RAWLSGCN_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: setup demo test test-slow test-all lint format clean
+.PHONY: setup demo test test-slow test-all test-cuda lint format clean
 
 setup: $(READY)
 
@@ -29,6 +29,13 @@ test-slow: $(READY)
 	$(BIN)/python -m pytest -m slow
 
 test-all: test test-slow
+
+# On a machine with a GPU, which the other tests do not use.
+test-cuda: $(READY)
+	RAWLSGCN_TEST_CUDA=1 $(BIN)/python -m pytest $(CUDA_TESTS)
+
+CUDA_TESTS := tests/balancing/test_solver.py tests/balancing/test_normalisations.py \
+	tests/training/test_capture.py tests/test_random_state.py tests/test_metrics.py
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -6,6 +6,9 @@ import os
 from pathlib import Path
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the command line does
+# The same tests with the same numbers whether there is a GPU or not; make test-cuda is for GPUs.
+if os.environ.get("RAWLSGCN_TEST_CUDA") != "1":
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 import hypothesis
 import pytest

@@ -40,6 +40,8 @@ def _gpu_states() -> list[Tensor]:
 def random_state() -> dict[str, object]:
     """The state of the global generators of Python, numpy and torch, to be compared."""
     numpy: Any = np.random.get_state(legacy=False)
+    if torch.cuda.is_available():
+        torch.cuda.init()  # type: ignore[no-untyped-call]  # or its state would only appear later
     return {
         "Python": random.getstate(),
         "numpy": (numpy["state"]["key"].tobytes(), numpy["state"]["pos"], numpy["has_gauss"]),
