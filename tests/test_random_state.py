@@ -136,8 +136,15 @@ def test_the_state_is_kept_where_training_is_broken_off(graph: Data) -> None:
 
 def test_numbers_drawn_between_epochs_change_no_run(graph: Data) -> None:
     """A run's masks come from the run's own generator, whoever else draws from the global one."""
-    alone = rg.fit(graph, "gcn", engine="reference", **QUICK)
-    among = rg.fit(graph, "gcn", engine="reference", progress=lambda *told: torch.rand(7), **QUICK)
+    alone = rg.fit(graph, "gcn", engine="reference", device="cpu", **QUICK)
+    among = rg.fit(
+        graph,
+        "gcn",
+        engine="reference",
+        device="cpu",
+        progress=lambda *told: torch.rand(7),
+        **QUICK,
+    )
     assert torch.equal(alone.logits, among.logits)
 
 
