@@ -13,7 +13,7 @@ import torch
 import rawlsgcn as rg
 from rawlsgcn import threads
 from rawlsgcn.graphs.block_model import synthetic
-from rawlsgcn.threads import TrainingThreads, all_threads, limited_threads, threads_for
+from rawlsgcn.threads import TrainingThreads, limited_threads, threads_for, threads_for_graph
 
 
 @pytest.fixture
@@ -61,21 +61,29 @@ def test_a_limit_holds_for_the_calling_thread_alone(two_threads):
 
 
 @pytest.mark.parametrize("busy", [False, True])
-def test_training_gives_way_on_a_busy_machine_but_for_its_large_products(
-    monkeypatch, two_threads, busy
-):
+def test_training_gives_way_on_a_busy_machine(monkeypatch, two_threads, busy):
     monkeypatch.setattr(threads, "_is_busy", lambda: busy)
     with TrainingThreads() as training:
         training.update()
         assert torch.get_num_threads() == (1 if busy else 2)
-        with all_threads():
+        monkeypatch.setattr(threads, "_is_busy", lambda: False)
+        with TrainingThreads():  # one inside another knows the whole number
             assert torch.get_num_threads() == 2
-        assert torch.get_num_threads() == (1 if busy else 2)
     assert torch.get_num_threads() == 2
 
 
+def test_a_small_graph_uses_one_thread_whatever_the_load(two_threads):
+    x, edges = torch.zeros(1000, 1000), torch.zeros(2, 20_000, dtype=torch.long)
+    with threads_for_graph(x, edges):
+        assert torch.get_num_threads() == 1
+    with threads_for_graph(x, edges, x):
+        assert torch.get_num_threads() == 2
+    with threads_for_graph(x.to_sparse_csr(), edges, edges):
+        assert torch.get_num_threads() == 1
+
+
 def test_the_load_of_the_machine_changes_no_bit(monkeypatch, two_threads):
-    graph, found = synthetic(), []
+    graph, found = synthetic(4000), []  # not small: 2.4 million features
     for busy in (False, True):
         monkeypatch.setattr(threads, "_is_busy", lambda busy=busy: busy)
         found.append(rg.fit(graph, "rawlsgcn-grad", seeds=2, epochs=5).logits)

@@ -98,17 +98,16 @@ class TrainingThreads:
 
     Torch's elementwise loops, its sums over one dimension and the compiled kernels give the same
     bits for any number of threads, so they use one thread while the machine is busy. MKL may split
-    a long sum between its threads: here its products always use one, except for the large ones
-    inside :func:`all_threads`, which always use all.
+    a long sum between its threads, so its products always use all.
     """
 
     def __enter__(self) -> TrainingThreads:
         self._set_loops, self._set_products = _setters()
         self._before = torch.get_num_threads()
         # Inside another such loop the number may be one now, for the load.
-        self._outer = training_threads()
+        self._outer: int | None = getattr(_training, "threads", None)
         self._count = 1 if _forked else self._outer or self._before
-        self._products_before = self._set_products(1)
+        self._products_before = self._set_products(self._count)
         _training.threads = self._count
         self.update()
         return self
@@ -123,44 +122,8 @@ class TrainingThreads:
         self._set_loops(1 if _is_busy() else self._count)
 
 
-#: For every thread, the number that ``all_threads`` means in the training loop it runs.
+#: For every thread, the number of threads of the training loop that it runs.
 _training = threading.local()
-
-
-@contextmanager
-def all_threads() -> Iterator[None]:
-    """Use the full number of threads inside :class:`TrainingThreads`, whatever the load."""
-    count = training_threads()
-    if count is None or count == 1:
-        yield
-        return
-    set_loops, set_products = _setters()
-    before = torch.get_num_threads()
-    set_loops(count)
-    set_products(count)
-    try:
-        yield
-    finally:
-        set_loops(before)
-        set_products(1)
-
-
-def training_threads() -> int | None:
-    """The number that :func:`all_threads` means here; None outside a training loop."""
-    count: int | None = getattr(_training, "threads", None)
-    return count
-
-
-def depends_on_threads(product: Callable[[], Tensor]) -> bool:
-    """Whether a product's bits differ between one thread and all, found by making it with both.
-
-    Libraries choose the order of additions by the shapes and the number of threads, not by the
-    numbers, so that one look answers for all products of the same shapes.
-    """
-    with limited_threads(1):
-        one = product()
-    with all_threads():
-        return not torch.equal(one, product())
 
 
 def _is_busy() -> bool:

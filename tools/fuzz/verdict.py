@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ LONGEST = 1000
 """Characters of an error message; more is no sentence."""
 #: Bytes of an input up to which no reader may need more memory than the children have.
 SMALL = 1 << 20
+#: No machine reserves more bytes than this, so that asking for them takes no memory.
+MOST_ADDRESSABLE = 1 << 47
 _OUT_OF_MEMORY = ("allocate", "out of memory", "bad_alloc", "storage size")
 
 
@@ -62,6 +65,9 @@ def _judge_refusal(
 
 def _ran_out(error: BaseException) -> bool:
     """Whether memory was asked for that is not there."""
+    asked = re.search(r"malloc of size (\d+) failed", str(error))
+    if asked and int(asked[1]) > MOST_ADDRESSABLE:
+        return False
     if isinstance(error, MemoryError):
         frames = traceback.extract_tb(error.__traceback__)
         # Python's parser says so of an expression that is nested too deeply.

@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from ..sparse import csr_tensor
-from ..threads import all_threads
 
 # Above this share of nonzeros a dense product is faster than a sparse one (measured on two CPU
 # cores: dense about 190, sparse about 20 to 30 GFLOP/s).
@@ -16,8 +15,7 @@ DENSE_ABOVE = 0.15
 def propagated(matrix: Tensor, x: Tensor) -> Tensor:
     """The product of a CSR matrix with dense or CSR features, in the form that is faster to use."""
     if x.layout == torch.strided:
-        with all_threads():
-            return matrix @ x
+        return matrix @ x
     product = _sparse_product(matrix, x)
     return suited(product)
 

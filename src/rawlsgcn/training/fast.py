@@ -23,7 +23,7 @@ from ..methods.convolution import GraphConvolutionalNetwork
 from ..methods.products import propagated
 from ..methods.rows import reached_rows, select_columns, select_rows
 from ..random_state import kept_random_state
-from ..threads import TrainingThreads, all_threads
+from ..threads import TrainingThreads
 from .adam import FusedAdam, VectorAdam
 from .capture import recorded
 from .dropout import Dropout
@@ -169,9 +169,8 @@ class FastEngine:
     def logits(self, state: list[Tensor]) -> Tensor:
         """The class scores of every node by one run's weights, on the whole graph."""
         h = self.inputs.x
-        with all_threads():
-            for index, (weight, bias) in enumerate(zip(state[::2], state[1::2], strict=True)):
-                h = self.propagation @ ((h.relu() if index else h) @ weight) + bias
+        for index, (weight, bias) in enumerate(zip(state[::2], state[1::2], strict=True)):
+            h = self.propagation @ ((h.relu() if index else h) @ weight) + bias
         return h
 
 

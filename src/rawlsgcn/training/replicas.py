@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 from ..methods.constant import Constant
-from .dense import dense_product
 from .dropout import Dropout
 from .sparse import SparseProduct
 
@@ -156,13 +155,13 @@ class Replicas:
     def _first_output(self) -> Tensor:
         forward, bias = self.layers[0].forward, self.biases[0].view(-1)
         if forward.matrix.layout == torch.strided:
-            return dense_product(forward.matrix, self.weights[0], bias)
+            return torch.addmm(bias, forward.matrix, self.weights[0])
         return self._product("input", 0, forward, self.weights[0]).add_(bias)
 
     def _first_gradient(self, grad: Tensor) -> None:
         transpose, out = self.layers[0].gradient.T, self.weight_gradients[0]
         if transpose.matrix.layout == torch.strided:
-            dense_product(transpose.matrix, grad, out=out)
+            torch.mm(transpose.matrix, grad, out=out)
         else:
             self._product("gradient", 0, transpose, grad, out)
 

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from ..compiled import Stored, WideProduct, kernels
-from ..threads import all_threads
 
 #: Bytes of a row under which there is nothing to gain, and which the compiled code needs.
 _NARROW = 64
@@ -31,8 +30,7 @@ class SparseProduct:
         if self._compiled is not None and self._suits(right, out):
             self._compiled(right, out)
             return out
-        with all_threads():
-            return torch.addmm(out, self._matrix, right, beta=0, out=out)
+        return torch.addmm(out, self._matrix, right, beta=0, out=out)
 
     def _suits(self, right: Tensor, out: Tensor) -> bool:
         (rows, columns), width = self._matrix.shape, right.shape[-1]
