@@ -12,6 +12,7 @@ from ..bench.measure import machine
 from ..errors import RawlsError
 from ..graphs import load, statistics
 from ..graphs.catalogue import CATALOGUE, SYNTHETIC, data_root
+from ..threads import fork_safe_threads
 from . import printed, verdict
 from .collect import collect
 from .live import live
@@ -22,6 +23,7 @@ from .run import Work, run
 from .store import Store
 
 
+@fork_safe_threads()
 def reproduce(
     plan: Plan,
     out: str | Path,

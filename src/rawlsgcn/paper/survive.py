@@ -24,6 +24,7 @@ from ..evaluation.audit.slope import slopes
 from ..evaluation.audit.strata import Strata
 from ..graphs import load
 from ..graphs.catalogue import CATALOGUE
+from ..threads import fork_safe_threads
 from .nodes import Nodes
 from .paired import LEVEL, compare
 from .plan import MAIN
@@ -35,6 +36,7 @@ BEGIN, END = "<!-- survive: begin -->", "<!-- survive: end -->"
 OUTCOMES = {"holds": "lower", "fails": "higher", "unclear": "not told apart"}
 
 
+@fork_safe_threads()
 def survive(
     datasets: Sequence[str],
     *,
