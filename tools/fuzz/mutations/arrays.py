@@ -109,6 +109,7 @@ def _reshaped(random: Random, array: Array) -> Array:
 
 def to_npy(array: Array) -> bytes:
     file = io.BytesIO()
+    # Arrays of objects are written, for the readers to refuse; nothing here loads them.
     np.lib.format.write_array(file, array, allow_pickle=True)
     return file.getvalue()
 

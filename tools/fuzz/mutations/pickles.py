@@ -19,7 +19,8 @@ def mutate(random: Random, content: bytes) -> tuple[bytes, str]:
     """Damage a pickle of an array, a sparse matrix or a table of lists."""
     if random.random() < 0.6:
         return change_opcode(random, content)
-    value = pickle.loads(content, encoding="latin1")  # a seed of our own, or damaged by plain bytes
+    # A seed of our own: what is damaged already only gets its opcodes changed.
+    value = pickle.loads(content, encoding="latin1")
     return pickle.dumps(odd(random, value), random.choice((0, 2, 2, 2, 4))), "pickle-value"
 
 

@@ -51,7 +51,8 @@ def save(value: Any, legacy: bool = False) -> bytes:
 
 
 def _odd_value(random: Random, content: bytes) -> tuple[Any, str]:
-    value = torch.load(io.BytesIO(content), weights_only=False)  # a seed of our own
+    # A seed of our own: what is damaged already does not come here.
+    value = torch.load(io.BytesIO(content), weights_only=False)
     target = value[0] if isinstance(value, tuple) else value
     keys = sorted(target.keys()) if isinstance(target, dict) else sorted(target.to_dict())
     key = random.choice(keys)
