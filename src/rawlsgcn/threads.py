@@ -93,12 +93,24 @@ def limited_threads(count: int | None) -> Iterator[None]:
         set_products(products_before)
 
 
+@contextmanager
+def one_product_thread() -> Iterator[None]:
+    """Use one thread for MKL's products meanwhile: always, whatever the load."""
+    _, set_products = _setters()
+    before = set_products(1)
+    try:
+        yield
+    finally:
+        set_products(before)
+
+
 class TrainingThreads:
     """The threads of a training loop, such that the machine's load does not change its result.
 
     Torch's elementwise loops, its sums over one dimension and the compiled kernels give the same
     bits for any number of threads, so they use one thread while the machine is busy. MKL may split
-    a long sum between its threads, so its products always use all.
+    a long sum between its threads, so its products always use all, or always one where they are
+    small (:func:`one_product_thread`).
     """
 
     def __enter__(self) -> TrainingThreads:

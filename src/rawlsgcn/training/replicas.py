@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from ..methods.constant import Constant
+from ..threads import one_product_thread
 from .dropout import Dropout
 from .sparse import SparseProduct
 
@@ -124,8 +125,9 @@ class Replicas:
             if layer.fair:
                 fair = self._product("seen", index, layer.gradient, hidden[index - 1])
                 seen = self._batched(fair)
-            torch.bmm(seen.transpose(1, 2), grad, out=self.weight_gradients[index])
-            back = torch.bmm(grad, self.weights[index].transpose(1, 2))
+            with one_product_thread():
+                torch.bmm(seen.transpose(1, 2), grad, out=self.weight_gradients[index])
+                back = torch.bmm(grad, self.weights[index].transpose(1, 2))
             if self.dropout.p:
                 back.mul_(self.dropout.scale)
             wide = self._product("back", index, layer.forward.T, self._wide(back))
@@ -146,7 +148,9 @@ class Replicas:
             out = self.dropout(out.relu_())
             hidden.append(out)
             inputs.append(self._batched(self._product("input", index, layer.forward, out)))
-            batched = torch.baddbmm(self.biases[index][:, None], inputs[index], self.weights[index])
+            with one_product_thread():
+                bias = self.biases[index][:, None]
+                batched = torch.baddbmm(bias, inputs[index], self.weights[index])
             if index < len(self.layers) - 1:
                 out = self._wide(batched)
         hidden.append(batched if len(self.layers) > 1 else self._batched(out))
