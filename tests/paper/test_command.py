@@ -56,6 +56,15 @@ def test_wrong_words_are_one_sentence(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+def test_damaged_results_are_one_sentence(tmp_path: Path) -> None:
+    damaged = {"rawlsgcn": 1, "cells": [{"method": 3}], "claims": None, "made": [None]}
+    (tmp_path / "results.json").write_text(json.dumps(damaged), encoding="utf-8")
+    done = call("--out", tmp_path, "--readme", tmp_path / "README.md")
+    assert done.exit_code == 2
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert "results.json" in done.stderr
+
+
 def test_help_loads_neither_torch_nor_optuna() -> None:
     code = (
         "import sys; from typer.testing import CliRunner; from rawlsgcn.cli import app; "

@@ -123,10 +123,12 @@ def reproduce(
 ) -> None:
     """Run the paper's experiments and hold every cell against its printed number."""
     if readme is not None:
-        from ..paper.output import redraw
+        from ..errors import reading
+        from ..paper.output import RESULTS, redraw
         from ..paper.readme import draw
 
-        draw(redraw(out), readme)
+        with reading(out / RESULTS, "results of 'rawlsgcn reproduce'", beside=(readme.name,)):
+            draw(redraw(out), readme)
         return
     from ..paper.plan import PARTS, Plan
     from ..paper.reproduce import reproduce as run_plan
