@@ -407,7 +407,6 @@ def test_nothing_that_is_read_is_overwritten(
     own = own_graph(graph_files)
     for command in (["train", *QUICK], ["compare", *QUICK], ["tune", "--grid", "lr=0.1"]):
         refused(call(*command, *own, "--json", labels), "--json", "overwrite", str(labels))
-    refused(call("advise", *own, "--json", edges), "--json", "overwrite")
     audit = ["audit", "--graph", edges, "--labels", labels, "--predictions", labels]
     refused(call(*audit, "--out", labels), "--out", "overwrite", str(labels))
     refused(call(*audit, "--json", edges), "--json", "overwrite", str(edges))
@@ -439,7 +438,7 @@ def ready(line: str, files: dict[str, Path]) -> list[str]:
     return words
 
 
-def test_the_lines_that_the_audit_and_the_advice_end_in_run_as_they_stand(
+def test_the_lines_that_the_audit_ends_in_run_as_they_stand(
     tmp_path: Path, graph_files: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An edge list holds no features, and nothing is trained without them."""
@@ -463,9 +462,6 @@ def test_the_lines_that_the_audit_and_the_advice_end_in_run_as_they_stand(
         assert done.exit_code == 0, done.output
         lines += re.findall(r"<code>(rawlsgcn .*?)</code>", Path(page).read_text())[:-1]
     lines = [html.unescape(line) for line in lines]
-    done = call("advise", "--graph", "edges.csv", "--json", "-")
-    lines.append(json.loads(done.stdout)["command"])
-    assert "--features FILE --labels FILE" in lines[-1]
     assert "rawlsgcn compare --graph edges.csv --labels labels.csv --features FILE" in str(lines)
     assert "--predictions 'my model.csv' --out by-degree.html" in str(lines)
     for line in lines:

@@ -59,7 +59,6 @@ CALLS: dict[str, Callable[[Data, Path], object]] = {
     "synthetic": lambda graph, folder: rg.synthetic(200, seed=5),
     "balance": lambda graph, folder: rg.balance(graph.edge_index, num_nodes=200),
     "transform": lambda graph, folder: DoublyStochastic()(graph.clone()),
-    "advise": lambda graph, folder: str(rg.advise(graph)),
     "audit": audit_to_files,
     "fit": lambda graph, folder: str(rg.fit(graph, **QUICK)),
     "compare": lambda graph, folder: rg.compare(graph, **QUICK)._repr_html_(),

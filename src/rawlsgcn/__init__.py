@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from .advice import advise as advise
     from .api import compare as compare
     from .api import fit as fit
     from .auditing import audit as audit
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "RawlsError": "errors",
-    "advise": "advice",
     "audit": "auditing",
     "balance": "balancing",
     "compare": "api",

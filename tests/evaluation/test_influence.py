@@ -10,6 +10,7 @@ from torch import Tensor
 
 from rawlsgcn.evaluation.influence import (
     column_influence,
+    degrees_in_laplacian,
     node_influence,
     row_influence,
 )
@@ -175,3 +176,18 @@ def test_norms_of_all_layers_stand_in_one_table() -> None:
         torch.testing.assert_close(
             influence.column[layer], column_influence(matrix, inputs, gradient).norms()
         )
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(2, 12), st.lists(st.tuples(*[st.integers(0, 11)] * 2), max_size=40))
+def test_row_sums_are_those_of_the_dense_matrix(nodes: int, pairs: list[tuple[int, int]]) -> None:
+    dense = np.zeros((nodes, nodes))
+    for u, v in pairs:
+        if u % nodes != v % nodes:
+            dense[u % nodes, v % nodes] = dense[v % nodes, u % nodes] = 1
+    edges = torch.from_numpy(np.stack(np.nonzero(dense)))
+    degree = dense.sum(1)
+    scale = np.diag(1 / np.sqrt(degree + 1))
+    found = degrees_in_laplacian(Data(edge_index=edges, num_nodes=nodes))
+    np.testing.assert_array_equal(found[0], degree)
+    np.testing.assert_allclose(found[1], (scale @ (dense + np.eye(nodes)) @ scale).sum(1))

@@ -1,14 +1,11 @@
-"""The pictures of an audit stand where its figures are, with matplotlib and with plotly."""
+"""The pictures of an audit stand where its figures are."""
 
 from __future__ import annotations
-
-import sys
 
 import numpy as np
 import pytest
 
-from rawlsgcn.errors import RawlsError
-from rawlsgcn.reporting import audit_figures, audit_plotly
+from rawlsgcn.reporting import audit_figures
 from rawlsgcn.reporting.audit_axis import centre, log_kind, log_marks, stretched, unstretched
 from rawlsgcn.reporting.figures import save
 
@@ -102,28 +99,3 @@ def test_without_probabilities_there_is_no_calibration(make_audit) -> None:
 def test_text_groups_are_drawn_and_saved(make_audit, draw, tmp_path) -> None:
     figure = getattr(audit_figures, draw)(make_audit(column=TEXT))
     assert save(figure, tmp_path / "figure.svg").stat().st_size > 1000
-
-
-def test_plotly_has_the_same_numbers(three_models) -> None:
-    pytest.importorskip("plotly")
-    figure = audit_plotly.curves(three_models)
-    shown = [trace for trace in figure.data if trace.visible]
-    assert len(figure.data) == 2 * len(shown) == 6
-    for trace, model in zip(shown, three_models.models, strict=True):
-        np.testing.assert_allclose(trace.y, [group.loss.value for group in model.groups])
-        for told, group in zip(trace.text, model.groups, strict=True):
-            assert f"{group.nodes:,} nodes" in told
-    assert len(audit_plotly.lorenz(three_models).data) == 4
-    assert sum(audit_plotly.chance(three_models).data[0].y) == 200
-
-
-def test_plotly_shows_markup_as_text(make_audit) -> None:
-    pytest.importorskip("plotly")
-    figure = audit_plotly.curves(make_audit({"<b>bold</b>": (0.2, 0.9)}))
-    assert figure.data[0].name == "&lt;b&gt;bold&lt;/b&gt;"
-
-
-def test_without_plotly_the_sentence_says_what_to_install(three_models, monkeypatch) -> None:
-    monkeypatch.setitem(sys.modules, "plotly.graph_objects", None)
-    with pytest.raises(RawlsError, match=r"rawlsgcn\[plotly\]"):
-        audit_plotly.curves(three_models)

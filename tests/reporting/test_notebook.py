@@ -1,4 +1,4 @@
-"""What notebooks show of results, comparisons, audits and advice: whole, true and escaped."""
+"""What notebooks show of results, comparisons and audits: whole, true and escaped."""
 
 from __future__ import annotations
 
@@ -79,13 +79,6 @@ def test_an_audit_shows_its_verdict_and_every_model(three_models) -> None:
     for model in three_models.models:
         assert model.name in display.words
         assert number(model.bias) in display.words
-
-
-def test_advice_shows_its_headline_and_its_line_of_code() -> None:
-    advice = rg.advise(rg.synthetic(600))
-    display = shown(advice)
-    assert advice.headline in display.words
-    assert advice.code in "".join(display.words)
 
 
 @pytest.mark.parametrize("kind", ["result", "audit"])

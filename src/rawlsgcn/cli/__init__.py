@@ -5,7 +5,6 @@ from __future__ import annotations
 # Importing a module of commands registers them, in the order that --help shows.
 from . import training as training  # isort: skip
 from . import graphs as graphs  # isort: skip
-from . import advise as advise  # isort: skip
 from . import audit as audit  # isort: skip
 from . import research as research  # isort: skip
 from .base import app as app

@@ -13,8 +13,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
 from torch import Tensor
+from torch_geometric.data import Data
 
 
 @dataclass(frozen=True)
@@ -128,3 +132,15 @@ def _squared_rows(matrix: Tensor) -> Tensor:
     if matrix.layout == torch.strided:
         return matrix.square().sum(-1)
     return _row_sums(matrix.to_sparse().coalesce().square())
+
+
+def degrees_in_laplacian(graph: Data) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Number of neighbours of every node, and its row sum in Â = D̃^(-1/2) (A+I) D̃^(-1/2)."""
+    size = int(graph.num_nodes or 0)
+    source, target = graph.edge_index.cpu().numpy()
+    weight = graph.get("edge_weight")
+    entries = np.ones(source.size) if weight is None else weight.cpu().numpy().astype(float)
+    adjacency = coo_array((entries, (source, target)), shape=(size, size)).tocsr()
+    scale = 1 / np.sqrt(adjacency.sum(1) + 1)
+    # Row sums of diag(s) (A+I) diag(s), without building it.
+    return np.bincount(source, minlength=size), scale * (adjacency @ scale + scale)

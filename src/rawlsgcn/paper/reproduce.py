@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from ..api import pick_device
-from ..bench.measure import machine
 from ..errors import RawlsError
 from ..graphs import load, statistics
 from ..graphs.catalogue import CATALOGUE, SYNTHETIC, data_root
+from ..machine import machine
 from ..threads import fork_safe_threads
 from . import printed, verdict
 from .collect import collect

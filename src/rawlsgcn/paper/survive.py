@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import __version__, api
-from ..bench.measure import machine
 from ..errors import RawlsError
 from ..evaluation.audit.net_variance import net_variance
 from ..evaluation.audit.permutation import shuffled_bias
@@ -24,6 +23,7 @@ from ..evaluation.audit.slope import slopes
 from ..evaluation.audit.strata import Strata
 from ..graphs import load
 from ..graphs.catalogue import CATALOGUE
+from ..machine import machine
 from ..threads import fork_safe_threads
 from .nodes import Nodes
 from .paired import LEVEL, compare

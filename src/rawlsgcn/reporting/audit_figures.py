@@ -1,7 +1,6 @@
 """The pictures of an audit with matplotlib: curves, chance, inequality and calibration.
 
-Each function gives a ``matplotlib.figure.Figure``; ``figures.save`` writes it. The same pictures
-for plotly are in ``audit_plotly``.
+Each function gives a ``matplotlib.figure.Figure``; ``figures.save`` writes it.
 """
 
 from __future__ import annotations

@@ -93,12 +93,6 @@ def _about_degree(audit: Audit, model: ModelAudit) -> list[Step]:
         )
     steps.append(
         Step(
-            "Ask, from the graph alone, which method to try first and what it would cost:",
-            _command("advise", audit),
-        )
-    )
-    steps.append(
-        Step(
             "Train a plain GCN and both RawlsGCN methods on the same split and compare them:",
             _command("compare", audit, *_features(audit), "--out out"),
         )

@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..errors import RawlsError
-from ..evaluation.portrait import degrees_in_laplacian
+from ..evaluation.influence import degrees_in_laplacian
 from ..files import atomic_file
 from .trend import Trend, shown_groups, trend
 from .wording import dataset_name, evaluated, names, number, plural, seeds, together

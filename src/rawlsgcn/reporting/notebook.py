@@ -1,4 +1,4 @@
-"""Rich displays for notebooks: what a result, a comparison, an audit or advice shows by itself.
+"""Rich displays for notebooks: what a result, a comparison or an audit shows by itself.
 
 Only inline styles, which notebooks keep, and colours that hold on light and dark themes.
 """
@@ -18,7 +18,6 @@ from .svg import inline_svg
 from .wording import names, number, percent, printable, spread, together, where
 
 if TYPE_CHECKING:
-    from ..advice import Advice
     from ..audit_result import Audit
     from ..result import Result
 
@@ -90,25 +89,6 @@ def audit_html(audit: Audit) -> str:
         table,
         Markup('<div style="max-width: 44rem">{}</div>').format(drawn),
         _lines(["audit.to_html(path) writes the whole page."]),
-    )
-
-
-def advice_html(advice: Advice) -> str:
-    """The headline, the reasons, the bands of degrees and the line to type."""
-    rows = [
-        (
-            f"{band.low:,}" if band.low == band.high else f"{band.low:,}–{band.high:,}",
-            f"{band.nodes:,}",
-            f"{band.weight:.2f}",
-            percent(100 * band.homophily),
-        )
-        for band in advice.portrait.bands
-    ]
-    return _shown(
-        _headline(advice.headline),
-        _list([*advice.reasons, *advice.cautions]),
-        _table(("degree", "nodes", "weight in Â", "alike (%)"), rows),
-        Markup("<pre>{}</pre>").format(advice.code),
     )
 
 

@@ -14,7 +14,6 @@ from rich.text import Text
 from .wording import names, number, percent, printable, spread, together, where
 
 if TYPE_CHECKING:
-    from ..evaluation.portrait import Portrait
     from ..result import Result
     from ..tuning import Tuning
 
@@ -207,28 +206,5 @@ def tuning_table(tuning: Tuning) -> Table:
             spread(trial.bias, "number"),
             number(trial.calibrated_bias.mean),
             style=_BEST if chosen else "",
-        )
-    return table
-
-
-def bands_table(portrait: Portrait) -> Table:
-    """One row a band of degrees: how many nodes, what they weigh, how alike their neighbours."""
-    table = _table(
-        caption=Text(
-            "\nWeight: mean degree in Â, by which a node counts in the gradient of a GCN; 1 for "
-            "every node in RawlsGCN. Alike: neighbours with the node's own label.",
-            style="dim",
-        )
-    )
-    for heading in ("degree", "nodes", "share (%)", "weight", "alike (%)"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for band in portrait.bands:
-        degrees = f"{band.low:,}" if band.low == band.high else f"{band.low:,}–{band.high:,}"
-        table.add_row(
-            degrees,
-            f"{band.nodes:,}",
-            percent(100 * band.nodes / portrait.nodes),
-            f"{band.weight:.2f}",
-            percent(100 * band.homophily),
         )
     return table
