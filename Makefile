@@ -8,11 +8,11 @@ ifneq ($(wildcard ../shared/data),)
 export RAWLSGCN_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: setup demo test test-slow test-all test-cuda lint format clean
+.PHONY: setup demo test test-slow test-all test-cuda bench lint format clean
 
 setup: $(READY)
 
-$(READY): pyproject.toml constraints.txt hatch_build.py src/rawlsgcn/kernels.c
+$(READY): pyproject.toml constraints.txt hatch_build.py src/rawlsgcn/_core/kernels.c
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	@touch $@
@@ -34,8 +34,12 @@ test-all: test test-slow
 test-cuda: $(READY)
 	RAWLSGCN_TEST_CUDA=1 $(BIN)/python -m pytest $(CUDA_TESTS)
 
-CUDA_TESTS := tests/balancing/test_solver.py tests/balancing/test_normalisations.py \
-	tests/training/test_capture.py tests/test_random_state.py tests/test_metrics.py
+CUDA_TESTS := tests/balancing/test_solver.py tests/balancing/test_normalizations.py \
+	tests/training/stacked/test_cuda_graph.py tests/_core/test_random_state.py tests/test_metrics.py
+
+# Speed and memory against rivals; writes benchmarks/RESULTS.md. PARTS="training balance" for some.
+bench: $(READY)
+	$(BIN)/python -m benchmarks $(PARTS) --out benchmarks
 
 lint: $(READY)
 	$(BIN)/ruff check .

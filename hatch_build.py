@@ -16,7 +16,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-FOLDER = Path("src", "rawlsgcn")
+FOLDER = Path("src", "rawlsgcn", "_core")
 FLAGS = ("-O3", "-std=c11", "-fno-math-errno", "-fPIC", "-shared")
 #: Threads where the compiler knows them; otherwise at least several numbers at once.
 THREADS = ("-fopenmp", "-fopenmp-simd")

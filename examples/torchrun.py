@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 name = sys.argv[1] if len(sys.argv) > 1 else "synthetic"
-launch = [sys.executable, "-m", "rawlsgcn.launch"]
+launch = [sys.executable, "-m", "rawlsgcn.cli.launch"]
 torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 
 with tempfile.TemporaryDirectory() as folder:

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from rawlsgcn.errors import RawlsError
-from rawlsgcn.evaluation.judgement import judge
+from rawlsgcn._core.errors import RawlsError
+from rawlsgcn.evaluation.run_metrics import judge
 from rawlsgcn.metrics import DegreeBias
 
 

@@ -13,9 +13,9 @@ import torch
 from rawlsgcn.balancing import distributed
 from rawlsgcn.graphs.shards import Shards
 from rawlsgcn.methods import find, with_changes
-from rawlsgcn.processes import joined
-from rawlsgcn.training.sampled import Place, SampledTraining
-from rawlsgcn.training.sources import Source
+from rawlsgcn.training.sampled.distributed_context import joined
+from rawlsgcn.training.sampled.sources import Source
+from rawlsgcn.training.sampled.trainer import Place, SampledTraining
 
 
 def resident_shards(folder: Path) -> dict[str, int]:

@@ -225,8 +225,7 @@ def _together(
 
 
 def _work(words: list[str], folder: Path, calls: Calls, place: int, kill_at: int | None) -> int:
-    from rawlsgcn import launch
-    from rawlsgcn.cli import app
+    from rawlsgcn.cli import app, launch
 
     inside = str(folder)
 
@@ -246,7 +245,7 @@ def _work(words: list[str], folder: Path, calls: Calls, place: int, kill_at: int
     sys.addaudithook(watch)
     try:
         if words[0] == "launch":
-            sys.argv = ["rawlsgcn.launch", *words[1:]]
+            sys.argv = ["rawlsgcn.cli.launch", *words[1:]]
             launch.app()
         else:
             sys.argv = ["rawlsgcn", *words]
@@ -427,8 +426,8 @@ FELL = ("before", "during", "after")
 
 def kill(kills: int, seed: int, base: Path, names: list[str] | None = None) -> list[str]:
     """Kill the commands in turn; print a table and give the failures back."""
+    from rawlsgcn.experiments.saved_models import load_model  # noqa: F401
     from rawlsgcn.graphs import synthetic  # noqa: F401  # loaded before the forks
-    from rawlsgcn.models import load_model  # noqa: F401
     from rawlsgcn.paper import reproduce  # noqa: F401
     from rawlsgcn.reporting import page  # noqa: F401
 

@@ -5,47 +5,45 @@ Everything here is loaded on first use, so that importing the package costs noth
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ._core.lazy import lazy_names
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from .api import compare as compare
-    from .api import fit as fit
-    from .auditing import audit as audit
+    from . import metrics as metrics
+    from . import nn as nn
+    from . import sampling as sampling
+    from . import transforms as transforms
+    from ._core.errors import RawlsError as RawlsError
     from .balancing import balance as balance
-    from .errors import RawlsError as RawlsError
+    from .experiments.auditing import audit as audit
+    from .experiments.fitting import compare as compare
+    from .experiments.fitting import fit as fit
+    from .experiments.saved_models import load_model as load_model
+    from .experiments.tuning import tune as tune
     from .graphs import load as load
     from .graphs import read as read
     from .graphs import synthetic as synthetic
-    from .models import load_model as load_model
     from .reporting.page import report as report
-    from .tuning import tune as tune
 
 _HOMES = {
-    "RawlsError": "errors",
-    "audit": "auditing",
+    "RawlsError": "_core.errors",
+    "audit": "experiments.auditing",
     "balance": "balancing",
-    "compare": "api",
-    "fit": "api",
+    "compare": "experiments.fitting",
+    "fit": "experiments.fitting",
     "load": "graphs",
-    "load_model": "models",
+    "load_model": "experiments.saved_models",
+    "metrics": "metrics",
+    "nn": "nn",
     "read": "graphs",
     "report": "reporting.page",
+    "sampling": "sampling",
     "synthetic": "graphs",
-    "tune": "tuning",
+    "transforms": "transforms",
+    "tune": "experiments.tuning",
 }
 __all__ = sorted(_HOMES)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'rawlsgcn' has no attribute '{name}'")
-    value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

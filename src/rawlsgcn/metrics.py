@@ -9,8 +9,8 @@ from torch import Tensor
 from torchmetrics import Metric
 from torchmetrics.utilities import dim_zero_cat
 
-from .errors import RawlsError
-from .evaluation.groups import Groups, node_scores, variance
+from ._core.errors import RawlsError
+from .evaluation.degree_bias import Groups, node_scores, variance
 
 
 class DegreeBias(Metric):

@@ -13,10 +13,10 @@ from torch_geometric.typing import SparseTensor
 from torch_geometric.utils import is_sparse, to_edge_index
 from torch_geometric.utils.num_nodes import maybe_num_nodes
 
-from .edge_index import require_edges, require_floating, require_nodes
-from .errors import RawlsError
-from .nn.balanced import Loops, balanced_entries
-from .threads import fork_safe_threads
+from ._core.edge_index import require_edges, require_floating, require_nodes
+from ._core.errors import RawlsError
+from ._core.threads import fork_safe_threads
+from .nn.balanced_weights import Loops, balanced_entries
 
 _FLOWS = ("source_to_target", "target_to_source")
 

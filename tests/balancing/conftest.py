@@ -7,7 +7,7 @@ from contextlib import nullcontext
 
 import pytest
 
-from rawlsgcn.compiled import kernels, without_kernels
+from rawlsgcn._core.kernels import kernels, without_kernels
 
 
 @pytest.fixture(scope="module", autouse=True, params=["compiled", "numpy"])

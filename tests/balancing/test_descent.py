@@ -10,12 +10,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rawlsgcn.balancing import passes
+from rawlsgcn.balancing import vector_updates as passes
 from rawlsgcn.balancing.descent import Descent
+from rawlsgcn.balancing.feasibility import inspect
 from rawlsgcn.balancing.iterations import SinkhornKnopp, Symmetric
+from rawlsgcn.balancing.matrix_input import read
 from rawlsgcn.balancing.products import Product
-from rawlsgcn.balancing.reading import read
-from rawlsgcn.balancing.structure import inspect
 
 CPU = torch.device("cpu")
 

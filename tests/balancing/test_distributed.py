@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from strategies import graphs
 from torch_geometric.data import Data
 
+from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.balancing import balance
 from rawlsgcn.balancing.distributed import balance_shards
-from rawlsgcn.errors import RawlsError
 from rawlsgcn.graphs.shards import write_shards
 
 

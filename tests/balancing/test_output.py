@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
+from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.balancing import balance
 from rawlsgcn.balancing.output import write_balanced
-from rawlsgcn.errors import RawlsError
 
 EDGES = np.array([[0, 1, 1, 2], [1, 0, 2, 1]])
 IDS = ["ann", "ben", "cy", "alone"]

@@ -12,8 +12,8 @@ from balancing import reference as ref
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.balancing import Outcome, balance
-from rawlsgcn.errors import RawlsError
 
 many = settings(max_examples=300, deadline=None)
 some = settings(max_examples=60, deadline=None)

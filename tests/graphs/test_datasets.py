@@ -12,9 +12,9 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from rawlsgcn.errors import RawlsError
+from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.graphs import load, statistics
-from rawlsgcn.graphs.catalogue import CATALOGUE, find
+from rawlsgcn.graphs.catalog import CATALOGUE, find
 
 
 @pytest.fixture

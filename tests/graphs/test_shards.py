@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from strategies import graphs
 from torch_geometric.data import Data
 
-from rawlsgcn.errors import RawlsError
+from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.graphs import synthetic
 from rawlsgcn.graphs.shards import Shards, write_shards
-from rawlsgcn.training.sources import Source
+from rawlsgcn.training.sampled.sources import Source
 
 
 @settings(max_examples=40, deadline=None)

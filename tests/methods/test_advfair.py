@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, leaky_relu
 from torch_geometric.data import Data
 
-from rawlsgcn.errors import RawlsError
+from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.methods import Inputs
 from rawlsgcn.methods.advfair import AdvFair, AdvFairLearner, AdvFairSettings
 

@@ -10,11 +10,11 @@ from strategies import graphs
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from rawlsgcn.errors import RawlsError
+from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.methods import Inputs, Learner, find, with_changes
 from rawlsgcn.methods.demo_net import nearest
 from rawlsgcn.training import reference
-from rawlsgcn.training.runs import Job
+from rawlsgcn.training.trained_runs import Job
 
 METHOD = find("demo-net")
 

@@ -10,10 +10,10 @@ from strategies import dense_form, graphs
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from rawlsgcn.errors import RawlsError
+from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.methods import Inputs, find, with_changes
 from rawlsgcn.training import reference
-from rawlsgcn.training.runs import Job
+from rawlsgcn.training.trained_runs import Job
 
 METHOD = find("dsgcn")
 

@@ -12,7 +12,7 @@ from strategies import graphs
 from torch import Tensor
 
 import rawlsgcn as rg
-from rawlsgcn.errors import RawlsError
+from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.graphs import synthetic
 from rawlsgcn.methods import Inputs, find, with_changes
 from rawlsgcn.methods.redress import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rawlsgcn.errors import RawlsError
+from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.methods import available, find, with_changes
 
 

@@ -154,7 +154,8 @@ def rank(number: int, folder: str) -> None:
     half[number::2] = y[number::2]
     grads = gradients(model, x, edges, half)
     torch.save([grads, list(model.module.state_dict().values())], f"{folder}/{number}.pt")
-    # A wrapped model that is freed after its group may wait for ever (see rawlsgcn.processes).
+    # A wrapped model that is freed after its group may wait for ever
+    # (see rawlsgcn.training.sampled.distributed_context).
     del model
     gc.collect()
     torch.distributed.destroy_process_group()

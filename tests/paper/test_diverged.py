@@ -11,11 +11,11 @@ import pytest
 
 pytest.importorskip("optuna")
 
-from rawlsgcn.errors import RawlsError
+from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.paper import reproduce as room
+from rawlsgcn.paper.chance import survive
 from rawlsgcn.paper.plan import Cell, Plan, Point, best
 from rawlsgcn.paper.reproduce import reproduce
-from rawlsgcn.paper.survive import survive
 from rawlsgcn.paper.train import FIGURES, train_points
 
 WILD = Cell(
@@ -94,7 +94,7 @@ def test_a_diverged_cell_is_done_and_not_tried_again(wild: Path) -> None:
 
 
 def test_survive_refuses_to_test_a_diverged_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    from rawlsgcn import api
+    from rawlsgcn.experiments import fitting as api
 
     plain = api.compare
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from rawlsgcn.errors import RawlsError
+from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.paper.formats import latex, markdown_rows
 from rawlsgcn.paper.output import check_folder
 from rawlsgcn.paper.readme import BEGIN, END, draw, drawn

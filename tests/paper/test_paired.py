@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rawlsgcn.paper.nodes import Nodes
+from rawlsgcn.paper.node_scores import Nodes
 from rawlsgcn.paper.paired import accuracy_gain, compare
 
 

@@ -13,7 +13,7 @@ import pytest
 from optuna.trial import TrialState
 from studies import figures
 
-from rawlsgcn.errors import RawlsError
+from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.paper import run
 from rawlsgcn.paper.plan import Cell, Plan
 from rawlsgcn.paper.reproduce import reproduce, undone

@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 import rawlsgcn as rg
-from rawlsgcn.audit_result import Audit
 from rawlsgcn.cli import app
+from rawlsgcn.experiments.audit_result import Audit
 from rawlsgcn.graphs import load
 
 METHODS = ("gcn", "rawlsgcn-graph", "rawlsgcn-grad")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
+from benchmarks.balancing import renormalised, scipy_matrix
+from benchmarks.rivals import published_sinkhorn_knopp
 from rawlsgcn.balancing import balance
-from rawlsgcn.bench.balancing import renormalised, scipy_matrix
-from rawlsgcn.bench.rivals import published_sinkhorn_knopp
 from rawlsgcn.graphs import load
 
 GRAPHS = (

@@ -12,7 +12,7 @@ import torch_geometric.datasets as pyg
 from torch_geometric.utils import coalesce, remove_self_loops, to_undirected
 
 from rawlsgcn.graphs import load, paper_split, statistics
-from rawlsgcn.graphs.catalogue import CATALOGUE, find
+from rawlsgcn.graphs.catalog import CATALOGUE, find
 
 # nodes, edges, features, classes, median degree, isolated nodes
 TABLE = {

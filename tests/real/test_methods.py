@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import rawlsgcn as rg
-from rawlsgcn.graphs.catalogue import CATALOGUE
+from rawlsgcn.graphs.catalog import CATALOGUE
 
 METHODS = ["gcn", "rawlsgcn-graph", "rawlsgcn-grad"]
 

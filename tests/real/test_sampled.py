@@ -9,11 +9,11 @@ from statistics import mean
 import pytest
 import torch
 
-from rawlsgcn.evaluation.judgement import judge
+from rawlsgcn.evaluation.run_metrics import judge
 from rawlsgcn.graphs import load
 from rawlsgcn.methods import find
-from rawlsgcn.training.sampled import SampledTraining
-from rawlsgcn.training.sources import Source
+from rawlsgcn.training.sampled.sources import Source
+from rawlsgcn.training.sampled.trainer import SampledTraining
 
 ROOT = Path(__file__).parents[2]
 TITLES = {"rawlsgcn-graph": "RawlsGCN-Graph", "rawlsgcn-grad": "RawlsGCN-Grad"}

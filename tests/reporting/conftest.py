@@ -14,10 +14,10 @@ import torch
 from torch_geometric.data import Data
 from torch_geometric.utils import coalesce, to_undirected
 
-from rawlsgcn.audit_result import Audit
-from rawlsgcn.auditing import audit as rg_audit
-from rawlsgcn.evaluation.judgement import judge
-from rawlsgcn.result import Result
+from rawlsgcn.evaluation.run_metrics import judge
+from rawlsgcn.experiments.audit_result import Audit
+from rawlsgcn.experiments.auditing import audit as rg_audit
+from rawlsgcn.experiments.result import Result
 
 NODES, CLASSES = 600, 4
 

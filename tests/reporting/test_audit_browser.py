@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from rawlsgcn.audit_result import Audit
 from rawlsgcn.evaluation.audit.grouping import MOST_TEXTS
+from rawlsgcn.experiments.audit_result import Audit
 from rawlsgcn.reporting.wording import number, percent
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from reporting.page_reader import Reader
 
-from rawlsgcn.errors import RawlsError
+from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.reporting.audit_next import next_steps
 from rawlsgcn.reporting.audit_page import render
 from rawlsgcn.reporting.audit_words import p_words, verdict

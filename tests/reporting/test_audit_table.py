@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from rawlsgcn.audit_result import Audit
+from rawlsgcn.experiments.audit_result import Audit
 from rawlsgcn.reporting.audit_table import audit_table, short_names
 from rawlsgcn.reporting.wording import number
 

@@ -15,9 +15,9 @@ from rich.console import Console
 from torch_geometric.data import Data
 
 import rawlsgcn as rg
-from rawlsgcn.audit_result import Audit
 from rawlsgcn.evaluation.audit.learned import has_learned
 from rawlsgcn.evaluation.audit.parts import BiasTest, Estimate
+from rawlsgcn.experiments.audit_result import Audit
 from rawlsgcn.reporting.audit_next import next_steps
 from rawlsgcn.reporting.audit_page import render
 from rawlsgcn.reporting.audit_table import audit_table

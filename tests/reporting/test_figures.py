@@ -11,7 +11,7 @@ import torch
 from matplotlib.collections import PathCollection
 from torch_geometric.data import Data
 
-from rawlsgcn.errors import RawlsError
+from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.reporting import figures
 
 

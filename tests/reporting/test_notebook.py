@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 import rawlsgcn as rg
-from rawlsgcn.comparison import Comparison
+from rawlsgcn.experiments.comparison import Comparison
 from rawlsgcn.reporting.wording import number, percent
 
 HOSTILE = '<script>alert(1)</script>" onload=x'

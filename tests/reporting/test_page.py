@@ -10,9 +10,9 @@ import pytest
 from reporting.page_reader import Reader
 
 from rawlsgcn import __version__
-from rawlsgcn.errors import RawlsError
+from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.evaluation.calibration import Outcome
-from rawlsgcn.evaluation.judgement import judge
+from rawlsgcn.evaluation.run_metrics import judge
 from rawlsgcn.reporting.page import render, report
 
 

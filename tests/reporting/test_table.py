@@ -8,7 +8,7 @@ import sys
 import pytest
 from rich.console import Console
 
-from rawlsgcn.errors import RawlsError
+from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.reporting.table import datasets_table, results_table
 
 WIDTH = 100

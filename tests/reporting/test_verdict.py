@@ -10,10 +10,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rawlsgcn.evaluation.judgement import judge
+from rawlsgcn.evaluation.run_metrics import judge
+from rawlsgcn.reporting.accuracy_bias_plot import plane
 from rawlsgcn.reporting.notebook import results_html
 from rawlsgcn.reporting.page import render
-from rawlsgcn.reporting.plane import plane
 from rawlsgcn.reporting.table import results_table
 from rawlsgcn.reporting.verdict import Difference, Quarters, correctness, verdict
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from strategies import graphs
 from torch_geometric.data import Data
 
+from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.balancing import propagation_matrix
-from rawlsgcn.errors import RawlsError
 from rawlsgcn.sampling import Adjacency, Factors
 from rawlsgcn.sampling.factors import FORMS, doubly_stochastic_scale
 

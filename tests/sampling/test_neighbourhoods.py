@@ -14,7 +14,7 @@ from strategies import graphs
 from torch_geometric.data import Data
 from torch_geometric.utils import k_hop_subgraph
 
-from rawlsgcn.errors import RawlsError
+from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.sampling import Adjacency, Neighbourhoods, checked_fan_out
 from rawlsgcn.sampling.neighbourhoods import Sample
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 from torch_geometric.loader import NodeLoader
 
-from rawlsgcn.errors import RawlsError
+from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.nn import FairGCNConv, fair_weights
 from rawlsgcn.sampling import NeighbourSampler, SampledWeights
 

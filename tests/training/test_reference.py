@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from rawlsgcn.methods import Inputs, Learner, Method, Settings
 from rawlsgcn.training import reference
-from rawlsgcn.training.runs import Job
+from rawlsgcn.training.trained_runs import Job
 
 
 class Scripted(Learner):

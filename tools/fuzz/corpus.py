@@ -1,4 +1,4 @@
-"""Findings as small zip files, which the quick tests replay: see tests/test_corpus.py."""
+"""Findings as small zip files, which tests/graphs/readers/test_corpus.py replays."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from rawlsgcn.errors import RawlsError
+from rawlsgcn._core.errors import RawlsError
 
 from .reader import Reader, names_file
 

@@ -3,7 +3,7 @@
 ``balance`` finds the scaling; ``propagation_matrix`` is what a graph convolution multiplies by.
 """
 
-from .normalisations import NORMALISATIONS, normalise, propagation_matrix, renormalised_laplacian
+from .normalizations import NORMALISATIONS, normalise, propagation_matrix, renormalised_laplacian
 from .scaling import Outcome, Scaling
 from .solver import balance
 

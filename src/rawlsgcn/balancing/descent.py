@@ -19,9 +19,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from .arrays import library, tensor
+from .._core.vectors import library, tensor
 from .iterations import Iteration
-from .passes import passes_over
+from .vector_updates import passes_over
 
 #: A mixture must leave at most this share of the best residual so far, or lower φ.
 _CONTRACTION = 0.9

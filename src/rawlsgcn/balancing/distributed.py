@@ -21,16 +21,16 @@ import numpy as np
 import torch
 from torch import Tensor, distributed
 
-from ..compiled import Stored, kernels
-from ..errors import RawlsError
+from .._core.errors import RawlsError
+from .._core.kernels import Stored, kernels
+from .._core.vectors import Array, array, dot, library, tensor
 from ..graphs.shards import Shard, Shards
-from .arrays import Array, array, dot, library, tensor
 from .descent import Descent
+from .feasibility import hash_of
 from .iterations import Symmetric
 from .products import BlockProduct
 from .scaling import Outcome
 from .solver import require_limits, run
-from .structure import hash_of
 
 #: Nonzeros of a product's block, whose values are one short array of ones for all blocks.
 _BLOCK = 1 << 19

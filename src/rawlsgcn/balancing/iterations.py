@@ -20,7 +20,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from .arrays import Array, Damping, array, library, tensor
+from .._core.vectors import Array, Damping, array, library, tensor
 from .products import Product, SparseMatrix
 
 #: Nodes from which the mean of the first guess is estimated; it need not be exact.

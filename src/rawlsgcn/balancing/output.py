@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import RawlsError
-from ..files import atomic_file, plain_ids
+from .._core.errors import RawlsError
+from .._core.files import atomic_file, plain_ids
 from .scaling import Scaling
 
 SUFFIXES = (".npz", ".csv", ".tsv")

@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..compiled import Found, Kernels, Stored, kernels
-from ..sparse import csr_tensor
-from .arrays import array, dot
+from .._core.kernels import Found, Kernels, Stored, kernels
+from .._core.sparse import csr_tensor
+from .._core.vectors import array, dot
 
 #: Nonzeros in a block. On the CPU its values (2 MB in float64) stay in the cache between blocks.
 _CPU_BLOCK = 1 << 18

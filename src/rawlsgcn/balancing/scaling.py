@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..sparse import csr_tensor
+from .._core.sparse import csr_tensor
+from .matrix_input import Form
 from .products import SparseMatrix
-from .reading import Form
 
 
 class Outcome(Enum):

@@ -10,14 +10,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..errors import RawlsError
-from ..threads import threads_for
+from .._core.errors import RawlsError
+from .._core.threads import threads_for
 from .descent import Descent
+from .feasibility import inspect, require_support
 from .iterations import Iteration, SinkhornKnopp, Symmetric
+from .matrix_input import Form, read, without_diagonal
 from .products import Product, SparseMatrix
-from .reading import Form, read, without_diagonal
 from .scaling import Outcome, Scaling
-from .structure import inspect, require_support
 
 #: Products without a gain of a tenth after which a residual this small is taken to be rounding.
 _PATIENCE, _ROUNDING = 20, 1e-9

@@ -6,5 +6,5 @@ from __future__ import annotations
 from . import training as training  # isort: skip
 from . import graphs as graphs  # isort: skip
 from . import audit as audit  # isort: skip
-from . import research as research  # isort: skip
+from . import reproduce as reproduce  # isort: skip
 from .base import app as app

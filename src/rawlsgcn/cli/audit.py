@@ -7,27 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import RawlsError
-from .base import (
-    check_outputs,
-    command,
-    people,
-    say_notes,
-    split_names,
-    typed_command,
-    write_json,
-)
-from .options import (
-    DataRoot,
-    Dataset,
-    Device,
-    Evaluate,
-    Graph,
-    Json,
-    Labels,
-    Seeds,
-    out_option,
-)
+from .._core.errors import RawlsError
+from .base import check_outputs, command, people, say_notes, split_names, typed_command, write_json
+from .options import DataRoot, Dataset, Device, Evaluate, Graph, Json, Labels, Seeds, out_option
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -72,8 +54,8 @@ def audit(
     json_path: Json = None,
 ) -> None:
     """Judge predictions of any model by degree: who is worst off, and is it chance?"""
-    from ..auditing import audit as audit_predictions
     from ..evaluation.audit.columns import BUILT_IN
+    from ..experiments.auditing import audit as audit_predictions
     from ..reporting.audit_table import audit_table
     from ..reporting.audit_words import verdict
     from ..reporting.progress import working
@@ -117,9 +99,9 @@ def _graph(
 ) -> Data:
     """The graph, with masks only where they are stored, and with its in-degrees."""
     from ..graphs import load
-    from ..graphs.checks import assemble
     from ..graphs.edges import in_degrees
-    from ..graphs.readers import find
+    from ..graphs.readers.read_graph import find
+    from ..graphs.validation import assemble
 
     if (dataset is None) == (graph is None):
         raise RawlsError("name one graph: either --dataset NAME or --graph FILE")
@@ -150,10 +132,10 @@ def survive(
     json_path: Json = None,
 ) -> None:
     """Test which of the paper's differences in bias are more than chance."""
-    from ..graphs.catalogue import CATALOGUE
+    from ..graphs.catalog import CATALOGUE
+    from ..paper.chance import BEGIN, END, markdown
+    from ..paper.chance import survive as run
     from ..paper.readme import fill, place_in
-    from ..paper.survive import BEGIN, END, markdown
-    from ..paper.survive import survive as run
     from ..reporting.progress import working
 
     check_outputs(json_path, file=out)

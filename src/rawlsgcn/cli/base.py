@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from .. import __version__
-from ..errors import RawlsError
+from .._core.errors import RawlsError
 from .errors import OneSentence, guarded
 
 if TYPE_CHECKING:
     from rich.console import Console
     from torch_geometric.data import Data
 
-    from ..result import Result
+    from ..experiments.result import Result
 
 # Torch's threads spin while they wait for each other, which on a machine with other work to do
 # costs several times what it saves; asleep they miss what comes next at once. So they spin for some
@@ -86,7 +86,7 @@ def check_outputs(
 ) -> None:
     """Tell before the work, not after it, that its result could not be written, or would take the
     place of a file that it is made from or of another result."""
-    from ..files import check_file, check_folder, same_file
+    from .._core.files import check_file, check_folder, same_file
 
     if folder is not None:
         check_folder(folder)
@@ -116,7 +116,7 @@ def write_json(path: str | None, value: Any) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
         return
-    from ..files import atomic_file
+    from .._core.files import atomic_file
 
     with atomic_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
@@ -154,12 +154,12 @@ def split_names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def typed_command() -> str:
+def typed_command(program: str = "rawlsgcn") -> str:
     """The command line for a page, which others may read: without the password of a storage and
     without this machine's folders (see :func:`~rawlsgcn.reporting.wording.shown_path`)."""
     import shlex
 
-    return shlex.join(["rawlsgcn", *map(_shown_word, sys.argv[1:])])
+    return shlex.join([*program.split(), *map(_shown_word, sys.argv[1:])])
 
 
 def _shown_word(word: str) -> str:

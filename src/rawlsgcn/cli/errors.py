@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from ..errors import RawlsError, out_of_memory
+from .._core.errors import RawlsError, out_of_memory
 
 
 def fail(message: str, status: int = 2) -> NoReturn:

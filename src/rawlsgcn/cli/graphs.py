@@ -7,24 +7,9 @@ from typing import Annotated
 
 import typer
 
-from ..errors import RawlsError
-from .base import (
-    check_outputs,
-    command,
-    people,
-    read_graph,
-    say_notes,
-    write_json,
-)
-from .options import (
-    DataRoot,
-    Dataset,
-    Device,
-    Features,
-    Graph,
-    Json,
-    out_option,
-)
+from .._core.errors import RawlsError
+from .base import check_outputs, command, people, read_graph, say_notes, write_json
+from .options import DataRoot, Dataset, Device, Features, Graph, Json, out_option
 
 
 @command
@@ -42,9 +27,9 @@ def predict(
     json_path: Json = None,
 ) -> None:
     """Predict every node's class with a trained model, on the same or another graph."""
+    from ..evaluation.predictions.writing import check_path, write_predictions
+    from ..experiments.saved_models import load_model
     from ..methods.inputs import has_negative_features
-    from ..models import load_model
-    from ..predictions import check_path, write_predictions
 
     check_path(out)
     check_outputs(json_path, file=out, inputs=[graph, features])
@@ -95,7 +80,7 @@ def balance(
     json_path: Json = None,
 ) -> None:
     """Write the doubly stochastic form of a graph's A + I, and its scaling vector."""
-    from ..api import pick_device
+    from .._core.machine import pick_device
     from ..balancing import Outcome
     from ..balancing import balance as balance_graph
     from ..balancing.output import check_path, write_balanced

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import RawlsError
+from .._core.errors import RawlsError
 from .base import (
     check_outputs,
     command,
@@ -63,8 +63,8 @@ def demo(
 @command
 def datasets(data_root: DataRoot = None, json_path: Json = None) -> None:
     """List the named graphs, whether they are on disk, and their statistics."""
-    from ..graphs.catalogue import CATALOGUE, SYNTHETIC
-    from ..graphs.catalogue import data_root as root_folder
+    from ..graphs.catalog import CATALOGUE, SYNTHETIC
+    from ..graphs.catalog import data_root as root_folder
     from ..reporting.progress import progress
     from ..reporting.table import datasets_table
 
@@ -115,7 +115,7 @@ def train(
     json_path: Json = None,
 ) -> None:
     """Train one method on a graph and judge it by degree."""
-    from ..api import fit
+    from ..experiments.fitting import fit
     from ..methods import find, with_changes
     from ..reporting.progress import progress
 
@@ -135,8 +135,8 @@ def train(
             **changes,
         )
     if out is not None:
-        from ..files import atomic_directory
-        from ..models import write_model
+        from .._core.files import atomic_directory
+        from ..experiments.saved_models import write_model
         from ..reporting import figures
         from ..reporting.page import report
 
@@ -178,7 +178,7 @@ def compare(
     json_path: Json = None,
 ) -> None:
     """Train several methods on one graph and set them side by side."""
-    from ..api import each_settings
+    from ..experiments.fitting import each_settings
     from ..graphs.masks import evaluate_on
     from ..methods import find
 
@@ -201,7 +201,7 @@ def _compare(
     engine: str = "auto",
     changes: dict[str, Any] | None = None,
 ) -> None:
-    from .. import api
+    from ..experiments import fitting as api
     from ..reporting.progress import progress
 
     with progress("training") as tell:
@@ -216,10 +216,10 @@ def _compare(
         )
     figures_json = [result.to_dict() for result in results]
     if out is not None:
-        from ..files import atomic_directory
+        from .._core.files import atomic_directory
         from ..reporting import figures
+        from ..reporting.accuracy_bias_plot import plane
         from ..reporting.page import report
-        from ..reporting.plane import plane
 
         with atomic_directory(out) as folder, progress("drawing") as tell:
             tell(0, len(results) + 3)
@@ -265,10 +265,10 @@ def tune(
     json_path: Json = None,
 ) -> None:
     """Search a grid of settings, all runs at once, and choose by validation accuracy."""
+    from ..experiments.tuning import tune as tune_method
     from ..methods import find, with_changes
     from ..reporting.progress import progress
     from ..reporting.table import tuning_table
-    from ..tuning import tune as tune_method
 
     changes = parse_settings(settings, normalisation=normalisation)
     with_changes(find(method).defaults, changes)
@@ -290,8 +290,8 @@ def tune(
             **changes,
         )
     if out is not None:
-        from ..files import atomic_directory
-        from ..models import write_model
+        from .._core.files import atomic_directory
+        from ..experiments.saved_models import write_model
 
         with atomic_directory(out) as folder:
             write_model(tuning.best, folder)

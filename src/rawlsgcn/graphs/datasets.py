@@ -15,16 +15,16 @@ from urllib.error import URLError
 from torch_geometric import datasets as pyg
 from torch_geometric.data import Data
 
-from ..errors import RawlsError, reading
-from ..files import atomic_directory
-from ..threads import fork_safe_threads
-from .block_model import synthetic
-from .catalogue import SYNTHETIC, Entry, data_root, find
-from .checks import assemble
-from .found import MASKS
-from .given import found_in
-from .raw import READERS
+from .._core.errors import RawlsError, reading
+from .._core.files import atomic_directory
+from .._core.threads import fork_safe_threads
+from .catalog import SYNTHETIC, Entry, data_root, find
+from .from_data import found_in
+from .raw_graph import MASKS
+from .readers.raw_datasets import READERS
 from .splits import require_split
+from .synthetic_graph import synthetic
+from .validation import assemble
 
 
 @fork_safe_threads()

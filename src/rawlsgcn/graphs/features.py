@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from ..sparse import csr_tensor
+from .._core.sparse import csr_tensor
 
 SPARSE_BELOW = 0.1
 """Features with a smaller share of non-zeros than this are kept as ``torch.sparse_csr``."""

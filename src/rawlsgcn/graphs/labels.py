@@ -9,8 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..errors import RawlsError
-from .found import Found
+from .._core.errors import RawlsError
+from .raw_graph import Found
 
 Array = NDArray[Any]
 

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
-from ..errors import RawlsError, unknown_name
-from .found import MASKS, Found
+from .._core.errors import RawlsError, unknown_name
+from .raw_graph import MASKS, Found
 from .splits import Split, fits_paper_split, paper_split, random_split
 
 EVALUATE = ("test", "all")

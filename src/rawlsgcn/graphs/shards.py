@@ -20,13 +20,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ..errors import RawlsError
-from ..files import atomic_directory, atomic_file
-from ..serialization import Entries, is_count, is_text, is_truth, is_whole, read_json
-from .arrays import read_header
+from .._core.errors import RawlsError
+from .._core.files import atomic_directory, atomic_file
+from .._core.serialization import Entries, is_count, is_text, is_truth, is_whole, read_json
 from .features import has_negative_features
-from .found import MASKS
-from .mark import mark_of
+from .fingerprint import mark_of
+from .raw_graph import MASKS
+from .readers.arrays import read_header
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -345,7 +345,7 @@ def _read_json(path: Path, entries: Entries) -> dict[str, Any]:
     except OSError as error:
         raise RawlsError(
             f"{path.parent} holds no whole set of shards: cannot read {path.name} "
-            f"({error.strerror}); write them with 'python -m rawlsgcn.launch shard'"
+            f"({error.strerror}); write them with 'python -m rawlsgcn.cli.launch shard'"
         ) from error
     except RawlsError as error:
         raise RawlsError(f"{error}; write the shards anew") from error

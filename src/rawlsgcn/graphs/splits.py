@@ -7,8 +7,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ..errors import RawlsError, unknown_name
-from .catalogue import SPLIT_SEED
+from .._core.errors import RawlsError, unknown_name
+from .catalog import SPLIT_SEED
 
 SPLITS = ("paper", "stored", "random")
 """The values of ``split=`` and ``--split``."""

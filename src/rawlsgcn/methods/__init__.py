@@ -6,7 +6,7 @@ import pkgutil
 from importlib import import_module
 from inspect import isabstract, isclass
 
-from ..errors import unknown_name
+from .._core.errors import unknown_name
 from .base import Convolutional, Learner, Method
 from .inputs import Inputs
 from .settings import NORMALISATIONS, Settings, with_changes

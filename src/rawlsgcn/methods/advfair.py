@@ -21,15 +21,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from ..errors import RawlsError
+from .._core.errors import RawlsError
+from ._ops.constant_products import propagated
+from ._ops.convolution import GraphConvolution
+from ._ops.dropout import Dropout
+from ._ops.fixed_matrix import Constant, times
+from ._ops.initial_weights import empty
+from ._ops.receptive_field import reached_rows, select_columns, select_rows
 from .base import Learner, Method, accuracy_of, constant_form
-from .constant import Constant, times
-from .convolution import GraphConvolution
-from .dropout import Dropout
-from .initial import empty
 from .inputs import Inputs
-from .products import propagated
-from .rows import reached_rows, select_columns, select_rows
 from .settings import Settings
 
 

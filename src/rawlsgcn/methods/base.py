@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from ..balancing import propagation_matrix
-from .constant import Constant
-from .convolution import GraphConvolutionalNetwork
+from ._ops.convolution import GraphConvolutionalNetwork
+from ._ops.fixed_matrix import Constant
 from .inputs import Inputs
 from .settings import Settings
 

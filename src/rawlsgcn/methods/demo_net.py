@@ -26,14 +26,14 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from ..errors import RawlsError
-from ..sparse import csr_entries, csr_from_entries
+from .._core.errors import RawlsError
+from .._core.sparse import csr_entries, csr_from_entries
+from ._ops.constant_products import propagated
+from ._ops.degree_groups import GroupedLearner, Reach, Step
+from ._ops.dropout import Dropout
+from ._ops.fixed_matrix import Constant, times
 from .base import Convolutional, Learner, Method
-from .constant import Constant, times
-from .dropout import Dropout
-from .grouped import GroupedLearner, Reach, Step
 from .inputs import Inputs
-from .products import propagated
 from .settings import Settings
 
 # What one more batched product costs, in padded rows.

@@ -18,16 +18,16 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from .._core.errors import RawlsError
+from .._core.sparse import csr_entries, csr_from_entries
 from ..balancing import propagation_matrix
-from ..errors import RawlsError
-from ..sparse import csr_entries, csr_from_entries
+from ._ops.constant_products import propagated
+from ._ops.degree_groups import GroupedLearner, Reach
+from ._ops.dropout import Dropout
+from ._ops.fixed_matrix import Constant, times
+from ._ops.initial_weights import empty
 from .base import Convolutional, Learner, Method
-from .constant import Constant, times
-from .dropout import Dropout
-from .grouped import GroupedLearner, Reach
-from .initial import empty
 from .inputs import Inputs
-from .products import propagated
 from .settings import Settings
 
 CELLS = 10

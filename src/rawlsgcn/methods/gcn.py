@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ..errors import RawlsError
+from .._core.errors import RawlsError
 from .base import Convolutional
 from .settings import Settings
 

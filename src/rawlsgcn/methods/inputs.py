@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from .._core.sparse import aligned, csr_tensor
 from ..graphs.features import has_negative_features as has_negative_features
-from ..sparse import aligned, csr_tensor
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data

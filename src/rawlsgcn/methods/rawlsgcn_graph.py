@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ..errors import unknown_name
+from .._core.errors import unknown_name
 from .base import Convolutional
 from .settings import NORMALISATIONS, Settings
 

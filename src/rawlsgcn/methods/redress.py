@@ -33,10 +33,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from ._ops.receptive_field import select_rows
 from .base import ConvolutionalLearner, Learner, Method
 from .gcn import GCN
 from .inputs import Inputs
-from .rows import select_rows
 from .settings import Settings
 
 

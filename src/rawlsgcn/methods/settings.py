@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
-from ..errors import RawlsError, unknown_name
+from .._core.errors import RawlsError, unknown_name
 
 NORMALISATIONS = ("row", "column", "symmetric", "doubly-stochastic")
 

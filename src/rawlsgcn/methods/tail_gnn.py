@@ -31,14 +31,14 @@ from torch.nn.functional import (
     leaky_relu,
 )
 
-from ..errors import RawlsError
+from .._core.errors import RawlsError
+from ._ops.dropout import Dropout
+from ._ops.fixed_matrix import Constant, times
+from ._ops.initial_weights import draw_uniform
+from ._ops.tail_branches import Branch, Hop, Plan, View, forged
 from .base import Learner, Method, accuracy_of
-from .constant import Constant, times
-from .dropout import Dropout
-from .initial import draw_uniform
 from .inputs import Inputs
 from .settings import Settings
-from .tail_branches import Branch, Hop, Plan, View, forged
 
 # Layers with a wider input have their square maps replaced by d → 64 → d (the published code).
 WIDE, BOTTLENECK = 1000, 64

@@ -7,8 +7,8 @@ from typing import Any
 from torch import Tensor
 from torch_geometric.nn import APPNP
 
-from .base import FairLayer
-from .gradient import redirect
+from .fair_gradient import redirect
+from .fair_layer import FairLayer
 
 
 class FairAPPNP(FairLayer, APPNP):  # type: ignore[misc]

@@ -9,9 +9,9 @@ from torch import Tensor
 from torch_geometric.nn import GCN2Conv
 from torch_geometric.typing import OptTensor
 
-from .base import FairLayer
-from .gradient import attach
-from .normalised import normalised
+from .fair_gradient import attach
+from .fair_layer import FairLayer
+from .normalized import normalised
 
 
 class FairGCN2Conv(FairLayer, GCN2Conv):  # type: ignore[misc]

@@ -9,10 +9,10 @@ from torch.nn import functional
 from torch_geometric.nn import GCNConv
 from torch_geometric.typing import OptTensor
 
-from .balanced import Loops
-from .base import FairLayer, ready
-from .gradient import attach
-from .normalised import normalised
+from .balanced_weights import Loops
+from .fair_gradient import attach
+from .fair_layer import FairLayer, ready
+from .normalized import normalised
 
 
 class FairGCNConv(FairLayer, GCNConv):  # type: ignore[misc]

@@ -12,9 +12,9 @@ from torch_geometric.nn import MLP, GINConv, MeanAggregation
 from torch_geometric.nn.dense.linear import Linear
 from torch_geometric.typing import OptPairTensor, Size, SparseTensor
 
-from .balanced import Loops
-from .base import FairLayer, ready
-from .gradient import FairMatrix, attach
+from .balanced_weights import Loops
+from .fair_gradient import FairMatrix, attach
+from .fair_layer import FairLayer, ready
 
 
 class _FirstLinear:

@@ -10,9 +10,9 @@ from torch_geometric.nn import GraphConv
 from torch_geometric.typing import OptPairTensor, OptTensor, Size
 from torch_geometric.utils import is_sparse
 
-from ..edge_index import require_edges
-from .base import FairLayer, ready
-from .gradient import attach
+from .._core.edge_index import require_edges
+from .fair_gradient import attach
+from .fair_layer import FairLayer, ready
 
 
 class FairGraphConv(FairLayer, GraphConv):  # type: ignore[misc]

@@ -21,9 +21,9 @@ from torch_geometric.nn import (
     TAGConv,
 )
 
-from ..errors import RawlsError
+from .._core.errors import RawlsError
 from .appnp import FairAPPNP
-from .base import FairLayer
+from .fair_layer import FairLayer
 from .gcn2_conv import FairGCN2Conv
 from .gcn_conv import FairGCNConv
 from .gin_conv import FairGINConv

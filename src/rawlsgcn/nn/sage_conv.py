@@ -9,8 +9,8 @@ from torch.nn import functional
 from torch_geometric.nn import SAGEConv
 from torch_geometric.typing import OptPairTensor, Size, SparseTensor
 
-from .base import FairLayer, ready
-from .gradient import attach
+from .fair_gradient import attach
+from .fair_layer import FairLayer, ready
 
 
 class FairSAGEConv(FairLayer, SAGEConv):  # type: ignore[misc]

@@ -10,8 +10,8 @@ from torch_geometric.nn import SGConv
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.typing import OptTensor
 
-from .base import FairLayer, ready
-from .gradient import attach
+from .fair_gradient import attach
+from .fair_layer import FairLayer, ready
 
 
 class FairSGConv(FairLayer, SGConv):  # type: ignore[misc]

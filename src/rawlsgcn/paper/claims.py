@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..methods import NORMALISATIONS
-from .nodes import Floats, Nodes
+from .node_scores import Floats, Nodes
 from .paired import FAILS, HOLDS, UNCLEAR, Statistic, accuracy_gain, compare
 from .plan import OWN
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from .. import __version__
-from ..graphs.catalogue import CATALOGUE
+from ..graphs.catalog import CATALOGUE
 from ..methods import available, find
 from . import printed, verdict
 from .claims import claims
-from .nodes import Nodes
+from .node_scores import Nodes
 from .plan import BASELINES, MAIN, PARTS, Cell, Plan, best
 from .store import Kept, Store
 from .train import FIGURES

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..errors import RawlsError
-from ..files import atomic_file
+from .._core.errors import RawlsError
+from .._core.files import atomic_file
+from .._core.swapping import is_temporary
 from ..reporting.figures import save
-from ..swapping import is_temporary
 from .formats import all_markdown, cells_csv, latex
 from .page import render
 from .pictures import FOLDER, planes

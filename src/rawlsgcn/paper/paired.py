@@ -14,7 +14,7 @@ from itertools import product
 
 import numpy as np
 
-from .nodes import Floats, Nodes
+from .node_scores import Floats, Nodes
 
 DRAWS = 999
 LEVEL = 0.05

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..reporting.accuracy_bias_plot import Tried, draw_plane
 from ..reporting.figures import INK, by_degree, degrees, save, side_by_side
-from ..reporting.plane import Tried, draw_plane
 from .plan import EFFICIENCY_GRAPH, MAIN, Plan
 from .tables import ordered
 
@@ -21,7 +21,7 @@ def paper_figures(
     cells: Sequence[Mapping[str, Any]], plan: Plan, device: str, root: Path | None, out: Path
 ) -> list[dict[str, str]]:
     """Train GCN and the two methods as they were chosen, and draw Figures 1, 2 and 3."""
-    from ..api import fit
+    from ..experiments.fitting import fit
     from .train import judged_graph
 
     graph_name = EFFICIENCY_GRAPH if EFFICIENCY_GRAPH in plan.datasets else plan.datasets[0]

@@ -9,8 +9,8 @@ from itertools import product
 from typing import Any
 
 from .. import __version__
-from ..errors import RawlsError, unknown_name
-from ..graphs.catalogue import CATALOGUE, NAMES, SYNTHETIC
+from .._core.errors import RawlsError, unknown_name
+from ..graphs.catalog import CATALOGUE, NAMES, SYNTHETIC
 from ..graphs.masks import EVALUATE
 from ..methods import NORMALISATIONS, Convolutional, available, find, with_changes
 

@@ -7,18 +7,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..api import pick_device
-from ..errors import RawlsError
+from .._core.errors import RawlsError
+from .._core.machine import machine, pick_device
+from .._core.threads import fork_safe_threads
 from ..graphs import load, statistics
-from ..graphs.catalogue import CATALOGUE, SYNTHETIC, data_root
-from ..machine import machine
-from ..threads import fork_safe_threads
+from ..graphs.catalog import CATALOGUE, SYNTHETIC, data_root
 from . import printed, verdict
 from .collect import collect
-from .live import live
 from .output import RESULTS, STUDIES, check_folder, earlier, write
 from .pictures import paper_figures
 from .plan import Cell, Plan
+from .progress import live
 from .run import Work, run
 from .store import Store
 

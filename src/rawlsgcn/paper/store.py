@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..errors import RawlsError, missing_extra
-from .owner import BEAT_SECONDS, dead, this_process
+from .._core.errors import RawlsError, missing_extra
 from .plan import Cell, Point, score
+from .workers import BEAT_SECONDS, dead, this_process
 
 try:
     import optuna

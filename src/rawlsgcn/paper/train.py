@@ -9,18 +9,18 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..api import inputs_of, judged
+from ..experiments.fitting import inputs_of, judged
 from ..graphs import load
 from ..graphs.masks import evaluate_on
 from ..methods import find, with_changes
 from ..training import Job, train
-from .nodes import Nodes
+from .node_scores import Nodes
 from .plan import Cell, Point, diverged
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-    from ..result import Result
+    from ..experiments.result import Result
 
 FIGURES = (
     *("accuracy", "bias", "calibrated_bias", "low_degree_accuracy", "high_degree_accuracy"),

@@ -13,8 +13,8 @@ from ..evaluation.audit.slope import log_scale
 from .wording import printable
 
 if TYPE_CHECKING:
-    from ..audit_result import Audit
     from ..evaluation.audit.parts import Group, ModelAudit
+    from ..experiments.audit_result import Audit
 
 Floats = npt.NDArray[np.float64]
 

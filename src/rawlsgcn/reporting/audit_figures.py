@@ -17,8 +17,8 @@ from .figures import FAINT, INK, PALETTE, PAPER, plain_axes
 from .wording import dataset_name, number, printable
 
 if TYPE_CHECKING:
-    from ..audit_result import Audit
     from ..evaluation.audit.parts import Estimate, ModelAudit
+    from ..experiments.audit_result import Audit
 
 #: Models are told apart by colour, mark and dash, so that no one of them is needed.
 MARKS = ("o", "s", "^", "D", "v", "P")

@@ -11,8 +11,8 @@ from .audit_words import CLEAR, headline_model, p_words
 from .wording import number, percent, printable
 
 if TYPE_CHECKING:
-    from ..audit_result import Audit
     from ..evaluation.audit.parts import ModelAudit
+    from ..experiments.audit_result import Audit
 
 
 @dataclass(frozen=True)

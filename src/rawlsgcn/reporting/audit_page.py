@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment
 from markupsafe import Markup
 
-from ..files import atomic_file
+from .._core.files import atomic_file
 from . import audit_figures
 from .audit_axis import doubled, group_places, log_kind
 from .audit_next import next_steps
@@ -26,8 +26,8 @@ from .wording import number, percent, plural, printable
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from ..audit_result import Audit
     from ..evaluation.audit.parts import BiasTest, Estimate, ModelAudit, Permutation
+    from ..experiments.audit_result import Audit
 
 #: Nodes in the table of a page without scripts.
 STATIC_NODES = 20

@@ -16,9 +16,9 @@ from .audit_words import p_words
 from .wording import MINUS, number, percent, printable
 
 if TYPE_CHECKING:
-    from ..audit_result import Audit
     from ..evaluation.audit.parts import Estimate, ModelAudit
     from ..evaluation.audit.parts import Group as Judged
+    from ..experiments.audit_result import Audit
 
 
 _FITS = 16

@@ -11,14 +11,8 @@ from .verdict import Verdict
 from .wording import number, percent, plural, printable, several
 
 if TYPE_CHECKING:
-    from ..audit_result import Audit
-    from ..evaluation.audit.parts import (
-        BiasTest,
-        Comparison,
-        Estimate,
-        LowAgainstRest,
-        ModelAudit,
-    )
+    from ..evaluation.audit.parts import BiasTest, Comparison, Estimate, LowAgainstRest, ModelAudit
+    from ..experiments.audit_result import Audit
 
 CLEAR = 0.05
 """A p-value at or under this is called 'not chance'."""

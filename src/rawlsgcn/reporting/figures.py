@@ -15,16 +15,16 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..errors import RawlsError
+from .._core.errors import RawlsError
+from .._core.files import atomic_file
 from ..evaluation.influence import degrees_in_laplacian
-from ..files import atomic_file
 from .trend import Trend, shown_groups, trend
 from .wording import dataset_name, evaluated, names, number, plural, seeds, together
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-    from ..result import Result
+    from ..experiments.result import Result
 
 INK, FAINT, GRID, PAPER = "#1a1c20", "#5c6370", "#d9dce1", "#fefefe"
 # Okabe and Ito's palette, which is told apart with any kind of colour vision.

@@ -18,8 +18,8 @@ from .svg import inline_svg
 from .wording import names, number, percent, printable, spread, together, where
 
 if TYPE_CHECKING:
-    from ..audit_result import Audit
-    from ..result import Result
+    from ..experiments.audit_result import Audit
+    from ..experiments.result import Result
 
 # The page's variables, for figures outside of the page: the notebook's own ink, mid-tone colours.
 _VARIABLES = (

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from .._core.files import atomic_file
 from ..evaluation.calibration import Outcome
-from ..files import atomic_file
+from .accuracy_bias_plot import plane
 from .figures import by_degree, degrees, side_by_side
-from .plane import plane
 from .svg import inline_svg
 from .trend import shown_groups, trend
 from .verdict import Quarters, verdict
@@ -33,7 +33,7 @@ from .wording import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..result import Result, Spread
+    from ..experiments.result import Result, Spread
 
 
 def report(

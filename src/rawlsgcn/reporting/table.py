@@ -14,8 +14,8 @@ from rich.text import Text
 from .wording import names, number, percent, printable, spread, together, where
 
 if TYPE_CHECKING:
-    from ..result import Result
-    from ..tuning import Tuning
+    from ..experiments.result import Result
+    from ..experiments.tuning import Tuning
 
 _BEST = "bold green"
 _UNBOUNDED = 10_000

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from ..evaluation.groups import LINE_NODES, regression_line
+from ..evaluation.degree_bias import LINE_NODES, regression_line
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..result import Result
+    from ..experiments.result import Result
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ..evaluation.groups import node_scores
+from ..evaluation.degree_bias import node_scores
 from .wording import names, percent, plural, several
 
 if TYPE_CHECKING:
-    from ..result import Result
+    from ..experiments.result import Result
 
 Floats = npt.NDArray[np.float64]
 

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import RawlsError
+from .._core.errors import RawlsError
 
 if TYPE_CHECKING:
-    from ..result import Result, Spread
+    from ..experiments.result import Result, Spread
 
 MINUS = "\N{MINUS SIGN}"
 

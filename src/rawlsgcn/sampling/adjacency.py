@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..edge_index import require_edges, require_nodes
+from .._core.edge_index import require_edges, require_nodes
 
 if TYPE_CHECKING:
     from ..graphs.shards import Shard

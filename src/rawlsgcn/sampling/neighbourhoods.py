@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import RawlsError
+from .._core.errors import RawlsError
 from .adjacency import Adjacency
 from .draw import draw_offsets, mixed
 

@@ -18,8 +18,8 @@ from torch_geometric.sampler import (
     SamplerOutput,
 )
 
-from ..edge_index import require_nodes
-from ..errors import RawlsError
+from .._core.edge_index import require_nodes
+from .._core.errors import RawlsError
 from .adjacency import Adjacency
 from .neighbourhoods import Neighbourhoods, checked_fan_out
 

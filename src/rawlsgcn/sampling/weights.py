@@ -16,10 +16,10 @@ import torch
 from torch import Tensor
 from torch_geometric.transforms import BaseTransform
 
-from ..balancing.reading import read
-from ..balancing.structure import inspect
-from ..edge_index import require_edges, require_floating
-from ..errors import RawlsError
+from .._core.edge_index import require_edges, require_floating
+from .._core.errors import RawlsError
+from ..balancing.feasibility import inspect
+from ..balancing.matrix_input import read
 from .adjacency import Adjacency
 from .factors import Factors
 from .sampler import edges_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .engine import train
-from .runs import Job, Progress, Run
+from .train import train
+from .trained_runs import Job, Progress, Run
 
 __all__ = ["Job", "Progress", "Run", "train"]

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ..methods import Inputs, Learner, Method
 from ..methods.base import all_finite
-from .runs import Job, Progress, silent
+from .trained_runs import Job, Progress, silent
 
 
 def train(

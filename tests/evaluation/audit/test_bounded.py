@@ -12,7 +12,7 @@ import torch
 from torch_geometric.data import Data
 
 import rawlsgcn as rg
-from rawlsgcn.errors import RawlsError
+from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.evaluation.audit import extremes as module
 from rawlsgcn.evaluation.audit.columns import column_of
 from rawlsgcn.evaluation.audit.extremes import extremes

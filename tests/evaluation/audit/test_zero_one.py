@@ -11,12 +11,12 @@ from scipy.stats import binom
 from torch_geometric.data import Data
 
 import rawlsgcn as rg
-from rawlsgcn.audit_result import Audit
 from rawlsgcn.evaluation.audit.means import Means
 from rawlsgcn.evaluation.audit.parts import Estimate
 from rawlsgcn.evaluation.audit.resampling import resampled
 from rawlsgcn.evaluation.audit.slope import slopes
 from rawlsgcn.evaluation.audit.strata import Strata
+from rawlsgcn.experiments.audit_result import Audit
 
 
 def mirrored(loss: Estimate, accuracy: Estimate) -> None:

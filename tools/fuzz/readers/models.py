@@ -10,8 +10,8 @@ import torch
 from torch_geometric.data import Data
 
 from rawlsgcn import fit
+from rawlsgcn.experiments.saved_models import load_model, write_model
 from rawlsgcn.graphs import check
-from rawlsgcn.models import load_model, write_model
 
 from ..reader import Files, Reader
 from . import graphs as tiny

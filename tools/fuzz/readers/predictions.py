@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from rawlsgcn.audit_inputs import KeyedFile, NodeIndex
 from rawlsgcn.evaluation.audit.forms import Nodes
 from rawlsgcn.evaluation.audit.gather import gather
+from rawlsgcn.experiments.audit_inputs import KeyedFile, NodeIndex
 
 from ..reader import Files, Reader
 from . import graphs as tiny

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from rawlsgcn.graphs import load
-from rawlsgcn.graphs.catalogue import CATALOGUE
+from rawlsgcn.graphs.catalog import CATALOGUE
 
 from ..reader import Files, Reader
 from . import graphs as tiny

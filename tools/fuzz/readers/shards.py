@@ -14,9 +14,9 @@ from rawlsgcn.balancing.distributed import balance_shards
 from rawlsgcn.graphs import check
 from rawlsgcn.graphs.shards import Shards, write_shards
 from rawlsgcn.methods import find
-from rawlsgcn.training.checkpoints import Position, load_checkpoint, save_checkpoint
-from rawlsgcn.training.sampled import SampledTraining
-from rawlsgcn.training.sources import Source
+from rawlsgcn.training.sampled.checkpoints import Position, load_checkpoint, save_checkpoint
+from rawlsgcn.training.sampled.sources import Source
+from rawlsgcn.training.sampled.trainer import SampledTraining
 
 from ..reader import Files, Reader
 from .models import _graph

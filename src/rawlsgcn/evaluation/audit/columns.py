@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 from torch_geometric.data import Data
 
-from ...errors import RawlsError, unknown_name
+from ..._core.errors import RawlsError, unknown_name
 from .grouping import Column
 
 BUILT_IN = ("degree", "in-degree", "pagerank", "core")

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import RawlsError
+from ..._core.errors import RawlsError
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from ...errors import RawlsError, unknown_name
+from ..._core.errors import RawlsError, unknown_name
 from ..calibration import Outcome, temperature
 from .forms import (
     FORMS,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import RawlsError
+from ..._core.errors import RawlsError
 
 Values = npt.NDArray[Any]
 MOST_GROUPS = 12

@@ -1,0 +1,71 @@
+"""``python -m benchmarks``: measure speed and memory, as ratios against rivals in the same run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from rawlsgcn._core.errors import unknown_name
+from rawlsgcn._core.machine import pick_device
+from rawlsgcn.cli.base import check_outputs, people, typed_command, write_json
+from rawlsgcn.cli.errors import OneSentence, guarded
+from rawlsgcn.cli.options import DataRoot, Device, Json, out_option
+from rawlsgcn.graphs.catalog import NAMES
+
+from . import report, suite
+
+app = typer.Typer(
+    name="benchmarks", cls=OneSentence, pretty_exceptions_enable=False, add_completion=False
+)
+
+
+@app.command()
+@guarded
+def bench(
+    parts: Annotated[
+        list[str] | None,
+        typer.Argument(help="training, methods, balance, scaling, sampling (default: all)."),
+    ] = None,
+    datasets: Annotated[
+        str, typer.Option(help="Names, separated by commas; 'synthetic' needs no files.")
+    ] = "amazon-photo,citeseer,coauthor-cs,coauthor-physics",
+    repeats: Annotated[int, typer.Option(min=1, help="Repetitions of each timing.")] = 3,
+    limit: Annotated[int, typer.Option(help="Largest size of the scaling tables.")] = 10**8,
+    device: Device = "cpu",
+    data_root: DataRoot = None,
+    out: Annotated[
+        Path | None, out_option("Write RESULTS.md, the figures and a plot here.")
+    ] = None,
+    json_path: Json = None,
+) -> None:
+    """Measure speed and memory, as ratios against named rivals in the same run."""
+    chosen = list(parts or suite.PARTS)
+    names = [name.strip() for name in datasets.split(",") if name.strip()]
+    for kind, asked, known in (("part", chosen, suite.PARTS), ("dataset", names, NAMES)):
+        for name in asked:
+            if name not in known:
+                raise unknown_name(kind, name, known)
+    check_outputs(json_path, folder=out)
+    console = people(json_path)
+    with Console(stderr=True).status("measuring") as status:
+        results = suite.run(
+            chosen,
+            names,
+            pick_device(device),
+            repeats=repeats,
+            limit=limit,
+            root=data_root,
+            command=typed_command("python -m benchmarks"),
+            tell=lambda what: status.update(f"measuring {what}"),
+        )
+    if out is not None:
+        report.write(results, out)
+    console.print(report.table(results["figures"]))
+    write_json(json_path, results)
+
+
+if __name__ == "__main__":
+    app()

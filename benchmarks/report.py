@@ -1,0 +1,196 @@
+"""The benchmark shown: a table for the terminal, JSON, a Markdown page and a plot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
+
+def table(figures: list[dict[str, Any]]) -> Table:
+    """One row a figure: ours, the rival's, the ratio and what was aimed at."""
+    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    shown.add_column("what", overflow="fold", ratio=3)
+    shown.add_column("ours (s)", justify="right", no_wrap=True)
+    shown.add_column("rival (s)", justify="right", no_wrap=True)
+    shown.add_column("ratio", justify="right", no_wrap=True)
+    shown.add_column("goal", overflow="fold", ratio=1)
+    for figure in figures:
+        shown.add_row(
+            f"{figure['name']} — {figure['rival_name']}",
+            seconds(figure["ours"]["median"]),
+            seconds(figure["rival"]["median"]),
+            ratio(figure["ratio"]),
+            figure["goal"],
+        )
+    return shown
+
+
+def seconds(value: float) -> str:
+    return f"{value:.4f}" if value < 0.1 else f"{value:.3f}" if value < 10 else f"{value:,.1f}"
+
+
+def ratio(value: float) -> str:
+    return f"{value:.2f}" if value < 10 else f"{value:,.0f}"
+
+
+def markdown(results: dict[str, Any]) -> str:
+    """A page of tables; every number in it is from ``results``."""
+    host = results["machine"]
+    where = host["gpu"] or "CPU"
+    lines = [
+        f"## {where}: {', '.join(results['parts'])}",
+        "",
+        f"`{results['command']}` on {host['processor']}, {host['threads']} threads"
+        + (f", {host['gpu']}" if host["gpu"] else "")
+        + f"; torch {host['torch']}, Python {host['python']}"
+        + (", with compiled passes" if host.get("compiled") else "")
+        + ". Medians of "
+        f"{results['repeats']} repetitions or more, least and most in brackets, seconds.",
+        "",
+    ]
+    groups = dict.fromkeys(figure["group"] for figure in results["figures"])
+    for group in groups:
+        rows = [figure for figure in results["figures"] if figure["group"] == group]
+        lines += [
+            f"### {group.capitalize()}",
+            "",
+            f"| what | ours | rival | ratio ({rows[0]['of']}) | goal |",
+            "| --- | --- | --- | --- | --- |",
+        ]
+        for row in rows:
+            lines.append(
+                f"| {row['name']} | {_spread(row['ours'])} | {_spread(row['rival'])}: "
+                f"{row['rival_name']} | {ratio(row['ratio'])} | {row['goal']} |"
+            )
+        lines += ["", *_notes(rows)]
+    if results["training_scaling"]:
+        lines += [
+            "### Training at scale",
+            "",
+            "Five runs of RawlsGCN-Grad on synthetic graphs, 100 features.",
+            "",
+            "| edges | training nodes | prepare (s) | epoch (s) | microseconds per edge |",
+            "| --- | --- | --- | --- | --- |",
+        ]
+        for row in results["training_scaling"]:
+            lines.append(
+                f"| {row['edges']:,} | {row['training_nodes']} | {row['prepare_seconds']:.3f} "
+                f"| {seconds(row['epoch_seconds'])} | {row['microseconds_per_edge']:.4f} |"
+            )
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _spread(value: dict[str, Any]) -> str:
+    return f"{seconds(value['median'])} ({seconds(value['low'])} to {seconds(value['high'])})"
+
+
+def _notes(rows: list[dict[str, Any]]) -> list[str]:
+    notes = []
+    for row in rows:
+        if "prepare_seconds" in row:
+            first = row.get("first_prepare_seconds")
+            once = "" if first is None else f", the first time {first:.3f} s"
+            notes.append(f"- {row['name']}: preparation {row['prepare_seconds']:.3f} s{once}")
+        if "nanoseconds_per_nonzero" in row:
+            note = f"- {row['nonzeros']:,} nonzeros: {row['nanoseconds_per_nonzero']:.1f} ns each"
+            if "extra_memory_mb" in row:
+                note += f"; {row['extra_memory_mb']:,.0f} MB beyond the graph, whose CSR form "
+                note += f"takes {row['csr_mb']:,.0f} MB"
+            notes.append(note)
+    return [*notes, ""] if notes else []
+
+
+def plot(results: dict[str, Any]) -> Picture | None:
+    """Balancing per nonzero and training per epoch against size, both axes logarithmic."""
+    from matplotlib.figure import Figure as Picture
+
+    balance = [row for row in results["figures"] if row["group"].startswith("balance at scale")]
+    training = results["training_scaling"]
+    if not balance or not training:
+        return None
+    picture = Picture(figsize=(10, 4), layout="constrained")
+    left, right = picture.subplots(1, 2)
+    for threads, style in zip(dict.fromkeys(row["threads"] for row in balance), "-:", strict=False):
+        rows = [row for row in balance if row["threads"] == threads]
+        left.plot(
+            [row["nonzeros"] for row in rows],
+            [row["ratio"] for row in rows],
+            f"o{style}",
+            color="#0072b2",
+            label="on one core, as scipy" if threads == 1 else f"on {threads} cores",
+        )
+    left.legend(frameon=False)
+    left.set(
+        xscale="log",
+        ylim=(0, None),
+        xlabel="nonzeros",
+        ylabel="our time / one scipy product",
+        title="Balancing to 1e-6",
+    )
+    for kind, colour in zip(
+        dict.fromkeys(row["training_nodes"] for row in training),
+        ("#d55e00", "#009e73"),
+        strict=False,
+    ):
+        rows = [row for row in training if row["training_nodes"] == kind]
+        edges = [row["edges"] for row in rows]
+        times = [row["epoch_seconds"] for row in rows]
+        right.plot(edges, times, "o-", color=colour, label=f"training nodes: {kind}")
+    right.set(
+        xscale="log",
+        yscale="log",
+        xlabel="edges (both directions)",
+        ylabel="seconds per epoch, five runs",
+        title="Training, RawlsGCN-Grad",
+    )
+    right.legend(frameon=False)
+    for axes in (left, right):
+        axes.grid(alpha=0.3)
+        axes.spines[["top", "right"]].set_visible(False)
+    return picture
+
+
+def write(results: dict[str, Any], folder: Path) -> None:
+    """Add a run to results-DEVICE.json, in place of earlier runs of the same parts.
+
+    RESULTS.md is made anew from all such files in the folder, and so is the plot.
+    """
+    import json
+
+    from rawlsgcn._core.files import atomic_file
+    from rawlsgcn.reporting.figures import save
+
+    kind = "cuda" if results["machine"]["gpu"] else "cpu"
+    runs = [run for run in _kept(folder, kind) if not set(run["parts"]) <= set(results["parts"])]
+    runs.append(results)
+    with atomic_file(folder / f"results-{kind}.json") as temporary:
+        temporary.write_text(json.dumps(runs, indent=1) + "\n", encoding="utf-8")
+    picture = plot(results)
+    if picture is not None:
+        save(picture, folder / f"scaling-{kind}.png")
+    parts = [
+        "# Speed\n\nRatios against a named rival in the same run, by `python -m benchmarks`.\n"
+    ]
+    for name in ("cpu", "cuda"):
+        parts += [markdown(run) for run in _kept(folder, name)]
+        if (folder / f"scaling-{name}.png").is_file():
+            parts.append(f"![How cost grows with size](scaling-{name}.png)\n")
+    with atomic_file(folder / "RESULTS.md") as temporary:
+        temporary.write_text("\n".join(parts), encoding="utf-8")
+
+
+def _kept(folder: Path, kind: str) -> list[dict[str, Any]]:
+    import json
+
+    file = folder / f"results-{kind}.json"
+    if not file.is_file():
+        return []
+    kept: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))
+    return kept

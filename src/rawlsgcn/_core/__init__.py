@@ -1,0 +1,1 @@
+"""What every room uses: errors, atomic files, sparse matrices, threads and the compiled kernels."""

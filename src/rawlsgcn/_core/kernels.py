@@ -1,0 +1,214 @@
+"""The compiled loops of ``kernels.c``, where the package was installed with a C compiler.
+
+Without them everything works as well, by numpy and torch, only slower. ``hatch_build.py`` puts them
+beside this file under a name that carries the digest of their source, so that passes compiled from
+another source are never called.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from .vectors import Array, Damping
+
+_wanted: ContextVar[bool] = ContextVar("_wanted", default=True)
+SOURCE = Path(__file__).with_name("kernels.c")
+_ADDRESS, _COUNT, _NUMBER = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
+_MATRIX: list[Any] = [_COUNT, _ADDRESS, _ADDRESS, ctypes.c_int, _ADDRESS]
+#: The type of the values, as kernels.c numbers them.
+_KINDS = {None: 0, torch.float32: 1, torch.float64: 2}
+
+
+def path(folder: Path = SOURCE.parent) -> Path:
+    """Where the passes lie, once they are compiled."""
+    digest = hashlib.blake2b(SOURCE.read_bytes(), digest_size=6).hexdigest()
+    return folder / f"_kernels-{digest}.so"
+
+
+def kernels() -> Kernels | None:
+    """The passes, or None where they were not compiled, cannot be loaded or are not wanted."""
+    return _loaded() if _wanted.get() else None
+
+
+@contextmanager
+def without_kernels() -> Iterator[None]:
+    """Balance and train by numpy and torch meanwhile, as where nothing was compiled."""
+    token = _wanted.set(False)
+    try:
+        yield
+    finally:
+        _wanted.reset(token)
+
+
+@cache
+def _loaded() -> Kernels | None:
+    try:
+        return Kernels(ctypes.CDLL(str(path())))
+    except (OSError, AttributeError, ValueError):  # no such file, or another's
+        return None
+
+
+class Stored(NamedTuple):
+    """Rows of a CSR matrix with 32-bit indices on the CPU; ``values`` is None for ones."""
+
+    row_start: Tensor
+    column: Tensor
+    values: Tensor | None
+
+    @property
+    def usable(self) -> bool:
+        """Whether the passes know these types, and numbers lie one behind the other."""
+        parts = [part for part in self if part is not None]
+        return (
+            getattr(self.values, "dtype", None) in _KINDS
+            and self.row_start.dtype == self.column.dtype == torch.int32
+            and all(part.device.type == "cpu" and part.is_contiguous() for part in parts)
+        )
+
+    def arguments(self) -> tuple[int, int, int, int, int | None]:
+        values = self.values
+        return (
+            len(self.row_start) - 1,
+            self.row_start.data_ptr(),
+            self.column.data_ptr(),
+            _KINDS[None if values is None else values.dtype],
+            None if values is None else values.data_ptr(),
+        )
+
+
+class Found(NamedTuple):
+    """What an inspection finds: the stored diagonal, whether M = Mᵀ, and the ends of its values.
+
+    Both ends are nan where a value is, and 1 for a matrix of ones.
+    """
+
+    diagonal: Tensor
+    symmetric: bool
+    low: float
+    high: float
+
+
+class _Found(ctypes.Structure):
+    _fields_ = (("asymmetry", ctypes.c_uint64), ("low", _NUMBER), ("high", _NUMBER))
+
+
+class Kernels:
+    """The functions of ``kernels.c``, called with torch's number of threads."""
+
+    def __init__(self, library: ctypes.CDLL) -> None:
+        threads = ctypes.c_int
+        # Sums are made apart for so many entries or nodes, and are so many numbers.
+        self._entries, self._nodes, self._sums = (_COUNT * 3).in_dll(library, "rawls_sizes")
+        self._product, self._inspect = library.rawls_product, library.rawls_inspect
+        self._move, self._roots = library.rawls_move, library.rawls_roots
+        self._product.argtypes = [*_MATRIX, _COUNT, _ADDRESS, _ADDRESS, ctypes.c_int]
+        self._product.argtypes += [_ADDRESS, _ADDRESS, threads]
+        self._inspect.argtypes = [*_MATRIX, _COUNT, ctypes.c_uint64, _ADDRESS]
+        self._inspect.argtypes += [ctypes.POINTER(_Found), threads]
+        self._move.argtypes = [*[_COUNT] * 3, *[_ADDRESS] * 6, *[_NUMBER] * 4]
+        self._move.argtypes += [_ADDRESS, _ADDRESS, threads]
+        self._wide_product = library.rawls_wide_product
+        self._wide_product.argtypes = [*_MATRIX, _COUNT, _ADDRESS, _ADDRESS, threads]
+        self._roots.argtypes = [_COUNT, _ADDRESS, _ADDRESS, _NUMBER, _ADDRESS, threads]
+        self._move.restype = self._roots.restype = self._wide_product.restype = None
+        self._product.restype = _NUMBER
+        self._inspect.restype = ctypes.c_int
+
+    def multiplication(self, matrix: Stored, loops: bool) -> Multiplication:
+        """Products with M, or with M + I."""
+        return Multiplication(self._product, matrix, loops, len(matrix.column) // self._entries + 1)
+
+    def wide_product(self, matrix: Stored) -> WideProduct:
+        """Products with a matrix of many columns; M has values."""
+        return WideProduct(self._wide_product, matrix)
+
+    def inspect(self, matrix: Stored, seed: int) -> Found | None:
+        """All that has to be known of a matrix; None where it names nodes outside itself."""
+        diagonal, found = torch.empty(len(matrix.row_start) - 1, dtype=torch.float64), _Found()
+        whole = *matrix.arguments(), len(matrix.column), seed, diagonal.data_ptr()
+        sound = self._inspect(*whole, ctypes.byref(found), torch.get_num_threads())
+        return Found(diagonal, found.asymmetry == 0, found.low, found.high) if sound else None
+
+    def roots(self, sums: Array, diagonal: Array, mean: float, out: Array) -> None:
+        """Write x with m x² + (sums − m) s x = 1, where m is the diagonal and s the mean."""
+        given, (to,) = addresses(sums, diagonal), addresses(out)
+        self._roots(len(out), *given, mean / 2, to, torch.get_num_threads())
+
+    def move_room(self, nodes: int) -> Array:
+        """What ``move`` needs for its sums."""
+        return np.empty((nodes // self._nodes + 1, self._sums))
+
+    def move(
+        self,
+        where: tuple[int, int],
+        size: int,
+        vectors: Sequence[int],
+        weights: tuple[float, float],
+        damping: Damping,
+        room: Array,
+    ) -> list[float]:
+        """The pass of ``Passes.move`` over the nodes ``where``; the numbers of its ``Sums``.
+
+        The vectors are the addresses of three points (at, before, to), p, M p and the next p.
+        """
+        constant, diagonal = damping
+        alike = isinstance(diagonal, float)
+        self._move(
+            *where,
+            size,
+            *vectors,
+            *weights,
+            constant,
+            diagonal if alike else 0.0,
+            None if alike else diagonal.ctypes.data,
+            room.ctypes.data,
+            torch.get_num_threads(),
+        )
+        sums: list[float] = room[0].tolist()
+        return sums
+
+
+class Multiplication:
+    """Products with one matrix; what is the same for all of them is made once."""
+
+    def __init__(self, function: Any, matrix: Stored, loops: bool, pieces: int) -> None:
+        self._function, self._matrix, self._room = function, matrix, np.empty(pieces)
+        self._given, self._loops, self._at_room = matrix.arguments(), loops, self._room.ctypes.data
+
+    def __call__(self, x: Tensor, own: Tensor, out: Tensor) -> float:
+        """Write M x to ``out``; the result is the product of both.
+
+        ``own`` is x, or its part for these rows.
+        """
+        vectors = x.numel(), x.data_ptr(), own.data_ptr(), self._loops, out.data_ptr()
+        threads = torch.get_num_threads()
+        return float(self._function(*self._given, *vectors, self._at_room, threads))
+
+
+class WideProduct:
+    """The same with a matrix of many columns."""
+
+    def __init__(self, function: Any, matrix: Stored) -> None:
+        self._function, self._matrix, self._given = function, matrix, matrix.arguments()
+
+    def __call__(self, right: Tensor, out: Tensor) -> None:
+        """Write M ``right`` to ``out``: both contiguous, of the values' type, rows of 64 bytes."""
+        both = right.shape[1], right.data_ptr(), out.data_ptr()
+        self._function(*self._given, *both, torch.get_num_threads())
+
+
+def addresses(*arrays: Array) -> list[int]:
+    """Where numpy arrays begin."""
+    return [array.ctypes.data for array in arrays]

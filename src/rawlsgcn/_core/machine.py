@@ -1,0 +1,62 @@
+"""The device a call uses, and a description of the machine for committed results."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from typing import Any
+
+import torch
+
+from .errors import RawlsError
+from .kernels import kernels
+
+
+def machine(device: torch.device) -> dict[str, Any]:
+    """What the figures were taken on."""
+    processor = platform.processor() or platform.machine()
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            names = [line.split(":", 1)[1].strip() for line in file if "model name" in line]
+        processor = f"{names[0]}, {len(names)} cores" if names else processor
+    except OSError:
+        pass
+    gpu = torch.cuda.get_device_name(device) if device.type == "cuda" else None
+    return {
+        "processor": processor,
+        "threads": torch.get_num_threads(),
+        "waiting": os.environ.get("OMP_WAIT_POLICY"),
+        "compiled": kernels() is not None,
+        "gpu": gpu,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+    }
+
+
+def pick_device(name: str | torch.device) -> torch.device:
+    """The device called ``name``; ``auto`` is a GPU where there is one, else the CPU."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name) if isinstance(name, str | torch.device) else None
+    except RuntimeError:
+        device = None
+    if device is None or device.type not in ("cpu", "cuda"):
+        raise RawlsError(f"unknown device '{name}': use cpu, cuda or auto")
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise RawlsError(f"there is no GPU for --device {name} here: use --device cpu")
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        count = torch.cuda.device_count()
+        raise RawlsError(f"there is no GPU '{name}' here: the last is cuda:{count - 1}")
+    return device
+
+
+def peak_memory_mb(device: torch.device) -> float:
+    """Peak memory: the tensors' on a GPU, the whole process's resident set on the CPU."""
+    if device.type == "cuda":
+        return float(torch.cuda.max_memory_allocated(device)) / 2**20
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return float(peak) / (2**20 if sys.platform == "darwin" else 2**10)

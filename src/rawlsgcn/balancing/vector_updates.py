@@ -1,0 +1,180 @@
+"""The vectors of a descent, and the pass over them that every step makes.
+
+``passes_over`` gives the compiled ones where there are any, and otherwise those of numpy (on the
+CPU) and torch (on CUDA), which handle a part of the nodes at a time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import reduce
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import torch
+
+from .._core.kernels import Kernels, addresses, kernels
+from .._core.vectors import Array, Damping, empty, library
+from .iterations import Iteration
+
+#: Nodes handled at once: many to a call, but few enough that their vectors stay in the cache.
+_CPU_PART = 1 << 15
+_CUDA_PART = 1 << 24
+
+
+class Sums(NamedTuple):
+    """What a move adds up, with u = p / x, v = d / x and e = x ∘ y − 1 at the new point."""
+
+    uu: float
+    uv: float
+    ue: float
+    vv: float
+    ve: float
+    #: (M d)ᵀ p
+    dp: float
+    #: The largest and the least e, the least x and the largest v.
+    high: float
+    low: float
+    least: float
+    longest: float
+
+    def and_of(self, other: Sums) -> Sums:
+        """The sums over the nodes of both."""
+        uu, uv, ue, vv, ve, dp = (a + b for a, b in zip(self[:6], other[:6], strict=True))
+        high, low = max(self.high, other.high), min(self.low, other.low)
+        least, longest = min(self.least, other.least), max(self.longest, other.longest)
+        return Sums(uu, uv, ue, vv, ve, dp, high, low, least, longest)
+
+
+class Passes(Protocol):
+    """Vectors of all nodes: three ``points`` (x, y = M x), two ``steps`` p, and M p.
+
+    The last displacement d is the difference of two points, and M d that of their products.
+    """
+
+    points: Array
+    steps: Array
+    image: Array
+
+    def move(self, at: int, before: int, to: int, now: int, weights: tuple[float, float]) -> Sums:
+        """Write point ``to`` = point ``at`` + t₁ p + t₂ d, and the next p.
+
+        p is the step ``now``, d leads from point ``before`` to point ``at``; ``to`` may be
+        ``before``. Where t₂ is zero, d is not looked at.
+        """
+
+
+def passes_over(iteration: Iteration, device: torch.device) -> Passes:
+    """The fastest passes that there are for this device."""
+    fast = kernels() if device.type == "cpu" else None
+    return Compiled(iteration, fast) if fast else ByParts(iteration, device)
+
+
+class _Vectors:
+    def __init__(self, size: int, device: torch.device) -> None:
+        self.points, self.steps = empty((3, 2, size), device), empty((2, size), device)
+        self.image = empty((size,), device)
+        # Before the first step there is none.
+        self.steps[0], self.image[:] = 0, 0
+
+
+class Compiled(_Vectors):
+    """One sweep of compiled code over all nodes."""
+
+    def __init__(self, iteration: Iteration, fast: Kernels) -> None:
+        super().__init__(iteration.size, torch.device("cpu"))
+        self._iteration, self._fast = iteration, fast
+        self._room = fast.move_room(iteration.size)
+        self._at_points, self._at_steps = addresses(*self.points), addresses(*self.steps)
+        (self._at_image,) = addresses(self.image)
+
+    def move(self, at: int, before: int, to: int, now: int, weights: tuple[float, float]) -> Sums:
+        points = (self._at_points[place] for place in (at, before, to))
+        vectors = *points, self._at_steps[now], self._at_image, self._at_steps[1 - now]
+        size, move = self._iteration.size, self._fast.move
+        sums = (
+            Sums(*move(where, size, vectors, weights, damping, self._room))
+            for where, damping in self._iteration.dampings()
+        )
+        return reduce(Sums.and_of, sums)
+
+
+class ByParts(_Vectors):
+    """Calls of numpy or torch, for one part of the nodes after another."""
+
+    def __init__(self, iteration: Iteration, device: torch.device) -> None:
+        super().__init__(iteration.size, device)
+        self._iteration, self._library, self._device = iteration, library(device), device
+        step = _CPU_PART if device.type == "cpu" else _CUDA_PART
+        room = empty((5, min(iteration.size, step)), device)
+        self._parts = [
+            _Part(span, slice(start, min(start + step, last)), self, room)
+            for span, ((first, last), _) in enumerate(iteration.dampings())
+            for start in range(first, last, step)
+        ]
+
+    def move(self, at: int, before: int, to: int, now: int, weights: tuple[float, float]) -> Sums:
+        lib, (t, s), dampings = self._library, weights, self._iteration.dampings()
+        ends = [-math.inf] * 4
+        products = self._zeros(2, 4)
+        for part in self._parts:
+            (displacement, image, u, v, excess), new_p = part.rows, part.steps[1 - now]
+            x, y = point = part.points[to]
+            lib.multiply(part.steps[now], t, out=displacement)
+            lib.multiply(part.image, t, out=image)
+            if s:
+                # Of x and y at once; u and v are not in use yet.
+                last = lib.subtract(part.points[at], part.points[before], out=part.relative[1:3])
+                last *= s
+                part.both += last
+            lib.add(part.points[at], part.both, out=point)
+            lib.multiply(x, y, out=excess)
+            excess -= 1
+            self._propose(x, excess, part.where, dampings[part.span][1], u)
+            lib.multiply(x, u, out=new_p)
+            image *= x  # (M d)ᵀ p is its product with u
+            lib.divide(displacement, x, out=v)
+            # Not by BLAS, whose order of additions depends on its threads.
+            products[0] += (u * part.relative).sum(1)
+            products[1] += (v * part.relative).sum(1)
+            here = self._numbers(excess.max(), -excess.min(), -x.min(), v.max())
+            ends = [max(pair) for pair in zip(ends, here, strict=True)]
+        (dp, uu, uv, ue), (_, _, vv, ve) = products.tolist()
+        return Sums(uu, uv, ue, vv, ve, dp, ends[0], -ends[1], -ends[2], ends[3])
+
+    def _numbers(self, *results: Array) -> Sequence[float]:
+        """Results as numbers, for all of which a GPU is waited for once."""
+        if self._library is np:
+            return results
+        numbers: list[float] = torch.stack(results).tolist()
+        return numbers
+
+    def _propose(self, x: Array, excess: Array, where: slice, damping: Damping, u: Array) -> None:
+        """Write u = e / ((c + e) (1 + m x²))."""
+        constant, diagonal = damping
+        self._library.add(excess, constant, out=u)
+        if not isinstance(diagonal, float) or diagonal:
+            weight = self._library.multiply(x, x)
+            if not isinstance(diagonal, float):
+                weight *= diagonal[where]
+            weight += 1
+            u *= weight
+        self._library.divide(excess, u, out=u)
+
+    def _zeros(self, *shape: int) -> Array:
+        if self._library is np:
+            return np.zeros(shape)
+        return torch.zeros(shape, dtype=torch.float64, device=self._device)
+
+
+class _Part:
+    """Views of some nodes' share of all vectors, made once rather than in every step."""
+
+    def __init__(self, span: int, where: slice, whole: _Vectors, room: Array) -> None:
+        self.span, self.where = span, where
+        self.points, self.steps = whole.points[..., where], whole.steps[:, where]
+        self.image = whole.image[where]
+        # d, M d, u, v and e: every part is done with these before the next begins.
+        own = room[:, : where.stop - where.start]
+        self.rows, self.both, self.relative = tuple(own), own[:2], own[1:]

@@ -1,0 +1,1 @@
+"""Predictions read from files and written to files."""

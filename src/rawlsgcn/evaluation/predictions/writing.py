@@ -1,0 +1,54 @@
+"""Predictions as files: one row a node, its class and the probability of every class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from ..._core.errors import RawlsError, missing_extra
+from ..._core.files import atomic_file, plain_ids
+
+SUFFIXES = (".csv", ".tsv", ".parquet", ".npz")
+
+
+def check_path(path: str | Path) -> None:
+    """Refuse a path whose suffix names no form that can be written here."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise RawlsError(f"cannot write {path}: end its name in one of {', '.join(SUFFIXES)}")
+    if suffix == ".parquet" and find_spec("pyarrow") is None:
+        raise missing_extra("writing .parquet", "parquet")
+
+
+def write_predictions(
+    probabilities: Tensor, node_ids: Sequence[Any] | None, path: str | Path
+) -> None:
+    """Write node, predicted and p_0 … p_(C-1) in the form that the path's suffix asks for."""
+    path = Path(path)
+    check_path(path)
+    suffix = path.suffix.lower()
+    values = probabilities.numpy()
+    nodes = plain_ids(node_ids, len(values))
+    with atomic_file(path) as temporary:
+        if suffix == ".npz":
+            with temporary.open("wb") as file:
+                np.savez_compressed(
+                    file, node=nodes, predicted=values.argmax(1), probabilities=values
+                )
+            return
+        import pandas as pd
+
+        columns = {f"p_{index}": values[:, index] for index in range(values.shape[1])}
+        frame = pd.DataFrame({"node": nodes, "predicted": values.argmax(1), **columns})
+        if suffix == ".parquet":
+            frame.to_parquet(temporary, index=False)
+        else:
+            separator = "," if suffix == ".csv" else "\t"
+            # So many digits give every number of the type back exactly.
+            digits = "%.17g" if values.dtype == np.float64 else "%.9g"
+            frame.to_csv(temporary, index=False, sep=separator, float_format=digits)

@@ -1,0 +1,1 @@
+"""Train, compare, tune and audit: results, saved models and audits."""

@@ -1,0 +1,308 @@
+"""What training a method gives: its runs, judged, in one object that prints, saves and draws."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .._core.errors import RawlsError
+from .._core.files import atomic_directory, atomic_file
+from ..evaluation.by_degree import degree_frame, worst_off
+from ..evaluation.calibration import Outcome
+from ..evaluation.degree_bias import node_scores
+from ..evaluation.learning import Learning
+from ..evaluation.run_metrics import Judgement
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from torch_geometric.data import Data
+
+    from .audit_result import Audit
+
+#: Under this temperature a model is so much too unsure that its bias is read with care.
+BLURRED = 0.8
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A figure over the runs: mean and population standard deviation."""
+
+    mean: float
+    std: float
+    runs: list[float]
+
+    @classmethod
+    def of(cls, runs: list[float]) -> Spread:
+        return cls(float(np.mean(runs)), float(np.std(runs)), [float(run) for run in runs])
+
+
+def jsonable(value: Any) -> Any:
+    """JSON has no NaN: an undefined figure is null."""
+    if isinstance(value, dict):
+        return {name: jsonable(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [jsonable(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _seeds(seeds: list[int]) -> str:
+    return f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}"
+
+
+@dataclass
+class Result:
+    """One method trained on one graph with one or more seeds.
+
+    ``logits`` has the shape (runs, nodes, classes), on the CPU; ``states`` holds each run's
+    weights. Figures are computed on the nodes in ``mask``, the graph's test nodes. A run that
+    diverged has no figures (NaN), and a mean over runs with such a one in it is NaN too.
+
+    ``peak_memory_mb`` is that of the tensors on a GPU and of the whole process on the CPU; NaN
+    where it cannot be told apart from that of other methods or settings.
+    """
+
+    dataset: str
+    method: str
+    title: str
+    settings: dict[str, Any]
+    seeds: list[int]
+    device: str
+    parameters: int
+    seconds: dict[str, float]
+    peak_memory_mb: float
+    judgements: list[Judgement]
+    graph: Data = field(repr=False)
+    degree: Tensor = field(repr=False)
+    mask: Tensor = field(repr=False)
+    logits: Tensor = field(repr=False)
+    states: list[dict[str, Tensor]] = field(repr=False)
+    synthetic: bool = False
+    notes: list[str] = field(default_factory=list)
+
+    def _spread(self, name: str) -> Spread:
+        return Spread.of([getattr(judgement, name) for judgement in self.judgements])
+
+    @property
+    def normalisation(self) -> str:
+        return str(self.settings["normalisation"])
+
+    @property
+    def accuracy(self) -> Spread:
+        return self._spread("accuracy")
+
+    @property
+    def bias(self) -> Spread:
+        return self._spread("bias")
+
+    @property
+    def calibrated_bias(self) -> Spread:
+        return self._spread("calibrated_bias")
+
+    @property
+    def low_degree_accuracy(self) -> Spread:
+        return self._spread("low_degree_accuracy")
+
+    @property
+    def high_degree_accuracy(self) -> Spread:
+        return self._spread("high_degree_accuracy")
+
+    @property
+    def validation_accuracy(self) -> Spread:
+        """In percent, on the labelled validation nodes; what settings are chosen by."""
+        nodes = self.graph.val_mask & (self.graph.y >= 0)
+        right = [node_scores(each[nodes], self.graph.y[nodes])[1] for each in self.logits]
+        return Spread.of([100 * float(each.mean()) for each in right])
+
+    @property
+    def training_accuracy(self) -> Spread:
+        """In percent, on the training nodes; how far the model has learned at all."""
+        sound = [seed not in self.diverged for seed in self.seeds]
+        each = zip(self._learning, sound, strict=True)
+        return Spread.of([one.accuracy if finite else math.nan for one, finite in each])
+
+    @cached_property
+    def _learning(self) -> list[Learning]:
+        nodes = self.graph.train_mask & (self.graph.y >= 0)
+        return [Learning.of(each[nodes].argmax(-1), self.graph.y[nodes]) for each in self.logits]
+
+    @cached_property
+    def diverged(self) -> list[int]:
+        """The seeds of the runs that diverged: a weight or an output is not a finite number."""
+        runs = zip(self.seeds, self.logits, strict=True)
+        return [seed for seed, logits in runs if not bool(logits.isfinite().all())]
+
+    @cached_property
+    def not_learned(self) -> list[int]:
+        """The seeds of the runs that have not learned: see :mod:`rawlsgcn.evaluation.learning`."""
+        runs = zip(self.seeds, self._learning, strict=True)
+        return [seed for seed, one in runs if seed not in self.diverged and not one.learned]
+
+    @property
+    def failed(self) -> str:
+        """A word or two for :attr:`failure`; nothing where the runs are sound."""
+        if self.failure is None:
+            return ""
+        return "diverged" if self.diverged else "has not learned"
+
+    @cached_property
+    def failure(self) -> str | None:
+        """Why nothing may be concluded from these runs, in a sentence; None where they are sound.
+
+        A run diverged, or half of the runs or more have not learned.
+        """
+        return self.failure_of(self.title)
+
+    def failure_of(self, name: str) -> str | None:
+        """:attr:`failure` of a method that is called ``name``."""
+        if self.diverged:
+            return (
+                f"{name}: training diverged ({_seeds(self.diverged)}), so that there are no "
+                "figures of it and no means over the runs; use a lower learning rate (lr)."
+            )
+        if 2 * len(self.not_learned) < len(self.seeds):
+            return None
+        return Learning.total(self._learning).sentence(name)
+
+    @property
+    def caution(self) -> str | None:
+        """A warning where the bias is low because the model is blurred, as far as known."""
+        found = [j.temperature for j in self.judgements if j.calibration is Outcome.FOUND]
+        mean = float(np.mean(found)) if found else math.nan
+        if not mean < BLURRED:
+            return None
+        return (
+            f"the model is under-confident (temperature {mean:.2f}), and a blurred model has less "
+            "bias without serving anybody better: read the calibrated bias and the low-degree "
+            "accuracy beside it."
+        )
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """Count, loss and accuracy of every degree, with 95 % bootstrap intervals."""
+        return degree_frame(self.logits, self.graph.y, self.degree, self.mask)
+
+    def worst_off(self, groups: int = 3) -> pd.DataFrame:
+        """The degrees with the lowest accuracy (only degrees of more than five nodes)."""
+        return worst_off(self.frame, groups)
+
+    @property
+    def best_run(self) -> int:
+        """The run with the highest accuracy on the validation nodes; never one that diverged."""
+        runs = self.validation_accuracy.runs
+        sound = [run for run, seed in enumerate(self.seeds) if seed not in self.diverged]
+        if not sound:
+            raise RawlsError(
+                f"every run of {self.title} diverged, so there is none to choose: "
+                f"use a lower learning rate (lr) than {self.settings['lr']:g}"
+            )
+        # Without validation nodes all are NaN, and the first run is as good as any.
+        return max(sound, key=lambda run: -1 if math.isnan(runs[run]) else runs[run])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures, in the form that ``--json`` writes."""
+        figures = {
+            "dataset": self.dataset,
+            "synthetic": self.synthetic,
+            "method": self.method,
+            "normalisation": self.normalisation,
+            "lr": self.settings["lr"],
+            "epochs": self.settings["epochs"],
+            "seeds": self.seeds,
+            "device": self.device,
+            "parameters": self.parameters,
+            "accuracy": asdict(self.accuracy),
+            "bias": asdict(self.bias),
+            "validation_accuracy": asdict(self.validation_accuracy),
+            "training_accuracy": asdict(self.training_accuracy),
+            "diverged": self.diverged,
+            "not_learned": self.not_learned,
+            "calibrated_bias": asdict(self.calibrated_bias),
+            "low_degree_accuracy": asdict(self.low_degree_accuracy),
+            "high_degree_accuracy": asdict(self.high_degree_accuracy),
+            "loss_slope": asdict(self._spread("loss_slope")),
+            "accuracy_slope": asdict(self._spread("accuracy_slope")),
+            "temperature": asdict(self._spread("temperature")),
+            "seconds": self.seconds,
+            "peak_memory_mb": self.peak_memory_mb,
+            "settings": self.settings,
+            "caution": self.caution,
+            "notes": self.notes,
+        }
+        return {name: jsonable(value) for name, value in figures.items()}
+
+    def save(self, folder: str | Path) -> None:
+        """Keep the model: weights, configuration and metrics, for ``load_model``."""
+        from .saved_models import write_model
+
+        with atomic_directory(folder) as temporary:
+            write_model(self, temporary)
+
+    def to_json(self, path: str | Path) -> None:
+        with atomic_file(path) as temporary:
+            temporary.write_text(json.dumps(self.to_dict(), indent=2) + "\n", encoding="utf-8")
+
+    def probabilities(self, run: int | None = None) -> Tensor:
+        """Class probabilities of every node by one run (by default the best on validation)."""
+        return torch.softmax(self._logits_of(run), -1)
+
+    def _logits_of(self, run: int | None) -> Tensor:
+        if run is None:
+            return self.logits[self.best_run]
+        if run not in range(len(self.seeds)):
+            raise RawlsError(
+                f"there is no run {run!r}: runs are counted from 0 to {len(self.seeds) - 1}"
+            )
+        if self.seeds[run] in self.diverged:
+            raise RawlsError(f"run {run} diverged, so it predicts nothing: ask for another run")
+        return self.logits[run]
+
+    def to_predictions(self, path: str | Path, run: int | None = None) -> None:
+        """Write the class probabilities of one run (see :meth:`probabilities`) for an audit.
+
+        In float64, in which no loss is lost: ``rawlsgcn audit`` finds the same bias again.
+        """
+        from ..evaluation.predictions.writing import write_predictions
+
+        exact = torch.softmax(self._logits_of(run).double(), -1)
+        write_predictions(exact, self.graph.get("node_ids"), path)
+
+    def audit(self, **options: Any) -> Audit:
+        """Judge the best run on validation in full: see :func:`rawlsgcn.audit` for the options."""
+        from .auditing import audit
+
+        return audit(self.graph, self, **options)
+
+    def __str__(self) -> str:
+        from ..reporting.wording import number, percent, spread
+
+        if self.failed:
+            end = f"   ({self.failed})"
+        else:
+            worst = self.worst_off(1)
+            end = (
+                f"   worst-off degree {worst.index[0]}: {percent(worst['accuracy'].iloc[0])}"
+                if len(worst)
+                else ""
+            )
+            if self.caution is not None:
+                end += "   (under-confident: read the calibrated bias)"
+        return (
+            f"{self.title} on {self.dataset}: "
+            f"accuracy {spread(self.accuracy, 'percent')}   "
+            f"bias {spread(self.bias, 'number')} "
+            f"(calibrated {number(self.calibrated_bias.mean)})   "
+            f"low-degree accuracy {percent(self.low_degree_accuracy.mean)}{end}"
+        )
+
+    def _repr_html_(self) -> str:
+        from ..reporting.notebook import results_html
+
+        return results_html(self)

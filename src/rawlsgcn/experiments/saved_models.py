@@ -1,0 +1,242 @@
+"""Models kept: a folder with the weights (safetensors), the configuration and the metrics."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import get_ident
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.module import register_module_parameter_registration_hook
+
+from .. import __version__
+from .._core.errors import RawlsError, out_of_memory
+from .._core.files import one_version
+from .._core.machine import pick_device
+from .._core.random_state import kept_random_state
+from .._core.serialization import Entries, is_count, is_text, is_truth, read_json, read_tensors
+from .._core.threads import fork_safe_threads
+from ..graphs import check, load
+from ..methods import Convolutional, Inputs, Learner, Method, Settings, find, with_changes
+from ..methods.inputs import has_negative_features
+from .result import Result
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+WEIGHTS, CONFIG, METRICS = "model.safetensors", "config.json", "metrics.json"
+
+
+def write_model(result: Result, folder: Path) -> None:
+    """Write a result's weights (of every run), configuration and metrics into ``folder``."""
+    write_weights(
+        folder,
+        dict(zip(result.seeds, result.states, strict=True)),
+        result.to_dict(),
+        method=result.method,
+        settings=result.settings,
+        # Decided once, on the training graph: another graph's features must be treated alike.
+        row_normalised=bool(result.settings["normalise_features"])
+        and not has_negative_features(result.graph.x),
+        features=int(result.graph.x.shape[1]),
+        classes=int(result.logits.shape[-1]),
+        best_seed=result.seeds[result.best_run],
+        dataset=result.dataset,
+    )
+
+
+def write_weights(
+    folder: Path, states: dict[int, dict[str, Tensor]], metrics: dict[str, Any], **about: Any
+) -> None:
+    """Write the weights of runs by seed, what they are of (the configuration) and the metrics."""
+    from safetensors.torch import save
+
+    tensors = {
+        f"{seed}/{name}": tensor.cpu().contiguous()
+        for seed, state in states.items()
+        for name, tensor in state.items()
+    }
+    # Not save_file: a full disk must be an OSError like any other.
+    (folder / WEIGHTS).write_bytes(save(tensors, metadata={"format": "pt"}))
+    config = {"rawlsgcn": __version__, **about, "seeds": list(states)}
+    (folder / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+    (folder / METRICS).write_text(json.dumps(metrics, indent=2) + "\n", encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class TrainedModel:
+    """A trained run that can be asked about the same graph, or another with the same features."""
+
+    method: Method
+    settings: Settings
+    row_normalised: bool
+    features: int
+    classes: int
+    seed: int
+    dataset: str
+    state: dict[str, Tensor]
+    folder: Path
+
+    @fork_safe_threads()
+    def logits(self, graph: Data | str, *, device: str = "cpu") -> Tensor:
+        """The class scores of every node of ``graph``, which needs features but no labels."""
+        target = pick_device(device)
+        clean = load(graph) if isinstance(graph, str) else check(graph, need_labels=False)
+        if clean.x.shape[1] != self.features:
+            raise RawlsError(
+                f"the model in {self.folder} was trained on {self.features} features, "
+                f"this graph has {clean.x.shape[1]}"
+            )
+        inputs = Inputs.of(
+            clean,
+            normalise_features=self.row_normalised,
+            even_negative=True,
+            device=target,
+            classes=self.classes,
+        )
+        with kept_random_state():
+            scores = self._restored(inputs).logits().cpu()
+        if not bool(scores.isfinite().all()):
+            raise RawlsError(
+                f"the scores that the model in {self.folder} gives this graph are not all finite "
+                "numbers: look for features or edge weights that are far larger than those it was "
+                "trained on"
+            )
+        return scores
+
+    def _restored(self, inputs: Inputs) -> Learner:
+        unfit = RawlsError(
+            f"the weights in {self.folder} do not fit its {CONFIG}: one of them was changed; "
+            "train again"
+        )
+        try:
+            with _no_larger_than(self.state):
+                learner = self.method.restore(inputs, self.settings, self.state)
+        except RawlsError as error:
+            raise RawlsError(f"the model in {self.folder}: {error}") from error
+        except Exception as error:
+            if out_of_memory(error):
+                raise RawlsError(
+                    f"there is not enough memory for the model in {self.folder} on this graph: "
+                    f"take a smaller one, or look for sizes in its {CONFIG} that were changed"
+                ) from error
+            raise unfit from error
+        made = learner.module.state_dict()
+        # Loading converts other types without a word, and bits that were whole numbers make none.
+        if any(tensor.dtype != made.get(name, tensor).dtype for name, tensor in self.state.items()):
+            raise unfit
+        return learner
+
+    def predict(self, graph: Data | str, *, device: str = "cpu") -> Tensor:
+        """The class probabilities of every node, of the shape (nodes, classes)."""
+        return torch.softmax(self.logits(graph, device=device), -1)
+
+
+def _require_sizes(state: Mapping[str, Tensor], **sizes: int) -> None:
+    """Refuse sizes that no network of so few weights can have, before anything is made of them."""
+    numbers = sum(tensor.numel() for tensor in state.values())
+    for name, size in sizes.items():
+        if size > 10 * numbers + 1000:
+            raise RawlsError(
+                f"{name} is {size:,}, but {WEIGHTS} holds {numbers:,} numbers only: one of the two "
+                "files was changed; train again"
+            )
+
+
+@contextmanager
+def _no_larger_than(state: Mapping[str, Tensor]) -> Iterator[None]:
+    """Stop this thread from building a network far larger than ``state``, whose sizes come from a
+    file: torch allocates lazily, and a parameter is registered before it is drawn."""
+    thread = get_ident()
+    tensors = 10 * len(state) + 1000
+    numbers = 10 * sum(tensor.numel() for tensor in state.values()) + 1_000_000
+
+    def count(module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
+        nonlocal tensors, numbers
+        if get_ident() == thread and parameter is not None:
+            tensors, numbers = tensors - 1, numbers - parameter.numel()
+            if tensors < 0 or numbers < 0:
+                raise ValueError("there are far fewer weights than its settings ask for")
+
+    hook = register_module_parameter_registration_hook(count)
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+@fork_safe_threads()
+@one_version
+def load_model(folder: str | Path, seed: int | None = None) -> TrainedModel:
+    """The model in a folder written by ``train --out``; by default the best run on validation."""
+    if not isinstance(folder, str | Path):
+        raise RawlsError(f"a model is loaded from its folder's path, not from {folder!r}")
+    folder = Path(folder).expanduser()
+    config = _config(folder)
+    classes, chosen = config["classes"], config["best_seed"] if seed is None else seed
+    if chosen not in config["seeds"]:
+        raise RawlsError(f"{folder} has no run with seed {chosen}: it has {config['seeds']}")
+    state = read_weights(folder / WEIGHTS, chosen)
+    try:
+        method = find(config["method"])
+        settings = with_changes(method.defaults, config["settings"])
+        if isinstance(method, Convolutional):
+            method.forward_form(settings)  # a wrong normalisation is told now
+            method.gradient_form(settings)
+        _require_sizes(state, layers=settings.layers, hidden=settings.hidden, classes=classes)
+    except RawlsError as error:
+        raise RawlsError(f"{folder / CONFIG}: {error}") from error
+    return TrainedModel(
+        method=method,
+        settings=settings,
+        row_normalised=config["row_normalised"],
+        features=config["features"],
+        classes=classes,
+        seed=chosen,
+        dataset=config["dataset"],
+        state=state,
+        folder=folder,
+    )
+
+
+def read_weights(path: Path, seed: int) -> dict[str, Tensor]:
+    """The weights of one run, by name."""
+    prefix = f"{seed}/"
+    try:
+        state = read_tensors(path, prefix)
+    except RawlsError as error:
+        raise RawlsError(f"{error}; train again") from error
+    if not state:
+        raise RawlsError(f"{path} has no weights of seed {seed}")
+    return state
+
+
+def _are_seeds(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(type(each) is int for each in value)
+
+
+_ENTRIES: Entries = {
+    "method": ("a method's name", is_text),
+    "settings": ("a table of settings", lambda value: isinstance(value, dict)),
+    "row_normalised": ("true or false", is_truth),
+    "features": ("a whole number of at least 1", is_count),
+    "classes": ("a whole number of at least 1", is_count),
+    "seeds": ("a list of whole numbers", _are_seeds),
+    "best_seed": ("one of the seeds", lambda value: type(value) is int),
+    "dataset": ("a name", is_text),
+}
+
+
+def _config(folder: Path) -> dict[str, Any]:
+    try:
+        return read_json(folder / CONFIG, _ENTRIES)
+    except OSError as error:
+        raise RawlsError(
+            f"{folder} holds no model: cannot read {CONFIG} ({error.strerror}); "
+            "give the folder that 'rawlsgcn train --out' wrote"
+        ) from error

@@ -1,0 +1,43 @@
+"""A short text that tells graphs apart: their edges, features, labels and split."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from .raw_graph import MASKS
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+
+def mark_of(graph: Data) -> str:
+    """Sizes and a hash of each part, so that two marks also say in what their graphs differ."""
+    parts = {
+        "edges": [graph.edge_index, graph.get("edge_weight")],
+        "features": _stored(graph.get("x")),
+        "labels": [graph.get("y")],
+        "split": [graph.get(name) for name in MASKS],
+    }
+    hashes = ", ".join(f"{name} {_hash(tensors)}" for name, tensors in parts.items())
+    return f"{graph.num_nodes} nodes, {graph.edge_index.shape[1]} arcs, {hashes}"
+
+
+def _stored(x: Tensor | None) -> list[Tensor | None]:
+    if x is None or x.layout != torch.sparse_csr:
+        return [x]
+    return [torch.tensor(x.shape), x.crow_indices(), x.col_indices(), x.values()]
+
+
+def _hash(tensors: list[Tensor | None]) -> str:
+    found = hashlib.blake2b(digest_size=6)
+    for tensor in tensors:
+        if tensor is None:
+            found.update(b"none")
+            continue
+        found.update(f"{tensor.dtype} {tuple(tensor.shape)}".encode())
+        found.update(tensor.detach().cpu().contiguous().numpy().data)
+    return found.hexdigest()

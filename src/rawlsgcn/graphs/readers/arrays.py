@@ -1,0 +1,195 @@
+"""Arrays the user gives as .npy or .npz, read without ever unpickling anything.
+
+What a file says of its own size is held against its bytes before any memory is reserved.
+"""
+
+from __future__ import annotations
+
+import math
+import zipfile
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from ..._core.errors import RawlsError, reading
+from ..raw_graph import MASKS
+from . import sparse_matrices as matrices
+
+Array = NDArray[Any]
+LABEL_KEYS = ("labels", "y")
+FEATURE_KEYS = ("x", "features")
+_PICKLED = (
+    "holds pickled Python objects, which are not read because they can run code: save plain "
+    "arrays instead"
+)
+SMALL_FILE, MOST_CELLS = 2 << 20, 16_000_000
+"""A compressed file of fewer bytes than the first may not hold an array of more cells than the
+second, nor ``LARGEST_UNPACKED`` bytes in all."""
+LARGEST_UNPACKED = 128 << 20
+_HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+
+
+def open_zip(path: Path) -> zipfile.ZipFile:
+    """A zip archive whose members are no longer than the file allows."""
+    archive = zipfile.ZipFile(path)
+    size, members = path.stat().st_size, archive.infolist()
+    stored = sum(member.compress_size for member in members)
+    unpacked = sum(member.file_size for member in members)
+    if stored > size or any(
+        member.file_size > member.compress_size
+        for member in members
+        if member.compress_type == zipfile.ZIP_STORED
+    ):
+        raise zipfile.BadZipFile("it is shorter than its directory says")
+    if size < SMALL_FILE and unpacked > LARGEST_UNPACKED:
+        raise RawlsError(
+            f"{path} has {size:,} bytes and unpacks to {unpacked:,}: save it without compression"
+        )
+    return archive
+
+
+def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytearray:
+    """The bytes of one member, unpacked in pieces so that they are in memory only once."""
+    content = bytearray(member.file_size)
+    view, done = memoryview(content), 0
+    with archive.open(member) as file:
+        while done < len(content):
+            got = file.readinto(view[done : done + (1 << 24)])  # type: ignore[attr-defined]
+            if not got:
+                raise EOFError("the member is shorter than the directory says")
+            done += got
+    return content
+
+
+class Archive:
+    """An .npz file whose arrays are read only when asked for."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with reading(path, "numpy arrays"):
+            if _start(path) == b"\x93NUMPY":
+                raise RawlsError(f"{path} is a single array, not an .npz: name it .npy")
+            self._zip = open_zip(path)
+            self._members = {
+                member.filename.removesuffix(".npy"): member for member in self._zip.infolist()
+            }
+        self.keys = set(self._members)
+
+    def __getitem__(self, key: str) -> Array:
+        with reading(self.path, "numpy arrays"):
+            member = self._members[key]
+            small = self.path.stat().st_size < SMALL_FILE
+            with self._zip.open(member) as file:
+                return _read_array(file, member.file_size, MOST_CELLS if small else None)
+
+    def first(self, keys: tuple[str, ...]) -> Array | None:
+        """The array under the first of these keys that is there."""
+        return next((self[key] for key in keys if key in self.keys), None)
+
+    def csr(self, prefix: str) -> Any | None:
+        """The scipy CSR matrix in ``<prefix>_data``, ``_indices``, ``_indptr`` and ``_shape``."""
+        if f"{prefix}_indptr" not in self.keys:
+            return None
+        return self._matrix("csr", f"{prefix}_")
+
+    def whole(self) -> Any | None:
+        """The matrix of a file that ``scipy.sparse.save_npz`` wrote."""
+        if "format" not in self.keys:
+            return None
+        form = self["format"]
+        name = form.tobytes().decode("latin1").replace("\0", "") if form.ndim == 0 else "no"
+        return self._matrix(name, "")
+
+    def _matrix(self, form: str, prefix: str) -> Any:
+        places = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col")}
+        with reading(self.path, "a sparse matrix"):
+            if form not in places:
+                raise RawlsError(f"{self.path} {matrices.unread(form[:20])}")
+            parts = [f"{prefix}{part}" for part in ("data", *places[form], "shape")]
+            absent = [part for part in parts if part not in self.keys]
+            if absent:
+                there = next(part for part in [*parts[::-1], "format"] if part in self.keys)
+                raise RawlsError(f"{self.path} has {there} but no {', no '.join(absent)}")
+            data, one, other, shape = (self[part] for part in parts)
+            make = {"csr": matrices.csr, "csc": matrices.csc, "coo": matrices.coo}[form]
+            try:
+                return make(data, one, other, matrices.shape_of(shape))
+            except RawlsError as error:
+                raise RawlsError(f"{self.path} {error}") from error
+
+    def masks(self) -> dict[str, Array]:
+        return {key: self[key] for key in MASKS if key in self.keys}
+
+    def features(self) -> Any | None:
+        """``attr_*``, or a dense ``x`` or ``features``."""
+        sparse = self.csr("attr")
+        return self.first(FEATURE_KEYS) if sparse is None else sparse
+
+
+def read_npy(path: Path) -> Array:
+    """One array from an .npy file."""
+    with reading(path, "numpy arrays"):
+        if _start(path).startswith(b"PK"):
+            raise RawlsError(f"{path} is an .npz archive, not a single array: name it .npz")
+        with path.open("rb") as file:
+            return _read_array(file, path.stat().st_size)
+
+
+def _start(path: Path) -> bytes:
+    with path.open("rb") as file:
+        start = file.read(6)
+    if start.startswith(b"\x80"):
+        raise RawlsError(f"{path} {_PICKLED}")
+    if start and not start.startswith((b"PK", b"\x93NUMPY")):
+        raise RawlsError(f"{path} is no file of numpy: write it with numpy.savez or numpy.save")
+    return start
+
+
+def read_header(file: IO[bytes], size: int) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """The shape and type of an array in numpy's format, of which ``file`` has ``size`` bytes."""
+    start = file.read(12)
+    length = int.from_bytes(start[8:10] if start[6:7] == b"\x01" else start[8:12], "little")
+    if length > size:
+        raise EOFError("the header is longer than the file")
+    file.seek(0)
+    try:
+        shape, _, dtype = _HEADERS[npy.read_magic(file)](file)
+    except Exception as error:  # a header is parsed as Python, which may fail in any way
+        raise EOFError("no header") from error
+    return shape, dtype
+
+
+def _read_array(file: IO[bytes], size: int, most_cells: int | None = None) -> Array:
+    """An array in numpy's format, of which ``file`` has ``size`` bytes with the header."""
+    shape, dtype = read_header(file, size)
+    if dtype.hasobject:
+        raise RawlsError(_PICKLED)
+    if dtype.kind not in "biufcSUMm" or dtype.shape:
+        raise RawlsError(f"holds an array of {dtype}: only numbers and text are read")
+    if not all(type(each) is int and each >= 0 for each in shape):
+        raise RawlsError(f"holds an array of the shape {shape}")
+    left = size - file.tell()
+    if math.prod(shape) * max(dtype.itemsize, 1) > left or max((*shape, 0)) > max(size, 1 << 20):
+        raise EOFError("the array is longer than the file")
+    if most_cells is not None and math.prod(shape) > most_cells:
+        raise RawlsError(
+            f"unpacks to an array of {math.prod(shape):,} cells, too many for so small a file: "
+            "save it without compression"
+        )
+    file.seek(0)
+    return sound_array(npy.read_array(file, allow_pickle=False))
+
+
+def sound_array(array: Array) -> Array:
+    """Bytes of a file as values that Python can have, in this machine's byte order."""
+    array = array.astype(array.dtype.newbyteorder("="), copy=False)
+    if array.dtype.kind == "b":
+        return np.not_equal(array.view(np.uint8), 0)  # every true value is 1
+    if array.dtype.kind == "U" and array.size and array.dtype.itemsize:
+        points = np.ascontiguousarray(array).reshape(-1).view(np.uint32)
+        if bool(((points > 0x10FFFF) | ((points >= 0xD800) & (points < 0xE000))).any()):
+            raise RawlsError("holds text in which there are no characters: it is damaged")
+    return array

@@ -1,0 +1,192 @@
+"""Edge lists: ``source,target[,weight]`` in .csv, .tsv or .parquet, ids as numbers or text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ..._core.errors import RawlsError
+from ..raw_graph import Found
+from .node_tables import Side
+from .tables import UNNAMED, Table, is_index_header, is_number, read_table
+
+Array = NDArray[Any]
+_SOURCES = {"source", "src", "from", "u", "node1", "source_id", "from_id", "head"}
+_TARGETS = {"target", "dst", "to", "v", "node2", "target_id", "to_id", "tail", "destination"}
+_WEIGHTS = {"weight", "weights", "w", "edge_weight", "value", "count"}
+_NUMBERINGS = UNNAMED | {"index", "edge_id"}
+"""Names of a first column that only numbers the edges."""
+
+
+def read_edge_list(path: Path, sides: list[Side]) -> Found:
+    """The edges of a table, between the nodes that ``sides`` (labels, then features) name.
+
+    The nodes are, in this order: 0 to n - 1 where a side is in node order and the ids are whole
+    numbers; else the ids of the first side in its own order; else the ids of the edges
+    themselves (numbers sorted, text as it first appears).
+    """
+    table = read_table(path, _has_header)
+    source, target, weight, notes = _columns(table)
+    columns = [(table, source), (table, target)]
+    columns += [(side.table, side.key) for side in sides if side.table is not None]
+    text = [each.has_text_ids(column) for each, column in columns]  # looks for empty ids in all
+    as_text = any(text)
+    ids, codes = _encode(table.ids(source, as_text), table.ids(target, as_text), as_text)
+    found = Found(path.stem, *codes, notes=notes, graph_from=path.name)
+    if weight is not None:
+        found.weight = table.numbers([weight])[:, 0]
+    order = _node_order(ids, found.graph_from, sides, as_text)
+
+    positions = _positions(order, ids)
+    unknown = np.flatnonzero((positions < 0)[found.source] | (positions < 0)[found.target])
+    if len(unknown):
+        row = int(unknown[0])
+        ends = ids[[found.source[row], found.target[row]]]
+        node = ends[0] if positions[found.source[row]] < 0 else ends[1]
+        named = next((side for side in sides if side.table is None), sides[0]).path.name
+        raise RawlsError(f"{table.row(row)}: node {node} is {_unknown(order, named)}")
+    found.source, found.target = positions[found.source], positions[found.target]
+
+    if not any(side.table is None for side in sides):
+        found.num_nodes = len(order)
+    if as_text:
+        found.node_ids = order.tolist()
+    elif not is_range(order):
+        found.node_ids = order
+    attach(found, sides, order)
+    return found
+
+
+def attach(found: Found, sides: list[Side], order: Array) -> None:
+    """Bring tables keyed by node id into the order of the nodes; refuse ids that do not match."""
+    for side in sides:
+        if side.table is None:
+            continue
+        ids = side.ids(as_text=order.dtype == object)
+        extra = np.flatnonzero(_positions(order, ids) < 0)
+        if len(extra):
+            row = int(extra[0])
+            others = [found.graph_from, *(other.path.name for other in sides if other is not side)]
+            where = " or ".join(others) if not is_range(order) else others[-1]
+            raise RawlsError(f"{side.table.row(row)}: node {ids[row]} is {_unknown(order, where)}")
+        rows = pd.Index(ids).get_indexer(pd.Index(order))
+        missing = np.flatnonzero(rows < 0)
+        if len(missing):
+            named = ", ".join(str(order[node]) for node in missing[:3])
+            more = f" and {len(missing) - 3:,} more" if len(missing) > 3 else ""
+            raise RawlsError(
+                f"{side.path.name} has no row for node {named}{more}: every node needs one "
+                "(in labels, write -1 for an unlabelled node)"
+            )
+        side.take(rows)
+
+
+def is_range(order: Array) -> bool:
+    """Whether the ids are just 0 to n - 1, the numbers of the rows."""
+    return order.dtype != object and bool(np.array_equal(order, np.arange(len(order))))
+
+
+def _has_header(cells: list[str], numeric: Callable[[int], bool]) -> bool:
+    """A line of known names, or words over numbers; words over words may well be ids."""
+    words = [cell.strip().lower() for cell in cells]
+    if len(words) > 1 and _SOURCES & set(words) and _TARGETS & set(words):
+        return True
+    if len(words) > 2 and (words[2] in _WEIGHTS or is_index_header(words)):
+        return True
+    if any(word == "" or is_number(word) for word in words):
+        return False
+    return any(numeric(index) for index in range(len(words)))
+
+
+def _columns(table: Table) -> tuple[int, int, int | None, list[str]]:
+    """Which columns hold source, target and weight, and a note on those that are not used."""
+    width = table.frame.shape[1]
+    if width < 2:
+        raise RawlsError(
+            f"{table.path} has one column: an edge list has source and target, separated by "
+            f"{'tabs' if table.path.suffix.lower() == '.tsv' else 'commas'}"
+        )
+    if table.names is None:
+        if width > 3:
+            raise RawlsError(
+                f"{table.path} has {width} columns and no header: expected source,target[,weight]"
+            )
+        return 0, 1, 2 if width == 3 else None, []
+    source, target, weight = table.find(_SOURCES), table.find(_TARGETS), table.find(_WEIGHTS)
+    rest = [index for index in range(width) if index not in (source, target, weight)]
+    notes = []
+    if source is None or target is None:
+        if width > 2 and table.names[0].strip().lower() in _NUMBERINGS:
+            rest.remove(0)
+        if len(rest) < (source is None) + (target is None):
+            raise RawlsError(f"{table.path} has no two columns of nodes: call them source,target")
+        source = rest.pop(0) if source is None else source
+        target = rest.pop(0) if target is None else target
+        if weight is None and rest and table.has_unnamed_index and _numbered(table.names):
+            weight = rest.pop(0)
+        ends = f"{table.column(source)} and {table.column(target)}"
+        notes.append(f"{table.path.name}: {ends} are taken for source and target.")
+    unused = [table.column(index) for index in rest if index or not table.has_unnamed_index]
+    if unused:
+        verb = "is" if len(unused) == 1 else "are"
+        notes.append(f"{table.path.name}: {', '.join(unused[:3])} {verb} not used.")
+    return source, target, weight, notes
+
+
+def _numbered(names: list[str]) -> bool:
+    """Whether the columns are called 0, 1, 2: then their places say what they are."""
+    return all(is_number(name) for name in names[1:])
+
+
+def _encode(source: Any, target: Any, as_text: bool) -> tuple[Array, tuple[Array, Array]]:
+    """The distinct ids (numbers sorted, text as it first appears) and each end's place in them."""
+    both = pd.concat([source, target], ignore_index=True)
+    if as_text:
+        codes, distinct = pd.factorize(both)
+        ids = np.asarray(distinct, dtype=object)
+    else:
+        numbers = both.to_numpy()
+        low, high = (int(numbers.min()), int(numbers.max())) if len(numbers) else (0, 0)
+        if high - low <= 4 * len(numbers):
+            # A table of which numbers occur: ten times as fast as sorting or hashing them.
+            occurs = np.zeros(high - low + 1, dtype=bool)
+            occurs[numbers - low] = True
+            ids = np.flatnonzero(occurs) + low
+            codes = (np.cumsum(occurs) - 1)[numbers - low]
+        else:
+            ids, codes = np.unique(numbers, return_inverse=True)
+    return ids, (codes[: len(source)], codes[len(source) :])
+
+
+def _node_order(ids: Array, graph: str, sides: list[Side], as_text: bool) -> Array:
+    """The ids of the nodes, in the order in which the graph numbers them."""
+    keyed = [side for side in sides if side.table is not None]
+    in_order = [side for side in sides if side.table is None]
+    if in_order and not as_text:
+        return np.arange(in_order[0].values.shape[0])
+    if keyed:
+        return keyed[0].ids(as_text)
+    if in_order:
+        raise RawlsError(
+            f"{graph} has text for ids, but the rows of {in_order[0].path.name} have none: "
+            "give a table with the node id in its first column"
+        )
+    return ids
+
+
+def _positions(order: Array, ids: Array) -> Array:
+    """The number of each node among ``order``, -1 for those that are not in it."""
+    if is_range(order):
+        return np.where((ids >= 0) & (ids < len(order)), ids, -1)
+    return np.asarray(pd.Index(order).get_indexer(pd.Index(ids)))
+
+
+def _unknown(order: Array, where: str) -> str:
+    if is_range(order):
+        return f"out of range: {where} numbers its nodes from 0 to {len(order) - 1}"
+    return f"not in {where}"

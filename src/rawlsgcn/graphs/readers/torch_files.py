@@ -1,0 +1,224 @@
+"""Graphs saved by torch: a torch_geometric ``Data``, or a plain dict of tensors, in a .pt file.
+
+A .pt file is a zip archive of a pickle and of the bytes of its tensors. The pickle is read as data
+(:mod:`.pickles`) and every tensor is built of bytes that are there: no object of the file is
+trusted, also not one of numpy or torch, whose own loaders can be made to show foreign memory.
+"""
+
+from __future__ import annotations
+
+import math
+import pickle
+import sys
+import warnings
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from ..._core.errors import RawlsError, reading
+from ..raw_graph import MASKS
+from .arrays import open_zip, read_member, sound_array
+from .pickles import Call, array_of, is_array, load_inert, whole_numbers
+from .sparse_matrices import plausible
+
+_TENSOR, _PARAMETER = "torch._utils._rebuild_tensor_v2", "torch._utils._rebuild_parameter"
+_SPARSE = "torch._utils._rebuild_sparse_tensor"
+_PLAIN = {"_codecs.encode", "builtins.set", "builtins.slice", "builtins.complex"}
+_DATA = "torch_geometric.data.data.Data"
+_TYPES = {
+    "torch.DoubleStorage": torch.float64,
+    "torch.FloatStorage": torch.float32,
+    "torch.HalfStorage": torch.float16,
+    "torch.BFloat16Storage": torch.bfloat16,
+    "torch.LongStorage": torch.int64,
+    "torch.IntStorage": torch.int32,
+    "torch.ShortStorage": torch.int16,
+    "torch.CharStorage": torch.int8,
+    "torch.ByteStorage": torch.uint8,
+    "torch.BoolStorage": torch.bool,
+    "torch.ComplexFloatStorage": torch.complex64,
+    "torch.ComplexDoubleStorage": torch.complex128,
+}
+#: All of a graph that is read; other attributes may be of any kind that can be skipped.
+_PARTS = (
+    "edge_index", "edge_weight", "edge_attr", "adj_t", "num_nodes", "x", "y", "node_ids", "name",
+    "notes", "synthetic", *MASKS,
+)  # fmt: skip
+_DEEPEST = 20
+
+
+def read_saved(path: Path) -> Data:
+    """What ``torch.save(data, path)`` wrote, without running any code that is in the file."""
+    with reading(path, "a file of torch"):
+        found = _Saved(path).parts()
+        data = Data()
+        for key in _PARTS:
+            if found.get(key) is not None:
+                data[key] = found[key]
+        if not isinstance(data.get("name"), str):
+            data.name = path.stem
+        return data
+
+
+class _Saved:
+    """One .pt file, whose tensors are read when they are needed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        if not zipfile.is_zipfile(path):
+            raise RawlsError(
+                f"{path} is not a torch file, or is damaged or cut short, or is of torch before "
+                "1.6: write it with torch.save"
+            )
+        self._zip = open_zip(path)
+        names = self._zip.namelist()
+        self._root = next((name[:-8] for name in names if name.endswith("data.pkl")), "")
+        if f"{self._root}byteorder" in names:
+            order = self._zip.read(f"{self._root}byteorder").decode("latin1")
+            if order != sys.byteorder:
+                raise RawlsError(f"{path} was written on a {order}-endian machine")
+        self._pickle = self._zip.read(f"{self._root}data.pkl")
+        self._left = len(self._pickle)
+        self._storages: dict[str, Tensor] = {}
+
+    def parts(self) -> dict[str, Any]:
+        """The attributes of the graph, as tensors, arrays, numbers, texts and lists."""
+        try:
+            content = load_inert(self._pickle, _may_be_named)
+        except pickle.UnpicklingError as error:
+            raise RawlsError(
+                f"{self.path} holds Python objects besides tensors, or is no torch file ({error}): "
+                "save a torch_geometric Data (or a dict of tensors) with torch.save"
+            ) from error
+        if isinstance(content, tuple) and content:
+            content = content[0]  # torch_geometric's own processed files: (data, slices[, class])
+        if isinstance(content, dict):
+            if not all(isinstance(key, str) for key in content):
+                raise RawlsError(
+                    f"{self.path} holds a dict whose keys are not all names: call its tensors "
+                    "edge_index, x, y, as in a torch_geometric Data"
+                )
+        elif isinstance(content, Call) and content.name == _DATA:
+            content = _mapping(content)
+        else:
+            kind = content.name if isinstance(content, Call) else type(content).__name__
+            kind = kind.rpartition(".")[2].removeprefix("_rebuild_")
+            raise RawlsError(
+                f"{self.path} holds a {kind}: expected a torch_geometric Data or a dict of tensors"
+            )
+        return {key: self._value(content[key], key, 0) for key in _PARTS if key in content}
+
+    def _value(self, value: Any, key: str, depth: int) -> Any:
+        """A value of the pickle as a tensor, an array or plain Python."""
+        self._left -= 1
+        if depth > _DEEPEST or self._left < 0:
+            # Lists within lists may refer to each other: short to write and endless to read.
+            raise RawlsError(f"{self.path}: {key} holds lists within lists without end")
+        if isinstance(value, list | tuple):
+            return [self._value(each, key, depth + 1) for each in value]
+        if value is None or isinstance(value, bool | int | float | str):
+            str(value).encode()  # half a character would only fail when it is written
+            return value
+        if is_array(value):
+            return array_of(value)
+        if isinstance(value, Call) and depth == 0:
+            if value.name == _PARAMETER and value.arguments:
+                value = value.arguments[0]
+            if isinstance(value, Call) and value.name == _SPARSE:
+                return self._sparse(value.arguments, key)
+            return self._tensor(value, key)
+        kind = value.name if isinstance(value, Call) else type(value).__name__
+        raise RawlsError(f"{self.path}: {key} is a {kind}: give a tensor")
+
+    def _tensor(self, value: Any, key: str) -> Tensor:
+        if not isinstance(value, Call) or value.name != _TENSOR or len(value.arguments) < 4:
+            kind = value.name if isinstance(value, Call) else type(value).__name__
+            raise RawlsError(f"{self.path}: {key} is a {kind}: give a plain tensor")
+        storage, offset, size, stride = value.arguments[:4]
+        size = _size(size)
+        flat = self._storage(storage, key)
+        if not whole_numbers((offset,)) or not whole_numbers(size) or not whole_numbers(stride):
+            raise RawlsError(f"{self.path}: {key} has a shape of {size}")
+        last = offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
+        count = math.prod(size)
+        if (count and last >= len(flat)) or len(size) > 8:
+            raise RawlsError(
+                f"{self.path}: {key} of the shape {size} is not all in the file, which is damaged "
+                "or cut short"
+            )
+        if count > max(len(flat), 1 << 22) or max((*size, 0)) > 2**62:
+            raise RawlsError(f"{self.path}: {key} repeats few numbers often: save {key}.clone()")
+        if not count:
+            return torch.empty(size, dtype=flat.dtype)
+        return flat.as_strided(size, stride, offset)
+
+    def _storage(self, storage: Any, key: str) -> Tensor:
+        """The numbers that a tensor is a view of: those that are in the file."""
+        arguments = storage.arguments if isinstance(storage, Call) else ()
+        kind = arguments[1] if len(arguments) == 5 else None
+        dtype = _TYPES.get(kind.name) if isinstance(kind, Call) else None
+        if dtype is None or storage.name != "storage":
+            raise RawlsError(f"{self.path}: {key} is no tensor of plain numbers")
+        name = f"{self._root}data/{arguments[2]}"
+        if f"{dtype} {name}" not in self._storages:
+            content = read_member(self._zip, self._zip.getinfo(name))
+            self._storages[f"{dtype} {name}"] = _numbers(content, dtype)
+        return self._storages[f"{dtype} {name}"]
+
+    def _sparse(self, arguments: tuple[Any, ...], key: str) -> Tensor:
+        layout, parts = arguments
+        name = str(layout.arguments[0]) if isinstance(layout, Call) and layout.arguments else ""
+        if name not in ("torch.sparse_coo", "torch.sparse_csr", "torch.sparse_csc"):
+            raise RawlsError(f"{self.path}: {key} is a {name or 'sparse'} tensor: give a dense one")
+        last = 1 if name == "torch.sparse_coo" else 2
+        *index, values = [self._tensor(part, key) for part in parts[: last + 1]]
+        size = _size(parts[last + 1])
+        if not whole_numbers(size) or len(size) != 2 or values.dim() != 1:
+            raise RawlsError(
+                f"{self.path}: {key} is a sparse tensor of another shape than a matrix"
+            )
+        if not plausible(size[0], len(values)):
+            raise RawlsError(f"{self.path}: {key} of the shape {size} is too empty to read")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # CSR is in beta
+            if name == "torch.sparse_coo":
+                return torch.sparse_coo_tensor(index[0], values, size, check_invariants=True)
+            kind = torch.sparse_csr if name == "torch.sparse_csr" else torch.sparse_csc
+            return torch.sparse_compressed_tensor(
+                index[0], index[1], values, size, layout=kind, check_invariants=True
+            )
+
+
+def _may_be_named(name: str) -> bool:
+    """What attributes that are not read may be of, besides tensors and plain Python."""
+    return name.startswith(("torch.", "torch_geometric.", "numpy.")) or name in _PLAIN
+
+
+def _size(value: Any) -> Any:
+    """The tuple in a ``torch.Size``."""
+    return value.arguments[0] if isinstance(value, Call) and value.arguments else value
+
+
+def _numbers(content: bytearray, dtype: torch.dtype) -> Tensor:
+    """The bytes of a storage as a tensor of one dimension."""
+    if dtype == torch.bool:
+        return torch.from_numpy(sound_array(np.frombuffer(content, np.bool_)))
+    count = len(content) // torch.empty(0, dtype=dtype).element_size()
+    if not count:
+        return torch.empty(0, dtype=dtype)
+    return torch.frombuffer(content, dtype=dtype, count=count)
+
+
+def _mapping(data: Call) -> dict[str, Any]:
+    """The attributes of a pickled ``Data``."""
+    store = data.state.get("_store") if isinstance(data.state, dict) else None
+    state = store.state if isinstance(store, Call) else None
+    mapping = state.get("_mapping") if isinstance(state, dict) else None
+    if not isinstance(mapping, dict):
+        raise RawlsError("holds a Data without attributes: save it with torch_geometric 2 or later")
+    return mapping

@@ -1,0 +1,1 @@
+"""Operations that several methods share."""

@@ -1,0 +1,112 @@
+"""The graph convolution E = Â H W + b, and the fair gradient of its weights.
+
+The ordinary gradient of W is Hᵀ Âᵀ ∂J/∂E. By the paper's Theorem 1 it is a sum over the nodes'
+influences, each weighted by the node's degree in Â. Replacing Â by its doubly stochastic form in
+this one product sets every weight to one (RawlsGCN-Grad, Equation 9):
+
+    ∂J/∂W = Hᵀ Â_DSᵀ ∂J/∂E.
+
+It happens inside the backward pass, so that any optimiser, any training loop and
+DistributedDataParallel get it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from .dropout import Dropout
+from .fixed_matrix import Constant
+
+
+class _GraphConvolution(torch.autograd.Function):
+    """Â (H W), whose backward gives H its true gradient and W the fair one where asked."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, h: Tensor | Constant, weight: Tensor, propagation: Constant, fair: Constant | None
+    ) -> Tensor:
+        ctx.propagation, ctx.fair = propagation, fair
+        ctx.constant = h if isinstance(h, Constant) else None
+        ctx.save_for_backward(*([weight] if isinstance(h, Constant) else [weight, h]))
+        return propagation @ (h @ weight)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:
+        weight, *rest = ctx.saved_tensors
+        needs_h, needs_weight = ctx.needs_input_grad[:2]
+        through = ctx.propagation.T @ grad if needs_h or ctx.fair is None else None
+        grad_h = grad_weight = None
+        if needs_h:
+            assert through is not None
+            grad_h = through @ weight.t()
+        if needs_weight:
+            pulled = through if ctx.fair is None else ctx.fair.T @ grad
+            grad_weight = (rest[0].t() if rest else ctx.constant.T) @ pulled
+        return grad_h, grad_weight, None, None
+
+
+def graph_convolution(
+    h: Tensor | Constant, weight: Tensor, propagation: Constant, fair: Constant | None = None
+) -> Tensor:
+    """Â (H W); with ``fair``, W's gradient uses that matrix in Â's place."""
+    out: Tensor = _GraphConvolution.apply(h, weight, propagation, fair)  # type: ignore[no-untyped-call]
+    return out
+
+
+class GraphConvolution(nn.Module):
+    """One layer: E = Â H W + b, with the initial values of Kipf and Welling's code."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(inputs, outputs))
+        self.bias = nn.Parameter(torch.empty(outputs))
+
+    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        """Uniform in ±1/√(d_out), drawn on the CPU so that a seed means the same anywhere."""
+        bound = 1 / math.sqrt(self.weight.shape[1])
+        with torch.no_grad():
+            for parameter in (self.weight, self.bias):
+                draw = torch.empty(parameter.shape).uniform_(-bound, bound, generator=generator)
+                parameter.copy_(draw)
+
+    def forward(
+        self, h: Tensor | Constant, propagation: Constant, fair: Constant | None = None
+    ) -> Tensor:
+        return graph_convolution(h, self.weight, propagation, fair) + self.bias
+
+
+class GraphConvolutionalNetwork(nn.Module):
+    """L graph convolutions with ReLU and dropout between them: the paper's backbone.
+
+    Dropout draws from ``random``, or from torch's global generator where there is none.
+    """
+
+    def __init__(
+        self, sizes: list[int], dropout: float, random: torch.Generator | None = None
+    ) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(GraphConvolution(a, b) for a, b in itertools.pairwise(sizes))
+        self.dropout = Dropout(dropout, random)
+
+    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        for layer in self.layers:
+            layer.reset_parameters(generator)  # type: ignore[operator]
+
+    def forward(
+        self, x: Tensor | Constant, propagation: Constant, fair: Constant | None = None
+    ) -> Tensor:
+        h: Tensor | Constant = x
+        for index, layer in enumerate(self.layers):
+            if index:
+                assert isinstance(h, Tensor)
+                h = self.dropout(torch.relu(h))
+            h = layer(h, propagation, fair)
+        assert isinstance(h, Tensor)
+        return h

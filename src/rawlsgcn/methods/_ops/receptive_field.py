@@ -1,0 +1,49 @@
+"""Restriction to the rows that matter.
+
+A node's output in layer l depends on its neighbours' outputs in layer l-1 and on nothing else.
+Counting back from the nodes in the loss gives, for each layer, the few rows that must be computed
+at all; dropping the others changes no loss and no gradient.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ..._core.sparse import csr_tensor
+
+
+def reached_rows(matrix: Tensor, targets: Tensor, layers: int) -> list[Tensor]:
+    """For layers 1 to L, the sorted nodes whose output in that layer the ``targets`` depend on.
+
+    ``matrix`` is any normalisation of A + I in CSR form: only its pattern is used.
+    """
+    rows = [targets]
+    for _ in range(layers - 1):
+        columns = select_rows(matrix, rows[0]).col_indices()
+        seen = torch.zeros(matrix.shape[1], dtype=torch.bool, device=matrix.device)
+        seen[columns.long()] = True
+        rows.insert(0, seen.nonzero().view(-1))
+    return rows
+
+
+def select_rows(matrix: Tensor, rows: Tensor) -> Tensor:
+    """matrix[rows], for a CSR matrix, without a loop."""
+    crow, columns, values = matrix.crow_indices(), matrix.col_indices(), matrix.values()
+    start = crow[rows].long()
+    count = crow[rows + 1].long() - start
+    new_crow = torch.zeros(len(rows) + 1, dtype=torch.long, device=matrix.device)
+    torch.cumsum(count, 0, out=new_crow[1:])
+    where = torch.repeat_interleave(start - new_crow[:-1], count)
+    where += torch.arange(len(where), device=matrix.device)
+    return csr_tensor(
+        new_crow.to(crow.dtype), columns[where], values[where], (len(rows), matrix.shape[1])
+    )
+
+
+def select_columns(matrix: Tensor, columns: Tensor) -> Tensor:
+    """matrix[:, columns] for a CSR matrix whose every entry lies in the sorted ``columns``."""
+    place = torch.zeros(matrix.shape[1], dtype=torch.long, device=matrix.device)
+    place[columns] = torch.arange(len(columns), device=matrix.device)
+    new = place[matrix.col_indices().long()].to(matrix.col_indices().dtype)
+    return csr_tensor(matrix.crow_indices(), new, matrix.values(), (matrix.shape[0], len(columns)))

@@ -1,0 +1,296 @@
+r"""The entries of the doubly stochastic form B of a layer's matrix, on the edges as they are given.
+
+Every layer's matrix is balanced by one rule: its entries at the edges, its own self-loops among
+them, and a self-loop for each node that has none. Without its diagonal a graph's matrix need not
+have a doubly stochastic form at all (a star has none); with it a symmetric one always has.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch_geometric import EdgeIndex
+from torch_geometric.typing import SparseTensor
+from torch_geometric.utils import is_sparse, to_edge_index
+
+from .._core.edge_index import require_nodes
+from .._core.errors import RawlsError
+from .._core.sparse import csr_tensor
+from ..balancing import Scaling, balance
+
+#: Graphs whose balanced form is remembered. Layers of one model see the same few.
+_REMEMBERED = 8
+#: How far a matrix may be from symmetric by the rounding of its float32 entries alone.
+_ROUNDING = 1e-5
+
+
+class Loops(NamedTuple):
+    """The diagonal of a layer's matrix beyond the self-loops among its edges.
+
+    Attributes:
+        weight: the weight of a self-loop that the layer adds.
+        everywhere: add it to every node, rather than to those without a self-loop of their own.
+        last: of several self-loops of a node the last counts, rather than their sum.
+    """
+
+    weight: float | Tensor
+    everywhere: bool = False
+    last: bool = False
+
+
+def balanced_entries(
+    edge_index: Tensor,
+    edge_weight: Tensor | None,
+    num_nodes: int,
+    loops: Loops,
+    dtype: torch.dtype,
+) -> tuple[Tensor, Tensor, Scaling]:
+    """B's entries at the edges (E,), on its diagonal (num_nodes,), and the scaling behind them.
+
+    Edges from a node to itself are moved to the diagonal: their own entries are zero. Nothing is
+    differentiated.
+    """
+    if loops.weight < 0:
+        raise RawlsError(
+            f"a self-loop of weight {float(loops.weight):.3g} leaves a matrix without a doubly "
+            "stochastic form: the eps of a GINConv has to stay above -1, so fix it or train it "
+            "at a lower rate."
+        )
+    tol = 1e-12 if dtype == torch.float64 else 1e-8
+    row, column = edge_index
+    own = row == column
+    weight = row.new_ones(len(row), dtype=torch.float64)
+    if edge_weight is not None:
+        weight = edge_weight.detach().double()
+    diagonal = weight.new_full((num_nodes,), float(loops.weight))
+    if not loops.everywhere:
+        diagonal[row[own]] = 0.0
+    if loops.last:
+        diagonal[row[own]] = weight[own]
+    else:
+        diagonal.index_add_(0, row[own], weight[own])
+    weight = weight.masked_fill(own, 0.0)
+    if edge_weight is None and bool((diagonal == 1.0).all()):
+        others = edge_index[:, ~own] if bool(own.any()) else edge_index
+        scaling = balance(others, num_nodes=num_nodes, tol=tol)
+    else:
+        node = torch.arange(num_nodes, device=edge_index.device)
+        indices = torch.cat([edge_index, torch.stack([node, node])], 1)
+        scaling = balance(_symmetrised(indices, torch.cat([weight, diagonal]), num_nodes), tol=tol)
+    if not scaling.converged and not scaling.residual <= 1e-8:
+        raise RawlsError(f"the graph could not be balanced: {scaling}")
+    edge = scaling.weight(edge_index, weight)
+    loop = scaling.row_scale * scaling.col_scale * diagonal
+    return edge.to(dtype), loop.to(dtype), scaling
+
+
+def _symmetrised(indices: Tensor, values: Tensor, num_nodes: int) -> Tensor:
+    """The matrix; exactly symmetric if it is so but for rounding, as Â in float32 is."""
+    shape = (num_nodes, num_nodes)
+    matrix = torch.sparse_coo_tensor(indices, values, shape, check_invariants=False).coalesce()
+    other = matrix.t().coalesce()
+    if matrix.indices().shape == other.indices().shape and torch.equal(
+        matrix.indices(), other.indices()
+    ):
+        one, two = matrix.values(), other.values()
+        if not torch.equal(one, two) and torch.allclose(one, two, rtol=_ROUNDING, atol=0.0):
+            return torch.sparse_coo_tensor(
+                matrix.indices(), (one + two) / 2, shape, is_coalesced=True, check_invariants=False
+            )
+    return matrix
+
+
+def edges_of(adjacency: Any, edge_weight: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """The edges (source, target) and weights of any form of adjacency that torch_geometric takes.
+
+    A sparse matrix is the transposed adjacency there: its rows are the targets.
+    """
+    if is_sparse(adjacency):
+        edge_index, weight = to_edge_index(adjacency)
+        return edge_index.flip(0), weight
+    if isinstance(adjacency, EdgeIndex):
+        adjacency = adjacency.as_tensor()
+    return adjacency, edge_weight
+
+
+def fair_weight_of(
+    adjacency: Any,
+    edge_weight: Tensor | None,
+    num_nodes: int,
+    loops: Loops,
+    dtype: torch.dtype,
+) -> tuple[Tensor, Tensor | None]:
+    """B's entries at the edges, then on its diagonal (E + num_nodes,), and B as a CSR matrix.
+
+    There is no such matrix for a B that is not symmetric, nor in compiled code.
+
+    The last few answers are kept for as long as their tensors live, so that a graph is balanced
+    once for all layers and steps. Each has a copy of what it was computed from and is used only
+    while the tensors still hold the same numbers: torch's version counter does not see a change
+    through ``.data`` or through numpy. To compare them takes one pass over the edges, where a
+    layer's messages take one for each feature, and on a GPU one wait for the device.
+    Under ``torch.compile`` this is one operator.
+    """
+    if torch.compiler.is_compiling() and not is_sparse(adjacency):
+        weight = torch.as_tensor(loops.weight)
+        compiled: Tensor = _operator(
+            adjacency, edge_weight, num_nodes, weight, loops.everywhere, loops.last, dtype
+        )
+        return compiled, None
+    answer: _Answer = _remembered(adjacency, edge_weight, num_nodes, loops, dtype)
+    return answer.entries, answer.csr
+
+
+@dataclass(frozen=True, eq=False)
+class _Answer:
+    graph: tuple[tuple[weakref.ref[Tensor], tuple[Tensor, ...]], ...]  # with copies of the numbers
+    options: tuple[Any, ...]
+    entries: Tensor
+    csr: Tensor | None
+
+    def alive(self) -> bool:
+        return all(tensor() is not None for tensor, _ in self.graph)
+
+    def about(self, tensors: list[Tensor], options: tuple[Any, ...]) -> bool:
+        return (
+            self.options == options
+            and len(self.graph) == len(tensors)
+            and all(kept() is own for (kept, _), own in zip(self.graph, tensors, strict=True))
+        )
+
+    def unchanged(self, tensors: list[Tensor]) -> bool:
+        return all(
+            _equal(copies, _numbers(own))
+            for (_, copies), own in zip(self.graph, tensors, strict=True)
+        )
+
+
+def _numbers(tensor: Tensor) -> tuple[Tensor, ...]:
+    """The plain tensors that hold an edge index, a weight or a sparse matrix."""
+    if isinstance(tensor, EdgeIndex):
+        return (tensor.as_tensor(),)
+    if tensor.layout == torch.sparse_coo:
+        return tensor._indices(), tensor._values()
+    if tensor.layout == torch.sparse_csr:
+        return tensor.crow_indices(), tensor.col_indices(), tensor.values()
+    if tensor.layout == torch.sparse_csc:
+        return tensor.ccol_indices(), tensor.row_indices(), tensor.values()
+    return (tensor,)
+
+
+def _equal(copies: tuple[Tensor, ...], numbers: tuple[Tensor, ...]) -> bool:
+    return len(copies) == len(numbers) and all(
+        copy.dtype == own.dtype and copy.device == own.device and torch.equal(copy, own)
+        for copy, own in zip(copies, numbers, strict=True)
+    )
+
+
+def _copied(tensor: Tensor) -> tuple[Tensor, ...]:
+    """A copy of the numbers; the answers for one graph, as by several kinds of layers, share it."""
+    numbers = _numbers(tensor)
+    for answer in tuple(_answers):
+        for kept, copies in answer.graph:
+            if kept() is tensor and _equal(copies, numbers):
+                return copies
+    return tuple(part.clone() for part in numbers)
+
+
+def same_graph(one: Any, two: Any) -> bool:
+    """Whether two adjacencies lie in the same memory, as one and its ``detach()`` do."""
+    found = [_indices(each) for each in (one, two)]
+    places = [(each.data_ptr(), each.shape, each.stride(), each.device) for each in found]
+    return places[0] == places[1]
+
+
+def _indices(adjacency: Any) -> Tensor:
+    if isinstance(adjacency, SparseTensor):
+        column: Tensor = adjacency.storage.col()
+        return column
+    return _numbers(adjacency)[1 if adjacency.layout == torch.sparse_csr else 0]
+
+
+_answers: deque[_Answer] = deque(maxlen=_REMEMBERED)
+
+
+def _forget(answer: _Answer) -> None:
+    with suppress(ValueError):  # another thread was quicker
+        _answers.remove(answer)
+
+
+@torch.compiler.disable  # type: ignore[untyped-decorator]
+@torch.no_grad()
+def _remembered(
+    adjacency: Any,
+    edge_weight: Tensor | None,
+    num_nodes: int,
+    loops: Loops,
+    dtype: torch.dtype,
+) -> _Answer:
+    tensors = [tensor for tensor in (adjacency, edge_weight) if tensor is not None]
+    loops = loops._replace(weight=float(loops.weight))
+    options = (num_nodes, loops, dtype)
+    tracked = all(isinstance(tensor, Tensor) for tensor in tensors)  # not a SparseTensor
+    if tracked:
+        for answer in tuple(_answers):
+            if answer.about(tensors, options):
+                if answer.unchanged(tensors):
+                    return answer
+                _forget(answer)
+    edges, weight = edges_of(adjacency, edge_weight)
+    require_nodes(edges, num_nodes, "a fair layer")
+    try:
+        edge, loop, scaling = balanced_entries(edges, weight, num_nodes, loops, dtype)
+    except RawlsError as error:
+        raise RawlsError(
+            f"the graph that a fair layer got cannot be balanced ({str(error).rstrip('.')}); if it "
+            "is a sample, give the layer the whole graph's entries as fair_weight, or use "
+            "rawlsgcn.nn.fair_weights."
+        ) from error
+    csr = None
+    if scaling.scale is not None:
+        csr = csr_tensor(*scaling.csr(dtype), (num_nodes, num_nodes))
+    entries = torch.cat([edge, loop])
+    if not tracked:
+        return _Answer((), options, entries, csr)
+    graph = tuple((weakref.ref(tensor), _copied(tensor)) for tensor in tensors)
+    answer = _Answer(graph, options, entries, csr)
+    for past in tuple(_answers):
+        if not past.alive():
+            _forget(past)
+    _answers.append(answer)
+    return answer
+
+
+@torch.library.custom_op("rawlsgcn::fair_weight", mutates_args=())
+def _operator(
+    edge_index: Tensor,
+    edge_weight: Tensor | None,
+    num_nodes: int,
+    loop_weight: Tensor,
+    loops_everywhere: bool,
+    last_loop: bool,
+    dtype: torch.dtype,
+) -> Tensor:
+    # A copy: compiled code may write into what an operator returns.
+    loops = Loops(loop_weight, loops_everywhere, last_loop)
+    answer: _Answer = _remembered(edge_index, edge_weight, num_nodes, loops, dtype)
+    return answer.entries.clone()
+
+
+@_operator.register_fake
+def _(
+    edge_index: Tensor,
+    edge_weight: Tensor | None,
+    num_nodes: int,
+    loop_weight: Tensor,
+    loops_everywhere: bool,
+    last_loop: bool,
+    dtype: torch.dtype,
+) -> Tensor:
+    return edge_index.new_empty(edge_index.shape[1] + num_nodes, dtype=dtype)

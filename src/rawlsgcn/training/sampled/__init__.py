@@ -1,0 +1,1 @@
+"""Training on sampled neighborhoods, on one process or many."""

@@ -1,0 +1,118 @@
+r"""Sampled blocks: for each layer a matrix from the nodes it reads to the nodes it computes.
+
+Layer l's block has the row (1 + c_v entries: the loop, then what was drawn) of every node whose
+output the next layer reads. Each layer draws its rows anew. A gradient is a sum over paths
+v ← u ← w … of products of one entry of each layer's matrix; with independent draws the expectation
+of the product is the product of the expectations, so that for linear layers and a loss that is
+linear in the logits the expected sampled gradient is the whole graph's, at any depth. (Were one
+draw of a row used by all layers, paths that come back to a node would spoil this from the third
+layer on; with two layers they cannot: v ← v takes the loop, which is not drawn.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ..._core.sparse import csr_tensor
+from ...methods._ops.fixed_matrix import Constant
+from ...sampling import Adjacency, Factors, Neighbourhoods
+from ...sampling.neighbourhoods import Hop
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """One layer's sampled matrix Ŝ and, where the gradient has its own, F̂ on the same pattern."""
+
+    shape: tuple[int, int]
+    pattern: tuple[Tensor, Tensor]
+    flipped: tuple[Tensor, Tensor]
+    forward: tuple[Tensor, Tensor]
+    fair: tuple[Tensor, Tensor] | None
+
+    def propagation(self, device: torch.device) -> Constant:
+        return self._constant(self.forward, device)
+
+    def fairness(self, device: torch.device) -> Constant | None:
+        return None if self.fair is None else self._constant(self.fair, device)
+
+    def _constant(self, values: tuple[Tensor, Tensor], device: torch.device) -> Constant:
+        matrix = csr_tensor(*self.pattern, values[0], self.shape)
+        transpose = csr_tensor(*self.flipped, values[1], self.shape[::-1])
+        return Constant(matrix.to(device), transpose.to(device))
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """The blocks of all layers, the first layer's first, and the nodes whose features it reads."""
+
+    nodes: Array
+    layers: list[Block]
+
+
+class BlockMaker:
+    """Draws blocks from a graph with the entries of its forward and its fair matrix."""
+
+    def __init__(
+        self,
+        adjacency: Adjacency,
+        forward: Factors,
+        fair: Factors | None,
+        fan_out: Sequence[int],
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        self.neighbourhoods = Neighbourhoods(adjacency)
+        self._adjacency, self._fan_out = adjacency, fan_out
+        self._forward, self._fair, self._dtype = forward, fair, dtype
+
+    def make(self, seeds: Array, key: int) -> Blocks:
+        """Blocks that end in the ``seeds``, drawn as ``key`` says."""
+        sample = self.neighbourhoods.sample(seeds, self._fan_out, key, anew=True)
+        met = np.cumsum(sample.new)
+        layers = [
+            self._block(hop, sample.nodes[: met[number + 1]])
+            for number, hop in enumerate(sample.hops)
+        ]
+        return Blocks(sample.nodes, layers[::-1])
+
+    def _block(self, hop: Hop, nodes: Array) -> Block:
+        from scipy.sparse import csr_array
+
+        rows = len(hop.drawn)
+        crow = np.zeros(rows + 1, dtype=np.int32)
+        np.cumsum(hop.drawn + 1, out=crow[1:])
+        target, drawn = hop.target, np.arange(len(hop.arc)) + hop.target + 1
+        column = np.empty(crow[-1], dtype=np.int32)
+        column[crow[:-1]] = np.arange(rows, dtype=np.int32)
+        column[drawn] = hop.source
+        weight = np.ones(len(column))
+        degree = np.diff(self._adjacency.row_start[nodes[:rows, None] + [0, 1]])[:, 0]
+        weight[drawn] = (degree / np.maximum(hop.drawn, 1))[target]
+        given = self._adjacency.arc_weights(hop.arc)
+        if given is not None:
+            weight[drawn] *= given
+        shape = (rows, len(nodes))
+        # A counting sort; its values say where each entry of the transpose comes from.
+        order = csr_array((np.arange(len(column), dtype=np.int32), column, crow), shape).tocsc()
+        ends = nodes[np.repeat(np.arange(rows), hop.drawn + 1)], nodes[column]
+
+        def entries(factors: Factors) -> tuple[Tensor, Tensor]:
+            values = factors.left[ends[0]] * factors.right[ends[1]] * weight
+            both = torch.from_numpy(values).to(self._dtype)
+            return both, both[torch.from_numpy(order.data).long()]
+
+        return Block(
+            shape=shape,
+            pattern=(torch.from_numpy(crow), torch.from_numpy(column)),
+            flipped=(torch.from_numpy(order.indptr), torch.from_numpy(order.indices)),
+            forward=entries(self._forward),
+            fair=None if self._fair is None else entries(self._fair),
+        )

@@ -1,0 +1,131 @@
+"""Where a sampled run can be taken up again: weights, optimiser and place, one folder a checkpoint.
+
+A checkpoint is a folder that appears whole or not at all, so that a process may be killed at any
+moment. The weights and Adam's moments are in safetensors, the rest in JSON; nothing is unpickled.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Adam
+
+from ..._core.errors import RawlsError
+from ..._core.files import atomic_directory, remove_folder
+from ..._core.serialization import Entries, is_whole, read_json, read_tensors, require_fit
+
+_WEIGHTS, _OPTIMISER, _ABOUT = "weights.safetensors", "optimiser.safetensors", "checkpoint.json"
+_ENTRIES: Entries = {
+    **dict.fromkeys(("epoch", "step", "total"), ("a whole number", is_whole)),
+    "run": ("a table of settings", lambda value: isinstance(value, dict)),
+}
+
+
+@dataclass(frozen=True)
+class Position:
+    """The epoch and step that come next, and how many steps there were to be in all."""
+
+    epoch: int = 0
+    step: int = 0
+    total: int = 0
+
+
+def save_checkpoint(
+    folder: Path,
+    network: nn.Module,
+    optimiser: Adam,
+    position: Position,
+    run: dict[str, Any],
+) -> None:
+    """Write a checkpoint and then delete those before it. ``run`` is what must stay the same."""
+    from safetensors.torch import save
+
+    name = f"checkpoint-{position.epoch:06d}-{position.step:08d}"
+    with atomic_directory(folder / name) as temporary:
+        tensors = {key: value.cpu().contiguous() for key, value in network.state_dict().items()}
+        (temporary / _WEIGHTS).write_bytes(save(tensors))
+        moments = {key: value.cpu().contiguous() for key, value in _moments(optimiser).items()}
+        (temporary / _OPTIMISER).write_bytes(save(moments))
+        about = {**asdict(position), "run": run}
+        (temporary / _ABOUT).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+    for old in _found(folder):
+        if old.name < name:
+            remove_folder(old)
+
+
+def load_checkpoint(
+    folder: Path, network: nn.Module, optimiser: Adam, run: dict[str, Any]
+) -> Position:
+    """Take up the newest checkpoint in ``folder``; the beginning, where there is none.
+
+    Neither the network nor the optimiser is touched where a part of it does not fit.
+    """
+    found = _found(folder)
+    if not found:
+        return Position()
+    newest = found[-1]
+    try:
+        about = read_json(newest / _ABOUT, _ENTRIES)
+        weights, moments = (read_tensors(newest / name) for name in (_WEIGHTS, _OPTIMISER))
+    except (OSError, RawlsError) as error:
+        raise _unreadable(newest, error) from error
+    _require_same(about["run"], run, folder)
+    try:
+        require_fit(weights, network.state_dict())
+        _require_moments(moments, optimiser)
+    except RawlsError as error:
+        raise _unreadable(newest, error) from error
+    network.load_state_dict(weights)
+    _set_moments(optimiser, moments)
+    return Position(about["epoch"], about["step"], about["total"])
+
+
+def _moments(optimiser: Adam) -> dict[str, Tensor]:
+    """What Adam remembers of each of its parameters, which it numbers."""
+    state = optimiser.state_dict()["state"]
+    return {f"{at}/{name}": value for at, kept in state.items() for name, value in kept.items()}
+
+
+def _require_moments(moments: dict[str, Tensor], optimiser: Adam) -> None:
+    """Moments of every parameter, or of none before the first step; a square is not negative."""
+    parameters = [each for group in optimiser.param_groups for each in group["params"]]
+    wanted: dict[str, Tensor] = {}
+    for at, parameter in enumerate(parameters if moments else ()):
+        wanted |= {f"{at}/exp_avg": parameter, f"{at}/exp_avg_sq": parameter}
+        wanted[f"{at}/step"] = torch.tensor(0.0)
+    require_fit(moments, wanted)
+    for name, value in moments.items():
+        if not name.endswith("/exp_avg") and bool((value < 0).any()):
+            raise RawlsError(f"the tensor '{name}' has negative numbers")
+
+
+def _set_moments(optimiser: Adam, moments: dict[str, Tensor]) -> None:
+    state: dict[int, dict[str, Tensor]] = {}
+    for key, value in moments.items():
+        at, _, name = key.partition("/")
+        state.setdefault(int(at), {})[name] = value
+    optimiser.load_state_dict({**optimiser.state_dict(), "state": state})
+
+
+def _unreadable(checkpoint: Path, error: Exception) -> RawlsError:
+    return RawlsError(
+        f"the checkpoint {checkpoint} cannot be read ({error}): delete it to begin anew"
+    )
+
+
+def _found(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("checkpoint-*") if path.is_dir())
+
+
+def _require_same(kept: dict[str, Any], run: dict[str, Any], folder: Path) -> None:
+    for name, value in run.items():
+        if kept.get(name) != value:
+            raise RawlsError(
+                f"{folder} holds a checkpoint of another run: its {name} is {kept.get(name)!r}, "
+                f"not {value!r}; choose another --out or delete it"
+            )

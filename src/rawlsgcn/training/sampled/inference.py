@@ -1,0 +1,88 @@
+"""Class scores of a whole graph, layer by layer and block of rows by block of rows.
+
+It needs one vector of hidden values for every node, never the matrix; with several processes each
+computes its share of the rows and sends them to the others.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..._core.sparse import csr_tensor
+from ...methods._ops.convolution import GraphConvolutionalNetwork
+from ...sampling import Factors
+from .sources import Source
+
+if TYPE_CHECKING:
+    from .trainer import Place
+
+#: Nodes whose features are read at once.
+_ROWS = 1 << 14
+
+
+@torch.no_grad()
+def whole_graph_logits(
+    network: GraphConvolutionalNetwork, source: Source, factors: Factors, place: Place
+) -> Tensor:
+    """H ← σ(diag(l) (A + I) diag(r) H W + b) for each layer, on the CPU."""
+    nodes = source.adjacency.num_nodes
+    cuts = np.linspace(0, nodes, place.world + 1).astype(int).tolist()
+    first, last = cuts[place.rank : place.rank + 2]
+    hidden: Tensor | None = None
+    for number, layer in enumerate(network.layers):
+        weight, bias = (parameter.detach().cpu() for parameter in layer.parameters())
+        product = torch.empty(nodes, weight.shape[1], dtype=weight.dtype)
+        for start in range(first, last, _ROWS):
+            stop = min(start + _ROWS, last)
+            if hidden is None:
+                rows = source.features(np.arange(start, stop)).to(weight.dtype)
+            else:
+                rows = torch.relu(hidden[start:stop])
+            product[start:stop] = rows @ weight
+        product[first:last] *= _column(factors.right[first:last], weight)
+        _exchange(product, cuts, place.device)
+        hidden = _neighbour_sums(source, product, first, last)
+        hidden[first:last] *= _column(factors.left[first:last], weight)
+        hidden[first:last] += bias
+        if number + 1 == len(network.layers):
+            _exchange(hidden, cuts, place.device)
+    assert hidden is not None
+    return hidden
+
+
+def _neighbour_sums(source: Source, product: Tensor, first: int, last: int) -> Tensor:
+    """Rows ``first`` to ``last`` of (A + I) Z."""
+    sums = torch.empty_like(product)
+    adjacency = source.adjacency
+    for start, stop in adjacency.row_blocks(first, last):
+        begin = adjacency.row_start[start : stop + 1]
+        arcs = np.arange(begin[0], begin[-1])
+        weights = adjacency.arc_weights(arcs)
+        values = torch.ones(len(arcs)) if weights is None else torch.from_numpy(weights)
+        column = torch.from_numpy(adjacency.sources(arcs))
+        crow = torch.from_numpy(begin - begin[0]).to(column.dtype)
+        shape = (stop - start, len(product))
+        block = csr_tensor(crow, column, values.to(product.dtype), shape)
+        torch.mm(block, product, out=sums[start:stop])
+        sums[start:stop] += product[start:stop]
+    return sums
+
+
+def _exchange(rows: Tensor, cuts: list[int], device: torch.device) -> None:
+    """Give every process the rows that the others computed, by way of their devices."""
+    from torch import distributed
+
+    if len(cuts) > 2:
+        for rank in range(len(cuts) - 1):
+            own = rows[cuts[rank] : cuts[rank + 1]]
+            sent = own.to(device)
+            distributed.broadcast(sent, rank)
+            own.copy_(sent)
+
+
+def _column(vector: np.ndarray[tuple[int], np.dtype[np.float64]], like: Tensor) -> Tensor:
+    return torch.from_numpy(vector).to(like.dtype)[:, None]

@@ -1,0 +1,234 @@
+"""Sampled training of the GCN family, on one process or on many that share every batch.
+
+What is drawn is a function of the seed, the epoch and the step alone: the same on any number of
+processes and workers, and again after a restart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.optim.swa_utils import AveragedModel
+from torch.utils.data import DataLoader, Dataset
+
+from ..._core.errors import RawlsError
+from ...methods import Convolutional, Method, Settings
+from ...methods._ops.convolution import GraphConvolutionalNetwork
+from ...methods._ops.fixed_matrix import Constant
+from ...sampling import Factors
+from ...sampling.draw import mixed
+from .blocks import BlockMaker, Blocks
+from .inference import whole_graph_logits
+from .sources import Source
+
+Array = NDArray[Any]
+
+# What a key is for: seeds of different uses must not meet.
+_ORDER, _DRAW, _DROPOUT = range(3)
+
+
+def require_sampled(method: Method, settings: Settings, average: float) -> Convolutional:
+    """The method, if it can be trained on samples in this way."""
+    if not isinstance(method, Convolutional):
+        raise RawlsError(
+            f"{method.name} cannot be trained on sampled neighbourhoods: it needs the whole "
+            "graph; use gcn, rawlsgcn-graph or rawlsgcn-grad"
+        )
+    if settings.patience:
+        raise RawlsError("sampled training has no early stopping: leave patience at 0")
+    if not 0 <= average <= 1:
+        raise RawlsError(f"the share of averaged steps is from 0 to 1, not {average:g}")
+    return method
+
+
+class BlockNetwork(GraphConvolutionalNetwork):
+    """The GCN family's network, whose layers each multiply by a sampled block of their own."""
+
+    def forward(self, x: Tensor | Constant, blocks: Blocks) -> Tensor:  # type: ignore[override]
+        h: Tensor | Constant = x
+        device = next(self.parameters()).device
+        for number, (layer, block) in enumerate(zip(self.layers, blocks.layers, strict=True)):
+            if number:
+                assert isinstance(h, Tensor)
+                h = self.dropout(torch.relu(h))
+            h = layer(h, block.propagation(device), block.fairness(device))
+        assert isinstance(h, Tensor)
+        return h
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """A process's share of one step: its blocks, features and labels; ``total`` seeds in all."""
+
+    blocks: Blocks
+    x: Tensor
+    y: Tensor
+    total: int
+
+
+@dataclass(frozen=True)
+class Place:
+    """Which of how many processes this one is, and where it computes."""
+
+    rank: int = 0
+    world: int = 1
+    device: torch.device = torch.device("cpu")  # noqa: RUF009
+
+
+class SampledTraining:
+    """A network of the GCN family that learns from sampled batches of the training nodes.
+
+    Args:
+        method: One of the GCN family (``gcn``, ``rawlsgcn-graph``, ``rawlsgcn-grad``).
+        source: The graph.
+        settings: The method's; the number of layers is that of ``fan_out``.
+        fan_out: Neighbours drawn for each node and layer, outermost layer first; −1 for all.
+        batch_size: Seeds of one step, shared by all processes.
+        seed: Decides the initial weights, the order of the seeds and every draw.
+        place: This process among its like.
+        workers: Further processes that draw batches ahead.
+        average: The share of all steps, the last ones, over which the weights that are kept are
+            the mean (Polyak and Juditsky 1992): sampled gradients are noisy, and so are the weights
+            after any single step. 0 keeps the last.
+    """
+
+    def __init__(
+        self,
+        method: Method,
+        source: Source,
+        settings: Settings,
+        *,
+        fan_out: Sequence[int],
+        batch_size: int,
+        seed: int = 0,
+        place: Place | None = None,
+        workers: int = 0,
+        average: float = 0.1,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        method = require_sampled(method, settings, average)
+        self.place = place or Place()
+        self.train = source.masks["train_mask"].nonzero().view(-1).numpy()
+        if batch_size < self.place.world or len(self.train) < self.place.world:
+            raise RawlsError(
+                f"{self.place.world} processes cannot share batches of {batch_size} out of "
+                f"{len(self.train)} training nodes: each needs one seed at least"
+            )
+        self.source, self.settings, self.seed, self.workers = source, settings, seed, workers
+        self.batch_size, self.dtype = batch_size, dtype
+        self.forward = Factors.of(source.adjacency, method.forward_form(settings), source.scale)
+        form = method.gradient_form(settings)
+        fair = None if form is None else Factors.of(source.adjacency, form, source.scale)
+        self.maker = BlockMaker(source.adjacency, self.forward, fair, fan_out, dtype)
+        sizes = [source.num_features, *[settings.hidden] * (len(fan_out) - 1), source.classes]
+        self.random = torch.Generator(self.place.device)
+        self.network = BlockNetwork(sizes, settings.dropout, self.random)
+        self.network.reset_parameters(torch.Generator().manual_seed(seed))
+        self.network.to(self.place.device, dtype)
+        self.model: nn.Module = self.network
+        if self.place.world > 1:
+            self.model = nn.parallel.DistributedDataParallel(self.network)
+        self.optimiser = torch.optim.Adam(
+            self.network.parameters(), lr=settings.lr, weight_decay=settings.weight_decay
+        )
+
+        self.mean = AveragedModel(self.network)
+        self.averaged = math.ceil(average * self.total)
+        #: All that a checkpoint has to keep, but for the optimiser.
+        self.state = nn.ModuleDict({"network": self.network, "mean": self.mean})
+
+    @property
+    def steps(self) -> int:
+        """Steps of one epoch; their seeds are shared out evenly."""
+        return math.ceil(len(self.train) / self.batch_size)
+
+    @property
+    def total(self) -> int:
+        """Steps of all epochs."""
+        return self.steps * self.settings.epochs
+
+    @property
+    def kept(self) -> GraphConvolutionalNetwork:
+        """The network with the mean weights, or the last ones where none were averaged yet."""
+        averaged = int(self.mean.n_averaged)
+        network = self.mean.module if averaged else self.network
+        assert isinstance(network, GraphConvolutionalNetwork)
+        return network
+
+    def batches(self, epoch: int, first: int = 0) -> Iterator[Batch]:
+        """This process's shares of the steps of an epoch, from step ``first`` on."""
+        dataset = _Batches(self, epoch)
+        loader: DataLoader[Batch] = DataLoader(
+            dataset,
+            batch_size=None,
+            sampler=range(first, self.steps),
+            num_workers=self.workers,
+            generator=torch.Generator(),  # else every loader draws from the global one
+        )
+        return iter(loader)
+
+    def loss(self, batch: Batch) -> Tensor:
+        """This share's part of the mean loss of the step, times the number of processes.
+
+        DistributedDataParallel takes the mean over processes, which makes it the step's loss
+        whatever the sizes of the shares.
+        """
+        device = self.place.device
+        logits = self.model(Constant.of(batch.x.to(device, self.dtype)), batch.blocks)
+        loss = nn.functional.cross_entropy(logits, batch.y.to(device), reduction="sum")
+        return loss * (self.place.world / batch.total)
+
+    def step(self, batch: Batch, epoch: int, number: int) -> float:
+        """Learn from one batch; the result is this share's loss."""
+        self.model.train()
+        # A restart must draw the masks that an unbroken run would have drawn.
+        self.random.manual_seed(mixed(self.seed, epoch, number, self.place.rank, _DROPOUT) >> 1)
+        self.optimiser.zero_grad()
+        loss = self.loss(batch)
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.optimiser.step()
+        value = float(loss.detach())
+        if not math.isfinite(value):
+            raise RawlsError(
+                f"the loss is {value} in step {number + 1} of epoch {epoch + 1}, so nothing is "
+                f"learned any more: lower the learning rate of {self.settings.lr:g} and begin anew"
+            )
+        if epoch * self.steps + number >= self.total - self.averaged:
+            self.mean.update_parameters(self.network)
+        return value
+
+    def epoch(self, epoch: int) -> float:
+        """Learn from all training nodes once; the mean loss of the steps."""
+        losses = [self.step(batch, epoch, n) for n, batch in enumerate(self.batches(epoch))]
+        return sum(losses) / len(losses)
+
+    def logits(self) -> Tensor:
+        """The class scores of every node, from all neighbours: nothing is sampled at test time."""
+        return whole_graph_logits(self.kept, self.source, self.forward, self.place)
+
+
+class _Batches(Dataset[Batch]):
+    """The steps of one epoch; a worker makes each when it is asked for it."""
+
+    def __init__(self, training: SampledTraining, epoch: int) -> None:
+        self.training, self.epoch = training, epoch
+        random = np.random.default_rng(mixed(training.seed, epoch, _ORDER))
+        self.seeds = np.array_split(random.permutation(training.train), training.steps)
+
+    def __getitem__(self, step: int) -> Batch:
+        of, seeds = self.training, self.seeds[step]
+        own = seeds[of.place.rank :: of.place.world]
+        blocks = of.maker.make(own, mixed(of.seed, self.epoch, step, _DRAW))
+        return Batch(
+            blocks=blocks,
+            x=of.source.features(blocks.nodes),
+            y=of.source.y[torch.from_numpy(own)],
+            total=len(seeds),
+        )

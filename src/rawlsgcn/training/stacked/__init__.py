@@ -1,0 +1,1 @@
+"""Many runs of the GCN family trained at once."""

@@ -1,0 +1,196 @@
+"""The fast engine for the GCN family: exact, and many times faster than plain training.
+
+Four ideas, each in a file of its own: only the rows that reach the loss are computed
+(``methods/_ops/receptive_field.py``), products that never change are computed once
+(``methods/_ops/constant_products.py``), runs are trained side by side (``networks.py``), and on a
+GPU an epoch is recorded once and replayed (``cuda_graph.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from itertools import pairwise
+
+import torch
+from torch import Tensor
+
+from ..._core.random_state import kept_random_state
+from ..._core.threads import TrainingThreads
+from ...balancing import propagation_matrix
+from ...methods import Convolutional, Inputs, Settings
+from ...methods._ops.constant_products import propagated
+from ...methods._ops.convolution import GraphConvolutionalNetwork
+from ...methods._ops.fixed_matrix import Constant
+from ...methods._ops.receptive_field import reached_rows, select_columns, select_rows
+from ..trained_runs import Job, Progress, silent
+from .adam import FusedAdam, VectorAdam
+from .cuda_graph import recorded
+from .dropout import Dropout
+from .networks import Layer, Replicas
+
+# Runs per block on the CPU: wide products pay for dense features, narrow ones for sparse.
+DENSE_BLOCK, SPARSE_BLOCK = 5, 1
+# A GPU trains as many runs at once as fit into this share of its free memory, of which a run takes
+# so many numbers for every parameter and for every entry of a layer's input and output.
+GPU_SHARE, PARAMETER_COPIES, ENTRY_COPIES = 0.8, 20, 12
+
+
+class FastEngine:
+    """A method's products on one graph, prepared once for any number of runs.
+
+    The jobs that it trains may differ in seed, rate, weight decay, dropout and epochs; depth,
+    width and normalisation are those of ``settings``.
+    """
+
+    def __init__(self, method: Convolutional, inputs: Inputs, settings: Settings) -> None:
+        self.inputs = inputs
+        self.sizes = method.sizes(inputs, settings)
+        forms = [method.forward_form(settings)]
+        gradient_form = method.gradient_form(settings)
+        if gradient_form is not None:
+            forms.append(gradient_form)
+        matrices = [self._form(form) for form in forms]
+        self.propagation = matrices[0]
+        self.layers = self._restrict(matrices)
+        #: What the user should know of how the last jobs were trained.
+        self.note: str | None = None
+
+    def _form(self, form: str) -> Tensor:
+        i = self.inputs
+        return propagation_matrix(i.edge_index, i.edge_weight, i.num_nodes, form, dtype=i.dtype)
+
+    def _restrict(self, matrices: list[Tensor]) -> list[Layer]:
+        depth = len(self.sizes) - 1
+        rows = reached_rows(matrices[0], self.inputs.train, depth)
+        parts = [
+            [Constant.of(propagated(select_rows(m, rows[0]), self.inputs.x)) for m in matrices]
+        ]
+        for inner, outer in pairwise(rows):
+            parts.append(
+                [Constant.of(select_columns(select_rows(m, outer), inner)) for m in matrices]
+            )
+        return [Layer(forms[0], forms[-1]) for forms in parts]
+
+    def train(self, jobs: Sequence[Job], progress: Progress = silent) -> list[list[Tensor]]:
+        """Train all jobs, block by block; every run's weights and biases, in the jobs' order."""
+        blocks = self._blocks(jobs)
+        total = sum(jobs[block[0]].settings.epochs for block in blocks)
+        done = 0
+        states: dict[int, list[Tensor]] = {}
+        kept = kept_random_state() if self.on_gpu else nullcontext()
+        with kept, TrainingThreads() as threads:
+            for block in blocks:
+                replicas = self.replicas([jobs[place] for place in block])
+                step = self.step(replicas, [jobs[place] for place in block])
+                for _ in range(jobs[block[0]].settings.epochs):
+                    threads.update()
+                    step()
+                    done += 1
+                    progress(done, total)
+                states.update((place, replicas.state(run)) for run, place in enumerate(block))
+        return [states[place] for place in range(len(jobs))]
+
+    def _blocks(self, jobs: Sequence[Job]) -> list[list[int]]:
+        """The jobs' places, in blocks that are trained side by side.
+
+        A CPU wants the rates of a block equal (torch's fused Adam) and products as wide as suits
+        the features; a GPU wants as few and as large products as its memory holds.
+        """
+        size = self.block_size()
+        alike: dict[tuple[float, ...], list[int]] = {}
+        for place, job in enumerate(jobs):
+            alike.setdefault(_kind(job.settings, mixed_rates=self.on_gpu), []).append(place)
+        if self.on_gpu and size < max(map(len, alike.values()), default=0):
+            self.note = (
+                f"the GPU's free memory holds {size:,} of the runs at once, so they were trained "
+                "in blocks of that size."
+            )
+        return [
+            places[at : at + size]
+            for places in alike.values()
+            for at in range(0, len(places), size)
+        ]
+
+    @property
+    def on_gpu(self) -> bool:
+        return self.inputs.device.type == "cuda"
+
+    def block_size(self) -> int:
+        """How many runs may be trained side by side."""
+        if self.on_gpu:
+            return max(1, int(GPU_SHARE * free_memory(self.inputs.device)) // self.run_bytes())
+        sparse = self.layers[0].forward.matrix.layout != torch.strided
+        return SPARSE_BLOCK if sparse else DENSE_BLOCK
+
+    def run_bytes(self) -> int:
+        """An upper bound of the memory that a run takes in a block on a GPU.
+
+        For every parameter its value, gradient, rate, decay, Adam's two means and the copies of a
+        recording; for every entry of a layer's input and output the passes' intermediate results.
+        """
+        parameters = sum((a + 1) * b for a, b in pairwise(self.sizes))
+        rows = [layer.forward.matrix.shape[0] for layer in self.layers]
+        # The first layer's input is shared by all runs.
+        widths = pairwise([0, *self.sizes[1:]])
+        entries = sum(count * (a + b) for count, (a, b) in zip(rows, widths, strict=True))
+        size = torch.finfo(self.inputs.dtype).bits // 8
+        return size * (PARAMETER_COPIES * parameters + ENTRY_COPIES * entries)
+
+    def replicas(self, block: list[Job]) -> Replicas:
+        """The block's runs at their initial weights: the same that the reference engine draws."""
+        device, dtype = self.inputs.device, self.inputs.dtype
+        states = []
+        for job in block:
+            module = GraphConvolutionalNetwork(self.sizes, job.settings.dropout)
+            module.reset_parameters(torch.Generator().manual_seed(job.seed))
+            states.append([p.detach().to(device, dtype) for p in module.parameters()])
+        dropout = Dropout([job.seed for job in block], block[0].settings.dropout, device)
+        return Replicas(self.layers, self.inputs.y[self.inputs.train], states, dropout)
+
+    def step(self, replicas: Replicas, block: list[Job]) -> Callable[[], None]:
+        """One epoch of the block: gradients, then Adam."""
+        if self.inputs.device.type == "cuda":
+            adam = VectorAdam(
+                replicas.parameters,
+                replicas.gradients,
+                replicas.spread([job.settings.lr for job in block]),
+                replicas.spread([job.settings.weight_decay for job in block]),
+            )
+            with torch.cuda.device(self.inputs.device):
+                torch.cuda.manual_seed(block[0].seed)
+            return recorded(lambda: _both(replicas.step, adam.step), adam.state)
+        rate, decay = block[0].settings.lr, block[0].settings.weight_decay
+        fused = FusedAdam(replicas.parameters, replicas.gradients, rate, decay)
+        return lambda: _both(replicas.step, fused.step)
+
+    @torch.no_grad()
+    def logits(self, state: list[Tensor]) -> Tensor:
+        """The class scores of every node by one run's weights, on the whole graph."""
+        h = self.inputs.x
+        for index, (weight, bias) in enumerate(zip(state[::2], state[1::2], strict=True)):
+            h = self.propagation @ ((h.relu() if index else h) @ weight) + bias
+        return h
+
+
+def free_memory(device: torch.device) -> int:
+    """The bytes that can still be had on a GPU: free ones and those that torch holds unused."""
+    unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return int(torch.cuda.mem_get_info(device)[0]) + unused
+
+
+def _both(gradients: Callable[[], object], update: Callable[[], object]) -> None:
+    gradients()
+    update()
+
+
+def shared_settings(settings: Settings) -> Settings:
+    """``settings`` with all that runs of one engine may differ in set to the same."""
+    return replace(settings, lr=1.0, weight_decay=0.0, dropout=0.0, epochs=1)
+
+
+def _kind(settings: Settings, mixed_rates: bool) -> tuple[float, ...]:
+    """What the runs of one block must share, besides what the engine's runs share."""
+    rates = () if mixed_rates else (settings.lr, settings.weight_decay)
+    return (*rates, settings.dropout, settings.epochs)

@@ -1,0 +1,189 @@
+"""Many runs of one network trained as one: weights side by side, one product for all.
+
+The runs differ in seed, learning rate, weight decay and dropout masks. The first layer is one
+wide product (rows, features) x (features, runs * width); later layers are batched. Forward and
+backward are written out, because with the first product precomputed they are a handful of lines.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from ..._core.threads import one_product_thread
+from ...methods._ops.fixed_matrix import Constant
+from .dropout import Dropout
+from .sparse_product import SparseProduct
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A layer's restricted matrices: ``forward`` is Â_l (or Â X), ``gradient`` its fair form."""
+
+    forward: Constant
+    gradient: Constant
+
+    @cached_property
+    def fair(self) -> bool:
+        return self.forward is not self.gradient
+
+
+class Replicas:
+    """The weights of several runs and one training step for all of them.
+
+    All parameters lie in one vector, and so do their gradients: an optimiser step is one sweep.
+    ``weights[0]`` is (features, runs * width), ``weights[l]`` (runs, width, width'), and
+    ``biases[l]`` (runs, width').
+    """
+
+    def __init__(
+        self, layers: list[Layer], labels: Tensor, states: list[list[Tensor]], dropout: Dropout
+    ) -> None:
+        self.layers, self.dropout, self.runs = layers, dropout, len(states)
+        self.products: dict[tuple[str, int], tuple[SparseProduct, Tensor]] = {}
+        first = states[0][0]
+        device, dtype = labels.device, first.dtype
+        self.sizes = [first.shape[0], *[bias.shape[0] for bias in states[0][1::2]]]
+        total = self.runs * sum(tensor.numel() for tensor in states[0])
+        self.parameters = torch.empty(total, device=device, dtype=dtype)
+        self.gradients = torch.zeros_like(self.parameters)
+        self.weights, self.biases = self._views(self.parameters)
+        self.weight_gradients, self.bias_gradients = self._views(self.gradients)
+        for run, state in enumerate(states):
+            for view, tensor in zip(
+                self._of_run(run, self.weights, self.biases), state, strict=True
+            ):
+                view.copy_(tensor)
+        # The gradient of the mean cross entropy is (softmax - one-hot) / nodes.
+        self.labels = labels
+        self.target = torch.zeros(len(labels), self.sizes[-1], device=device, dtype=dtype)
+        self.target[torch.arange(len(labels), device=device), labels] = 1
+
+    def _views(self, flat: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+        weights, biases, at = [], [], 0
+
+        def piece(*shape: int) -> Tensor:
+            nonlocal at
+            count = torch.Size(shape).numel()
+            at += count
+            return flat[at - count : at].view(shape)
+
+        for index, (a, b) in enumerate(zip(self.sizes[:-1], self.sizes[1:], strict=True)):
+            weights.append(piece(self.runs, a, b) if index else piece(a, self.runs * b))
+            biases.append(piece(self.runs, b))
+        return weights, biases
+
+    def _of_run(self, run: int, weights: list[Tensor], biases: list[Tensor]) -> list[Tensor]:
+        """One run's part of the views, as weight, bias, weight, bias, …"""
+        first = weights[0].view(self.sizes[0], self.runs, -1)[:, run]
+        rest = [weight[run] for weight in weights[1:]]
+        pairs = zip([first, *rest], [bias[run] for bias in biases], strict=True)
+        return [tensor for pair in pairs for tensor in pair]
+
+    def state(self, run: int) -> list[Tensor]:
+        """A copy of one run's weights and biases, layer by layer."""
+        return [view.clone() for view in self._of_run(run, self.weights, self.biases)]
+
+    def gradient(self, run: int) -> list[Tensor]:
+        """A copy of one run's gradients, in the order of :meth:`state`."""
+        views = self._of_run(run, self.weight_gradients, self.bias_gradients)
+        return [view.clone() for view in views]
+
+    def spread(self, values: list[float]) -> Tensor:
+        """A vector as long as the parameters, with every run's value at its own parameters."""
+        flat = torch.empty_like(self.parameters)
+        each = torch.tensor(values, device=flat.device, dtype=flat.dtype)
+        weights, biases = self._views(flat)
+        weights[0].view(self.sizes[0], self.runs, -1).copy_(each[None, :, None])
+        for weight in weights[1:]:
+            weight.copy_(each[:, None, None])
+        for bias in biases:
+            bias.copy_(each[:, None])
+        return flat
+
+    def losses(self, logits: Tensor) -> Tensor:
+        """The mean cross entropy of every run, from logits of the shape (runs, nodes, classes)."""
+        rows = torch.arange(len(self.labels), device=logits.device)
+        return -torch.log_softmax(logits, -1)[:, rows, self.labels].mean(1)
+
+    @torch.no_grad()
+    def step(self) -> Tensor:
+        """Forward and backward for all runs: fills ``gradients`` and returns the logits.
+
+        They are good until the next step, which may write to the same memory.
+        """
+        inputs, hidden = self._forward()
+        logits = hidden[-1]
+        grad = torch.softmax(logits, -1).sub_(self.target).div_(len(self.labels))
+        for index in range(len(self.layers) - 1, 0, -1):
+            self.bias_gradients[index].copy_(grad.sum(1))
+            layer = self.layers[index]
+            seen = inputs[index]
+            if layer.fair:
+                fair = self._product("seen", index, layer.gradient, hidden[index - 1])
+                seen = self._batched(fair)
+            with one_product_thread():
+                torch.bmm(seen.transpose(1, 2), grad, out=self.weight_gradients[index])
+                back = torch.bmm(grad, self.weights[index].transpose(1, 2))
+            if self.dropout.p:
+                back.mul_(self.dropout.scale)
+            wide = self._product("back", index, layer.forward.T, self._wide(back))
+            # hidden is zero exactly where ReLU or dropout closed the way.
+            torch.ops.aten.threshold_backward(wide, hidden[index - 1], 0, grad_input=wide)
+            grad = self._batched(wide) if index > 1 else wide
+        if len(self.layers) == 1:
+            grad = self._wide(grad)
+        self.bias_gradients[0].copy_(grad.sum(0).view(self.runs, -1))
+        self._first_gradient(grad)
+        return logits
+
+    def _forward(self) -> tuple[list[Tensor], list[Tensor]]:
+        """Every layer's propagated input (runs, rows, d) and its output, ReLU and dropout done."""
+        out = self._first_output()
+        inputs, hidden = [out], []
+        for index, layer in enumerate(self.layers[1:], start=1):
+            out = self.dropout(out.relu_())
+            hidden.append(out)
+            inputs.append(self._batched(self._product("input", index, layer.forward, out)))
+            with one_product_thread():
+                bias = self.biases[index][:, None]
+                batched = torch.baddbmm(bias, inputs[index], self.weights[index])
+            if index < len(self.layers) - 1:
+                out = self._wide(batched)
+        hidden.append(batched if len(self.layers) > 1 else self._batched(out))
+        return inputs, hidden
+
+    def _first_output(self) -> Tensor:
+        forward, bias = self.layers[0].forward, self.biases[0].view(-1)
+        if forward.matrix.layout == torch.strided:
+            return torch.addmm(bias, forward.matrix, self.weights[0])
+        return self._product("input", 0, forward, self.weights[0]).add_(bias)
+
+    def _first_gradient(self, grad: Tensor) -> None:
+        transpose, out = self.layers[0].gradient.T, self.weight_gradients[0]
+        if transpose.matrix.layout == torch.strided:
+            torch.mm(transpose.matrix, grad, out=out)
+        else:
+            self._product("gradient", 0, transpose, grad, out)
+
+    def _product(
+        self, kind: str, index: int, left: Constant, right: Tensor, out: Tensor | None = None
+    ) -> Tensor:
+        """left @ right in the same memory in every epoch: fresh memory takes longer to come by."""
+        if (kind, index) not in self.products:
+            if out is None:
+                out = right.new_zeros(left.matrix.shape[0], right.shape[1])
+            self.products[kind, index] = SparseProduct(left.matrix), out
+        product, out = self.products[kind, index]
+        return product(right, out)
+
+    def _batched(self, wide: Tensor) -> Tensor:
+        """(rows, runs * d) as (runs, rows, d)."""
+        return wide.view(wide.shape[0], self.runs, -1).transpose(0, 1)
+
+    def _wide(self, batched: Tensor) -> Tensor:
+        """(runs, rows, d) as (rows, runs * d), contiguous."""
+        return batched.transpose(0, 1).reshape(batched.shape[1], -1)

@@ -1,0 +1,172 @@
+"""Tables: which line is a header, which column holds the ids, and how ids are compared."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from rawlsgcn._core.errors import RawlsError
+from rawlsgcn.graphs import read
+
+NODES = 12
+RING = pd.DataFrame({"source": np.arange(NODES), "target": (np.arange(NODES) + 1) % NODES})
+LABELS = np.arange(NODES) % 3
+X = np.random.default_rng(0).random((NODES, 3)).round(3)
+
+
+def bare(path: Path, **sides: Path) -> Any:
+    return read(path, need_features=False, need_labels=False, **sides)
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("header", ["follower,followee", "u1,u2", "A,B", "Who,Whom"])
+def test_words_over_numbers_are_a_header_and_no_edge(header: str, tmp_path: Path) -> None:
+    graph = bare(written(tmp_path / "g.csv", f"{header}\n10,30\n30,70\n"))
+    assert graph.node_ids.tolist() == [10, 30, 70]
+    assert any("are taken for source and target" in note for note in graph.notes)
+
+
+def test_words_over_words_are_ids_unless_a_weight_tells(tmp_path: Path) -> None:
+    assert bare(written(tmp_path / "g.csv", "anna,ben\nben,carl\n")).num_nodes == 3
+    graph = bare(written(tmp_path / "w.csv", "who,whom,strength\nanna,ben,2\nben,carl,3\n"))
+    assert list(graph.node_ids) == ["anna", "ben", "carl"]
+    assert "edge_weight" not in graph, "a column that is not called a weight is none"
+
+
+def test_a_text_id_far_down_shows_that_the_first_line_is_an_edge(tmp_path: Path) -> None:
+    lines = ["root,hub", *(f"{i},{i + 1}" for i in range(300)), "300,root", "hub,300"]
+    graph = bare(written(tmp_path / "g.csv", "\n".join(lines)))
+    assert graph.num_nodes == 301 + 2
+    assert "hub" in graph.node_ids
+
+
+@pytest.mark.parametrize("names", [("follower", "followee"), ("source", "target"), (0, 1)])
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet"])
+def test_an_index_column_beside_the_edges_is_not_a_node(
+    names: tuple[Any, Any], suffix: str, tmp_path: Path
+) -> None:
+    frame = RING.set_axis([str(n) for n in names], axis=1)
+    frame.index = pd.Index(np.arange(NODES) * 7 + 100)  # as filtering the rows leaves it
+    path = tmp_path / f"g{suffix}"
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+        frame.to_parquet(path)
+    else:
+        frame.to_csv(path, sep="," if suffix == ".csv" else "\t")
+    graph = bare(path)
+    assert graph.num_nodes == NODES
+    assert graph.edge_index.size(1) == 2 * NODES
+    assert "edge_weight" not in graph
+
+
+def test_the_third_nameless_column_is_the_weight(tmp_path: Path) -> None:
+    pd.DataFrame(RING.assign(w=3.0).to_numpy()).astype(int).to_csv(tmp_path / "g.csv")
+    assert set(bare(tmp_path / "g.csv").edge_weight.tolist()) == {3.0}
+
+
+def test_one_known_name_is_kept_to(tmp_path: Path) -> None:
+    graph = bare(written(tmp_path / "g.csv", "weight,source,friend\n5,10,30\n5,30,70\n"))
+    assert graph.node_ids.tolist() == [10, 30, 70]
+    assert set(graph.edge_weight.tolist()) == {5.0}
+    with pytest.raises(RawlsError, match="no two columns of nodes"):
+        bare(written(tmp_path / "h.csv", "source,weight\n5,10\n"))
+
+
+ORDER = np.random.default_rng(3).permutation(NODES)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame({"node": ORDER, "label": LABELS[ORDER]}),
+        pd.DataFrame({"label": LABELS[ORDER], "id": ORDER}),
+        pd.DataFrame({"age": 3, "label": LABELS[ORDER], "node_id": ORDER}),
+        pd.DataFrame({"name": ORDER, "group": LABELS[ORDER]}),
+    ],
+)
+@pytest.mark.parametrize("index", [True, False])
+def test_the_header_says_which_column_holds_the_ids(
+    frame: pd.DataFrame, index: bool, tmp_path: Path
+) -> None:
+    RING.to_csv(tmp_path / "g.csv", index=False)
+    np.save(tmp_path / "x.npy", X)
+    frame.to_csv(tmp_path / "y.csv", index=index)
+    graph = read(tmp_path / "g.csv", features=tmp_path / "x.npy", labels=tmp_path / "y.csv")
+    np.testing.assert_array_equal(graph.y.numpy(), LABELS)
+
+
+@pytest.mark.parametrize("series", [True, False])
+def test_labels_written_with_their_index_alone(series: bool, tmp_path: Path) -> None:
+    RING.to_csv(tmp_path / "g.csv", index=False)
+    np.save(tmp_path / "x.npy", X)
+    frame = pd.Series(LABELS[ORDER], index=ORDER)
+    (frame if series else frame.to_frame("label")).to_csv(tmp_path / "y.csv")
+    graph = read(tmp_path / "g.csv", features=tmp_path / "x.npy", labels=tmp_path / "y.csv")
+    np.testing.assert_array_equal(graph.y.numpy(), LABELS)
+
+
+def test_features_may_have_an_index_an_id_anywhere_or_years_for_names(tmp_path: Path) -> None:
+    RING.to_csv(tmp_path / "g.csv", index=False)
+    plain = pd.DataFrame(X)
+    last = pd.DataFrame(X[ORDER], columns=list("abc")).assign(node=ORDER)
+    first = pd.DataFrame(X[ORDER], columns=["2019", "2020", "2021"])
+    first.insert(0, "person", ORDER)
+    plain.to_csv(tmp_path / "plain.csv")
+    last.to_csv(tmp_path / "last.csv", index=False)
+    last.to_csv(tmp_path / "both.csv")
+    first.to_csv(tmp_path / "years.csv", index=False)
+    for name in ("plain", "last", "both", "years"):
+        graph = read(tmp_path / "g.csv", features=tmp_path / f"{name}.csv", need_labels=False)
+        rows = torch.arange(NODES) if "node_ids" not in graph else torch.tensor(graph.node_ids)
+        np.testing.assert_allclose(graph.x.numpy(), X[rows], rtol=1e-6, err_msg=name)
+
+
+def test_a_label_table_without_labels_is_one_sentence(tmp_path: Path) -> None:
+    labels = written(tmp_path / "y.csv", "id,split\n0,train\n1,test\n")
+    with pytest.raises(RawlsError, match=r"y\.csv has no column of labels"):
+        bare(written(tmp_path / "g.csv", "0,1\n"), labels=labels)
+
+
+def test_blanks_around_an_id_do_not_make_another_node(tmp_path: Path) -> None:
+    graph = bare(written(tmp_path / "g.csv", "anna,ben \n ben,carl\ncarl ,anna\n"))
+    assert sorted(graph.node_ids) == ["anna", "ben", "carl"]
+    with pytest.raises(RawlsError, match=r"line 2: the id in column 1 is empty"):
+        bare(written(tmp_path / "h.csv", 'anna,ben\n" ",carl\n'))
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_text_that_is_not_utf8_is_said_to_be(encoding: str, tmp_path: Path) -> None:
+    (tmp_path / "g.csv").write_bytes("source,target\nanna,ben\n".encode(encoding))
+    with pytest.raises(RawlsError, match=r"g\.csv .*: save it as UTF-8"):
+        bare(tmp_path / "g.csv")
+
+
+def test_decimals_of_a_database_are_numbers(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    ids = [Decimal(10**17 + i) for i in range(4)]
+    edges = {"source": ids[:3], "target": ids[1:], "weight": [Decimal("0.5")] * 3}
+    pd.DataFrame(edges).to_parquet(tmp_path / "g.parquet")
+    labels = {"id": ids, "label": [Decimal(i % 2) for i in range(4)]}
+    pd.DataFrame(labels).to_parquet(tmp_path / "y.parquet")
+    graph = bare(tmp_path / "g.parquet", labels=tmp_path / "y.parquet")
+    assert graph.node_ids.tolist() == [10**17 + i for i in range(4)]
+    assert graph.y.tolist() == [0, 1, 0, 1]
+    assert set(graph.edge_weight.tolist()) == {0.5}
+
+
+def test_a_single_value_in_place_of_one_for_each_node(tmp_path: Path) -> None:
+    graph = written(tmp_path / "g.csv", "0,1\n1,2\n")
+    np.save(tmp_path / "y0.npy", np.array(3))
+    for side in ("labels", "features"):
+        with pytest.raises(RawlsError, match=r"y0\.npy holds a single value"):
+            read(graph, **{side: tmp_path / "y0.npy"})

@@ -1,0 +1,54 @@
+"""The table of datasets needs no torch, and knows its names."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rawlsgcn._core.errors import RawlsError
+from rawlsgcn.graphs.catalog import CATALOGUE, NAMES, data_root, find
+
+
+def test_reading_the_table_imports_neither_torch_nor_scipy() -> None:
+    code = (
+        "import sys, rawlsgcn.graphs.catalog; "
+        "print([name for name in ('torch', 'scipy', 'pandas', 'numpy') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_seven_graphs_and_the_synthetic_one() -> None:
+    assert len(CATALOGUE) == 7
+    assert NAMES[-1] == "synthetic"
+
+
+def test_an_unknown_name_gets_the_nearest() -> None:
+    with pytest.raises(RawlsError, match="did you mean amazon-photo"):
+        find("amazon-foto")
+
+
+def test_root_is_the_argument_then_the_environment_then_a_cache(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("RAWLSGCN_DATA", str(tmp_path / "environment"))
+    assert data_root(tmp_path) == tmp_path
+    assert data_root() == tmp_path / "environment"
+    monkeypatch.delenv("RAWLSGCN_DATA")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    assert data_root() == tmp_path / ".cache" / "rawlsgcn" / "data"
+
+
+def test_on_disk_needs_every_file(tmp_path: Path) -> None:
+    entry = find("Citeseer")
+    paths = entry.raw_paths(tmp_path)
+    paths[0].parent.mkdir(parents=True)
+    for path in paths[:-1]:
+        path.touch()
+    assert not entry.on_disk(tmp_path)
+    paths[-1].touch()
+    assert entry.on_disk(tmp_path)
