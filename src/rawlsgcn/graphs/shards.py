@@ -24,9 +24,9 @@ from .._core.errors import RawlsError
 from .._core.files import atomic_directory, atomic_file
 from .._core.serialization import Entries, is_count, is_text, is_truth, is_whole, read_json
 from .features import has_negative_features
-from .fingerprint import mark_of
-from .raw_graph import MASKS
+from .fingerprint import fingerprint
 from .readers.arrays import read_header
+from .splits import MASKS
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -297,7 +297,7 @@ def write_shards(graph: Data, count: int, folder: str | Path) -> Shards:
         about = {
             "format": _FORMAT,
             "name": str(graph.get("name") or "graph"),
-            "graph": mark_of(graph),
+            "graph": fingerprint(graph),
             "nodes": nodes,
             "arcs": len(column),
             "classes": 0 if graph.get("y") is None else int(graph.y.max()) + 1,
