@@ -27,6 +27,7 @@ from ..evaluation.audit.model import Layout, Settings, audit_model
 from ..evaluation.audit.parts import How, ModelNodes
 from ..evaluation.audit.parts import Nodes as ShownNodes
 from ..evaluation.audit.scores import Scores
+from ..graphs import graph_notes
 from ..graphs.splits import EVALUATE, MASKS
 from ..reporting.wording import printable, shown_path
 from .audit_graph import graph_of, whole, without_invented_split
@@ -107,7 +108,7 @@ def audit(
         },
         command=command,
         shown=shown,
-        notes=[*(data.get("notes") or []), *notes],
+        notes=[*graph_notes(data), *notes],
     )
 
 

@@ -17,7 +17,7 @@ import torch
 from torch_geometric.data import Data
 
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.graphs import check, read, synthetic
+from rawlsgcn.graphs import check, graph_notes, read, synthetic
 
 NODES = 30
 RANDOM = np.random.default_rng(0)
@@ -261,7 +261,7 @@ def test_other_columns_of_an_edge_list_are_not_taken_for_weights(tmp_path: Path)
     (tmp_path / "g.csv").write_text("source,target,year\n0,1,1999\n1,2,2004\n")
     graph = read(tmp_path / "g.csv", need_features=False, need_labels=False)
     assert "edge_weight" not in graph
-    assert any("'year' is not used" in note for note in graph.notes)
+    assert any("'year' is not used" in note for note in graph_notes(graph))
 
 
 def edges(folder: Path, text: str = "0,1\n1,2\n2,3\n") -> Path:
@@ -438,7 +438,7 @@ def test_notes_of_a_file_stand_once_in_the_result(tmp_path: Path) -> None:
     arguments = write_npz_edges(tmp_path)
     np.savez(tmp_path / "g.npz", edge_index=np.stack([SOURCE, TARGET]), x=X, y=Y + 1)
     graph = read(**arguments)
-    assert check(graph).notes == graph.notes
+    assert graph_notes(check(graph)) == graph_notes(graph)
 
 
 def test_files_that_are_not_there_or_of_another_kind(tmp_path: Path) -> None:

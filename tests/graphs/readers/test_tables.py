@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.graphs import read
+from rawlsgcn.graphs import graph_notes, read
 
 NODES = 12
 RING = pd.DataFrame({"source": np.arange(NODES), "target": (np.arange(NODES) + 1) % NODES})
@@ -33,7 +33,7 @@ def written(path: Path, text: str) -> Path:
 def test_words_over_numbers_are_a_header_and_no_edge(header: str, tmp_path: Path) -> None:
     graph = bare(written(tmp_path / "g.csv", f"{header}\n10,30\n30,70\n"))
     assert graph.node_ids.tolist() == [10, 30, 70]
-    assert any("are taken for source and target" in note for note in graph.notes)
+    assert any("are taken for source and target" in note for note in graph_notes(graph))
 
 
 def test_words_over_words_are_ids_unless_a_weight_tells(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError
+from ..notes import GraphFacts
 from ..raw_graph import RawGraph
 from .node_tables import NodeTable
 from .tables import UNNAMED, TableFile, is_index_header, is_number, read_table
@@ -31,13 +32,14 @@ def read_edge_list(path: Path, sides: list[NodeTable]) -> RawGraph:
     themselves (numbers sorted, text as it first appears).
     """
     table = read_table(path, _has_header)
-    source, target, weight, notes = _columns(table)
+    facts = GraphFacts()
+    source, target, weight = _columns(table, facts)
     columns = [(table, source), (table, target)]
     columns += [(side.table, side.key) for side in sides if side.table is not None]
     text = [each.has_text_ids(column) for each, column in columns]  # looks for empty ids in all
     as_text = any(text)
     ids, codes = _encode(table.ids(source, as_text), table.ids(target, as_text), as_text)
-    found = RawGraph(path.stem, *codes, notes=notes, graph_from=path.name)
+    found = RawGraph(path.stem, *codes, facts=facts, graph_from=path.name)
     if weight is not None:
         found.weight = table.numbers([weight])[:, 0]
     order = _node_order(ids, found.graph_from, sides, as_text)
@@ -103,8 +105,8 @@ def _has_header(cells: list[str], numeric: Callable[[int], bool]) -> bool:
     return any(numeric(index) for index in range(len(words)))
 
 
-def _columns(table: TableFile) -> tuple[int, int, int | None, list[str]]:
-    """Which columns hold source, target and weight, and a note on those that are not used."""
+def _columns(table: TableFile, facts: GraphFacts) -> tuple[int, int, int | None]:
+    """Which columns hold source, target and weight."""
     width = table.frame.shape[1]
     if width < 2:
         raise RawlsError(
@@ -116,10 +118,9 @@ def _columns(table: TableFile) -> tuple[int, int, int | None, list[str]]:
             raise RawlsError(
                 f"{table.path} has {width} columns and no header: expected source,target[,weight]"
             )
-        return 0, 1, 2 if width == 3 else None, []
+        return 0, 1, 2 if width == 3 else None
     source, target, weight = table.find(_SOURCES), table.find(_TARGETS), table.find(_WEIGHTS)
     rest = [index for index in range(width) if index not in (source, target, weight)]
-    notes = []
     if source is None or target is None:
         if width > 2 and table.names[0].strip().lower() in _NUMBERINGS:
             rest.remove(0)
@@ -130,12 +131,11 @@ def _columns(table: TableFile) -> tuple[int, int, int | None, list[str]]:
         if weight is None and rest and table.has_unnamed_index and _numbered(table.names):
             weight = rest.pop(0)
         ends = f"{table.column(source)} and {table.column(target)}"
-        notes.append(f"{table.path.name}: {ends} are taken for source and target.")
+        facts.columns_assumed.append((table.path.name, ends, "source and target"))
     unused = [table.column(index) for index in rest if index or not table.has_unnamed_index]
     if unused:
-        verb = "is" if len(unused) == 1 else "are"
-        notes.append(f"{table.path.name}: {', '.join(unused[:3])} {verb} not used.")
-    return source, target, weight, notes
+        facts.columns_ignored.append((table.path.name, ", ".join(unused[:3])))
+    return source, target, weight
 
 
 def _numbered(names: list[str]) -> bool:

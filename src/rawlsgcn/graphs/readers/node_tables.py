@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError, reading
+from ..notes import GraphFacts
 from ..splits import MASKS
 from .arrays import FEATURE_KEYS, LABEL_KEYS, Archive, read_npy
 from .tables import (
@@ -41,14 +42,20 @@ class NodeTable:
     masks: dict[str, Array] = field(default_factory=dict)
     table: TableFile | None = None
     key: int = 0
-    notes: list[str] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)
+    class_names: list[str] | None = None
 
     def __post_init__(self) -> None:
         if self.values.ndim == 0:
             raise RawlsError(f"{self.path} holds a single value: it must have one for each node")
+
+    def add_facts(self, facts: GraphFacts) -> None:
+        """Report which columns are the ids, where it is not the first, and which are not used."""
         if self.table is not None and self.key != 0:
             column = self.table.column(self.key)
-            self.notes.append(f"{self.path.name}: {column} is taken for the node ids.")
+            facts.columns_assumed.append((self.path.name, column, "the node ids"))
+        if self.ignored:
+            facts.columns_ignored.append((self.path.name, ", ".join(self.ignored[:3])))
 
     def ids(self, as_text: bool) -> Array:
         """The ids of the rows, of which none may stand twice."""
@@ -139,10 +146,7 @@ def _label_table(path: Path) -> NodeTable:
     if label is None:
         raise RawlsError(f"{path} has no column of labels: give the node id first and its label")
     side = NodeTable(path, table.numbers([label])[:, 0], table=table, key=key)
-    others = set(columns) - {label, split}
-    if others:
-        unused = ", ".join(table.column(index) for index in sorted(others)[:3])
-        side.notes.append(f"{path.name}: {unused} {'is' if len(others) == 1 else 'are'} not used.")
+    side.ignored = [table.column(index) for index in sorted(set(columns) - {label, split})]
     if split is not None:
         side.masks = _masks(table, split)
     return side
