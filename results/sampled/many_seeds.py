@@ -11,10 +11,10 @@ from pathlib import Path
 import torch
 
 import rawlsgcn as rg
-from rawlsgcn.evaluation.judgement import judge
+from rawlsgcn.evaluation.run_metrics import judge
 from rawlsgcn.methods import find, with_changes
-from rawlsgcn.training.sampled import SampledTraining
-from rawlsgcn.training.sources import Source
+from rawlsgcn.training.sampled.sources import Source
+from rawlsgcn.training.sampled.trainer import SampledTraining
 
 METHODS = ("rawlsgcn-graph", "rawlsgcn-grad")
 # What is kept: the weights of the last step, the mean of the last tenth, or the whole graph's.
