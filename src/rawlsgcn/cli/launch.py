@@ -169,11 +169,11 @@ def train(
     """Train on sampled neighbourhoods; goes on from the checkpoint in --out if there is one."""
     from ..experiments.sampled_fit import fit_sampled
     from ..methods import Convolutional, find, with_changes
-    from ..sampling.neighbourhoods import checked_fan_out
+    from ..sampling.neighborhoods import parse_num_neighbors
     from ..training.sampled.distributed_context import joined
     from ..training.sampled.trainer import require_sampled
 
-    numbers = checked_fan_out(fan_out)
+    numbers = parse_num_neighbors(fan_out)
     chosen = find(method)
     changes = parse_settings(settings, lr=lr, epochs=epochs)
     changed = with_changes(chosen.defaults, {"layers": len(numbers), **changes})

@@ -135,7 +135,7 @@ def train(
             **changes,
         )
     if out is not None:
-        from .._core.files import atomic_directory
+        from .._core.atomic_files import atomic_directory
         from ..experiments.saved_models import write_model
         from ..reporting import figures
         from ..reporting.page import report
@@ -216,7 +216,7 @@ def _compare(
         )
     figures_json = [result.to_dict() for result in results]
     if out is not None:
-        from .._core.files import atomic_directory
+        from .._core.atomic_files import atomic_directory
         from ..reporting import figures
         from ..reporting.accuracy_bias_plot import plane
         from ..reporting.page import report
@@ -290,7 +290,7 @@ def tune(
             **changes,
         )
     if out is not None:
-        from .._core.files import atomic_directory
+        from .._core.atomic_files import atomic_directory
         from ..experiments.saved_models import write_model
 
         with atomic_directory(out) as folder:

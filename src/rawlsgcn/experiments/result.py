@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .._core.atomic_files import atomic_directory, atomic_file
 from .._core.errors import RawlsError
-from .._core.files import atomic_directory, atomic_file
 from ..evaluation.by_degree import degree_frame, worst_off
 from ..evaluation.calibration import Outcome
 from ..evaluation.degree_bias import node_scores

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, distributed
 
+from .._core.atomic_files import atomic_directory
 from .._core.errors import RawlsError
-from .._core.files import atomic_directory
 from .._core.machine import peak_memory_mb
 from ..evaluation.run_metrics import judge
 from ..methods import Method, Settings

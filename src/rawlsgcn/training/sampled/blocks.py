@@ -22,8 +22,8 @@ from torch import Tensor
 
 from ..._core.sparse import csr_tensor
 from ...methods._ops.fixed_matrix import Constant
-from ...sampling import Adjacency, Factors, Neighbourhoods
-from ...sampling.neighbourhoods import Hop
+from ...sampling import Adjacency, Factors, Neighborhoods
+from ...sampling.neighborhoods import Hop
 
 Array = NDArray[Any]
 
@@ -69,7 +69,7 @@ class BlockMaker:
         fan_out: Sequence[int],
         dtype: torch.dtype = torch.float32,
     ) -> None:
-        self.neighbourhoods = Neighbourhoods(adjacency)
+        self.neighbourhoods = Neighborhoods(adjacency)
         self._adjacency, self._fan_out = adjacency, fan_out
         self._forward, self._fair, self._dtype = forward, fair, dtype
 

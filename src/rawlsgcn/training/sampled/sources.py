@@ -19,7 +19,7 @@ from ...graphs.raw_graph import MASKS
 from ...methods._ops.receptive_field import select_rows
 from ...methods.inputs import row_normalised
 from ...sampling import Adjacency
-from ...sampling.adjacency import take
+from ...sampling.adjacency import take_concatenated
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -54,7 +54,7 @@ class Source:
     def features(self, nodes: Array) -> Tensor:
         """The rows of X of these nodes."""
         if not isinstance(self.x, Tensor):
-            x = aligned(torch.from_numpy(take(self.x, nodes)))
+            x = aligned(torch.from_numpy(take_concatenated(self.x, nodes)))
             return row_normalised(x) if self.normalise else x
         places = torch.from_numpy(nodes).long()
         sparse = self.x.layout == torch.sparse_csr
