@@ -63,13 +63,13 @@ def demo(
 @command
 def datasets(data_root: DataRoot = None, json_path: Json = None) -> None:
     """List the named graphs, whether they are on disk, and their statistics."""
-    from ..graphs.catalog import CATALOGUE, SYNTHETIC
+    from ..graphs.catalog import CATALOG, SYNTHETIC
     from ..graphs.catalog import data_root as root_folder
     from ..reporting.progress import progress
     from ..reporting.table import datasets_table
 
     check_outputs(json_path)
-    entries = [(entry.name, entry.title, entry.on_disk(data_root)) for entry in CATALOGUE.values()]
+    entries = [(entry.name, entry.title, entry.on_disk(data_root)) for entry in CATALOG.values()]
     entries.append((SYNTHETIC, "Synthetic (made on the spot)", True))
     rows: list[dict[str, Any]] = []
     with progress("reading the graphs") as tell:
@@ -179,7 +179,7 @@ def compare(
 ) -> None:
     """Train several methods on one graph and set them side by side."""
     from ..experiments.fitting import each_settings
-    from ..graphs.masks import evaluate_on
+    from ..graphs.splits import evaluate_on
     from ..methods import find
 
     names = [name.strip() for name in methods.split(",") if name.strip()]

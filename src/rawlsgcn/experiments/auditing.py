@@ -27,8 +27,7 @@ from ..evaluation.audit.model import Layout, Settings, audit_model
 from ..evaluation.audit.parts import How, ModelNodes
 from ..evaluation.audit.parts import Nodes as ShownNodes
 from ..evaluation.audit.scores import Scores
-from ..graphs.masks import EVALUATE
-from ..graphs.raw_graph import MASKS
+from ..graphs.splits import EVALUATE, MASKS
 from ..reporting.wording import printable, shown_path
 from .audit_graph import graph_of, whole, without_invented_split
 from .audit_inputs import GivenArray, KeyedFile, NodeIndex, read_column

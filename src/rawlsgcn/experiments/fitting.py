@@ -16,7 +16,7 @@ from .._core.threads import fork_safe_threads, threads_for_graph
 from ..evaluation.calibration import Outcome
 from ..evaluation.run_metrics import judge
 from ..graphs import check, load
-from ..graphs.masks import evaluate_on
+from ..graphs.splits import evaluate_on
 from ..methods import NORMALISATIONS, Inputs, Method, Settings, available, find, with_changes
 from ..methods.inputs import has_negative_features
 from ..training import Job, train

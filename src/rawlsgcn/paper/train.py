@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..experiments.fitting import inputs_of, judged
 from ..graphs import load
-from ..graphs.masks import evaluate_on
+from ..graphs.splits import evaluate_on
 from ..methods import find, with_changes
 from ..training import Job, train
 from .node_scores import Nodes

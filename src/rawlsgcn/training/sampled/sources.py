@@ -14,8 +14,8 @@ from torch import Tensor
 from ..._core.errors import RawlsError
 from ..._core.sparse import aligned
 from ...graphs.features import has_negative_features
-from ...graphs.fingerprint import mark_of
-from ...graphs.raw_graph import MASKS
+from ...graphs.fingerprint import fingerprint
+from ...graphs.splits import MASKS
 from ...methods._ops.receptive_field import select_rows
 from ...methods.inputs import row_normalised
 from ...sampling import Adjacency
@@ -68,7 +68,7 @@ class Source:
         normalise = normalise and not has_negative_features(graph.x)
         return cls(
             name=graph.get("name") or "graph",
-            mark=mark_of(graph),
+            mark=fingerprint(graph),
             adjacency=adjacency,
             x=row_normalised(graph.x) if normalise else graph.x,
             normalise=normalise,
