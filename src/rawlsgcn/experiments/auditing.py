@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 from torch_geometric.data import Data
 
-from .. import __version__
 from .._core.errors import RawlsError, unknown_name
 from .._core.threads import fork_safe_threads
+from .._core.version import __version__
 from ..evaluation.audit.columns import BUILT_IN, column_of, degrees, refuse_missing
 from ..evaluation.audit.comparison import compare_models
 from ..evaluation.audit.forms import Nodes, Predictions
