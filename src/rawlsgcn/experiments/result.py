@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .._core.atomic_files import atomic_directory, atomic_file
 from .._core.errors import RawlsError
-from .._core.files import atomic_directory, atomic_file
 from ..evaluation.by_degree import degree_frame, worst_off
 from ..evaluation.calibration import Outcome
 from ..evaluation.degree_bias import node_scores
@@ -91,8 +91,8 @@ class Result:
         return Spread.of([getattr(judgement, name) for judgement in self.judgements])
 
     @property
-    def normalisation(self) -> str:
-        return str(self.settings["normalisation"])
+    def normalization(self) -> str:
+        return str(self.settings["normalization"])
 
     @property
     def accuracy(self) -> Spread:
@@ -212,7 +212,7 @@ class Result:
             "dataset": self.dataset,
             "synthetic": self.synthetic,
             "method": self.method,
-            "normalisation": self.normalisation,
+            "normalization": self.normalization,
             "lr": self.settings["lr"],
             "epochs": self.settings["epochs"],
             "seeds": self.seeds,

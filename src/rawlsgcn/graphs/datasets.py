@@ -15,8 +15,8 @@ from urllib.error import URLError
 from torch_geometric import datasets as pyg
 from torch_geometric.data import Data
 
+from .._core.atomic_files import atomic_directory
 from .._core.errors import RawlsError, reading
-from .._core.files import atomic_directory
 from .._core.threads import fork_safe_threads
 from .catalog import SYNTHETIC, DatasetEntry, catalog_entry, data_root
 from .raw_graph import RawGraph

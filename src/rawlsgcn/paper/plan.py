@@ -49,7 +49,7 @@ class Point:
 class Cell:
     """A method on a graph under a protocol: one study, whose trials are the points of a grid.
 
-    ``variant`` tells apart what has the same method: a normalisation of the ablation, or the
+    ``variant`` tells apart what has the same method: a normalization of the ablation, or the
     number of epochs in Table 4. With ``quick`` the grid is searched with the first seed, and all
     seeds are run at the values found.
     """
@@ -242,10 +242,10 @@ class Plan:
         return cells
 
     def _cell(self, protocol: str, graph: str, name: str, variant: str = "") -> Cell:
-        own = find(name).defaults.normalisation
+        own = find(name).defaults.normalization
         changes: dict[str, Any] = {}
         if variant and variant != own:
-            changes["normalisation"] = variant
+            changes["normalization"] = variant
         grid: Mapping[str, Sequence[Any]] = find(name).grid
         if name in NOT_SEARCHED:
             grid = {}
