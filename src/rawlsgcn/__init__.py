@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ._core.lazy import lazy_names
-
-__version__ = "0.1.0"
+from ._core.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from . import metrics as metrics

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 from torch_geometric.data import Data
 
-from .. import __version__
 from .._core.errors import RawlsError, unknown_name
 from .._core.text import printable, shown_path
 from .._core.threads import fork_safe_threads
+from .._core.version import __version__
 from ..evaluation.audit.comparison import compare_models
 from ..evaluation.audit.findings import Provenance, ShownNodes, ShownPredictions
 from ..evaluation.audit.grouping import Grouping

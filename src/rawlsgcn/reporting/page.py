@@ -55,7 +55,7 @@ def report(
 
 def render(results: Result | Sequence[Result], *, command: str | None = None) -> str:
     """The page of :func:`report` as text."""
-    from .. import __version__
+    from .._core.version import __version__
 
     results = together(results)
     first, labels = results[0], names(results)
