@@ -54,8 +54,8 @@ def audit(
     json_path: Json = None,
 ) -> None:
     """Judge predictions of any model by degree: who is worst off, and is it chance?"""
-    from ..evaluation.audit.columns import BUILT_IN
-    from ..experiments.auditing import audit as audit_predictions
+    from ..evaluation.node_columns import BUILT_IN
+    from ..experiments.audit import audit as audit_predictions
     from ..reporting.audit_table import audit_table
     from ..reporting.audit_words import verdict
     from ..reporting.progress import working
