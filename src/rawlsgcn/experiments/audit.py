@@ -81,7 +81,7 @@ def audit(
     data, incoming = graph_of(graph, by)
     index = NodeIndex(data.get("node_ids"), int(data.num_nodes))
     pairs = _pairs(predictions)
-    sources = _sources(pairs, index)
+    sources = _sources(pairs, index, data.get("class_names"))
     column = _column(data, by, incoming, index)
     if evaluate != "test" and not any(isinstance(each, Result) for _, each in pairs):
         data = without_invented_split(data)
@@ -123,11 +123,13 @@ def _pairs(given: Any) -> list[tuple[Any, Any]]:
     return pairs
 
 
-def _sources(pairs: Sequence[tuple[Any, Any]], index: NodeIndex) -> list[PredictionSource]:
+def _sources(
+    pairs: Sequence[tuple[Any, Any]], index: NodeIndex, class_names: list[str] | None
+) -> list[PredictionSource]:
     sources: list[PredictionSource] = []
     for place, (name, each) in enumerate(pairs, start=1):
         if isinstance(each, str | Path):
-            sources.append(KeyedFile(each, index, name))
+            sources.append(KeyedFile(each, index, name, class_names))
         elif isinstance(each, Result):
             run = each.best_run
             source = f"{each.method} on {each.dataset}, seed {each.seeds[run]}"

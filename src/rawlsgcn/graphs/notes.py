@@ -34,6 +34,7 @@ class GraphFacts:
         tiny_weights: Edges that were dropped because float32 cannot represent their weights.
         arcs: The arcs of a directed graph before it was symmetrized.
         one_way_arcs: How many of them had no counterpart.
+        word_labels: Whether the labels are words, which ``graph.class_names`` lists in order.
         empty_classes: Classes below the highest that no node has.
         left_out: (what, why): features, labels or masks that are flawed and not needed.
         stored_splits: How many splits were stored, of which the first is used.
@@ -55,6 +56,7 @@ class GraphFacts:
     tiny_weights: int = 0
     arcs: int = 0
     one_way_arcs: int = 0
+    word_labels: bool = False
     empty_classes: list[int] = field(default_factory=list)
     left_out: list[tuple[str, str]] = field(default_factory=list)
     stored_splits: int = 0
@@ -120,6 +122,10 @@ def graph_notes(graph: Data) -> list[str]:
     notes += _edge_notes(facts)
     for what, why in facts.left_out:
         notes.append(f"the {what} are left out, as nothing here needs them: {why}.")
+    if facts.word_labels and isinstance(graph.get("class_names"), list):
+        numbered = [f"{number} {name}" for number, name in enumerate(graph.class_names[:5])]
+        more = ", …" if len(graph.class_names) > 5 else ""
+        notes.append(f"the classes are numbered by name: {', '.join(numbered)}{more}.")
     if facts.empty_classes:
         which = ", ".join(map(str, facts.empty_classes[:5]))
         more = ", …" if len(facts.empty_classes) > 5 else ""

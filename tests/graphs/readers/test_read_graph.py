@@ -293,7 +293,7 @@ def sides(folder: Path, *, x: str = "", y: str = "") -> dict[str, Path]:
         ({"x": "id,a\n0,1\n1,\n2,5\n3,7\n"}, "x.csv: node 1 .* NaN or infinite"),
         ({"x": "id,a\n0,1\n1,2\n2,5\n"}, "x.csv has no row for node 3"),
         ({"x": "id,a\n0,1\n1,2\n2,5\n3,1\n4,1\n"}, "x.csv, line 6: node 4 is "),
-        ({"x": "id,a\n0,1\n1,2\n2,5\n2,1\n"}, "x.csv, line 5: node 2 .* second time"),
+        ({"x": "id,a\n0,1\n1,2\n2,5\n2,1\n"}, "x.csv, line 5: node 2 .* twice"),
         ({"x": "id\n0\n"}, "x.csv has one column"),
         ({"y": "id,label\n0,0\n1,cat\n2,0\n3,1\n"}, "y.csv, line 3, column 'label': 'cat'"),
         ({"y": "id,label\n0,0\n1,\n2,0\n3,1\n"}, "y.csv: node 1 .* has no label: write -1"),
@@ -385,7 +385,7 @@ def test_a_flipped_byte_in_an_npz_is_noticed(tmp_path: Path) -> None:
         ),
         ({"edge_index": [[0], [1]], "num_nodes": [1, 2]}, "num_nodes must be one integer"),
         ({"edge_index": [[0], [1]], "x": [["a"], ["b"]], "y": [0, 1]}, "features must be real"),
-        ({"edge_index": [[0], [1]], "x": [[1.0], [2.0]], "y": ["a", "b"]}, "one integer for each"),
+        ({"edge_index": [[0], [1]], "x": [[1.0], [2.0]], "y": ["a", "1"]}, "one integer for each"),
         (
             {"edge_index": [[0], [1]], "num_nodes": 3, "x": [[1.0], [2.0]], "y": [0, 1]},
             "3 nodes, but .*2 rows",

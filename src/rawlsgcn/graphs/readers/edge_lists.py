@@ -13,14 +13,19 @@ from numpy.typing import NDArray
 from ..._core.errors import RawlsError
 from ..notes import GraphFacts
 from ..raw_graph import RawGraph
+from .column_names import (
+    SOURCE_COLUMNS,
+    TARGET_COLUMNS,
+    UNNAMED_COLUMNS,
+    WEIGHT_COLUMNS,
+    listed,
+)
 from .node_tables import NodeTable
-from .tables import UNNAMED, TableFile, is_index_header, is_number, read_table
+from .table_formats import separator_name
+from .tables import TableFile, is_index_header, is_number, read_table
 
 Array = NDArray[Any]
-_SOURCES = {"source", "src", "from", "u", "node1", "source_id", "from_id", "head"}
-_TARGETS = {"target", "dst", "to", "v", "node2", "target_id", "to_id", "tail", "destination"}
-_WEIGHTS = {"weight", "weights", "w", "edge_weight", "value", "count"}
-_NUMBERINGS = UNNAMED | {"index", "edge_id"}
+_NUMBERINGS = UNNAMED_COLUMNS | {"index", "edge_id"}
 """Names of a first column that only numbers the edges."""
 
 
@@ -96,9 +101,9 @@ def is_range(order: Array) -> bool:
 def _has_header(cells: list[str], numeric: Callable[[int], bool]) -> bool:
     """A line of known names, or words over numbers; words over words may well be ids."""
     words = [cell.strip().lower() for cell in cells]
-    if len(words) > 1 and _SOURCES & set(words) and _TARGETS & set(words):
+    if len(words) > 1 and SOURCE_COLUMNS & set(words) and TARGET_COLUMNS & set(words):
         return True
-    if len(words) > 2 and (words[2] in _WEIGHTS or is_index_header(words)):
+    if len(words) > 2 and (words[2] in WEIGHT_COLUMNS or is_index_header(words)):
         return True
     if any(word == "" or is_number(word) for word in words):
         return False
@@ -107,11 +112,11 @@ def _has_header(cells: list[str], numeric: Callable[[int], bool]) -> bool:
 
 def _columns(table: TableFile, facts: GraphFacts) -> tuple[int, int, int | None]:
     """Which columns hold source, target and weight."""
-    width = table.frame.shape[1]
+    width = table.width
     if width < 2:
         raise RawlsError(
             f"{table.path} has one column: an edge list has source and target, separated by "
-            f"{'tabs' if table.path.suffix.lower() == '.tsv' else 'commas'}"
+            f"{separator_name(table.path)}"
         )
     if table.names is None:
         if width > 3:
@@ -119,13 +124,18 @@ def _columns(table: TableFile, facts: GraphFacts) -> tuple[int, int, int | None]
                 f"{table.path} has {width} columns and no header: expected source,target[,weight]"
             )
         return 0, 1, 2 if width == 3 else None
-    source, target, weight = table.find(_SOURCES), table.find(_TARGETS), table.find(_WEIGHTS)
+    source, target = table.find(SOURCE_COLUMNS), table.find(TARGET_COLUMNS)
+    weight = table.find(WEIGHT_COLUMNS)
     rest = [index for index in range(width) if index not in (source, target, weight)]
     if source is None or target is None:
         if width > 2 and table.names[0].strip().lower() in _NUMBERINGS:
             rest.remove(0)
         if len(rest) < (source is None) + (target is None):
-            raise RawlsError(f"{table.path} has no two columns of nodes: call them source,target")
+            lacks = SOURCE_COLUMNS if source is None else TARGET_COLUMNS
+            raise RawlsError(
+                f"{table.path} has no two columns of nodes: call them source,target (one of the "
+                f"accepted names is missing: {listed(lacks)})"
+            )
         source = rest.pop(0) if source is None else source
         target = rest.pop(0) if target is None else target
         if weight is None and rest and table.has_unnamed_index and _numbered(table.names):

@@ -25,8 +25,8 @@ from ..splits import require_split
 from ..validation import validate
 from .arrays import LABEL_KEYS, Archive
 from .edge_lists import attach, read_edge_list
-from .node_tables import NodeTable, read_features, read_labels
-from .tables import TABLES
+from .node_tables import NodeTable, read_features, read_labels, with_class_names
+from .table_formats import TABLES
 from .torch_files import read_saved
 
 Array = NDArray[Any]
@@ -102,12 +102,14 @@ def read_raw_graph(
         raise RawlsError(f"{path}: graphs are read from {', '.join(FORMATS)} files")
     if label_side is not None:
         found.y, found.labels_from = label_side.values, label_side.path.name
+        found.class_names = label_side.class_names
         # Masks beside new labels are the user's; those stored with the old ones still hold.
         found.masks = label_side.masks or found.masks
     if feature_side is not None:
         found.x, found.features_from = feature_side.values, feature_side.path.name
     for side in sides:
         side.add_facts(found.facts)
+    found.facts.word_labels |= suffix not in (".pt", ".pth") and found.class_names is not None
     return found
 
 
@@ -148,6 +150,8 @@ def _read_npz(path: Path) -> RawGraph:
             "adj_shape, or edge_index, or a file of scipy.sparse.save_npz"
         )
     found.x, found.y, found.masks = archive.features(), archive.first(LABEL_KEYS), archive.masks()
+    if found.y is not None:
+        found.y, found.class_names = with_class_names(found.y)
     if "node_ids" in archive.keys:
         found.node_ids = archive["node_ids"]
     found.graph_from = found.features_from = found.labels_from = path.name
