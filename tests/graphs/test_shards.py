@@ -1,4 +1,4 @@
-"""Shards: the whole graph in even parts, mapped from disk, and told when they do not fit."""
+"""Shards: the whole graph in even parts, mapped from disk, and refused when they do not fit."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_fewer_shards_replace_more(tmp_path: Path) -> None:
     assert {path.name[:5] for path in tmp_path.iterdir()} == {"00000", "00001", "shard"}
 
 
-def test_what_does_not_fit_is_told(tmp_path: Path) -> None:
+def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     graph = synthetic(300)
     shards = write_shards(graph, 2, tmp_path)
     with pytest.raises(RawlsError, match="holds no whole set of shards"):
@@ -213,7 +213,7 @@ def test_bytes_behind_an_array_are_no_part_of_it(whole: Path, tmp_path: Path) ->
     Source.of_shards(Shards(folder))
 
 
-def test_files_that_are_no_arrays_are_told(whole: Path, tmp_path: Path) -> None:
+def test_files_that_are_no_arrays_are_refused(whole: Path, tmp_path: Path) -> None:
     folder = tmp_path / "shards"
     shutil.copytree(whole, folder)
     column = folder / "00000-column.npy"
@@ -249,7 +249,7 @@ def test_files_that_are_no_arrays_are_told(whole: Path, tmp_path: Path) -> None:
         ("name", None),
     ],
 )
-def test_a_damaged_manifest_is_told(whole: Path, tmp_path: Path, entry: str, value: Any) -> None:
+def test_a_damaged_manifest_is_refused(whole: Path, tmp_path: Path, entry: str, value: Any) -> None:
     folder = tmp_path / "shards"
     shutil.copytree(whole, folder)
     about = json.loads((folder / "shards.json").read_text())
@@ -259,7 +259,7 @@ def test_a_damaged_manifest_is_told(whole: Path, tmp_path: Path, entry: str, val
     assert str(folder) in str(caught.value)
 
 
-def test_a_manifest_of_endless_depth_or_of_no_text_is_told(whole: Path, tmp_path: Path) -> None:
+def test_a_manifest_of_endless_depth_or_of_no_text_is_refused(whole: Path, tmp_path: Path) -> None:
     folder = tmp_path / "shards"
     shutil.copytree(whole, folder)
     for content in (b"[" * 100_000, b"\xff\xfe{}", b'{"format": ' + b"9" * 5000 + b"}"):

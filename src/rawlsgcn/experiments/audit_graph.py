@@ -13,9 +13,8 @@ from torch_geometric.data import Data
 from .._core.errors import RawlsError
 from ..graphs import check, load
 from ..graphs.edges import both_ways, in_degrees
-from ..graphs.labels import has_own_split
 from ..graphs.notes import GraphFacts
-from ..graphs.splits import MASKS
+from ..graphs.splits import MASKS, has_own_split
 
 Ints = npt.NDArray[np.int64]
 

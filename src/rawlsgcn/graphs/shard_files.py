@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import RawlsError
+from .catalog import MASKS
 from .readers.arrays import read_header
-from .splits import MASKS
 
 Array = NDArray[Any]
 
