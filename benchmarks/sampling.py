@@ -28,7 +28,7 @@ from .measure import Figure, Seconds, timed
 Array = NDArray[Any]
 
 SEEDS, FAN_OUT = 1024, (15, 10)
-TRAINING_FAN_OUT, RIVAL_STEPS = (10, 10), 5
+TRAINING_NUM_NEIGHBORS, RIVAL_STEPS = (10, 10), 5
 #: (nodes, average degree) of the graph that is sampled and of the one that is trained on.
 SAMPLED, TRAINED = (560_000, 20.0), (2_050_000, 20.0)
 
@@ -146,7 +146,7 @@ def _train(folder: str) -> dict[str, Any]:
     """Balance, train for an epoch, judge; what each took, and the peak of all of it."""
     from rawlsgcn._core.machine import peak_memory_mb
     from rawlsgcn.balancing.distributed import balance_shards
-    from rawlsgcn.evaluation.run_metrics import judge
+    from rawlsgcn.evaluation.run_metrics import evaluate_run
     from rawlsgcn.graphs.shards import Shards
     from rawlsgcn.methods import find
     from rawlsgcn.training.sampled.sources import Source
@@ -161,16 +161,16 @@ def _train(folder: str) -> dict[str, Any]:
     method = find("rawlsgcn-grad")
     source = Source.of_shards(shards)
     training = SampledTraining(
-        method, source, method.defaults, fan_out=TRAINING_FAN_OUT, batch_size=SEEDS
+        method, source, method.defaults, num_neighbors=TRAINING_NUM_NEIGHBORS, batch_size=SEEDS
     )
     ours, read = _steps(training, 0, training.steps)
     start = time.perf_counter()
     logits = training.logits()
     evaluation_seconds = time.perf_counter() - start
     degree, masks = torch.from_numpy(source.adjacency.degree), source.masks
-    judgement = judge(logits, source.y, degree, masks["test_mask"], masks["val_mask"])
+    judgement = evaluate_run(logits, source.y, degree, masks["test_mask"], masks["val_mask"])
     peak = peak_memory_mb(cpu)  # before the rival, which is not asked for its memory
-    training.maker.neighbourhoods = NaiveNeighborhoods(source.adjacency)
+    training.maker.neighborhoods = NaiveNeighborhoods(source.adjacency)
     naive, _ = _steps(training, 1, RIVAL_STEPS)
     return {
         "ours": ours,

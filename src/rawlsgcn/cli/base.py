@@ -72,7 +72,9 @@ def parse_settings(pairs: Sequence[str] | None, **given: Any) -> dict[str, Any]:
     for pair in pairs or ():
         name, equals, value = pair.partition("=")
         if not equals or not name:
-            raise RawlsError(f"--set takes name=value, for example --set hidden=32, not '{pair}'")
+            raise RawlsError(
+                f"--set takes name=value, for example --set hidden_channels=32, not '{pair}'"
+            )
         settings[name] = value
     return settings
 

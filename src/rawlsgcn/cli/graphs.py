@@ -38,7 +38,7 @@ def predict(
     probabilities = trained.predict(data, device=device)
     write_predictions(probabilities, data.get("node_ids"), out)
     notes = list(data.get("notes") or [])
-    if trained.row_normalised and has_negative_features(data.x):
+    if trained.row_normalized and has_negative_features(data.x):
         notes.append("some features are negative, but those that the model learnt from were not.")
     summary = {
         "dataset": data.get("name"),
@@ -46,8 +46,8 @@ def predict(
         "method": trained.method.name,
         "seed": trained.seed,
         "trained_on": trained.dataset,
-        "classes": trained.classes,
-        "predicted": probabilities.argmax(1).bincount(minlength=trained.classes).tolist(),
+        "classes": trained.num_classes,
+        "predicted": probabilities.argmax(1).bincount(minlength=trained.num_classes).tolist(),
         "out": str(out),
         "notes": notes,
     }

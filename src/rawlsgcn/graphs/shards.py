@@ -31,9 +31,9 @@ from .._core.serialization import (
     read_json,
 )
 from .features import has_negative_features
-from .fingerprint import mark_of
-from .raw_graph import MASKS
+from .fingerprint import fingerprint
 from .readers.arrays import read_header
+from .splits import MASKS
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -304,7 +304,7 @@ def write_shards(graph: Data, count: int, folder: str | Path) -> Shards:
         about = {
             "format": _FORMAT,
             "name": str(graph.get("name") or "graph"),
-            "graph": mark_of(graph),
+            "graph": fingerprint(graph),
             "nodes": nodes,
             "arcs": len(column),
             "classes": 0 if graph.get("y") is None else int(graph.y.max()) + 1,

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from torch_geometric.data import Data
 
 import rawlsgcn as rg
+from rawlsgcn.evaluation.audit.group_statistics import GroupedScores
 from rawlsgcn.evaluation.audit.resampling import resampled
-from rawlsgcn.evaluation.audit.slope import log_scale, slopes
-from rawlsgcn.evaluation.audit.strata import Strata
+from rawlsgcn.evaluation.audit.trend import log_scale, slopes
 from rawlsgcn.reporting.audit_page import render
 
 
@@ -31,8 +31,8 @@ def fit(x: np.ndarray, y: np.ndarray) -> float:
 def test_slopes_are_those_of_a_dense_fit(nodes: list[tuple[int, int, bool]]) -> None:
     degree, tenths, right = (np.array(each, dtype=float) for each in zip(*nodes, strict=True))
     loss = tenths / 10
-    strata = Strata.of(degree, loss, right)
-    found = slopes(strata, resampled(strata, 100, 0))
+    grouped = GroupedScores.of(degree, loss, right)
+    found = slopes(grouped, resampled(grouped, 100, 0))
     if len(np.unique(degree)) < 2:
         assert found is None
         return
