@@ -203,7 +203,7 @@ def _figures(results: list[Result], labels: list[str]) -> list[dict[str, Any]]:
                     degrees(first.graph),
                     "degrees",
                     f"Degrees of the nodes of {dataset} in A, {low:,} to {high:,}, against their "
-                    "degrees in the renormalised Laplacian; the doubly stochastic form gives "
+                    "degrees in the renormalized Laplacian; the doubly stochastic form gives "
                     "every node degree 1.",
                 )
             ),
