@@ -26,6 +26,7 @@ from ..evaluation.audit.node_scores import AllScores, NodeScores, score_nodes
 from ..evaluation.audit.prediction_formats import LabeledNodes, PredictionSource
 from ..evaluation.learning import better_than_constant
 from ..evaluation.node_columns import BUILT_IN, NodeColumn, column_of, degrees, refuse_missing
+from ..graphs import graph_notes
 from ..graphs.splits import EVALUATE, MASKS
 from .audit_graph import graph_of, whole, without_invented_split
 from .audit_inputs import GivenArray, KeyedFile, NodeIndex, read_column
@@ -80,7 +81,7 @@ def audit(
     data, incoming = graph_of(graph, by)
     index = NodeIndex(data.get("node_ids"), int(data.num_nodes))
     pairs = _pairs(predictions)
-    sources = _sources(pairs, index)
+    sources = _sources(pairs, index, data.get("class_names"))
     column = _column(data, by, incoming, index)
     if evaluate != "test" and not any(isinstance(each, Result) for _, each in pairs):
         data = without_invented_split(data)
@@ -105,7 +106,7 @@ def audit(
         },
         command=command,
         shown=shown,
-        notes=[*(data.get("notes") or []), *notes],
+        notes=[*graph_notes(data), *notes],
     )
 
 
@@ -122,11 +123,13 @@ def _pairs(given: Any) -> list[tuple[Any, Any]]:
     return pairs
 
 
-def _sources(pairs: Sequence[tuple[Any, Any]], index: NodeIndex) -> list[PredictionSource]:
+def _sources(
+    pairs: Sequence[tuple[Any, Any]], index: NodeIndex, class_names: list[str] | None
+) -> list[PredictionSource]:
     sources: list[PredictionSource] = []
     for place, (name, each) in enumerate(pairs, start=1):
         if isinstance(each, str | Path):
-            sources.append(KeyedFile(each, index, name))
+            sources.append(KeyedFile(each, index, name, class_names))
         elif isinstance(each, Result):
             run = each.best_run
             source = f"{each.method} on {each.dataset}, seed {each.seeds[run]}"
