@@ -92,7 +92,7 @@ class NodeIndex:
 
 
 @dataclass
-class PlacedRows:
+class AlignedChunk:
     """A part of the predictions with positions instead of ids."""
 
     nodes: Ints
@@ -101,7 +101,7 @@ class PlacedRows:
     scores: Array | None
 
 
-class KeyedFile:
+class AlignedFile:
     """A file of predictions, its rows found in the graph."""
 
     def __init__(self, path: str | Path, index: NodeIndex, name: str | None = None) -> None:
@@ -109,13 +109,13 @@ class KeyedFile:
         self.name, self.source = name or self._file.name, self._file.source
         self.named_form, self.row = self._file.named_form, self._file.row
 
-    def rows(self) -> Iterator[PredictionChunk]:
+    def chunks(self) -> Iterator[PredictionChunk]:
         total = 0
         for part in self._file.parts():
             total += len(part.predicted if part.scores is None else part.scores)  # type: ignore[arg-type]
             with reading(self._file.path, "predictions"):
                 nodes = self._placed(part)
-            yield PlacedRows(nodes, part.first, part.predicted, part.scores)
+            yield AlignedChunk(nodes, part.first, part.predicted, part.scores)
         if part.ids is None and total != self._index.nodes:
             raise RawlsError(
                 f"{self.source} has {total:,} rows without node ids, but the graph has "
@@ -134,7 +134,7 @@ class KeyedFile:
         return np.arange(part.first, part.first + rows)
 
 
-class GivenArray:
+class AlignedArray:
     """Predictions as an array: scores (nodes, classes) or classes (nodes,), in node order."""
 
     named_form: str | None = None
@@ -168,16 +168,16 @@ class GivenArray:
     def row(self, index: int) -> str:
         return f"row {index} (counted from 0)"
 
-    def rows(self) -> Iterator[PredictionChunk]:
+    def chunks(self) -> Iterator[PredictionChunk]:
         wide = 1 if self._values.ndim == 1 else self._values.shape[1]
         step = max(1000, (1 << 18) // max(wide, 1))
         for first in range(0, len(self._values), step):
             part = self._values[first : first + step].astype(np.float64)
             nodes = np.arange(first, first + len(part))
             if self._values.ndim == 1:
-                yield PlacedRows(nodes, first, part, None)
+                yield AlignedChunk(nodes, first, part, None)
             else:
-                yield PlacedRows(nodes, first, None, part)
+                yield AlignedChunk(nodes, first, None, part)
 
 
 def read_column(path: Path, index: NodeIndex) -> tuple[str, Array]:

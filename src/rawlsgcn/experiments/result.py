@@ -16,7 +16,7 @@ from torch import Tensor
 from .._core.errors import RawlsError
 from .._core.files import atomic_directory, atomic_file
 from ..evaluation.by_degree import degree_frame, worst_off
-from ..evaluation.calibration import CalibrationOutcome
+from ..evaluation.calibration import UNDER_CONFIDENT, CalibrationOutcome
 from ..evaluation.degree_bias import node_scores
 from ..evaluation.learning import Learning
 from ..evaluation.run_metrics import RunMetrics
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     from .audit_result import Audit
-
-#: Under this temperature a model is so much too unsure that its bias is read with care.
-BLURRED = 0.8
 
 
 @dataclass(frozen=True)
@@ -178,7 +175,7 @@ class Result:
             j.temperature for j in self.judgements if j.calibration is CalibrationOutcome.FOUND
         ]
         mean = float(np.mean(found)) if found else math.nan
-        if not mean < BLURRED:
+        if not mean < UNDER_CONFIDENT:
             return None
         return (
             f"the model is under-confident (temperature {mean:.2f}), and a blurred model has less "
@@ -192,7 +189,7 @@ class Result:
         return degree_frame(self.logits, self.graph.y, self.degree, self.mask)
 
     def worst_off(self, groups: int = 3) -> pd.DataFrame:
-        """The degrees with the lowest accuracy (only degrees of more than five nodes)."""
+        """The degrees with the lowest accuracy (only degrees of ten nodes or more)."""
         return worst_off(self.frame, groups)
 
     @property
