@@ -63,7 +63,7 @@ def test_settings_notes_version_and_command(make):
         "<code>rawlsgcn train --dataset amazon-photo</code>",
     ):
         assert part in html
-    assert ["normalisation", "renormalised"] in Reader(html).rows
+    assert ["normalization", "renormalised"] in Reader(html).rows
     assert "The command" not in render(make())
 
 

@@ -24,8 +24,7 @@ from ..evaluation.audit.prediction_formats import LabeledNodes, PredictionSource
 from ..evaluation.audit.resampling import ResamplingSettings
 from ..evaluation.degree_groups import SMALLEST_GROUP
 from ..evaluation.node_columns import BUILT_IN, NodeColumn, check_complete, column_of, degrees
-from ..graphs.masks import EVALUATE
-from ..graphs.raw_graph import MASKS
+from ..graphs.splits import EVALUATE, MASKS
 from .audit_graph import graph_of, whole, without_invented_split
 from .audit_inputs import AlignedArray, AlignedFile, NodeIndex, read_column
 from .audit_result import Audit

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .._core.files import atomic_file
+from .._core.atomic_files import atomic_file
 from ..evaluation.audit.findings import ModelAudit, ModelComparison, Provenance, ShownNodes
 from .result import jsonable
 

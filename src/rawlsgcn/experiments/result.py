@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .._core.atomic_files import atomic_directory, atomic_file
 from .._core.errors import RawlsError
-from .._core.files import atomic_directory, atomic_file
 from ..evaluation.by_degree import degree_frame, worst_off
 from ..evaluation.calibration import UNDER_CONFIDENT, CalibrationOutcome
 from ..evaluation.degree_bias import node_scores
@@ -88,8 +88,8 @@ class Result:
         return Spread.of([getattr(judgement, name) for judgement in self.judgements])
 
     @property
-    def normalisation(self) -> str:
-        return str(self.settings["normalisation"])
+    def normalization(self) -> str:
+        return str(self.settings["normalization"])
 
     @property
     def accuracy(self) -> Spread:
@@ -211,7 +211,7 @@ class Result:
             "dataset": self.dataset,
             "synthetic": self.synthetic,
             "method": self.method,
-            "normalisation": self.normalisation,
+            "normalization": self.normalization,
             "lr": self.settings["lr"],
             "epochs": self.settings["epochs"],
             "seeds": self.seeds,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment
 from markupsafe import Markup
 
-from .._core.files import atomic_file
+from .._core.atomic_files import atomic_file
 from . import audit_figures
 from .audit_axis import doubled, group_places, log_kind
 from .audit_next import next_steps

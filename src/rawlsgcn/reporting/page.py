@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from .._core.files import atomic_file
+from .._core.atomic_files import atomic_file
 from ..evaluation.calibration import CalibrationOutcome
 from .accuracy_bias_plot import plane
 from .figures import by_degree, degrees, side_by_side
