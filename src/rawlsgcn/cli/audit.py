@@ -55,7 +55,7 @@ def audit(
 ) -> None:
     """Judge predictions of any model by degree: who is worst off, and is it chance?"""
     from ..evaluation.node_columns import BUILT_IN
-    from ..experiments.audit import audit as audit_predictions
+    from ..experiments.auditing import audit as audit_predictions
     from ..reporting.audit_table import audit_table
     from ..reporting.audit_words import verdict
     from ..reporting.progress import working

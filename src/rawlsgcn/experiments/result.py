@@ -275,7 +275,7 @@ class Result:
 
     def audit(self, **options: Any) -> Audit:
         """Judge the best run on validation in full: see :func:`rawlsgcn.audit` for the options."""
-        from .audit import audit
+        from .auditing import audit
 
         return audit(self.graph, self, **options)
 
