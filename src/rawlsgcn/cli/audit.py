@@ -108,7 +108,7 @@ def _graph(
     if dataset is not None:
         if labels is not None:
             raise RawlsError("--labels goes with --graph, not with --dataset")
-        return load(dataset, root=data_root)
+        return load(dataset, root=data_root, sparse=True)
     assert graph is not None
     found = read_raw_graph(graph, labels=labels)
     data = validate(found, need_features=False, need_labels=False)

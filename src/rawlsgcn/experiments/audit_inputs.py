@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,8 @@ import pandas as pd
 
 from .._core.errors import RawlsError, reading
 from ..evaluation.audit.prediction_formats import PredictionChunk
-from ..evaluation.predictions.files import Part, PredictionFile, numbers_of
+from ..evaluation.predictions.files import FileChunk, PredictionFile
+from ..graphs.readers.tables import numbers_of
 
 Array = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
@@ -104,14 +105,20 @@ class AlignedChunk:
 class AlignedFile:
     """A file of predictions, its rows found in the graph."""
 
-    def __init__(self, path: str | Path, index: NodeIndex, name: str | None = None) -> None:
-        self._file, self._index = PredictionFile(path, index.as_text), index
+    def __init__(
+        self,
+        path: str | Path,
+        index: NodeIndex,
+        name: str | None = None,
+        class_names: Sequence[str] | None = None,
+    ) -> None:
+        self._file, self._index = PredictionFile(path, index.as_text, class_names), index
         self.name, self.source = name or self._file.name, self._file.source
         self.named_form, self.row = self._file.named_form, self._file.row
 
     def chunks(self) -> Iterator[PredictionChunk]:
         total = 0
-        for part in self._file.parts():
+        for part in self._file.chunks():
             total += len(part.predicted if part.scores is None else part.scores)  # type: ignore[arg-type]
             with reading(self._file.path, "predictions"):
                 nodes = self._placed(part)
@@ -122,7 +129,7 @@ class AlignedFile:
                 f"{self._index.nodes:,} nodes: add their ids as 'node'"
             )
 
-    def _placed(self, part: Part) -> Ints:
+    def _placed(self, part: FileChunk) -> Ints:
         if part.ids is not None:
             return self._index.positions(part.ids, self.row, part.first)
         rows = len(part.predicted if part.scores is None else part.scores)  # type: ignore[arg-type]
@@ -182,14 +189,15 @@ class AlignedArray:
 
 def read_column(path: Path, index: NodeIndex) -> tuple[str, Array]:
     """A column of the user's, in the order of the nodes; NaN or '' where a node has no value."""
-    from ..graphs.readers.tables import TABLES, is_number, read_table
+    from ..graphs.readers.table_formats import TABLES
+    from ..graphs.readers.tables import is_number, read_table
 
     if path.suffix.lower() not in TABLES:
         raise RawlsError(f"{path}: columns are read from {', '.join(TABLES)} files (id,value)")
     with reading(path, "a table"):
         table = read_table(path, lambda cells, numeric: not all(map(is_number, cells[1:])))
         key = table.id_column()
-        others = [i for i in range(table.frame.shape[1]) if i != key]
+        others = [i for i in range(table.width) if i != key]
         if not others:
             raise RawlsError(
                 f"{path} has one column: give the node id first and its value after it"
@@ -199,7 +207,7 @@ def read_column(path: Path, index: NodeIndex) -> tuple[str, Array]:
         found = index.positions(ids, table.row, 0)
         again = pd.Series(found).duplicated().to_numpy()
         if again.any():
-            raise RawlsError(f"{table.row(int(again.argmax()))}: this node stands there twice")
+            raise RawlsError(f"{table.row(int(again.argmax()))}: this node appears twice")
         column = table.frame[others[0]]
         values: Array
         if pd.api.types.is_numeric_dtype(column.dtype):

@@ -24,6 +24,7 @@ from ..evaluation.audit.prediction_formats import LabeledNodes, PredictionSource
 from ..evaluation.audit.resampling import ResamplingSettings
 from ..evaluation.degree_groups import SMALLEST_GROUP
 from ..evaluation.node_columns import BUILT_IN, NodeColumn, check_complete, column_of, degrees
+from ..graphs import graph_notes
 from ..graphs.splits import EVALUATE, MASKS
 from .audit_graph import graph_of, whole, without_invented_split
 from .audit_inputs import AlignedArray, AlignedFile, NodeIndex, read_column
@@ -97,7 +98,7 @@ def audit(
     data, incoming = graph_of(graph, by)
     index = NodeIndex(data.get("node_ids"), int(data.num_nodes))
     named = _named(predictions)
-    sources = _sources(named, index)
+    sources = _sources(named, index, data.get("class_names"))
     column = _column(data, by, incoming, index)
     if evaluate != "test" and not any(isinstance(each, Result) for _, each in named):
         data = without_invented_split(data)
@@ -144,7 +145,7 @@ def audit(
         training_nodes_excluded=all(data.get(key) is not None for key in MASKS),
         nodes=_shown_nodes(data, models, chosen, column, grouping.degree, shown, seed),
         notes=[
-            *(data.get("notes") or []),
+            *graph_notes(data),
             *notes,
             *([] if grouping.note is None else [printable(grouping.note)]),
         ],
@@ -164,12 +165,14 @@ def _named(predictions: Any) -> list[tuple[Any, Any]]:
     return named
 
 
-def _sources(named: Sequence[tuple[Any, Any]], index: NodeIndex) -> list[PredictionSource]:
+def _sources(
+    named: Sequence[tuple[Any, Any]], index: NodeIndex, class_names: list[str] | None
+) -> list[PredictionSource]:
     """The predictions as they are read; models of the same name are numbered."""
     sources: list[PredictionSource] = []
     for number, (name, each) in enumerate(named, start=1):
         if isinstance(each, str | Path):
-            sources.append(AlignedFile(each, index, name))
+            sources.append(AlignedFile(each, index, name, class_names))
         elif isinstance(each, Result):
             run = each.best_run
             words = f"{each.method} on {each.dataset}, seed {each.seeds[run]}"
