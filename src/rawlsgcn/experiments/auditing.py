@@ -26,8 +26,15 @@ from ..evaluation.degree_groups import SMALLEST_GROUP
 from ..evaluation.node_columns import BUILT_IN, NodeColumn, check_complete, column_of, degrees
 from ..graphs import graph_notes
 from ..graphs.splits import EVALUATE, MASKS
-from .audit_graph import graph_of, whole, without_invented_split
-from .audit_inputs import AlignedArray, AlignedFile, NodeIndex, read_column
+from .audit_inputs import (
+    AlignedArray,
+    AlignedFile,
+    NodeIndex,
+    checked_graph,
+    read_column,
+    whole_number,
+    without_made_split,
+)
 from .audit_result import Audit
 from .result import Result
 
@@ -91,17 +98,17 @@ def audit(
         ['model', 'group', 'nodes', 'share']
     """
     began = time.perf_counter()
-    resamples, seed = whole("resamples", resamples), whole("seed", seed)
-    shown = whole("shown", shown)
+    resamples, seed = whole_number("resamples", resamples), whole_number("seed", seed)
+    shown = whole_number("shown", shown)
     if resamples < 100:
         raise RawlsError(f"{resamples} resamples are too few for an interval: use at least 100")
-    data, incoming = graph_of(graph, by)
+    data, incoming = checked_graph(graph, by)
     index = NodeIndex(data.get("node_ids"), int(data.num_nodes))
     named = _named(predictions)
     sources = _sources(named, index, data.get("class_names"))
     column = _column(data, by, incoming, index)
     if evaluate != "test" and not any(isinstance(each, Result) for _, each in named):
-        data = without_invented_split(data)
+        data = without_made_split(data)
     nodes, evaluated = _labeled_nodes(data, evaluate)
     models = [score_nodes(source, nodes, scores) for source in sources]
     chosen, notes = _evaluated(models, nodes, evaluated)
@@ -176,9 +183,8 @@ def _sources(
         elif isinstance(each, Result):
             run = each.best_run
             words = f"{each.method} on {each.dataset}, seed {each.seeds[run]}"
-            logits = AlignedArray(each.logits[run], index.nodes, name or each.title, words)
-            logits.named_form = "logits"
-            sources.append(logits)
+            logits, title = each.logits[run], name or each.title
+            sources.append(AlignedArray(logits, index.nodes, title, words, "logits"))
         else:
             sources.append(AlignedArray(each, index.nodes, name or f"model {number}"))
     names = [source.name for source in sources]

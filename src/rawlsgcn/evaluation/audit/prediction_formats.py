@@ -36,13 +36,13 @@ class PredictionChunk(Protocol):
 class PredictionSource(Protocol):
     """A file or an array of predictions, which is read in chunks.
 
-    ``named_form`` is the format that its columns are named after, if they are; ``row`` names a row
-    for error messages.
+    ``named_format`` is the format that its columns are named after, if they are; ``row`` names a
+    row for error messages.
     """
 
     name: str
     source: str
-    named_form: str | None
+    named_format: str | None
 
     def row(self, index: int) -> str: ...
 
@@ -133,8 +133,8 @@ def detect_format(predictions: PredictionSource, chunk: PredictionChunk) -> tupl
     outside of that; anything else raises an error.
     """
     assert chunk.scores is not None
-    if predictions.named_form is not None:
-        return predictions.named_form, "the columns are called so"
+    if predictions.named_format is not None:
+        return predictions.named_format, "the columns are called so"
     inside = ((chunk.scores >= 0) & (chunk.scores <= 1)).all(1)
     with np.errstate(invalid="ignore", over="ignore"):
         sums = np.abs(chunk.scores.sum(1) - 1) <= SUM_WITHIN
