@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 
 import torch
+from rawlsgcn.evaluation.judgement import judge
+from rawlsgcn.training.sources import Source
 
 import rawlsgcn as rg
-from rawlsgcn.evaluation.judgement import judge
 from rawlsgcn.methods import find, with_changes
 from rawlsgcn.training.sampled import SampledTraining
-from rawlsgcn.training.sources import Source
 
 METHODS = ("rawlsgcn-graph", "rawlsgcn-grad")
 # What is kept: the weights of the last step, the mean of the last tenth, or the whole graph's.

@@ -16,7 +16,7 @@ from torch_geometric.data import Data
 import rawlsgcn as rg
 from rawlsgcn.evaluation.calibration import Outcome
 from rawlsgcn.experiments.result import Result
-from rawlsgcn.reporting.table import results_table
+from rawlsgcn.reporting.tables import results_table
 
 
 @pytest.fixture(scope="module")

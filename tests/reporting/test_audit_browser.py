@@ -6,7 +6,7 @@ from typing import Any
 
 from rawlsgcn.evaluation.audit.grouping import MOST_TEXTS
 from rawlsgcn.experiments.audit_result import Audit
-from rawlsgcn.reporting.wording import number, percent
+from rawlsgcn.reporting.formatting import number, percent
 
 
 def rows(page: Any, table: str) -> list[list[str]]:

@@ -18,7 +18,7 @@ from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.reporting.audit_next import next_steps
 from rawlsgcn.reporting.audit_page import render
 from rawlsgcn.reporting.audit_words import p_words, verdict
-from rawlsgcn.reporting.wording import number, percent
+from rawlsgcn.reporting.formatting import number, percent
 
 HOSTILE = "</script><script>alert(1)</script><!--\"' onload=x & {{ 7*7 }} \u2028 \x1b[31m"
 

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from rawlsgcn.experiments.audit_result import Audit
 from rawlsgcn.reporting.audit_table import audit_table, short_names
-from rawlsgcn.reporting.wording import number
+from rawlsgcn.reporting.formatting import number
 
 FILES = ["predictions-gcn", "predictions-rawlsgcn-graph", "predictions-rawlsgcn-grad"]
 

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from rawlsgcn._core.text import shown_path
 from rawlsgcn.cli import app
-from rawlsgcn.reporting.wording import shown_path
 
 NODES = 120
 

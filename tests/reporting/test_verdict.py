@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rawlsgcn.evaluation.run_metrics import judge
-from rawlsgcn.reporting.accuracy_bias_plot import plane
+from rawlsgcn.reporting.accuracy_bias_plot import accuracy_bias_plot
 from rawlsgcn.reporting.notebook import results_html
 from rawlsgcn.reporting.page import render
-from rawlsgcn.reporting.table import results_table
+from rawlsgcn.reporting.tables import results_table
 from rawlsgcn.reporting.verdict import Difference, Quarters, correctness, verdict
 
 
@@ -160,7 +160,11 @@ def test_what_has_not_learned_is_nowhere_the_best(three):
     assert "<strong>" not in row
     assert "without RawlsGCN-Graph, which has not learned" in page
     assert "RawlsGCN-Graph has the least bias" not in page
-    (line,) = [line for line in plane(results).axes[0].get_lines() if line.get_label() == "_front"]
+    (line,) = [
+        line
+        for line in accuracy_bias_plot(results).axes[0].get_lines()
+        if line.get_label() == "_front"
+    ]
     assert len(line.get_xdata()) <= 2
     table = results_table(results)
     cells = [list(column.cells) for column in table.columns]

@@ -58,11 +58,11 @@ def audit(
     from ..experiments.auditing import audit as audit_predictions
     from ..reporting.audit_table import audit_table
     from ..reporting.audit_words import verdict
-    from ..reporting.progress import working
+    from ..reporting.progress import spinner
 
     column = None if by in BUILT_IN else by
     check_outputs(json_path, file=out, inputs=[*predictions, graph, labels, column])
-    with working("auditing"):
+    with spinner("auditing"):
         data = _graph(dataset, graph, labels, data_root)
         root = data_root if dataset is not None else None
         given = {"dataset": dataset, "data-root": root, "graph": graph, "labels": labels}
@@ -136,12 +136,12 @@ def survive(
     from ..paper.chance import BEGIN, END, markdown
     from ..paper.chance import survive as run
     from ..paper.readme import fill, place_in
-    from ..reporting.progress import working
+    from ..reporting.progress import spinner
 
     check_outputs(json_path, file=out)
     if out is not None:
         place_in(out, BEGIN, END)  # tables without a place are told of before the training
-    with working("training") as tell:
+    with spinner("training") as tell:
         document = run(
             split_names(datasets) if datasets else tuple(CATALOGUE),
             seeds=seeds,

@@ -15,6 +15,7 @@ from torch_geometric.data import Data
 
 from .. import __version__
 from .._core.errors import RawlsError, unknown_name
+from .._core.text import printable, shown_path
 from .._core.threads import fork_safe_threads
 from ..evaluation.audit.columns import BUILT_IN, column_of, degrees, refuse_missing
 from ..evaluation.audit.comparison import compare_models
@@ -29,7 +30,6 @@ from ..evaluation.audit.parts import Nodes as ShownNodes
 from ..evaluation.audit.scores import Scores
 from ..graphs.masks import EVALUATE
 from ..graphs.raw_graph import MASKS
-from ..reporting.wording import printable, shown_path
 from .audit_graph import graph_of, whole, without_invented_split
 from .audit_inputs import GivenArray, KeyedFile, NodeIndex, read_column
 from .audit_result import Audit

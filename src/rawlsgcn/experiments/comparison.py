@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 class Comparison(list[Result]):
     """What ``compare`` gives: a plain list of results, with a rich display in notebooks."""
 
-    def plane(self) -> Figure:
+    def accuracy_bias_plot(self) -> Figure:
         """Accuracy against bias, as it stands and calibrated, of what was tried."""
-        from ..reporting.accuracy_bias_plot import plane
+        from ..reporting.accuracy_bias_plot import accuracy_bias_plot
 
-        return plane(self)
+        return accuracy_bias_plot(self)
 
     def _repr_html_(self) -> str:
         from ..reporting.notebook import results_html

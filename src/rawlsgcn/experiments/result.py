@@ -281,7 +281,7 @@ class Result:
         return audit(self.graph, self, **options)
 
     def __str__(self) -> str:
-        from ..reporting.wording import number, percent, spread
+        from ..reporting.formatting import number, percent, spread
 
         if self.failed:
             end = f"   ({self.failed})"

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter
 
 from .figures import FAINT, INK, PALETTE, plain_axes
-from .wording import dataset_name, names, together
+from .formatting import dataset_name, names, together
 
 if TYPE_CHECKING:
     from ..experiments.result import Result
@@ -21,7 +21,7 @@ _LEAST = 1e-6
 
 
 @dataclass(frozen=True)
-class Tried:
+class MethodPoint:
     """One method's place: mean and standard deviation of both figures, and a printed place.
 
     One that has not ``learned`` is shown, but has no part in the front.
@@ -34,7 +34,7 @@ class Tried:
     learned: bool = True
 
 
-def plane(results: Result | Sequence[Result]) -> Figure:
+def accuracy_bias_plot(results: Result | Sequence[Result]) -> Figure:
     """Accuracy against bias, as it stands and calibrated, of results on one graph.
 
     A bias may be low because the model is blurred; then its place on the right is another.
@@ -48,10 +48,10 @@ def plane(results: Result | Sequence[Result]) -> Figure:
         (calibrated, "calibrated_bias", "calibrated"),
     ):
         spreads = [getattr(result, name) for result in results]
-        draw_plane(
+        draw_accuracy_bias(
             axes,
             [
-                Tried(
+                MethodPoint(
                     label,
                     (bias.mean, bias.std),
                     (result.accuracy.mean, result.accuracy.std),
@@ -85,7 +85,7 @@ def plane(results: Result | Sequence[Result]) -> Figure:
     return figure
 
 
-def draw_plane(axes: Axes, tried: Sequence[Tried]) -> None:
+def draw_accuracy_bias(axes: Axes, tried: Sequence[MethodPoint]) -> None:
     """Low bias to the left, high accuracy above; dashed, the front of what nothing beats."""
     points = []
     for place, each in enumerate(tried):
@@ -114,7 +114,7 @@ def draw_plane(axes: Axes, tried: Sequence[Tried]) -> None:
     able = [point for point, each in zip(points, tried, strict=True) if each.learned]
     if able:
         axes.plot(
-            *zip(*front(able), strict=True),
+            *zip(*pareto_front(able), strict=True),
             color=FAINT,
             linestyle="--",
             linewidth=1,
@@ -137,7 +137,7 @@ class _Plain(LogFormatter):
         return f"{x:g}" if super().__call__(x, pos) else ""
 
 
-def front(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+def pareto_front(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     """The points that none beats in both: from the least biased to the most accurate."""
     kept: list[tuple[float, float]] = []
     for point in sorted(points, key=lambda point: (point[0], -point[1])):

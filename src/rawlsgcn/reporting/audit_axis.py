@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from .._core.text import printable
 from ..evaluation.audit.slope import log_scale
-from .wording import printable
 
 if TYPE_CHECKING:
     from ..evaluation.audit.parts import Group, ModelAudit

@@ -12,9 +12,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from .._core.text import printable
 from .audit_axis import group_places, log_kind, log_marks, stretched, unstretched
 from .figures import FAINT, INK, PALETTE, PAPER, plain_axes
-from .wording import dataset_name, number, printable
+from .formatting import dataset_name, number
 
 if TYPE_CHECKING:
     from ..evaluation.audit.parts import Estimate, ModelAudit

@@ -7,8 +7,9 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .._core.text import printable
 from .audit_words import CLEAR, headline_model, p_words
-from .wording import number, percent, printable
+from .formatting import number, percent
 
 if TYPE_CHECKING:
     from ..evaluation.audit.parts import ModelAudit

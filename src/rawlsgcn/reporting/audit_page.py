@@ -15,13 +15,14 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from .._core.files import atomic_file
+from .._core.text import printable
 from . import audit_figures
 from .audit_axis import doubled, group_places, log_kind
 from .audit_next import next_steps
 from .audit_words import headline_model, p_words, verdict
+from .formatting import number, percent, plural
 from .page import environment
 from .svg import inline_svg
-from .wording import number, percent, plural, printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,8 +12,9 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from .._core.text import printable
 from .audit_words import p_words
-from .wording import MINUS, number, percent, printable
+from .formatting import MINUS, number, percent
 
 if TYPE_CHECKING:
     from ..evaluation.audit.parts import Estimate, ModelAudit

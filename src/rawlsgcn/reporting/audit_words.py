@@ -6,9 +6,10 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from .._core.text import printable
 from .audit_axis import doubled
+from .formatting import number, percent, plural, several
 from .verdict import Verdict
-from .wording import number, percent, plural, printable, several
 
 if TYPE_CHECKING:
     from ..evaluation.audit.parts import BiasTest, Comparison, Estimate, LowAgainstRest, ModelAudit

@@ -18,8 +18,8 @@ from matplotlib.figure import Figure
 from .._core.errors import RawlsError
 from .._core.files import atomic_file
 from ..evaluation.influence import degrees_in_laplacian
+from .formatting import dataset_name, evaluated, names, number, plural, seeds, together
 from .trend import Trend, shown_groups, trend
-from .wording import dataset_name, evaluated, names, number, plural, seeds, together
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data

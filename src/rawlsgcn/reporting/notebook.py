@@ -11,11 +11,12 @@ from zlib import crc32
 
 from markupsafe import Markup
 
+from .._core.text import printable
 from .audit_figures import curves
 from .audit_words import p_words, verdict
 from .figures import by_degree, side_by_side
+from .formatting import names, number, percent, spread, together, where
 from .svg import inline_svg
-from .wording import names, number, percent, printable, spread, together, where
 
 if TYPE_CHECKING:
     from ..experiments.audit_result import Audit

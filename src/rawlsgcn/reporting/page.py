@@ -11,24 +11,24 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from .._core.files import atomic_file
+from .._core.text import printable
 from ..evaluation.calibration import Outcome
-from .accuracy_bias_plot import plane
+from .accuracy_bias_plot import accuracy_bias_plot
 from .figures import by_degree, degrees, side_by_side
-from .svg import inline_svg
-from .trend import shown_groups, trend
-from .verdict import Quarters, verdict
-from .wording import (
+from .formatting import (
     dataset_name,
     evaluated,
     names,
     number,
     percent,
-    printable,
     several,
     spread,
     together,
     where,
 )
+from .svg import inline_svg
+from .trend import shown_groups, trend
+from .verdict import Quarters, verdict
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -230,7 +230,7 @@ def _plane(results: list[Result], labels: list[str]) -> dict[str, Any]:
     ]
     without = f", without {several(flawed)}" if flawed else ""
     return {
-        "svg": Markup(inline_svg(plane(results), "plane", " ".join(places))),
+        "svg": Markup(inline_svg(accuracy_bias_plot(results), "plane", " ".join(places))),
         "columns": 1,
         "caption": "What was tried: high accuracy above, low bias to the left, with standard "
         f"deviations over the seeds. Dashed: the methods that no other beats in both{without}. A "

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from .wording import printable
+from .._core.text import printable
 
 
-class Tell(Protocol):
+class ProgressCallback(Protocol):
     """What a long computation calls to say how far it is."""
 
     def __call__(self, done: int, total: int, description: str | None = None) -> None: ...
@@ -22,19 +22,19 @@ def _silent(done: int, total: int, description: str | None = None) -> None:
     return
 
 
-def watched() -> bool:
+def stderr_is_terminal() -> bool:
     """Whether a person sees stderr."""
     return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
 
 @contextmanager
-def progress(description: str, *, interval: float = 0.1) -> Iterator[Tell]:
+def progress(description: str, *, interval: float = 0.1) -> Iterator[ProgressCallback]:
     """Give a function ``tell(done, total, description)`` that moves a bar on stderr.
 
     Calls between two redraws cost one look at the clock, so that a training loop may call it
     every epoch. The bar vanishes at the end, also after an error or Ctrl-C.
     """
-    if not watched():
+    if not stderr_is_terminal():
         yield _silent
         return
     from rich.console import Console
@@ -76,9 +76,9 @@ def progress(description: str, *, interval: float = 0.1) -> Iterator[Tell]:
 
 
 @contextmanager
-def working(description: str) -> Iterator[Callable[[str], None]]:
+def spinner(description: str) -> Iterator[Callable[[str], None]]:
     """A spinner on stderr while something of unknown length is done; call it to say what."""
-    if not watched():
+    if not stderr_is_terminal():
         yield lambda what: None
         return
     from rich.console import Console

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..evaluation.degree_bias import node_scores
-from .wording import names, percent, plural, several
+from .formatting import names, percent, plural, several
 
 if TYPE_CHECKING:
     from ..experiments.result import Result

@@ -11,7 +11,8 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from .wording import names, number, percent, printable, spread, together, where
+from .._core.text import printable
+from .formatting import names, number, percent, spread, together, where
 
 if TYPE_CHECKING:
     from ..experiments.result import Result

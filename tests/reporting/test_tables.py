@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.reporting.table import datasets_table, results_table
+from rawlsgcn.reporting.tables import datasets_table, results_table
 
 WIDTH = 100
 
@@ -139,7 +139,7 @@ def test_large_counts_are_not_rounded():
 
 def test_tables_load_neither_torch_nor_matplotlib():
     code = (
-        "import sys, rawlsgcn.reporting.table, rawlsgcn.reporting.progress;"
+        "import sys, rawlsgcn.reporting.tables, rawlsgcn.reporting.progress;"
         "assert not {'torch', 'matplotlib', 'pandas', 'scipy'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
