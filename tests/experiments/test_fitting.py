@@ -28,7 +28,7 @@ def test_on_the_embedded_graph_a_gcn_is_worse_for_low_degrees(results) -> None: 
     gcn = results[0]
     assert gcn.synthetic
     assert gcn.low_degree_accuracy.mean < gcn.high_degree_accuracy.mean - 8
-    assert gcn.frame.loc[:3, "loss"].mean() > gcn.frame.loc[20:40, "loss"].mean()
+    assert gcn.by_degree.loc[:3, "loss"].mean() > gcn.by_degree.loc[20:40, "loss"].mean()
 
 
 def test_on_the_embedded_graph_both_methods_serve_low_degrees_better(results) -> None:  # type: ignore[no-untyped-def]
@@ -45,7 +45,7 @@ def test_figures_agree_with_the_logits(results) -> None:  # type: ignore[no-unty
     nodes = result.mask
     right = result.logits[:, nodes].argmax(-1) == result.graph.y[nodes]
     assert result.accuracy.runs == pytest.approx((100 * right.double().mean(1)).tolist())
-    assert result.frame["count"].sum() == int(nodes.sum())
+    assert result.by_degree["count"].sum() == int(nodes.sum())
 
 
 def test_a_kept_model_gives_the_same_answer_later(results, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

@@ -46,8 +46,8 @@ def test_every_degree_and_every_run_is_there(make):
     degrees = {
         int(cells[0]): cells for cells in reader.rows if len(cells) == 6 and cells[0].isdigit()
     }
-    assert sorted(degrees) == list(result.frame.index)
-    for degree, row_ in result.frame.iterrows():
+    assert sorted(degrees) == list(result.by_degree.index)
+    for degree, row_ in result.by_degree.iterrows():
         assert degrees[degree][1] == f"{int(row_['count'])}"
         assert degrees[degree][2] == f"{row_['accuracy']:.1f}"
         assert degrees[degree][4] == f"{row_['loss']:.3f}"

@@ -185,13 +185,13 @@ class Result:
         )
 
     @cached_property
-    def frame(self) -> pd.DataFrame:
-        """Count, loss and accuracy of every degree, with 95 % bootstrap intervals."""
+    def by_degree(self) -> pd.DataFrame:
+        """Count, loss and accuracy of each degree, over all runs, with 95 % bootstrap intervals."""
         return degree_frame(self.logits, self.graph.y, self.degree, self.mask)
 
     def worst_off(self, groups: int = 3) -> pd.DataFrame:
         """The degrees with the lowest accuracy (only degrees of more than five nodes)."""
-        return worst_off(self.frame, groups)
+        return worst_off(self.by_degree, groups)
 
     @property
     def best_run(self) -> int:
@@ -205,6 +205,35 @@ class Result:
             )
         # Without validation nodes all are NaN, and the first run is as good as any.
         return max(sound, key=lambda run: -1 if math.isnan(runs[run]) else runs[run])
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the metrics of each run, on the evaluated nodes unless their name says otherwise.
+
+        Returns:
+            One row for each seed: ``seed``, ``accuracy``, ``low_degree_accuracy``,
+            ``high_degree_accuracy``, ``validation_accuracy``, ``training_accuracy`` (in per cent),
+            ``bias``, ``calibrated_bias``, ``temperature``, ``diverged`` and ``learned``.
+        """
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "seed": self.seeds,
+                "accuracy": self.accuracy.runs,
+                "low_degree_accuracy": self.low_degree_accuracy.runs,
+                "high_degree_accuracy": self.high_degree_accuracy.runs,
+                "validation_accuracy": self.validation_accuracy.runs,
+                "training_accuracy": self.training_accuracy.runs,
+                "bias": self.bias.runs,
+                "calibrated_bias": self.calibrated_bias.runs,
+                "temperature": self._spread("temperature").runs,
+                "diverged": [seed in self.diverged for seed in self.seeds],
+                "learned": [
+                    seed not in self.diverged and seed not in self.not_learned
+                    for seed in self.seeds
+                ],
+            }
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The figures, in the form that ``--json`` writes."""
@@ -275,10 +304,21 @@ class Result:
         write_predictions(exact, self.graph.get("node_ids"), path)
 
     def audit(self, **options: Any) -> Audit:
-        """Judge the best run on validation in full: see :func:`rawlsgcn.audit` for the options."""
-        from .auditing import audit
+        """Audit the run with the highest validation accuracy.
 
-        return audit(self.graph, self, **options)
+        Args:
+            **options: The options of :func:`rawlsgcn.audit`.
+
+        Returns:
+            The audit of that run; it keeps this result for the section on training of its page.
+
+        Raises:
+            RawlsError: Every run diverged, or an option is wrong.
+        """
+        from .auditing import audit_results
+        from .comparison import Comparison
+
+        return audit_results(Comparison.of(self), **options)
 
     def __str__(self) -> str:
         from ..reporting.formatting import number, percent, spread

@@ -1,16 +1,14 @@
-"""How datasets, methods and numbers are put into words, alike in tables, figures and the page.
+"""Numbers, counts and names as text, the same in tables, figures and the page.
 
-Loads nothing heavy: results are only looked at, never computed with.
+No heavy import: the command line's light commands use this module.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from .._core.errors import RawlsError
 from .._core.text import printable
 
 if TYPE_CHECKING:
@@ -28,6 +26,7 @@ def dataset_name(name: str, synthetic: bool) -> str:
 
 
 def plural(count: int, noun: str) -> str:
+    """``1 node`` or ``1,234 nodes``."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
@@ -56,20 +55,37 @@ def percent(value: float) -> str:
     return f"{round(value, 1) + 0.0:,.1f}".replace("-", MINUS)
 
 
-def spread(figure: Spread, one: str) -> str:
-    """Mean ± standard deviation; ``one`` is "percent" or "number"; a single run has no ±."""
-    show = percent if one == "percent" else number
+def spread(figure: Spread, unit: str) -> str:
+    """Mean ± standard deviation; ``unit`` is "percent" or "number"; a single run has no ±."""
+    show = percent if unit == "percent" else number
     if len(figure.runs) == 1:
         return show(figure.mean)
     return f"{show(figure.mean)} ± {show(figure.std)}"
 
 
-def several(items: Sequence[str]) -> str:
+def join_words(items: Sequence[str]) -> str:
     """``a``, ``a and b``, ``a, b and c``."""
     return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
 
 
-def seeds(result: Result) -> str:
+def best_of(
+    values: Sequence[float],
+    learned: Sequence[bool],
+    show: Callable[[float], str],
+    choose: Callable[[list[float]], float],
+) -> list[bool]:
+    """Which values are shown as the best of those of models that have learned.
+
+    Values that look the same are equally good; where all do, none is the best.
+    """
+    finite = [value for value, able in zip(values, learned, strict=True) if able and value == value]
+    if len({show(value) for value in finite}) < 2:
+        return [False] * len(values)
+    best = show(choose(finite))
+    return [able and show(value) == best for value, able in zip(values, learned, strict=True)]
+
+
+def seeds_text(result: Result) -> str:
     """``seed 0``, ``5 seeds (0–4)`` or ``3 seeds (0, 7, 9)``."""
     chosen = result.seeds
     if len(chosen) == 1:
@@ -79,68 +95,18 @@ def seeds(result: Result) -> str:
     return f"{len(chosen)} seeds ({which})"
 
 
-def evaluated(result: Result) -> int:
+def num_evaluated(result: Result) -> int:
     """How many nodes the figures rest on: those of the mask that have a label."""
     return int((result.mask & (result.graph.y >= 0)).sum())
 
 
-def where(results: Sequence[Result]) -> str:
+def setup_text(results: Sequence[Result]) -> str:
     """Dataset, split sizes and seeds of results on one graph, in a line."""
     first = results[0]
     graph = first.graph
     sizes = f"{int(graph.train_mask.sum()):,} training, {int(graph.val_mask.sum()):,} validation"
-    runs = list(dict.fromkeys(seeds(result) for result in results))
+    runs = list(dict.fromkeys(seeds_text(result) for result in results))
     return (
         f"{dataset_name(first.dataset, first.synthetic)}: {int(first.degree.numel()):,} nodes "
-        f"({sizes}, {evaluated(first):,} evaluated); {' or '.join(runs)}"
+        f"({sizes}, {num_evaluated(first):,} evaluated); {' or '.join(runs)}"
     )
-
-
-def names(results: Sequence[Result]) -> list[str]:
-    """A distinct name for every result: its title and, among equals, the settings that differ."""
-    titles = [printable(result.title) for result in results]
-    counts = Counter(titles)
-    chosen = []
-    for result, title in zip(results, titles, strict=True):
-        if counts[title] == 1:
-            chosen.append(title)
-            continue
-        equals = [other.settings for other in results if printable(other.title) == title]
-        differing = [
-            f"{key} {printable(value)}"
-            for key, value in result.settings.items()
-            if any(other.get(key) != value for other in equals)
-        ]
-        chosen.append(f"{title} ({', '.join(differing)})" if differing else title)
-    seen: Counter[str] = Counter()
-    distinct = []
-    for name in chosen:
-        seen[name] += 1
-        distinct.append(name if chosen.count(name) == 1 else f"{name} #{seen[name]}")
-    return distinct
-
-
-def together(results: Result | Sequence[Result]) -> list[Result]:
-    """The results as a list, refused where they are not of one graph and the same nodes."""
-    chosen = list(results) if isinstance(results, Sequence) else [results]
-    if not chosen:
-        raise RawlsError("there is nothing to show: give at least one result")
-    for each in chosen:
-        if not hasattr(each, "judgements"):
-            raise RawlsError(f"a result of fit or compare can be shown, not {type(each).__name__}")
-    datasets = list(dict.fromkeys(printable(result.dataset) for result in chosen))
-    if len(datasets) > 1:
-        raise RawlsError(
-            f"results on {several(datasets)} cannot be shown together: show each graph's alone"
-        )
-    first = chosen[0]
-    for result in chosen[1:]:
-        same = result.mask.shape == first.mask.shape and bool(
-            ((result.mask == first.mask) & (result.degree == first.degree)).all()
-        )
-        if not same:
-            raise RawlsError(
-                f"results on {datasets[0]} with different evaluated nodes cannot be compared: "
-                "train both methods with the same split"
-            )
-    return chosen
