@@ -146,7 +146,7 @@ def _train(folder: str) -> dict[str, Any]:
     """Balance, train for an epoch, judge; what each took, and the peak of all of it."""
     from rawlsgcn._core.machine import peak_memory_mb
     from rawlsgcn.balancing.distributed import balance_shards
-    from rawlsgcn.evaluation.run_metrics import judge
+    from rawlsgcn.evaluation.run_metrics import evaluate_run
     from rawlsgcn.graphs.shards import Shards
     from rawlsgcn.methods import find
     from rawlsgcn.training.sampled.sources import Source
@@ -168,7 +168,7 @@ def _train(folder: str) -> dict[str, Any]:
     logits = training.logits()
     evaluation_seconds = time.perf_counter() - start
     degree, masks = torch.from_numpy(source.adjacency.degree), source.masks
-    judgement = judge(logits, source.y, degree, masks["test_mask"], masks["val_mask"])
+    judgement = evaluate_run(logits, source.y, degree, masks["test_mask"], masks["val_mask"])
     peak = peak_memory_mb(cpu)  # before the rival, which is not asked for its memory
     training.maker.neighbourhoods = NaiveNeighbourhoods(source.adjacency)
     naive, _ = _steps(training, 1, RIVAL_STEPS)

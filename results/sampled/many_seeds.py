@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 
 import torch
-from rawlsgcn.evaluation.judgement import judge
-from rawlsgcn.training.sources import Source
 
 import rawlsgcn as rg
+from rawlsgcn.evaluation.run_metrics import evaluate_run
 from rawlsgcn.methods import find, with_changes
-from rawlsgcn.training.sampled import SampledTraining
+from rawlsgcn.training.sampled.sources import Source
+from rawlsgcn.training.sampled.trainer import SampledTraining
 
 METHODS = ("rawlsgcn-graph", "rawlsgcn-grad")
 # What is kept: the weights of the last step, the mean of the last tenth, or the whole graph's.
@@ -37,7 +37,7 @@ def run(job: tuple[str, int, str, int]) -> dict[str, object]:
         for epoch in range(epochs):
             training.epoch(epoch)
         degree = torch.from_numpy(source.adjacency.degree)
-        found = judge(training.logits(), graph.y, degree, graph.test_mask, graph.val_mask)
+        found = evaluate_run(training.logits(), graph.y, degree, graph.test_mask, graph.val_mask)
         accuracy, bias = found.accuracy, found.bias
     figures = {"accuracy": accuracy, "bias": bias}
     return {"method": method, "epochs": epochs, "kind": kind, "seed": seed, **figures}

@@ -7,6 +7,7 @@ one sentence that names the file, before anything is built from it.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from reprlib import repr as short
@@ -88,3 +89,12 @@ def require_fit(tensors: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> 
         ours, theirs = ((tuple(each[name].shape), each[name].dtype) for each in (wanted, tensors))
         if ours != theirs:
             raise RawlsError(f"the tensor {short(name)} is {theirs}, not {ours}")
+
+
+def jsonable(value: Any) -> Any:
+    """Replace numbers that JSON does not have, NaN and the infinities, by null."""
+    if isinstance(value, dict):
+        return {name: jsonable(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [jsonable(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -54,11 +54,11 @@ def audit(
     json_path: Json = None,
 ) -> None:
     """Judge predictions of any model by degree: who is worst off, and is it chance?"""
-    from ..evaluation.audit.columns import BUILT_IN
-    from ..experiments.auditing import audit as audit_predictions
-    from ..reporting.audit_table import audit_table
-    from ..reporting.audit_words import verdict
+    from ..evaluation.node_columns import BUILT_IN
+    from ..experiments.audit import audit as audit_predictions
     from ..reporting.progress import spinner
+    from ..reporting.tables import audit_table
+    from ..reporting.words import verdict
 
     column = None if by in BUILT_IN else by
     check_outputs(json_path, file=out, inputs=[*predictions, graph, labels, column])
@@ -86,8 +86,8 @@ def audit(
     words = verdict(found)
     console.print(words.headline, style="bold", markup=False, highlight=False)
     console.print(audit_table(found))
-    for sentence in words.sentences:
-        console.print(sentence, markup=False, highlight=False)
+    for line in words.lines[1:]:
+        console.print(line, markup=False, highlight=False)
     if out is not None:
         console.print(f"Page: {out}", markup=False, highlight=False, soft_wrap=True)
     if json_path is not None:

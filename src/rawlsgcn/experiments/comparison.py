@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .._core.errors import RawlsError
@@ -120,9 +121,16 @@ class Comparison(list[Result]):
         Raises:
             RawlsError: Every run of every method diverged, or an option is wrong.
         """
-        from .auditing import audit_results
+        from .audit import audit
 
-        return audit_results(self, **options)
+        results = dict(zip(self.names, self, strict=True))
+        sound = {
+            name: result
+            for name, result in results.items()
+            if len(result.diverged) < len(result.seeds)
+        }
+        made = audit(self[0].graph, sound or results, **options)
+        return replace(made, results=results)
 
     def accuracy_bias_plot(self) -> Figure:
         """Draw the accuracy against the bias of each method, before and after calibration.

@@ -13,8 +13,8 @@ import torch
 from .._core.errors import RawlsError, unknown_name
 from .._core.machine import peak_memory_mb, pick_device
 from .._core.threads import fork_safe_threads, threads_for_graph
-from ..evaluation.calibration import Outcome
-from ..evaluation.run_metrics import judge
+from ..evaluation.calibration import CalibrationOutcome
+from ..evaluation.run_metrics import evaluate_run
 from ..graphs import check, load
 from ..graphs.masks import evaluate_on
 from ..methods import NORMALISATIONS, Inputs, Method, Settings, available, find, with_changes
@@ -176,13 +176,14 @@ def judged(
     with threads_for_graph(graph.x, graph.edge_index):
         degree = inputs.degree.cpu()
         judgements = [
-            judge(run.logits, graph.y, degree, graph.test_mask, graph.val_mask) for run in runs
+            evaluate_run(run.logits, graph.y, degree, graph.test_mask, graph.val_mask)
+            for run in runs
         ]
     notes = list(graph.get("notes") or [])
     notes += dict.fromkeys(note for run in runs for note in run.notes)
     if settings.normalise_features and has_negative_features(graph.x):
         notes.append("some features are negative: rows were not divided by their sums.")
-    told = {Outcome.FOUND, Outcome.DIVERGED}
+    told = {CalibrationOutcome.FOUND, CalibrationOutcome.DIVERGED}
     outcomes = {judgement.calibration for judgement in judgements} - told
     notes += [f"temperature scaling: {outcome.value}" for outcome in sorted(outcomes)]
     result = Result(

@@ -15,11 +15,12 @@ from torch import Tensor
 
 from .._core.errors import RawlsError
 from .._core.files import atomic_directory, atomic_file
+from .._core.serialization import jsonable
 from ..evaluation.by_degree import degree_frame, worst_off
-from ..evaluation.calibration import Outcome
+from ..evaluation.calibration import CalibrationOutcome
 from ..evaluation.degree_bias import node_scores
 from ..evaluation.learning import Learning
-from ..evaluation.run_metrics import Judgement
+from ..evaluation.run_metrics import RunMetrics
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,15 +43,6 @@ class Spread:
     @classmethod
     def of(cls, runs: list[float]) -> Spread:
         return cls(float(np.mean(runs)), float(np.std(runs)), [float(run) for run in runs])
-
-
-def jsonable(value: Any) -> Any:
-    """JSON has no NaN: an undefined figure is null."""
-    if isinstance(value, dict):
-        return {name: jsonable(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [jsonable(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _seeds(seeds: list[int]) -> str:
@@ -78,7 +70,7 @@ class Result:
     parameters: int
     seconds: dict[str, float]
     peak_memory_mb: float
-    judgements: list[Judgement]
+    judgements: list[RunMetrics]
     graph: Data = field(repr=False)
     degree: Tensor = field(repr=False)
     mask: Tensor = field(repr=False)
@@ -174,7 +166,9 @@ class Result:
     @property
     def caution(self) -> str | None:
         """A warning where the bias is low because the model is blurred, as far as known."""
-        found = [j.temperature for j in self.judgements if j.calibration is Outcome.FOUND]
+        found = [
+            j.temperature for j in self.judgements if j.calibration is CalibrationOutcome.FOUND
+        ]
         mean = float(np.mean(found)) if found else math.nan
         if not mean < BLURRED:
             return None
@@ -315,10 +309,9 @@ class Result:
         Raises:
             RawlsError: Every run diverged, or an option is wrong.
         """
-        from .auditing import audit_results
-        from .comparison import Comparison
+        from .audit import audit
 
-        return audit_results(Comparison.of(self), **options)
+        return audit(self.graph, self, **options)
 
     def __str__(self) -> str:
         from ..reporting.formatting import number, percent, spread

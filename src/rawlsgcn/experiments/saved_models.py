@@ -14,13 +14,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
-from .. import __version__
 from .._core.errors import RawlsError, out_of_memory
 from .._core.files import one_version
 from .._core.machine import pick_device
 from .._core.random_state import kept_random_state
 from .._core.serialization import Entries, is_count, is_text, is_truth, read_json, read_tensors
 from .._core.threads import fork_safe_threads
+from .._core.version import __version__
 from ..graphs import check, load
 from ..methods import Convolutional, Inputs, Learner, Method, Settings, find, with_changes
 from ..methods.inputs import has_negative_features

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from .. import __version__
+from .._core.version import __version__
 from ..graphs.catalog import CATALOGUE
 from ..methods import available, find
 from . import printed, verdict

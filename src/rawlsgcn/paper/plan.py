@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, field
 from itertools import product
 from typing import Any
 
-from .. import __version__
 from .._core.errors import RawlsError, unknown_name
+from .._core.version import __version__
 from ..graphs.catalog import CATALOGUE, NAMES, SYNTHETIC
 from ..graphs.masks import EVALUATE
 from ..methods import NORMALISATIONS, Convolutional, available, find, with_changes

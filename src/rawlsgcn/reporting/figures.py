@@ -109,7 +109,9 @@ def degrees(graph: Data) -> Figure:
         if handle is not None:
             handle.set_alpha(1)
     name = dataset_name(str(graph.get("name") or "graph"), bool(graph.get("synthetic")))
-    _titles(figure, f"Degrees in A and in Â: {name}", f"{plural(degree.size, 'node')}, one dot each")
+    _titles(
+        figure, f"Degrees in A and in Â: {name}", f"{plural(degree.size, 'node')}, one dot each"
+    )
     return figure
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .._core.text import printable
+from ..graphs.catalog import CATALOGUE, SYNTHETIC
 from .formatting import number, percent
 from .words import SIGNIFICANT, headline_model, low_degree_significant, p_text
 
@@ -101,11 +102,11 @@ def _about_degree(audit: Audit, model: ModelAudit) -> list[Step]:
             Step(
                 f"Of the models audited here, {printable(best)} serves low-degree nodes "
                 f"best: they are right {percent(gains[best])} points more often than "
-                f"with {name}.",
+                f"with {name}.{' Search better settings for it:' if best in audit.results else ''}",
                 _tune(audit, best),
             )
         )
-    if not _COMPARED <= {result.method for result in audit.results.values()}:
+    if not {result.method for result in audit.results.values()} >= _COMPARED:
         steps.append(
             Step(
                 "Train a plain GCN and both RawlsGCN methods on the same split and compare them:",
@@ -114,7 +115,7 @@ def _about_degree(audit: Audit, model: ModelAudit) -> list[Step]:
         )
     steps.append(
         Step(
-            "Or keep your own model, and give it the doubly stochastic form of the graph, in "
+            "Or use a model of your own with the doubly stochastic form of the graph, in "
             "which every node has the same weight:",
             "edge_index, edge_weight = rg.balance(graph.edge_index, num_nodes=graph.num_nodes)"
             ".matrix(torch.float32)",
@@ -172,6 +173,8 @@ def _command(name: str, audit: Audit, *rest: str) -> str:
 def _graph_options(audit: Audit) -> list[str]:
     """The graph's options as they were given to the audit, or a placeholder."""
     options, models = [], {model.name for model in audit.models}
+    if audit.results and audit.graph in (*CATALOGUE, SYNTHETIC):
+        return ["--dataset", audit.graph]
     for option in ("dataset", "data-root", "graph", "labels"):
         value = audit.how.files.get(option)
         if value is not None and option not in models:

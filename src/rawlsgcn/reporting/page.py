@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from .. import __version__
 from .._core.files import atomic_file
 from .._core.text import printable
+from .._core.version import __version__
 from ..experiments.audit_result import Audit
 from ..experiments.comparison import Comparison
 from . import audit_figures
@@ -108,7 +108,9 @@ def _render(audit: Audit | None, results: Mapping[str, Result], command: str | N
             "graph": dataset_name(first.dataset, first.synthetic),
             "synthetic": first.synthetic,
             "setup": f"{setup_text(list(results.values()))}.",
-            "verdict": Verdict("Training diverged in every run", None, [*map(str, failures.values())]),
+            "verdict": Verdict(
+                "Training diverged in every run", None, [*map(str, failures.values())]
+            ),
         }
     else:
         figures |= _audit_figures(audit)

@@ -15,7 +15,6 @@ from .formatting import (
     join_words,
     number,
     percent,
-    plural,
     seeds_text,
     spread,
 )

@@ -161,11 +161,13 @@ def _share(share: float) -> str:
     return "over 99 %" if 99 < share < 100 else f"{share:.0f} %"
 
 
-def _low_degree(low: LowAgainstRest) -> str:
-    who = f"Nodes with at most {plural(int(low.at_most), 'neighbor')}"
-    if low.at_most == 0:
-        who = "Nodes without neighbors"
-    who += f", {_share(low.share)} of all,"
+def _low_degree(low: LowAgainstRest, who: str | None = None) -> str:
+    """Whether low-degree nodes, called ``who``, are wrong more or less often than the rest."""
+    if who is None:
+        who = f"Nodes with at most {plural(int(low.at_most), 'neighbor')}"
+        if low.at_most == 0:
+            who = "Nodes without neighbors"
+        who += f", {_share(low.share)} of all,"
     rates = f"{percent(low.error.value)} % against {percent(low.rest_error.value)} %"
     if low.error.value == low.rest_error.value:
         return f"{who} are wrong just as often as the rest ({percent(low.error.value)} %)"
@@ -228,7 +230,7 @@ def _on_model(audit: Audit, model: ModelAudit, in_headline: bool) -> list[str]:
     else:
         said = [f"{right}."]
         if not in_headline and model.low is not None:
-            said.append(f"{_low_degree(model.low)}.")
+            said.append(f"{_low_degree(model.low, 'Its low-degree nodes')}.")
         said += _bias(audit, model)
         said += _trend(audit, model)
     return said + [f"{warning[0].upper()}{warning[1:]}" for warning in model.warnings]

@@ -21,10 +21,10 @@ SUM_WITHIN = 0.01
 LARGEST_LOSS = -math.log(float(np.finfo(np.float32).tiny))
 """What a probability of exactly 0 counts as: about 87.3, the most that single precision tells."""
 LARGEST_LOGIT = 1e12
-"""Sums of squares of losses of this size still fit the single precision of the resampling."""
+"""GroupSums of squares of losses of this size still fit the single precision of the resampling."""
 
 
-class Rows(Protocol):
+class PredictionChunk(Protocol):
     """Some rows of predictions, whose ``nodes`` are positions in the graph."""
 
     nodes: Ints
@@ -33,7 +33,7 @@ class Rows(Protocol):
     scores: Array | None
 
 
-class Predictions(Protocol):
+class PredictionSource(Protocol):
     """What can be gathered from: a file or an array."""
 
     name: str
@@ -42,11 +42,11 @@ class Predictions(Protocol):
 
     def row(self, index: int) -> str: ...
 
-    def rows(self) -> Iterator[Rows]: ...
+    def rows(self) -> Iterator[PredictionChunk]: ...
 
 
 @dataclass(frozen=True)
-class Nodes:
+class LabeledNodes:
     """The graph's side: labels, -1 where there is none; which nodes may be judged (``eligible``);
     which the temperature is found on (``validation``, maybe none); and how to name a node."""
 
@@ -80,7 +80,9 @@ def log_sum(z: Floats) -> Floats:
     return total
 
 
-def log_scores(predictions: Predictions, part: Rows, form: str, nodes: Nodes) -> Floats:
+def log_scores(
+    predictions: PredictionSource, part: PredictionChunk, form: str, nodes: LabeledNodes
+) -> Floats:
     """log p of every class: of probabilities over their sum, or of the softmax of logits."""
     assert part.scores is not None
     scores: Floats = part.scores
@@ -112,7 +114,7 @@ def log_scores(predictions: Predictions, part: Rows, form: str, nodes: Nodes) ->
     return logs
 
 
-def form_of(predictions: Predictions, part: Rows) -> tuple[str, str]:
+def form_of(predictions: PredictionSource, part: PredictionChunk) -> tuple[str, str]:
     """Probabilities or logits: by the columns' names if they say it, else by the first rows.
 
     Probabilities where most rows lie between 0 and 1 and sum to one; logits where any score is
@@ -136,7 +138,9 @@ def form_of(predictions: Predictions, part: Rows) -> tuple[str, str]:
     )
 
 
-def check_columns(predictions: Predictions, part: Rows, nodes: Nodes) -> None:
+def check_columns(
+    predictions: PredictionSource, part: PredictionChunk, nodes: LabeledNodes
+) -> None:
     """Refuse scores of more or fewer classes than the labels have."""
     assert part.scores is not None
     columns = part.scores.shape[1]
@@ -163,7 +167,7 @@ def check_columns(predictions: Predictions, part: Rows, nodes: Nodes) -> None:
     )
 
 
-def classes_of(predictions: Predictions, part: Rows, nodes: Nodes) -> Ints:
+def classes_of(predictions: PredictionSource, part: PredictionChunk, nodes: LabeledNodes) -> Ints:
     """The predicted classes, each one that the labels have."""
     values = part.predicted
     if values is None:
@@ -180,7 +184,9 @@ def classes_of(predictions: Predictions, part: Rows, nodes: Nodes) -> Ints:
     return np.asarray(values, dtype=np.int64)
 
 
-def refuse_twice(predictions: Predictions, part: Rows, seen_at: Ints, nodes: Nodes) -> None:
+def refuse_twice(
+    predictions: PredictionSource, part: PredictionChunk, seen_at: Ints, nodes: LabeledNodes
+) -> None:
     """Refuse a node that stands there a second time, in this part or an earlier one."""
     rows = part.first + np.arange(len(part.nodes))
     _, once = np.unique(part.nodes, return_index=True)

@@ -7,10 +7,9 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from .findings import Estimate, Slope
+from .group_statistics import GroupedScores, GroupSums
 from .intervals import SMALLEST, bootstrap_t
-from .parts import Estimate, Slope
-from .strata import Strata
-from .sums import Sums
 
 Floats = npt.NDArray[np.float64]
 
@@ -29,7 +28,7 @@ def log_scale(values: Floats) -> str | None:
     return "plain" if (values > 0).all() else None
 
 
-def slopes(strata: Strata, drawn: Sums, level: float = 0.95) -> Slope | None:
+def slopes(grouped: GroupedScores, drawn: GroupSums, level: float = 0.95) -> Slope | None:
     """Least squares over all nodes of x = log2(1 + degree), or of log2 for other positive columns.
 
     None where the column has no :func:`log_scale`. The intervals are the studentised
@@ -41,17 +40,17 @@ def slopes(strata: Strata, drawn: Sums, level: float = 0.95) -> Slope | None:
     As x is the same for all nodes of a degree, both follow from the sums of the groups. Under
     ``SMALLEST`` nodes there is no interval; of answers, neither with fewer right or wrong ones.
     """
-    kind = log_scale(strata.value)
+    kind = log_scale(grouped.value)
     if kind is None:
         return None
-    x = np.log2(strata.value + (kind == "one more"))
-    count = strata.count.astype(float)
-    right = strata.sum(strata.right)
-    total, square = strata.sum(strata.loss), strata.sum(strata.loss**2)
+    x = np.log2(grouped.value + (kind == "one more"))
+    count = grouped.count.astype(float)
+    right = grouped.sum(grouped.right)
+    total, square = grouped.sum(grouped.loss), grouped.sum(grouped.loss**2)
     draws = (drawn.count, drawn.total, drawn.square, drawn.right)
     told = count.sum() >= SMALLEST
     rate_told = min(right.sum(), (count - right).sum()) >= SMALLEST
-    if np.array_equal(strata.loss, 1 - strata.right):
+    if np.array_equal(grouped.loss, 1 - grouped.right):
         told = rate_told
     loss, loss_r = _slope(x, (count, total, square), (draws[0], draws[1], draws[2]), level)
     # A right answer is 0 or 1, so its square is itself.

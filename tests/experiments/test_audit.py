@@ -82,10 +82,10 @@ def test_the_form_and_its_reason_are_said(graph: Data, logits: np.ndarray) -> No
         (shares.argmax(1), "classes"),
     ):
         model = rg.audit(graph, scores, **FEW).models[0]
-        assert model.form == form
-        assert model.form_reason
+        assert model.format == form
+        assert model.format_reason
     forced = rg.audit(graph, shares, scores="logits", **FEW).models[0]
-    assert (forced.form, forced.form_reason) == ("logits", "you said so")
+    assert (forced.format, forced.format_reason) == ("logits", "you said so")
 
 
 def test_classes_alone_are_judged_by_their_errors(graph: Data, logits: np.ndarray) -> None:
@@ -235,7 +235,7 @@ def test_a_parquet_column_of_lists(
     lists.to_parquet(file, index=False)
     found = rg.audit(graph, file, **FEW)
     assert figures(found) == pytest.approx(expected, abs=1e-9)
-    assert found.models[0].form_reason == "the columns are called so"
+    assert found.models[0].format_reason == "the columns are called so"
     for wrong, said in (
         ([0.5, 0.5], r"row 4 .*: the list has 2 scores, the first one has 3"),
         (None, r"row 4 .*: the list of scores is empty"),
@@ -299,7 +299,7 @@ def test_scores_that_are_neither(graph: Data, logits: np.ndarray) -> None:
     unclear = 1 / (1 + np.exp(-logits))
     with pytest.raises(RawlsError, match="say --scores logits"):
         rg.audit(graph, unclear, **FEW)
-    assert rg.audit(graph, unclear, scores="logits", **FEW).models[0].form == "logits"
+    assert rg.audit(graph, unclear, scores="logits", **FEW).models[0].format == "logits"
 
 
 @pytest.mark.parametrize(
@@ -371,7 +371,7 @@ def test_the_command_prints_and_writes(graph: Data, table: pd.DataFrame, tmp_pat
     done = CliRunner().invoke(app, [*said, "--json", str(tmp_path / "audit.json")])
     assert done.exit_code == 0, done.output
     assert "are wrong" in done.output
-    assert "net of noise" in done.output
+    assert "without noise" in done.output
     kept = json.loads((tmp_path / "audit.json").read_text())
     assert kept["verdict"]["headline"].split()[0] in done.output
     assert kept["models"][0]["name"] == "model"

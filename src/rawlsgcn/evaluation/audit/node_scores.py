@@ -15,12 +15,12 @@ import numpy.typing as npt
 import torch
 
 from ..._core.errors import RawlsError, unknown_name
-from ..calibration import Outcome, temperature
-from .forms import (
+from ..calibration import CalibrationOutcome, temperature
+from .prediction_formats import (
     FORMS,
     LARGEST_LOSS,
-    Nodes,
-    Predictions,
+    LabeledNodes,
+    PredictionSource,
     capped,
     check_columns,
     classes_of,
@@ -29,21 +29,57 @@ from .forms import (
     log_sum,
     refuse_twice,
 )
-from .scores import Scores
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 _FIT_NODES = 10_000
+BLURRED = 0.8
+"""Under this temperature a model is so much too unsure that its bias is read with care."""
+
+
+@dataclass(frozen=True)
+class NodeScores:
+    """One model on the evaluated nodes, all arrays (nodes,) in the same order.
+
+    ``loss`` is the cross entropy, or 1 - right where only classes are known; then ``confidence``
+    (the probability of the predicted class) and ``calibrated_loss`` are None. ``learned`` and
+    ``majority`` are those of :class:`.findings.ModelAudit`.
+    """
+
+    name: str
+    source: str
+    format: str
+    format_reason: str
+    predicted: npt.NDArray[np.int64]
+    loss: Floats
+    right: Floats
+    confidence: Floats | None = None
+    calibrated_loss: Floats | None = None
+    temperature: float = float("nan")
+    outcome: str = ""
+    fitted_on: str = ""
+    learned: bool = True
+    majority: float = float("nan")
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def loss_kind(self) -> str:
+        return "zero-one" if self.confidence is None else "cross entropy"
+
+    @property
+    def under_confident(self) -> bool:
+        """Not where the temperature ran into its bound: that tells of few nodes, not of blur."""
+        return self.outcome == CalibrationOutcome.FOUND.value and self.temperature < BLURRED
 
 
 @dataclass
-class Gathered:
+class AllScores:
     """One model on all nodes of the graph; NaN (or -1) where it said nothing."""
 
     name: str
     source: str
-    form: str
-    form_reason: str
+    format: str
+    format_reason: str
     predicted: Ints
     loss: Floats
     confidence: Floats | None
@@ -57,15 +93,15 @@ class Gathered:
     def there(self) -> npt.NDArray[np.bool_]:
         return self.predicted >= 0
 
-    def at(self, chosen: Ints, y: Ints) -> Scores:
+    def at(self, chosen: Ints, y: Ints) -> NodeScores:
         """The scores of the ``chosen`` nodes, whose labels are ``y[chosen]``."""
         right = (self.predicted[chosen] == y[chosen]).astype(float)
         known = self.confidence is not None
-        return Scores(
+        return NodeScores(
             self.name,
             self.source,
-            self.form,
-            self.form_reason,
+            self.format,
+            self.format_reason,
             self.predicted[chosen],
             self.loss[chosen] if known else 1 - right,
             right,
@@ -78,7 +114,9 @@ class Gathered:
         )
 
 
-def gather(predictions: Predictions, nodes: Nodes, form: str = "auto") -> Gathered:
+def score_nodes(
+    predictions: PredictionSource, nodes: LabeledNodes, form: str = "auto"
+) -> AllScores:
     """Go through the predictions of one model; ``form`` is "auto" or what they are taken for."""
     if form not in FORMS:
         raise unknown_name("form of scores", form, FORMS)
@@ -120,7 +158,7 @@ def gather(predictions: Predictions, nodes: Nodes, form: str = "auto") -> Gather
         if kept is None:
             kept = np.full((len(fit), z.shape[1]), np.nan)
         kept[wanted[wanted >= 0]] = z[wanted >= 0]
-    found = Gathered(
+    found = AllScores(
         predictions.name,
         predictions.source,
         chosen_form,
@@ -139,7 +177,7 @@ def gather(predictions: Predictions, nodes: Nodes, form: str = "auto") -> Gather
     return found
 
 
-def _fit_nodes(nodes: Nodes) -> Ints:
+def _fit_nodes(nodes: LabeledNodes) -> Ints:
     """Whose scores are kept to find the temperature on: validation and eligible nodes, or a
     sample of each."""
     rng = np.random.default_rng(0)
@@ -153,7 +191,7 @@ def _fit_nodes(nodes: Nodes) -> Ints:
 
 
 def _calibrate(
-    predictions: Predictions, nodes: Nodes, found: Gathered, fit: Ints, kept: Floats
+    predictions: PredictionSource, nodes: LabeledNodes, found: AllScores, fit: Ints, kept: Floats
 ) -> None:
     known = ~np.isnan(kept[:, 0])
     validation = known & nodes.validation[fit]
@@ -164,13 +202,13 @@ def _calibrate(
     found.temperature = scaling
     found.outcome = outcome.value.replace("validation nodes", f"{kind} nodes")
     found.fitted_on = f"{int(used.sum()):,} {kind} nodes"
-    if outcome not in (Outcome.FOUND, Outcome.DIVERGED):
+    if outcome not in (CalibrationOutcome.FOUND, CalibrationOutcome.DIVERGED):
         found.warnings.append(f"temperature scaling: {found.outcome}.")
     calibrated = np.full(len(nodes.y), np.nan)
     for part in predictions.rows():
         assert part.scores is not None
         y = nodes.y[part.nodes]
-        scaled = log_scores(predictions, part, found.form, nodes) / scaling
+        scaled = log_scores(predictions, part, found.format, nodes) / scaling
         scaled -= log_sum(scaled)
         own = -scaled[np.arange(len(y)), np.maximum(y, 0)]
         calibrated[part.nodes] = np.where(y >= 0, capped(own), np.nan)

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from torch_geometric.data import Data
 
 import rawlsgcn as rg
+from rawlsgcn.evaluation.audit.group_statistics import GroupedScores
 from rawlsgcn.evaluation.audit.resampling import resampled
-from rawlsgcn.evaluation.audit.slope import log_scale, slopes
-from rawlsgcn.evaluation.audit.strata import Strata
-from rawlsgcn.reporting.audit_page import render
+from rawlsgcn.evaluation.audit.trend import log_scale, slopes
+from rawlsgcn.reporting.page import render
 
 
 def fit(x: np.ndarray, y: np.ndarray) -> float:
@@ -31,8 +31,8 @@ def fit(x: np.ndarray, y: np.ndarray) -> float:
 def test_slopes_are_those_of_a_dense_fit(nodes: list[tuple[int, int, bool]]) -> None:
     degree, tenths, right = (np.array(each, dtype=float) for each in zip(*nodes, strict=True))
     loss = tenths / 10
-    strata = Strata.of(degree, loss, right)
-    found = slopes(strata, resampled(strata, 100, 0))
+    grouped = GroupedScores.of(degree, loss, right)
+    found = slopes(grouped, resampled(grouped, 100, 0))
     if len(np.unique(degree)) < 2:
         assert found is None
         return
@@ -57,7 +57,7 @@ def test_an_audit_counts_nodes_without_neighbours() -> None:
     assert slope.loss.value == pytest.approx(expected)
     assert expected < -0.1
     assert "with each doubling of 1 + degree" in str(audit)
-    assert "slope on log₂(1 + degree) over all judged nodes" in render(audit)
+    assert "slope on log₂(1 + degree) over all evaluated nodes" in render(audit)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
+pytestmark = pytest.mark.slow  # needs a browser
 WIDTH = "document.querySelector('#plot').clientWidth"
 AXE = Path(__file__).resolve().parents[2] / ".cache/node_modules/axe-core/axe.min.js"
 

@@ -38,7 +38,7 @@ class GroupCalibration:
 
 
 @dataclass(frozen=True)
-class Group:
+class GroupAudit:
     """The evaluated nodes whose column (degree, unless told otherwise) is in one bin.
 
     ``low`` and ``high`` are the least and the greatest value in it (both included; NaN for
@@ -63,7 +63,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Point:
+class CurvePoint:
     """One value of the column (one degree) on the curve; no intervals under a few nodes."""
 
     value: float
@@ -74,18 +74,18 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Extremes:
+class GroupGap:
     """The worst and the best group by one figure (not counting groups that are too small).
 
     ``difference`` is the larger mean less the smaller, ``ratio`` the smaller over the larger, as
-    fairlearn's MetricFrame has them. Their intervals hold for whichever two groups came out
-    extreme, so they cover at least 95 %.
+    fairlearn's MetricFrame has them. The interval holds for whichever two groups came out extreme,
+    so it covers at least 95 %.
     """
 
     worst: str
     best: str
     difference: Estimate
-    ratio: Estimate
+    ratio: float
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class LowAgainstRest:
 
 
 @dataclass(frozen=True)
-class Permutation:
+class PermutationTest:
     """The paper's bias where degree does not matter: degrees shuffled among the nodes.
 
     ``edges`` (one more than ``counts``) and ``counts`` are the histogram of the shuffled biases,
@@ -129,15 +129,12 @@ class Permutation:
 class NetVariance:
     """The between-degree variance net of noise: bias = net + noise.
 
-    ``unbiased`` may be negative, ``value`` is that cut off at 0; ``low`` and ``high`` are the
-    interval (of the unbiased one: cut off at 0 for show). ``noise`` is the bias that chance
-    alone gives. ``single`` of the ``groups`` have one node only.
+    ``unbiased`` may be negative, ``value`` is the larger of it and 0. ``noise`` is the bias that
+    chance alone gives. ``single`` of the ``groups`` have one node only.
     """
 
     value: float
     unbiased: float
-    low: float
-    high: float
     noise: float
     groups: int
     single: int
@@ -176,20 +173,7 @@ class WorstNodes:
 
 
 @dataclass(frozen=True)
-class Inequality:
-    """Gini coefficient and Lorenz curve of accuracy, every node having that of its group.
-
-    ``population`` and ``accuracy`` are the curve's points, from (0, 0) to (1, 1): the worst-off
-    share of the nodes and their share of all right answers.
-    """
-
-    gini: Estimate
-    population: list[float]
-    accuracy: list[float]
-
-
-@dataclass(frozen=True)
-class Scaling:
+class TemperatureScaling:
     """The bias before and after temperature scaling.
 
     ``fitted_on`` says which nodes the temperature was found on; ``outcome`` is a sentence.
@@ -210,8 +194,8 @@ class Scaling:
 class ModelAudit:
     """One model, judged.
 
-    ``form`` is what its predictions were taken for ("probabilities", "logits" or "classes") and
-    ``form_reason`` why. ``loss_kind`` is "cross entropy", or "zero-one" where only classes are
+    ``format`` is what its predictions were taken for ("probabilities", "logits" or "classes") and
+    ``format_reason`` why. ``loss_kind`` is "cross entropy", or "zero-one" where only classes are
     known (then ``scaling`` and the groups' calibration are None). ``majority`` is the per cent of
     the nodes that are of the most frequent class, and ``learned`` says whether the model is clearly
     better than always predicting that: if not, no headline and no comparison rests on it.
@@ -219,31 +203,30 @@ class ModelAudit:
 
     name: str
     source: str
-    form: str
-    form_reason: str
+    format: str
+    format_reason: str
     loss_kind: str
     nodes: int
     learned: bool
     majority: float
     accuracy: Estimate
     loss: Estimate
-    groups: list[Group]
-    curve: list[Point]
-    by_accuracy: Extremes | None
-    by_loss: Extremes | None
+    groups: list[GroupAudit]
+    curve: list[CurvePoint]
+    by_accuracy: GroupGap | None
+    by_loss: GroupGap | None
     low: LowAgainstRest | None
     bias: float
     net_variance: NetVariance
-    permutation: Permutation
+    permutation: PermutationTest
     slope: Slope | None
     worst: list[WorstNodes]
-    inequality: Inequality
-    scaling: Scaling | None
+    scaling: TemperatureScaling | None
     warnings: list[str]
 
 
 @dataclass(frozen=True)
-class BiasTest:
+class PairedBiasTest:
     """Paired test of two biases: at every node the two models' losses may change places.
 
     ``ratio`` is the first's bias over the second's. ``p_lower`` is for 'the first is not fairer',
@@ -261,10 +244,11 @@ class BiasTest:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ModelComparison:
     """Two models on the same ``nodes``; differences are the first's less the second's.
 
-    Models that have not ``learned`` are not compared.
+    ``low_accuracy`` is that of the low-degree nodes of the headline, ``rest_accuracy`` that of all
+    others. Models that have not ``learned`` are not compared.
     """
 
     first: str
@@ -273,12 +257,13 @@ class Comparison:
     accuracy: Estimate
     loss: Estimate
     low_accuracy: Estimate
-    bias: BiasTest
-    calibrated_bias: BiasTest | None
+    rest_accuracy: Estimate
+    bias: PairedBiasTest
+    calibrated_bias: PairedBiasTest | None
 
 
 @dataclass(frozen=True)
-class How:
+class Provenance:
     """How it was computed, for the reader and for whoever repeats it."""
 
     version: str
@@ -300,7 +285,7 @@ class How:
 
 
 @dataclass(frozen=True)
-class ModelNodes:
+class ShownPredictions:
     """Of the shown nodes, in the same order: what one model said of them (None: nothing)."""
 
     name: str
@@ -309,7 +294,7 @@ class ModelNodes:
 
 
 @dataclass(frozen=True)
-class Nodes:
+class ShownNodes:
     """Single nodes for the explorer: all evaluated ones, or a sample of them (``of`` in all)."""
 
     of: int
@@ -317,4 +302,4 @@ class Nodes:
     value: list[float | str]
     degree: list[int]
     label: list[int]
-    models: list[ModelNodes]
+    models: list[ShownPredictions]

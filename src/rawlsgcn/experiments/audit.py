@@ -13,27 +13,24 @@ import numpy as np
 import numpy.typing as npt
 from torch_geometric.data import Data
 
-from .. import __version__
 from .._core.errors import RawlsError, unknown_name
 from .._core.text import printable, shown_path
 from .._core.threads import fork_safe_threads
-from ..evaluation.audit.columns import BUILT_IN, column_of, degrees, refuse_missing
+from .._core.version import __version__
 from ..evaluation.audit.comparison import compare_models
-from ..evaluation.audit.forms import Nodes, Predictions
-from ..evaluation.audit.gather import Gathered, gather
-from ..evaluation.audit.grouping import Column
+from ..evaluation.audit.findings import Provenance, ShownNodes, ShownPredictions
+from ..evaluation.audit.grouping import Grouping
 from ..evaluation.audit.intervals import SMALLEST
-from ..evaluation.audit.learned import has_learned
-from ..evaluation.audit.model import Layout, Settings, audit_model
-from ..evaluation.audit.parts import How, ModelNodes
-from ..evaluation.audit.parts import Nodes as ShownNodes
-from ..evaluation.audit.scores import Scores
+from ..evaluation.audit.model_audit import ResamplingSettings, audit_model
+from ..evaluation.audit.node_scores import AllScores, NodeScores, score_nodes
+from ..evaluation.audit.prediction_formats import LabeledNodes, PredictionSource
+from ..evaluation.learning import better_than_constant
+from ..evaluation.node_columns import BUILT_IN, NodeColumn, column_of, degrees, refuse_missing
 from ..graphs.masks import EVALUATE
 from ..graphs.raw_graph import MASKS
 from .audit_graph import graph_of, whole, without_invented_split
 from .audit_inputs import GivenArray, KeyedFile, NodeIndex, read_column
 from .audit_result import Audit
-from .result import Result
 
 Ints = npt.NDArray[np.int64]
 SHOWN_NODES = 5000
@@ -85,13 +82,18 @@ def audit(
     pairs = _pairs(predictions)
     sources = _sources(pairs, index)
     column = _column(data, by, incoming, index)
-    if evaluate != "test" and not any(isinstance(each, Result) for _, each in pairs):
+    if evaluate != "test" and not any(_is_result(each) for _, each in pairs):
         data = without_invented_split(data)
     nodes, evaluated = _nodes(data, evaluate)
-    models = [gather(source, nodes, scores) for source in sources]
+    models = [score_nodes(source, nodes, scores) for source in sources]
     for model, source in zip(models, sources, strict=True):
         if isinstance(source, KeyedFile):
             model.source = shown_path(model.source)
+    results = {
+        source.name: each
+        for source, (_, each) in zip(sources, pairs, strict=True)
+        if _is_result(each)
+    }
     chosen, notes = _chosen(models, nodes, evaluated)
     refuse_missing(column, chosen, data.get("node_ids"))
     return audited(
@@ -100,7 +102,7 @@ def audit(
         chosen,
         column,
         bins=bins,
-        settings=Settings(resamples=resamples, seed=seed),
+        settings=ResamplingSettings(resamples=resamples, seed=seed),
         evaluated=evaluated,
         files={
             **{name: shown_path(path) for name, path in (files or {}).items()},
@@ -109,7 +111,13 @@ def audit(
         command=command,
         shown=shown,
         notes=[*(data.get("notes") or []), *notes],
+        results=results,
     )
+
+
+def _is_result(predictions: Any) -> bool:
+    """Whether these are a :class:`Result`, which is not imported here: it imports this module."""
+    return hasattr(type(predictions), "best_run")
 
 
 def _pairs(given: Any) -> list[tuple[Any, Any]]:
@@ -125,12 +133,12 @@ def _pairs(given: Any) -> list[tuple[Any, Any]]:
     return pairs
 
 
-def _sources(pairs: Sequence[tuple[Any, Any]], index: NodeIndex) -> list[Predictions]:
-    sources: list[Predictions] = []
+def _sources(pairs: Sequence[tuple[Any, Any]], index: NodeIndex) -> list[PredictionSource]:
+    sources: list[PredictionSource] = []
     for place, (name, each) in enumerate(pairs, start=1):
         if isinstance(each, str | Path):
             sources.append(KeyedFile(each, index, name))
-        elif isinstance(each, Result):
+        elif _is_result(each):
             run = each.best_run
             source = f"{each.method} on {each.dataset}, seed {each.seeds[run]}"
             made = GivenArray(each.logits[run], index.nodes, name or each.title, source)
@@ -142,7 +150,7 @@ def _sources(pairs: Sequence[tuple[Any, Any]], index: NodeIndex) -> list[Predict
     return sources
 
 
-def _tell_apart(sources: Sequence[Predictions]) -> None:
+def _tell_apart(sources: Sequence[PredictionSource]) -> None:
     """Give models of one name the names of their files, or numbers."""
     names = [source.name for source in sources]
     for place, source in enumerate(sources, start=1):
@@ -150,7 +158,7 @@ def _tell_apart(sources: Sequence[Predictions]) -> None:
             source.name = f"{source.name} #{place}"
 
 
-def _column(data: Data, by: Any, incoming: Ints | None, index: NodeIndex) -> Column:
+def _column(data: Data, by: Any, incoming: Ints | None, index: NodeIndex) -> NodeColumn:
     if isinstance(by, str) and by == "in-degree" and incoming is not None:
         data.in_degree = incoming
     if isinstance(by, Path) or (isinstance(by, str) and by not in BUILT_IN and Path(by).is_file()):
@@ -158,7 +166,7 @@ def _column(data: Data, by: Any, incoming: Ints | None, index: NodeIndex) -> Col
     return column_of(data, by)
 
 
-def _nodes(data: Data, evaluate: str | None) -> tuple[Nodes, str]:
+def _nodes(data: Data, evaluate: str | None) -> tuple[LabeledNodes, str]:
     """Which nodes may be judged, and in words which they are."""
     y = data.y.numpy()
     masks = [data.get(key) for key in MASKS]
@@ -168,16 +176,20 @@ def _nodes(data: Data, evaluate: str | None) -> tuple[Nodes, str]:
     if any(mask is None for mask in masks):
         if evaluate == "test":
             raise RawlsError("the graph has no masks, so no test nodes: leave --evaluate out")
-        return Nodes(y, y >= 0, none, data.get("node_ids")), "all labelled nodes with a prediction"
+        return LabeledNodes(
+            y, y >= 0, none, data.get("node_ids")
+        ), "all labelled nodes with a prediction"
     train, validation, test = (mask.numpy() for mask in masks)
     if evaluate == "all":
         eligible, words = ~(train | validation), "all nodes outside training and validation"
     else:
         eligible, words = test, "the test nodes"
-    return Nodes(y, eligible & (y >= 0), validation, data.get("node_ids")), words
+    return LabeledNodes(y, eligible & (y >= 0), validation, data.get("node_ids")), words
 
 
-def _chosen(models: Sequence[Gathered], nodes: Nodes, evaluated: str) -> tuple[Ints, list[str]]:
+def _chosen(
+    models: Sequence[AllScores], nodes: LabeledNodes, evaluated: str
+) -> tuple[Ints, list[str]]:
     """The nodes that all models are judged on: eligible, labelled, and predicted by every one."""
     notes = []
     there = np.logical_and.reduce([model.there for model in models])
@@ -202,36 +214,42 @@ def _chosen(models: Sequence[Gathered], nodes: Nodes, evaluated: str) -> tuple[I
 
 def audited(
     graph: Data,
-    models: Sequence[Scores],
+    models: Sequence[NodeScores],
     chosen: npt.NDArray[np.int64],
-    column: Column,
+    column: NodeColumn,
     *,
     bins: str | None,
-    settings: Settings,
+    settings: ResamplingSettings,
     evaluated: str,
     files: Mapping[str, str],
     command: str | None,
     shown: int = SHOWN_NODES,
     notes: Sequence[str] = (),
+    results: Mapping[str, Any] | None = None,
 ) -> Audit:
     """Judge ``models``, whose scores are of the ``chosen`` nodes, and every pair that learned."""
     began = time.perf_counter()
     degree = degrees(graph)[chosen]
-    here = Column(column.name, column.values[chosen])
-    layout, words = Layout.of(here, degree, bins)
+    here = NodeColumn(column.name, column.values[chosen])
+    grouping, words = Grouping.of(here, degree, bins)
     low = degree <= np.percentile(degree, 25)
-    models = [_with_learning(model, graph.y.numpy()[chosen], low) for model in models]
-    judged = [audit_model(model, layout, settings) for model in models]
+    results = dict(results or {})
+    failed = {name for name, result in results.items() if result.failure is not None}
+    models = [
+        _with_learning(model, graph.y.numpy()[chosen], low, model.name in failed)
+        for model in models
+    ]
+    judged = [audit_model(model, grouping, settings) for model in models]
     learned = [model for model in models if model.learned]
-    pairs = [compare_models(a, b, layout, low, settings) for a, b in combinations(learned, 2)]
-    how = How(
+    pairs = [compare_models(a, b, grouping, low, settings) for a, b in combinations(learned, 2)]
+    how = Provenance(
         version=__version__,
         seed=settings.seed,
         resamples=settings.resamples,
         level=settings.level,
         by=column.name,
         bins=words,
-        bias_over=layout.bias_over,
+        bias_over=grouping.bias_over,
         evaluated=evaluated,
         graph_nodes=int(graph.num_nodes),
         graph_edges=int(graph.edge_index.shape[1]) // 2,
@@ -252,21 +270,24 @@ def audited(
         how=how,
         training_nodes_excluded=all(graph.get(key) is not None for key in MASKS),
         nodes=_single_nodes(graph, models, chosen, here, degree, shown, settings.seed),
-        notes=[*notes, *([] if layout.note is None else [printable(layout.note)])],
+        notes=[*notes, *([] if grouping.note is None else [printable(grouping.note)])],
+        results=results,
     )
 
 
-def _with_learning(model: Scores, y: Ints, low: npt.NDArray[np.bool_]) -> Scores:
-    """The model's scores with the answer whether it has learned, of all or of some degrees."""
-    learned, majority = has_learned(model.predicted, y, (low, ~low))
-    return replace(model, learned=learned, majority=majority)
+def _with_learning(
+    model: NodeScores, y: Ints, low: npt.NDArray[np.bool_], failed: bool
+) -> NodeScores:
+    """The model's scores with whether it has learned: not if its training ``failed``."""
+    learned, majority = better_than_constant(model.predicted, y, (low, ~low))
+    return replace(model, learned=learned and not failed, majority=majority)
 
 
 def _single_nodes(
     graph: Data,
-    models: Sequence[Scores],
+    models: Sequence[NodeScores],
     chosen: npt.NDArray[np.int64],
-    column: Column,
+    column: NodeColumn,
     degree: npt.NDArray[np.int64],
     most: int,
     seed: int,
@@ -288,7 +309,7 @@ def _single_nodes(
         degree=degree[kept].tolist(),
         label=graph.y.numpy()[chosen[kept]].tolist(),
         models=[
-            ModelNodes(model.name, model.predicted[kept].tolist(), model.loss[kept].tolist())
+            ShownPredictions(model.name, model.predicted[kept].tolist(), model.loss[kept].tolist())
             for model in models
         ],
     )

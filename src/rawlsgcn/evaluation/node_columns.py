@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,18 +11,44 @@ import numpy.typing as npt
 import torch
 from torch_geometric.data import Data
 
-from ..._core.errors import RawlsError, unknown_name
-from .grouping import Column
+from .._core.errors import RawlsError, unknown_name
 
 BUILT_IN = ("degree", "in-degree", "pagerank", "core")
+COUNTS = ("degree", "in-degree", "core")
+"""The graph's own counts, of which there are never many: n different degrees need n²/2 edges."""
+MOST_VALUES = 2000
+"""A user's column of more different whole numbers is looked at by bin only, as fractions are: every
+value is a group of the bootstrap, whose memory grows with their number."""
 
 
-def column_of(graph: Data, by: Any) -> Column:
+@dataclass(frozen=True)
+class NodeColumn:
+    """What the nodes are grouped by: a number or a text of every node of the graph.
+
+    Whole numbers (degrees, cores) are also looked at value by value: their ``single`` values are
+    the groups of the paper's bias. Of others (PageRank, text) the bins are.
+    """
+
+    name: str
+    values: npt.NDArray[Any]
+
+    @property
+    def ordered(self) -> bool:
+        return self.values.dtype.kind in "biuf"
+
+    @property
+    def single(self) -> bool:
+        if not self.ordered or not (self.values == np.floor(self.values)).all():
+            return False
+        return self.name in COUNTS or len(np.unique(self.values)) <= MOST_VALUES
+
+
+def column_of(graph: Data, by: Any) -> NodeColumn:
     """The column called ``by``, or the user's own: values, one for each node, or (name, values)."""
     if isinstance(by, str):
         if by not in BUILT_IN:
             raise unknown_name("column", by, BUILT_IN)
-        return Column(by, _BUILDERS[by](graph))
+        return NodeColumn(by, _BUILDERS[by](graph))
     named = isinstance(by, tuple | list) and len(by) == 2 and isinstance(by[0], str)
     name, values = by if named else ("column", by)
     try:
@@ -42,12 +69,12 @@ def column_of(graph: Data, by: Any) -> Column:
     if name in BUILT_IN:  # those names are the graph's own, and are spoken of as such
         name = f"{name} (yours)"
     if values.dtype.kind in "biuf":
-        return Column(name, values)
+        return NodeColumn(name, values)
     # As objects: numpy's own texts would all be as long as the longest of them.
-    return Column(name, np.array([str(each) for each in values.tolist()], dtype=object))
+    return NodeColumn(name, np.array([str(each) for each in values.tolist()], dtype=object))
 
 
-def refuse_missing(column: Column, chosen: npt.NDArray[np.int64], ids: Any) -> None:
+def refuse_missing(column: NodeColumn, chosen: npt.NDArray[np.int64], ids: Any) -> None:
     """Refuse an evaluated node that has no value in the column."""
     values = column.values[chosen]
     missing = ~np.isfinite(values) if values.dtype.kind == "f" else values == ""
