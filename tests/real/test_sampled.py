@@ -61,7 +61,7 @@ def test_a_kept_run_comes_out_again(method: str, data_root: Path) -> None:
     graph = load("amazon-photo", root=data_root)
     source, chosen = Source.of(graph), find(method)
     training = SampledTraining(
-        chosen, source, chosen.defaults, fan_out=[10, 10], batch_size=1024, seed=4
+        chosen, source, chosen.defaults, num_neighbors=[10, 10], batch_size=1024, seed=4
     )
     for epoch in range(100):
         training.epoch(epoch)

@@ -73,13 +73,13 @@ def make() -> Make:
             "dataset": graph.name,
             "method": method,
             "title": title,
-            "settings": {"lr": 0.01, "epochs": 200, "normalisation": "renormalised"},
+            "settings": {"lr": 0.01, "epochs": 200, "normalization": "renormalised"},
             "seeds": list(range(seeds)),
             "device": "cpu",
             "parameters": 48264,
             "seconds": {"prepare": 0.25, "train": 3.5, "evaluate": 0.25},
             "peak_memory_mb": 512.0,
-            "judgements": [
+            "run_metrics": [
                 evaluate_run(run, graph.y, degree, graph.test_mask, graph.val_mask)
                 for run in logits
             ],

@@ -39,8 +39,8 @@ def test_dots_stand_at_the_results_figures(three) -> None:
 
 def test_a_bias_that_is_not_defined_is_left_out(three, make) -> None:
     lost = make("rawlsgcn-grad", "Lost", graph=three[0].graph)
-    lost.judgements = [
-        replace(each, bias=math.nan, calibrated_bias=math.nan) for each in lost.judgements
+    lost.run_metrics = [
+        replace(each, bias=math.nan, calibrated_bias=math.nan) for each in lost.run_metrics
     ]
     assert all(len(axes.containers) == 1 for axes in accuracy_bias_plot([three[0], lost]).axes)
     assert all(not axes.containers for axes in accuracy_bias_plot(lost).axes)

@@ -40,7 +40,7 @@ def test_a_dot_for_every_degree_of_more_than_five_nodes_and_their_regression_lin
     slope, intercept = np.polyfit(big.index, big[name], 1)
     x, y = line(axes).get_data()
     np.testing.assert_allclose(y, intercept + slope * np.asarray(x), rtol=1e-9)
-    judged = np.mean([getattr(judgement, f"{name}_slope") for judgement in result.judgements])
+    judged = np.mean([getattr(judgement, f"{name}_slope") for judgement in result.run_metrics])
     assert slope == pytest.approx(judged, rel=1e-9)
 
 

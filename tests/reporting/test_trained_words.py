@@ -95,7 +95,7 @@ def without_learning(result):
     metrics = [
         evaluate_run(run, graph.y, degree, graph.test_mask, graph.val_mask) for run in logits
     ]
-    return replace(result, logits=logits, judgements=metrics)
+    return replace(result, logits=logits, run_metrics=metrics)
 
 
 def diverged(result, runs: int):

@@ -45,7 +45,7 @@ def test_each_run_is_listed_and_the_audited_one_is_marked(reader, three) -> None
 
 
 def test_settings_notes_and_command(reader) -> None:
-    assert ["normalisation", *3 * ["renormalised"]] in reader.rows
+    assert ["normalization", *3 * ["renormalised"]] in reader.rows
     assert ["seeds", *3 * ["0, 1, 2"]] in reader.rows
     assert ["peak memory (MB)", *3 * ["512"]] in reader.rows
     text = "".join(reader.words)
@@ -66,7 +66,7 @@ def test_its_figures_are_there(reader, make) -> None:
 def test_an_order_that_calibration_changes_is_told(make) -> None:
     sharp = make(base=3.0, by_degree=0.2)
     flat = make("rawlsgcn-graph", "RawlsGCN-Graph")
-    flat.judgements = [
+    flat.run_metrics = [
         evaluate_run(0.05 * run, flat.graph.y, flat.degree, flat.mask, flat.graph.val_mask)
         for run in flat.logits
     ]

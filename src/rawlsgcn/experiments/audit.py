@@ -26,8 +26,7 @@ from ..evaluation.audit.node_scores import AllScores, NodeScores, score_nodes
 from ..evaluation.audit.prediction_formats import LabeledNodes, PredictionSource
 from ..evaluation.learning import better_than_constant
 from ..evaluation.node_columns import BUILT_IN, NodeColumn, column_of, degrees, refuse_missing
-from ..graphs.masks import EVALUATE
-from ..graphs.raw_graph import MASKS
+from ..graphs.splits import EVALUATE, MASKS
 from .audit_graph import graph_of, whole, without_invented_split
 from .audit_inputs import GivenArray, KeyedFile, NodeIndex, read_column
 from .audit_result import Audit

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .._core.files import atomic_file
+from .._core.atomic_files import atomic_file
 from .._core.serialization import jsonable
 from ..evaluation.audit.findings import ModelAudit, ModelComparison, Provenance, ShownNodes
 

@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .._core.atomic_files import atomic_directory, atomic_file
 from .._core.errors import RawlsError
-from .._core.files import atomic_directory, atomic_file
 from .._core.serialization import jsonable
 from ..evaluation.by_degree import degree_frame, worst_off
 from ..evaluation.calibration import CalibrationOutcome
@@ -70,7 +70,7 @@ class Result:
     parameters: int
     seconds: dict[str, float]
     peak_memory_mb: float
-    judgements: list[RunMetrics]
+    run_metrics: list[RunMetrics]
     graph: Data = field(repr=False)
     degree: Tensor = field(repr=False)
     mask: Tensor = field(repr=False)
@@ -80,11 +80,11 @@ class Result:
     notes: list[str] = field(default_factory=list)
 
     def _spread(self, name: str) -> Spread:
-        return Spread.of([getattr(judgement, name) for judgement in self.judgements])
+        return Spread.of([getattr(each, name) for each in self.run_metrics])
 
     @property
-    def normalisation(self) -> str:
-        return str(self.settings["normalisation"])
+    def normalization(self) -> str:
+        return str(self.settings["normalization"])
 
     @property
     def accuracy(self) -> Spread:
@@ -167,7 +167,7 @@ class Result:
     def caution(self) -> str | None:
         """A warning where the bias is low because the model is blurred, as far as known."""
         found = [
-            j.temperature for j in self.judgements if j.calibration is CalibrationOutcome.FOUND
+            j.temperature for j in self.run_metrics if j.calibration is CalibrationOutcome.FOUND
         ]
         mean = float(np.mean(found)) if found else math.nan
         if not mean < BLURRED:
@@ -235,7 +235,7 @@ class Result:
             "dataset": self.dataset,
             "synthetic": self.synthetic,
             "method": self.method,
-            "normalisation": self.normalisation,
+            "normalization": self.normalization,
             "lr": self.settings["lr"],
             "epochs": self.settings["epochs"],
             "seeds": self.seeds,

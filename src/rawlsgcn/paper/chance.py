@@ -25,7 +25,7 @@ from ..evaluation.audit.resampling import resampled
 from ..evaluation.audit.trend import slopes
 from ..experiments import fitting as api
 from ..graphs import load
-from ..graphs.catalog import CATALOGUE
+from ..graphs.catalog import CATALOG
 from .node_scores import Nodes
 from .paired import LEVEL, compare
 from .plan import MAIN
@@ -74,7 +74,7 @@ def _graph(name: str, results: Sequence[Result], draws: int) -> dict[str, Any]:
     base = nodes[0]
     return {
         "dataset": name,
-        "title": CATALOGUE[name].title if name in CATALOGUE else name,
+        "title": CATALOG[name].title if name in CATALOG else name,
         "nodes": len(base.degree),
         "degrees": len(counts),
         "single": int((counts == 1).sum()),

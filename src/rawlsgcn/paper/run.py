@@ -156,7 +156,7 @@ def _train(
                     points,
                     work.device,
                     work.root,
-                    lambda done, total: report("epochs", cell.name, done / max(1, total)),
+                    lambda done, total, _=None: report("epochs", cell.name, done / max(1, total)),
                 )
         _tell(store, cell, claims, done, kept)
     except Exception as error:

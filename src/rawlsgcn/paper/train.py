@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .._core.progress import ProgressCallback, no_progress
 from ..experiments.fitting import inputs_of, judged
 from ..graphs import load
-from ..graphs.masks import evaluate_on
+from ..graphs.splits import evaluate_on
 from ..methods import find, with_changes
 from ..training import Job, train
 from .node_scores import Nodes
@@ -41,7 +42,7 @@ def train_points(
     points: Sequence[Point],
     device: str,
     root: Path | None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: ProgressCallback = no_progress,
 ) -> list[Trained]:
     """Train all runs of the points as one and judge each point."""
     graph = judged_graph(cell.dataset, cell.evaluate, root)

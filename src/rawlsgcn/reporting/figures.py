@@ -17,8 +17,8 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from .._core.atomic_files import atomic_file
 from .._core.errors import RawlsError
-from .._core.files import atomic_file
 from ..evaluation.degree_bias import LINE_NODES, regression_line
 from ..evaluation.influence import degrees_in_laplacian
 from ..experiments.comparison import Comparison

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .._core.text import printable
-from ..graphs.catalog import CATALOGUE, SYNTHETIC
+from ..graphs.catalog import datasets
 from .formatting import number, percent
 from .words import SIGNIFICANT, headline_model, low_degree_significant, p_text
 
@@ -173,7 +173,7 @@ def _command(name: str, audit: Audit, *rest: str) -> str:
 def _graph_options(audit: Audit) -> list[str]:
     """The graph's options as they were given to the audit, or a placeholder."""
     options, models = [], {model.name for model in audit.models}
-    if audit.results and audit.graph in (*CATALOGUE, SYNTHETIC):
+    if audit.results and audit.graph in datasets():
         return ["--dataset", audit.graph]
     for option in ("dataset", "data-root", "graph", "labels"):
         value = audit.how.files.get(option)

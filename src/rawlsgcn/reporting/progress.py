@@ -7,19 +7,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
 
+from .._core.progress import ProgressCallback, no_progress
 from .._core.text import printable
-
-
-class ProgressCallback(Protocol):
-    """What a long computation calls to say how far it is."""
-
-    def __call__(self, done: int, total: int, description: str | None = None) -> None: ...
-
-
-def _silent(done: int, total: int, description: str | None = None) -> None:
-    return
 
 
 def stderr_is_terminal() -> bool:
@@ -35,7 +25,7 @@ def progress(description: str, *, interval: float = 0.1) -> Iterator[ProgressCal
     every epoch. The bar vanishes at the end, also after an error or Ctrl-C.
     """
     if not stderr_is_terminal():
-        yield _silent
+        yield no_progress
         return
     from rich.console import Console
     from rich.progress import (

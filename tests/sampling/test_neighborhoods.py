@@ -1,4 +1,4 @@
-"""Neighbourhoods: rows of the graph, numbered as met, and no trace of one sample in the next."""
+"""Neighborhoods: rows of the graph, numbered as met, and no trace of one sample in the next."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from torch_geometric.data import Data
 from torch_geometric.utils import k_hop_subgraph
 
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.sampling import Adjacency, Neighbourhoods, checked_fan_out
-from rawlsgcn.sampling.neighbourhoods import Sample
+from rawlsgcn.sampling import Adjacency, Neighborhoods, parse_num_neighbors
+from rawlsgcn.sampling.neighborhoods import Sample
 
 
-def drawn(graph: Data, seeds: list[int], fan_out: list[int], **how: Any) -> Sample:
+def drawn(graph: Data, seeds: list[int], num_neighbors: list[int], **how: Any) -> Sample:
     adjacency = Adjacency.of_symmetric(graph.edge_index, None, graph.num_nodes)
-    return Neighbourhoods(adjacency).sample(np.array(seeds), fan_out, 7, **how)
+    return Neighborhoods(adjacency).sample(np.array(seeds), num_neighbors, 7, **how)
 
 
 @settings(max_examples=60, deadline=None)
@@ -57,10 +57,10 @@ def test_every_hop_draws_rows_of_the_graph(
 @given(graphs())
 def test_a_sample_leaves_nothing_behind(graph: Data) -> None:
     adjacency = Adjacency.of_symmetric(graph.edge_index, None, graph.num_nodes)
-    used = Neighbourhoods(adjacency)
+    used = Neighborhoods(adjacency)
     used.sample(np.arange(graph.num_nodes), [3, 2], 1)
     again = used.sample(np.array([0]), [2, 2], 5)
-    fresh = Neighbourhoods(adjacency).sample(np.array([0]), [2, 2], 5)
+    fresh = Neighborhoods(adjacency).sample(np.array([0]), [2, 2], 5)
     assert again.nodes.tolist() == fresh.nodes.tolist()
     for one, other in zip(again.hops, fresh.hops, strict=True):
         assert (one.arc == other.arc).all()
@@ -76,11 +76,11 @@ def test_arcs_run_into_the_nodes_whose_rows_they_are() -> None:
     assert adjacency.order.tolist() == [0, 2, 3, 1]
 
 
-@pytest.mark.parametrize("fan_out", ["", "10,", "a", [], [0], [-2], [1.5], None, "10;10", 3])
-def test_a_bad_fan_out_is_told(fan_out: Any) -> None:
+@pytest.mark.parametrize("num_neighbors", ["", "10,", "a", [], [0], [-2], [1.5], None, "10;10", 3])
+def test_a_bad_fan_out_is_told(num_neighbors: Any) -> None:
     with pytest.raises(RawlsError, match="a fan-out is one whole number a layer"):
-        checked_fan_out(fan_out)
+        parse_num_neighbors(num_neighbors)
 
 
 def test_a_fan_out_may_be_text() -> None:
-    assert checked_fan_out("15, 10,-1") == (15, 10, -1) == checked_fan_out([15, 10, -1])
+    assert parse_num_neighbors("15, 10,-1") == (15, 10, -1) == parse_num_neighbors([15, 10, -1])

@@ -19,7 +19,7 @@ _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _TO_UNIT = 2.0**-53
 
 
-def mixed(*parts: int) -> int:
+def derive_key(*parts: int) -> int:
     """One key of 64 bits from several numbers (seed, epoch, step, layer, …), order included."""
     state = 0
     for part in parts:
@@ -63,5 +63,5 @@ def _hash(state: Array) -> Array:
     """The finaliser of splitmix64: every bit of the result depends on every bit of the input."""
     state = (state ^ (state >> np.uint64(30))) * _FIRST
     state = (state ^ (state >> np.uint64(27))) * _SECOND
-    mixed_state: Array = state ^ (state >> np.uint64(31))
-    return mixed_state
+    mixed: Array = state ^ (state >> np.uint64(31))
+    return mixed

@@ -15,7 +15,7 @@ from torch_geometric.loader import NodeLoader
 
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.nn import FairGCNConv, fair_weights
-from rawlsgcn.sampling import NeighbourSampler, SampledWeights
+from rawlsgcn.sampling import NeighborSampler, SampledWeights
 
 SEEDS = torch.arange(0, 24, 3)
 
@@ -38,11 +38,11 @@ class Linear(nn.Module):
 
 
 def gradients(
-    graph: Data, model: nn.Module, fan_out: list[int], copies: int, weights: SampledWeights
+    graph: Data, model: nn.Module, num_neighbors: list[int], copies: int, weights: SampledWeights
 ) -> Tensor:
     """The sampled gradient of a loss that is linear in the logits of the seeds."""
     seeds = (SEEDS + 24 * torch.arange(copies)[:, None]).view(-1)
-    sampler = NeighbourSampler(graph, fan_out)
+    sampler = NeighborSampler(graph, num_neighbors)
     loader = NodeLoader(graph, sampler, seeds, transform=weights, batch_size=len(seeds))
     (batch,) = loader
     model.zero_grad()
@@ -96,7 +96,7 @@ def test_the_expectation_is_the_whole_graphs_gradient(layers: int, right: bool) 
 def test_the_forward_form_may_be_the_doubly_stochastic_one() -> None:
     graph = small_graph()
     weights = SampledWeights(graph, "doubly-stochastic", dtype=torch.float64)
-    sampler = NeighbourSampler(graph, [-1])
+    sampler = NeighborSampler(graph, [-1])
     (batch,) = NodeLoader(graph, sampler, torch.arange(24), transform=weights, batch_size=24)
     dense = torch.zeros(24, 24, dtype=torch.float64)
     dense[tuple(batch.n_id[batch.edge_index])] = batch.edge_weight
@@ -110,7 +110,7 @@ def test_wrong_graphs_are_told() -> None:
     with pytest.raises(RawlsError, match="has self-loops"):
         SampledWeights(looped)
     weights = SampledWeights(Data(edge_index=torch.tensor([[0, 1], [1, 0]]), num_nodes=2))
-    sampler = NeighbourSampler(graph, [2])
+    sampler = NeighborSampler(graph, [2])
     loader = NodeLoader(graph, sampler, torch.tensor([20]), transform=weights)
     with pytest.raises(RawlsError, match="another graph"):
         next(iter(loader))

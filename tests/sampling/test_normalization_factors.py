@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.balancing import propagation_matrix
 from rawlsgcn.sampling import Adjacency, Factors
-from rawlsgcn.sampling.factors import FORMS, doubly_stochastic_scale
+from rawlsgcn.sampling.normalization_factors import FORMS, doubly_stochastic_scale
 
 
 @settings(max_examples=60, deadline=None)

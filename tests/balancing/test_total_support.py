@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.balancing import balance
-from rawlsgcn.balancing.feasibility import inspect
-from rawlsgcn.balancing.matrix_input import read
+from rawlsgcn.balancing.matrix_input import read_matrix
+from rawlsgcn.balancing.symmetry import inspect_matrix
 
 
 def symmetric(matrix):
-    inside, _ = read(sp.csr_array(matrix), None, None)
-    diagonal, symmetric = inspect(inside)
+    inside, _ = read_matrix(sp.csr_array(matrix), None, None)
+    diagonal, symmetric = inspect_matrix(inside)
     np.testing.assert_array_equal(diagonal, np.asarray(matrix).diagonal())
     return symmetric
 
@@ -49,10 +49,10 @@ def test_no_two_missing_arcs_hide_each_other():
         for weight in (1.0, 0.7):
             matrix = np.full((6, 6), weight)
             matrix[one] = matrix[other] = 0
-            inside, _ = read(sp.csr_array(matrix), None, None)
+            inside, _ = read_matrix(sp.csr_array(matrix), None, None)
             # With other keys each time, and not those of reading it.
-            unknown = replace(inside, found=None)
-            assert not any(inspect(unknown)[1] for _ in range(20))
+            unknown = replace(inside, inspection=None)
+            assert not any(inspect_matrix(unknown)[1] for _ in range(20))
 
 
 def has_total_support(matrix):

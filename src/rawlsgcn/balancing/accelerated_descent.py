@@ -19,9 +19,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from .._core.vectors import library, tensor
+from .._core.array_backend import array_module, as_tensor
 from .iterations import Iteration
-from .vector_updates import passes_over
+from .vector_updates import vector_updates
 
 #: A mixture must leave at most this share of the best residual so far, or lower φ.
 _CONTRACTION = 0.9
@@ -60,10 +60,10 @@ class Descent:
 
     def __init__(self, iteration: Iteration, device: torch.device, accelerate: bool) -> None:
         self._iteration, self._accelerate = iteration, accelerate
-        self._library, self._passes = library(device), passes_over(iteration, device)
+        self._library, self._updates = array_module(device), vector_updates(iteration, device)
         # A point has one of three places, so that the present and the best survive any move. Where
         # it was before is known as long as no move led there; the last displacement d is that.
-        self._points, self._at, self._before, self._best_at = self._passes.points, 0, 0, 0
+        self._points, self._at, self._before, self._best_at = self._updates.points, 0, 0, 0
         # The newest step p has one of two places, as a move that is refused makes the next one.
         self._now = 0
         # uᵀu, uᵀv, uᵀe, vᵀv and vᵀe, where u = p / x, v = d / x and e = x ∘ y − 1; and (M d)ᵀ p.
@@ -83,7 +83,7 @@ class Descent:
 
     def step(self) -> None:
         """Spend one product and move."""
-        p, q = tensor(self._passes.steps[self._now]), tensor(self._passes.image)
+        p, q = as_tensor(self._updates.steps[self._now]), as_tensor(self._updates.image)
         pq = self._sums(self._iteration.product(p, q))[0]
         self._images = pq, self._products[5], self._images[2]
         size = 1 + self.residual
@@ -100,7 +100,7 @@ class Descent:
     def measure(self) -> int:
         """Compute y = M x anew, which ends the error; the result is the products it took."""
         x, y = self._points[self._at]
-        spent = self._iteration.measure(tensor(x), tensor(y))
+        spent = self._iteration.measure(as_tensor(x), as_tensor(y))
         self._least, self.error, self._error_of_image = math.inf, 0.0, 0.0
         self._settle(self._move(_STAY))
         return spent
@@ -125,12 +125,12 @@ class Descent:
     @property
     def held_bytes(self) -> int:
         """What its vectors take."""
-        passes = self._passes
+        passes = self._updates
         return int(passes.points.nbytes + passes.steps.nbytes + passes.image.nbytes)
 
     @property
     def best(self) -> Tensor:
-        return tensor(self._points[self._best_at, 0])
+        return as_tensor(self._points[self._best_at, 0])
 
     def _mix(self) -> float | None:
         """Move to the mixture of p and d that lowers φ; its residual, or None where refused."""
@@ -166,7 +166,7 @@ class Descent:
         """
         self._moved_by = weights
         before = self._before if before is None else before
-        sums = self._passes.move(self._at, before, self._next, self._now, weights)
+        sums = self._updates.move(self._at, before, self._next, self._now, weights)
         self._products = self._sums(*sums[:6])
         worst = max(0.0, sums.high, -sums.low)
         worst, below, longest = self._largest(worst, -sums.least, max(0.0, sums.longest))

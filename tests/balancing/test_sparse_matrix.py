@@ -7,16 +7,15 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from rawlsgcn.balancing import products
-from rawlsgcn.balancing.iterations import transposed
-from rawlsgcn.balancing.products import Product, SparseMatrix
+from rawlsgcn.balancing import sparse_matrix
+from rawlsgcn.balancing.sparse_matrix import Product, SparseMatrix, transposed
 
 
 @pytest.mark.parametrize("block", [1, 7, 100, 1 << 19])
 @pytest.mark.parametrize("dtype", [None, np.float32, np.float64, np.int64])
 @pytest.mark.parametrize("loops", [False, True])
 def test_it_equals_scipys_product(monkeypatch, block, dtype, loops):
-    monkeypatch.setattr(products, "_CPU_BLOCK", block)
+    monkeypatch.setattr(sparse_matrix, "_CPU_BLOCK", block)
     rng = np.random.default_rng(0)
     matrix = sp.random_array((60, 60), density=0.1, rng=rng, format="csr")
     matrix.data = np.ones(matrix.nnz) if dtype is None else (9 * matrix.data + 1).astype(dtype)

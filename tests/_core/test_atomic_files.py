@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rawlsgcn._core import files, swapping
-from rawlsgcn._core.errors import RawlsError
-from rawlsgcn._core.files import (
+from rawlsgcn._core import atomic_files, folder_replacement, temporary_files
+from rawlsgcn._core.argument_checks import node_id_array
+from rawlsgcn._core.atomic_files import (
     atomic_directory,
     atomic_file,
     check_file,
     check_folder,
     one_version,
-    plain_ids,
 )
+from rawlsgcn._core.errors import RawlsError
 
 NOT_ROOT = pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 
@@ -148,7 +148,7 @@ def exchanges(folder: Path) -> bool:
     one.mkdir()
     other.mkdir()
     try:
-        swapping._exchange(one, other)
+        folder_replacement._exchange(one, other)
     except OSError:
         return False
     finally:
@@ -164,7 +164,7 @@ def without_exchange(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(one: Path, other: Path) -> None:
         raise OSError(22, "Invalid argument")
 
-    monkeypatch.setattr(swapping, "_exchange", refused)
+    monkeypatch.setattr(folder_replacement, "_exchange", refused)
 
 
 @pytest.mark.usefixtures("without_exchange")
@@ -184,7 +184,7 @@ def test_a_move_that_breaks_off_is_undone(
             raise OSError(28, "No space left on device")
         plain(source, target)
 
-    monkeypatch.setattr(swapping.os, "replace", breaks)
+    monkeypatch.setattr(folder_replacement.os, "replace", breaks)
     if fails_at > 5:  # a and b out, then a, b and c in
         fill(out, "a", "b", "c")
         assert listing(out) == {"a": "new", "b": "new", "c": "new", "mine": "old"}
@@ -306,9 +306,9 @@ def test_everything_is_on_the_disk_before_it_takes_its_place(
     out, done = tmp_path / "out", []
     out.mkdir()
     (out / "mine").write_text("mine")
-    sync, exchange, replace = swapping.sync, swapping._exchange, os.replace
+    sync, exchange, replace = folder_replacement.sync, folder_replacement._exchange, os.replace
     synced = lambda path: (done.append(Path(path).name), sync(path))  # noqa: E731
-    for module in (files, swapping):
+    for module in (atomic_files, folder_replacement, temporary_files):
         monkeypatch.setattr(module, "sync", synced)
 
     def swaps(one: Path, other: Path) -> None:
@@ -319,8 +319,8 @@ def test_everything_is_on_the_disk_before_it_takes_its_place(
         done.append("replace")
         replace(one, other)
 
-    monkeypatch.setattr(swapping, "_exchange", swaps)
-    monkeypatch.setattr(files.os, "replace", replaces)
+    monkeypatch.setattr(folder_replacement, "_exchange", swaps)
+    monkeypatch.setattr(atomic_files.os, "replace", replaces)
     with atomic_directory(out) as folder:
         write(folder / "a.txt")
         (folder / "b").write_text("new")
@@ -343,7 +343,7 @@ def test_an_error_names_the_final_path(tmp_path: Path) -> None:
     with pytest.raises(RawlsError) as caught:
         in_the_way()
     assert str(tmp_path / "out" / "picture.png") in str(caught.value)
-    assert swapping.PREFIX not in str(caught.value)
+    assert temporary_files.PREFIX not in str(caught.value)
 
 
 def test_what_cannot_be_written_is_refused_early(tmp_path: Path) -> None:
@@ -389,8 +389,8 @@ def test_ids_never_need_a_pickle() -> None:
         np.array([7, 8]),
         [1, "b"],
     ):
-        assert plain_ids(ids, 2).dtype.kind in "iU"
-    assert plain_ids(np.array(["ann", "ben"], dtype=object), 2).tolist() == ["ann", "ben"]
+        assert node_id_array(ids, 2).dtype.kind in "iU"
+    assert node_id_array(np.array(["ann", "ben"], dtype=object), 2).tolist() == ["ann", "ben"]
 
 
 def test_a_folder_that_never_rests_is_told(tmp_path: Path) -> None:
@@ -400,7 +400,7 @@ def test_a_folder_that_never_rests_is_told(tmp_path: Path) -> None:
         time.sleep(0.005)
         return 1
 
-    with pytest.raises(RawlsError, match="changed all the time"):
+    with pytest.raises(RawlsError, match="changes all the time"):
         busy(tmp_path)
 
 
@@ -418,4 +418,4 @@ def test_a_folder_that_never_rests_is_told(tmp_path: Path) -> None:
 def test_ids_that_are_not_one_for_each_node_are_told(ids: Any, said: str) -> None:
     """Two gigabytes are no array of ids."""
     with pytest.raises(RawlsError, match=said):
-        plain_ids(ids, 2)
+        node_id_array(ids, 2)

@@ -16,12 +16,12 @@ import torch
 from torch import Tensor
 from torch_geometric.transforms import BaseTransform
 
-from .._core.edge_index import require_edges, require_floating
+from .._core.argument_checks import require_edges, require_floating
 from .._core.errors import RawlsError
-from ..balancing.feasibility import inspect
-from ..balancing.matrix_input import read
+from ..balancing.matrix_input import read_matrix
+from ..balancing.symmetry import inspect_matrix
 from .adjacency import Adjacency
-from .factors import Factors
+from .normalization_factors import Factors
 from .sampler import edges_of
 
 if TYPE_CHECKING:
@@ -64,8 +64,8 @@ class SampledWeights(BaseTransform):  # type: ignore[misc]
         if weight is not None and not bool((weight >= 0).logical_and(weight.isfinite()).all()):
             raise RawlsError("the graph has edge weights that are negative or not finite numbers")
         if not fair and form != "doubly-stochastic":  # balancing looks for itself
-            matrix, _ = read(edge_index, weight, int(data.num_nodes))
-            if not inspect(matrix)[1]:
+            matrix, _ = read_matrix(edge_index, weight, int(data.num_nodes))
+            if not inspect_matrix(matrix)[1]:
                 raise RawlsError(
                     "the graph is not symmetric: make its edges run both ways, with the same weight"
                 )

@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from .._core.argument_checks import node_id_array
+from .._core.atomic_files import atomic_file
 from .._core.errors import RawlsError
-from .._core.files import atomic_file, plain_ids
 from .scaling import Scaling
 
 SUFFIXES = (".npz", ".csv", ".tsv")
 
 
-def check_path(path: str | Path) -> None:
+def check_matrix_path(path: str | Path) -> None:
     """Refuse a path whose suffix names no form that can be written."""
     if Path(path).suffix.lower() not in SUFFIXES:
         raise RawlsError(f"cannot write {path}: end its name in one of {', '.join(SUFFIXES)}")
@@ -30,11 +31,11 @@ def write_balanced(scaling: Scaling, node_ids: Sequence[Any] | None, path: str |
     node's self-loop is x_i².
     """
     path = Path(path)
-    check_path(path)
+    check_matrix_path(path)
     suffix = path.suffix.lower()
     starts, columns, values = (part.cpu().numpy() for part in scaling.csr())
     nodes = len(starts) - 1
-    ids = plain_ids(node_ids, nodes)
+    ids = node_id_array(node_ids, nodes)
     with atomic_file(path) as temporary:
         if suffix == ".npz":
             pieces: dict[str, Any] = {

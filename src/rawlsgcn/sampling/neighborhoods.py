@@ -1,4 +1,4 @@
-"""Neighbourhoods drawn hop by hop around some seeds, their nodes numbered as they are met."""
+"""Neighborhoods drawn hop by hop around some seeds, their nodes numbered as they are met."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .._core.errors import RawlsError
 from .adjacency import Adjacency
-from .draw import draw_offsets, mixed
+from .random_draws import derive_key, draw_offsets
 
 Array = NDArray[Any]
 
@@ -44,7 +44,7 @@ class Sample:
     hops: list[Hop]
 
 
-class Neighbourhoods:
+class Neighborhoods:
     """Draws from one graph; holds one number of 32 bits for every node of it.
 
     These numbers say where in the sample a node is, −1 for not at all. Only what a sample has
@@ -56,7 +56,7 @@ class Neighbourhoods:
         self._place = np.full(adjacency.num_nodes, -1, dtype=np.int32)
 
     def sample(
-        self, seeds: Array, fan_out: Sequence[int], key: int, *, anew: bool = False
+        self, seeds: Array, num_neighbors: Sequence[int], key: int, *, anew: bool = False
     ) -> Sample:
         """Draw min(k, d) arcs into every node of the last hop, for each k (−1: all) in turn.
 
@@ -67,9 +67,9 @@ class Neighbourhoods:
         self._place[seeds] = np.arange(len(seeds))
         first = 0
         try:
-            for number, k in enumerate(fan_out):
+            for number, k in enumerate(num_neighbors):
                 rows = nodes[first:]
-                arc, drawn = self._draw(rows, k, mixed(key, number))
+                arc, drawn = self._draw(rows, k, derive_key(key, number))
                 source = self.adjacency.sources(arc)
                 place = self._place[source]
                 met = self._enter(source[place < 0], len(nodes))
@@ -106,17 +106,17 @@ class Neighbourhoods:
         return met
 
 
-def checked_fan_out(fan_out: Any) -> tuple[int, ...]:
+def parse_num_neighbors(num_neighbors: Any) -> tuple[int, ...]:
     """The neighbours to draw in each hop as numbers: from a list, or from text as '10,10'."""
     wrong = RawlsError(
         f"a fan-out is one whole number a layer, at least 1, or -1 for all neighbours, as in "
-        f"10,10; not {fan_out!r}"
+        f"10,10; not {num_neighbors!r}"
     )
     try:
-        if isinstance(fan_out, str):
-            numbers = tuple(int(each) for each in fan_out.split(","))
+        if isinstance(num_neighbors, str):
+            numbers = tuple(int(each) for each in num_neighbors.split(","))
         else:
-            numbers = tuple(index(each) for each in fan_out)
+            numbers = tuple(index(each) for each in num_neighbors)
     except (TypeError, ValueError):
         raise wrong from None
     if not numbers or any(k == 0 or k < -1 for k in numbers):

@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._core.kernels import Found, Kernels, Stored, kernels
+from .._core.array_backend import as_array, dot
+from .._core.kernels import CSRArrays, Kernels, MatrixInspection, kernels
 from .._core.sparse import csr_tensor
-from .._core.vectors import array, dot
 
 #: Nonzeros in a block. On the CPU its values (2 MB in float64) stay in the cache between blocks.
 _CPU_BLOCK = 1 << 18
@@ -25,14 +25,14 @@ class SparseMatrix:
     """A square matrix in CSR form with 32-bit indices, columns sorted and unique in each row.
 
     ``values`` is None for a matrix of ones. With ``loops`` the matrix meant is this one plus I, of
-    which the identity is never stored. ``found`` is what is known of it from reading it.
+    which the identity is never stored. ``inspection`` is known where compiled code has read it.
     """
 
     row_start: Tensor
     column: Tensor
     values: Tensor | None
     loops: bool
-    found: Found | None = None
+    inspection: MatrixInspection | None = None
 
     @property
     def size(self) -> int:
@@ -48,9 +48,9 @@ class SparseMatrix:
         return self.row_start.diff()
 
     @property
-    def stored(self) -> Stored:
+    def stored(self) -> CSRArrays:
         """What is stored of it."""
-        return Stored(self.row_start, self.column, self.values)
+        return CSRArrays(self.row_start, self.column, self.values)
 
     @property
     def fast(self) -> Kernels | None:
@@ -83,6 +83,47 @@ class SparseMatrix:
         wanted = torch.arange(0, len(self.column), nonzeros, device=self.device, dtype=starts.dtype)
         cuts = {0, *torch.searchsorted(starts, wanted).tolist(), self.size}
         return list(pairwise(sorted(cuts)))
+
+
+def with_stored_loops(matrix: SparseMatrix) -> SparseMatrix:
+    """The same matrix with its self-loops among the stored entries, each in its sorted place."""
+    if not matrix.loops:
+        return matrix
+    row, node = matrix.rows(), torch.arange(matrix.size + 1, device=matrix.device)
+    after = matrix.column > row
+    before = torch.bincount(row[~after], minlength=matrix.size)
+    # An entry moves on by one for each row above it, and by one more if its own loop precedes it.
+    place = torch.arange(len(row), device=matrix.device) + row + after
+    loop = matrix.row_start[:-1] + node[:-1] + before
+    total = len(row) + matrix.size
+    column = torch.empty(total, dtype=torch.int32, device=matrix.device)
+    column[place] = matrix.column
+    column[loop] = node[:-1].int()
+    values = matrix.values
+    if values is not None:
+        filled = torch.ones(total, dtype=values.dtype, device=matrix.device)
+        filled[place] = values
+        values = filled
+    return SparseMatrix(matrix.row_start + node.int(), column, values, loops=False)
+
+
+def without_diagonal(matrix: SparseMatrix) -> SparseMatrix:
+    """The matrix without its stored diagonal."""
+    row = matrix.rows()
+    keep = row != matrix.column
+    starts = torch.zeros_like(matrix.row_start)
+    torch.cumsum(torch.bincount(row[keep], minlength=matrix.size), 0, out=starts[1:])
+    values = None if matrix.values is None else matrix.values[keep]
+    return SparseMatrix(starts, matrix.column[keep], values, matrix.loops)
+
+
+def transposed(matrix: SparseMatrix) -> SparseMatrix:
+    """Mᵀ, by a stable sort of the entries by column."""
+    order = torch.argsort(matrix.column, stable=True)
+    starts = torch.zeros_like(matrix.row_start)
+    torch.cumsum(torch.bincount(matrix.column, minlength=matrix.size), 0, out=starts[1:])
+    values = None if matrix.values is None else matrix.values[order]
+    return SparseMatrix(starts, matrix.rows()[order], values, matrix.loops)
 
 
 class Product:
@@ -129,7 +170,7 @@ class Product:
             block(x, out[first:last])
         if self._loops:
             out += x
-        return dot(array(x), array(out))
+        return dot(as_array(x), as_array(out))
 
 
 class BlockProduct:

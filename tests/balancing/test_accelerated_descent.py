@@ -10,12 +10,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rawlsgcn.balancing import vector_updates as passes
-from rawlsgcn.balancing.descent import Descent
-from rawlsgcn.balancing.feasibility import inspect
+from rawlsgcn.balancing import vector_updates
+from rawlsgcn.balancing.accelerated_descent import Descent
 from rawlsgcn.balancing.iterations import SinkhornKnopp, Symmetric
-from rawlsgcn.balancing.matrix_input import read
-from rawlsgcn.balancing.products import Product
+from rawlsgcn.balancing.matrix_input import read_matrix
+from rawlsgcn.balancing.sparse_matrix import Product
+from rawlsgcn.balancing.symmetry import inspect_matrix
 
 CPU = torch.device("cpu")
 
@@ -27,8 +27,8 @@ def problem(n=40, seed=0, span=0.0):
 
 
 def symmetric(matrix, accelerate=True):
-    inside, _ = read(torch.from_numpy(matrix).to_sparse_csr(), None, None)
-    iteration = Symmetric(inside, Product(inside), inspect(inside)[0], jacobi=accelerate)
+    inside, _ = read_matrix(torch.from_numpy(matrix).to_sparse_csr(), None, None)
+    iteration = Symmetric(inside, Product(inside), inspect_matrix(inside)[0], jacobi=accelerate)
     return Descent(iteration, CPU, accelerate)
 
 
@@ -44,7 +44,7 @@ def energy(matrix, x):
 @pytest.mark.parametrize("part", [7, 1 << 13])
 @pytest.mark.parametrize("accelerate", [False, True])
 def test_the_product_of_a_mixture_is_known_without_computing_it(monkeypatch, part, accelerate):
-    monkeypatch.setattr(passes, "_CPU_PART", part)
+    monkeypatch.setattr(vector_updates, "_CPU_PART", part)
     matrix = problem()
     descent = symmetric(matrix, accelerate)
     descent.begin()
@@ -125,7 +125,7 @@ def test_two_directions_do_what_the_whole_history_would():
 
 def test_sinkhorn_knopp_balances_one_side_at_a_time():
     matrix = np.array([[1.0, 2, 0], [0, 1, 3], [2, 0, 1]])
-    inside, _ = read(torch.from_numpy(matrix).to_sparse_csr(), None, None)
+    inside, _ = read_matrix(torch.from_numpy(matrix).to_sparse_csr(), None, None)
     descent = Descent(SinkhornKnopp(inside, Product(inside)), CPU, accelerate=False)
     descent.begin()
     for step in range(6):
