@@ -231,21 +231,19 @@ def _on_model(audit: Audit, model: ModelAudit, in_headline: bool) -> list[str]:
         said = [f"{right}."]
         if not in_headline and model.low is not None:
             said.append(f"{_low_degree(model.low, 'Its low-degree nodes')}.")
-        said += _bias(audit, model)
+        said += _bias(audit, model, in_headline)
         said += _trend(audit, model)
     return said + [f"{warning[0].upper()}{warning[1:]}" for warning in model.warnings]
 
 
-def _bias(audit: Audit, model: ModelAudit) -> list[str]:
+def _bias(audit: Audit, model: ModelAudit, explain: bool) -> list[str]:
     """The bias, and what shuffling the degrees says about it."""
     test, net = model.permutation, model.net_variance
     groups = _groups_noun(audit)
     if not math.isfinite(test.seen):
         return []
-    bias = (
-        f"Its bias, the variance of the average loss over {net.groups} {groups}, is "
-        f"{number(test.seen)}"
-    )
+    what = f" (the variance of the average loss over {net.groups} {groups})" if explain else ""
+    bias = f"Its bias{what} is {number(test.seen)}"
     if not test.draws:
         why = f"each node has {'a degree' if groups == 'degrees' else 'a group'} of its own"
         if net.single < net.groups:
@@ -254,15 +252,16 @@ def _bias(audit: Audit, model: ModelAudit) -> list[str]:
     significant = test.p <= SIGNIFICANT
     bias += (
         f"; with the {groups} shuffled among the nodes it is {number(test.mean)} on average "
-        f"({p_text(test.p, test.draws)}), so that by this test it "
+        f"({p_text(test.p, test.draws)}), so by this test it "
         f"{'is more than chance' if significant else 'may be chance'}."
     )
-    if not significant or math.isnan(net.value):
-        return [bias]
-    left = f"Without the noise within each {groups[:-1]}, {number(net.value)} is left"
-    if net.value == 0:
-        left += f": the spread of the losses, not their average, may differ between {groups}"
-    return [bias, f"{left}."]
+    if significant and net.value == 0:
+        return [
+            bias,
+            f"Without the noise within each {groups[:-1]} nothing is left of it: the spread of the "
+            f"losses, not their average, may differ between {groups}.",
+        ]
+    return [bias]
 
 
 def _trend(audit: Audit, model: ModelAudit) -> list[str]:
