@@ -31,7 +31,7 @@ def plural(count: int, noun: str) -> str:
 
 
 def number(value: float) -> str:
-    """A figure without a unit (bias, loss, slope): three decimals, or fewer where it is large."""
+    """A number without a unit (bias, loss, slope): three decimals, or fewer if it is large."""
     if not math.isfinite(value):
         return "–"
     value += 0.0  # a zero has no sign
@@ -96,7 +96,7 @@ def seeds_text(result: Result) -> str:
 
 
 def num_evaluated(result: Result) -> int:
-    """How many nodes the figures rest on: those of the mask that have a label."""
+    """How many nodes are evaluated: those of the mask that have a label."""
     return int((result.mask & (result.graph.y >= 0)).sum())
 
 
