@@ -154,7 +154,7 @@ def test_a_temperature_at_its_bound_is_no_blur(graph: Data, masked: bool) -> Non
 def test_nodes_with_a_value_of_their_own(graph: Data, logits: np.ndarray, tmp_path: Path) -> None:
     found = rg.audit(graph, logits, by=("rank", np.arange(NODES)), **FEW)
     assert found.models[0].permutation.draws == 0
-    assert "nothing to say about it, as every node has a group of its own" in str(found)
+    assert "cannot change it, as each node has a group of its own" in str(found)
     found.to_html(tmp_path / "page.html")
     assert "no shuffling can change the bias" in (tmp_path / "page.html").read_text()
 

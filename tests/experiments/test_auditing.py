@@ -371,7 +371,7 @@ def test_the_command_prints_and_writes(graph: Data, table: pd.DataFrame, tmp_pat
     done = CliRunner().invoke(app, [*said, "--json", str(tmp_path / "audit.json")])
     assert done.exit_code == 0, done.output
     assert "are wrong" in done.output
-    assert "net of noise" in done.output
+    assert "without noise" in done.output
     kept = json.loads((tmp_path / "audit.json").read_text())
     assert kept["verdict"]["headline"].split()[0] in done.output
     assert kept["models"][0]["name"] == "model"

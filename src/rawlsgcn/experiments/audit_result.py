@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._core.atomic_files import atomic_file
 from .._core.errors import unknown_name
+from .._core.serialization import jsonable
 from ..evaluation.audit.findings import (
     GroupAudit,
     ModelAudit,
@@ -17,7 +18,6 @@ from ..evaluation.audit.findings import (
     Provenance,
     ShownNodes,
 )
-from .result import jsonable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,6 +39,9 @@ class Audit:
             trained on may be among the evaluated ones.
         nodes: Single nodes, unless ``shown=0``.
         notes: Sentences for the user.
+        results: The trained :class:`Result` objects that were audited, by the models' names, also
+            those of which every run diverged and which are not among the ``models``; empty for
+            other predictions.
     """
 
     graph: str
@@ -51,6 +54,7 @@ class Audit:
     training_nodes_excluded: bool
     nodes: ShownNodes | None = field(default=None, repr=False)
     notes: list[str] = field(default_factory=list)
+    results: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def model(self, name: str) -> ModelAudit:
         """Return the figures of one model.
@@ -75,17 +79,20 @@ class Audit:
         Returns:
             The verdict in words first, then the fields of the audit; NaN is None.
         """
-        from ..reporting.audit_words import verdict
+        from ..reporting.words import verdict
 
-        words = asdict(verdict(self))
-        figures: dict[str, Any] = jsonable({"verdict": words, **asdict(self)})
-        return figures
+        contents = {"verdict": asdict(verdict(self)), **asdict(replace(self, results={}))}
+        contents["results"] = {name: result.to_dict() for name, result in self.results.items()}
+        return dict(jsonable(contents))
 
     def to_json(self, path: str | Path) -> None:
-        """Write :meth:`to_dict` to a file.
+        """Write :meth:`to_dict` to a file, completely or not at all.
 
         Args:
-            path: The file to write.
+            path: The JSON file.
+
+        Raises:
+            RawlsError: If the file cannot be written.
         """
         text = json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n"
         with atomic_file(path) as temporary:
@@ -105,23 +112,25 @@ class Audit:
         return pd.DataFrame([_row(model, group) for model in self.models for group in model.groups])
 
     def to_html(self, path: str | Path) -> Path:
-        """Write the report: one HTML file that needs nothing else.
+        """Write the report as one self-contained HTML page: see :func:`rawlsgcn.report`.
 
         Args:
-            path: The file to write.
+            path: The HTML file; it is written completely or not at all.
 
         Returns:
-            That path.
-        """
-        from ..reporting.audit_page import write_page
+            The path of the file.
 
-        return write_page(self, path)
+        Raises:
+            RawlsError: If the file cannot be written.
+        """
+        from ..reporting.page import report
+
+        return report(self, path)
 
     def __str__(self) -> str:
-        from ..reporting.audit_words import verdict
+        from ..reporting.words import verdict
 
-        words = verdict(self)
-        return "\n".join([words.headline, *words.sentences])
+        return "\n".join(verdict(self).lines)
 
     def _repr_html_(self) -> str:
         from ..reporting.notebook import audit_html

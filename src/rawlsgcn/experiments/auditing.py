@@ -36,7 +36,6 @@ from .audit_inputs import (
     without_made_split,
 )
 from .audit_result import Audit
-from .result import Result
 
 Ints = npt.NDArray[np.int64]
 SHOWN_NODES = 5000
@@ -107,7 +106,7 @@ def audit(
     named = _named(predictions)
     sources = _sources(named, index, data.get("class_names"))
     column = _column(data, by, incoming, index)
-    if evaluate != "test" and not any(isinstance(each, Result) for _, each in named):
+    if evaluate != "test" and not any(_is_result(each) for _, each in named):
         data = without_made_split(data)
     nodes, evaluated = _labeled_nodes(data, evaluate)
     models = [score_nodes(source, nodes, scores) for source in sources]
@@ -120,7 +119,13 @@ def audit(
     column = NodeColumn(column.name, column.values[chosen])
     grouping = Grouping.of(column, degrees(data)[chosen], bins)
     settings = ResamplingSettings(resamples=resamples, seed=seed)
-    figures, comparisons = audit_models(models, nodes.y[chosen], grouping, settings)
+    results = {
+        source.name: each
+        for source, (_, each) in zip(sources, named, strict=True)
+        if _is_result(each)
+    }
+    failed = {name for name, result in results.items() if result.failure is not None}
+    figures, comparisons = audit_models(models, nodes.y[chosen], grouping, settings, failed)
     return Audit(
         graph=str(data.get("name") or "graph"),
         synthetic=bool(data.get("synthetic")),
@@ -156,7 +161,13 @@ def audit(
             *notes,
             *([] if grouping.note is None else [printable(grouping.note)]),
         ],
+        results=results,
     )
+
+
+def _is_result(predictions: Any) -> bool:
+    """Whether these are a :class:`Result`, which is not imported here: it imports this module."""
+    return hasattr(type(predictions), "best_run")
 
 
 def _named(predictions: Any) -> list[tuple[Any, Any]]:
@@ -180,7 +191,7 @@ def _sources(
     for number, (name, each) in enumerate(named, start=1):
         if isinstance(each, str | Path):
             sources.append(AlignedFile(each, index, name, class_names))
-        elif isinstance(each, Result):
+        elif _is_result(each):
             run = each.best_run
             words = f"{each.method} on {each.dataset}, seed {each.seeds[run]}"
             logits, title = each.logits[run], name or each.title

@@ -55,6 +55,7 @@ def compare_models(
         loss=paired_mean(first.loss - second.loss, settings.level) if same_loss else unknown,
         # If all nodes have the same degree, none of them is a low-degree node.
         low_accuracy=unknown if low.all() else paired_mean(gain[low], settings.level),
+        rest_accuracy=unknown if low.all() else paired_mean(gain[~low], settings.level),
         bias=swapped_bias(grouped[0], grouped[1], settings.resamples, settings.seed),
         calibrated_bias=calibrated,
     )
