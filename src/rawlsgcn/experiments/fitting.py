@@ -174,7 +174,7 @@ def judged(
     """
     with threads_for_graph(graph.x, graph.edge_index):
         degree = inputs.degree.cpu()
-        judgements = [
+        run_metrics = [
             evaluate_run(run.logits, graph.y, degree, graph.test_mask, graph.val_mask)
             for run in runs
         ]
@@ -183,7 +183,7 @@ def judged(
     if settings.normalize_features and has_negative_features(graph.x):
         notes.append("some features are negative: rows were not divided by their sums.")
     told = {CalibrationOutcome.FOUND, CalibrationOutcome.DIVERGED}
-    outcomes = {judgement.calibration for judgement in judgements} - told
+    outcomes = {each.calibration for each in run_metrics} - told
     notes += [f"temperature scaling: {outcome.value}" for outcome in sorted(outcomes)]
     result = Result(
         dataset=graph.get("name") or "graph",
@@ -196,7 +196,7 @@ def judged(
         parameters=runs[0].parameters,
         seconds=seconds,
         peak_memory_mb=peak_memory_mb(inputs.device) if alone else math.nan,
-        judgements=judgements,
+        run_metrics=run_metrics,
         graph=graph,
         degree=degree,
         mask=graph.test_mask,
