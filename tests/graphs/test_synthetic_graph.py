@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.graphs import check, statistics, synthetic
+from rawlsgcn.graphs import check, graph_notes, statistics, synthetic
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +18,7 @@ def graph():  # type: ignore[no-untyped-def]
 def test_the_default_graph_is_labelled_synthetic_and_has_the_papers_split(graph) -> None:  # type: ignore[no-untyped-def]
     assert graph.synthetic is True
     assert graph.name == "synthetic"
-    assert "synthetic" in graph.notes[0]
+    assert "synthetic" in graph_notes(graph)[0]
     figures = statistics(graph)
     assert figures.nodes == 3000
     assert figures.classes == 6
@@ -27,13 +27,16 @@ def test_the_default_graph_is_labelled_synthetic_and_has_the_papers_split(graph)
         500,
         1000,
     ]
-    assert graph.x.layout == torch.sparse_csr
+    assert graph.x.layout == torch.strided
+    sparse = synthetic(sparse=True).x
+    assert sparse.layout == torch.sparse_csr
+    assert torch.equal(sparse.to_dense(), graph.x)
 
 
 def test_it_passes_the_door_unchanged(graph) -> None:  # type: ignore[no-untyped-def]
     clean = check(graph)
     assert torch.equal(clean.edge_index, graph.edge_index)
-    assert clean.notes == graph.notes
+    assert clean.facts == graph.facts
     assert clean.synthetic is True
 
 

@@ -15,8 +15,8 @@ from torch_geometric.data import Data
 from torch_geometric.utils import coalesce, to_undirected
 
 from rawlsgcn.evaluation.run_metrics import evaluate_run
-from rawlsgcn.experiments.audit import audit as rg_audit
 from rawlsgcn.experiments.audit_result import Audit
+from rawlsgcn.experiments.auditing import audit as rg_audit
 from rawlsgcn.experiments.comparison import Comparison
 from rawlsgcn.experiments.result import Result
 

@@ -55,7 +55,7 @@ def audit(
 ) -> None:
     """Audit predictions of any model by degree: who is worst off, and is it chance?"""
     from ..evaluation.node_columns import BUILT_IN
-    from ..experiments.audit import audit as audit_predictions
+    from ..experiments.auditing import audit as audit_predictions
     from ..reporting.progress import spinner
     from ..reporting.tables import audit_table
     from ..reporting.words import verdict
@@ -108,7 +108,7 @@ def _graph(
     if dataset is not None:
         if labels is not None:
             raise RawlsError("--labels goes with --graph, not with --dataset")
-        return load(dataset, root=data_root)
+        return load(dataset, root=data_root, sparse=True)
     assert graph is not None
     raw = read_raw_graph(graph, labels=labels)
     data = validate(raw, need_features=False, need_labels=False)

@@ -62,9 +62,9 @@ def read_graph(
     if dataset is not None:
         if features is not None or labels is not None:
             raise RawlsError("--features and --labels go with --graph, not with --dataset")
-        return load(dataset, root=data_root, split=split)
+        return load(dataset, root=data_root, split=split, sparse=True)
     assert graph is not None
-    return read(graph, features=features, labels=labels, split=split, **needs)
+    return read(graph, features=features, labels=labels, split=split, sparse=True, **needs)
 
 
 def parse_settings(pairs: Sequence[str] | None, **given: Any) -> dict[str, Any]:

@@ -80,7 +80,7 @@ def datasets(data_root: DataRoot = None, json_path: Json = None) -> None:
 
                 tell(count, len(entries), f"reading {name}")
                 try:
-                    row |= statistics(load(name, root=data_root)).to_dict()
+                    row |= statistics(load(name, root=data_root, sparse=True)).to_dict()
                 except RawlsError as error:
                     row["damaged"] = str(error)
             rows.append(row)

@@ -1,15 +1,23 @@
-"""What an audit gives: models judged by degree, in one object that prints, saves and shows."""
+"""The audit of models by degree: one object that prints, saves and displays itself."""
 
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._core.atomic_files import atomic_file
+from .._core.errors import unknown_name
 from .._core.serialization import jsonable
-from ..evaluation.audit.findings import ModelAudit, ModelComparison, Provenance, ShownNodes
+from ..evaluation.audit.findings import (
+    GroupAudit,
+    ModelAudit,
+    ModelComparison,
+    Provenance,
+    ShownNodes,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,14 +25,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Audit:
-    """One or more models on one graph, judged by degree (or by another column of the nodes).
+    """The audit of one or several models on one graph, by degree or another column of the nodes.
 
-    ``column`` names what the nodes are grouped by, ``ordered`` says whether its values have an
-    order (numbers) or not (text). ``comparisons`` holds every pair of models that have learned.
-    ``training_nodes_excluded`` is False where the graph has no masks: then nodes that a model was
-    trained on may be among the judged ones. ``nodes`` is None with ``shown=0``. ``results`` holds,
-    by their names here, the trained :class:`Result` objects that were audited (also those of which
-    every run diverged, which are not among the ``models``); it is empty for other predictions.
+    Attributes:
+        graph: The name of the graph.
+        synthetic: Whether it is a synthetic graph.
+        column: What the nodes are grouped by.
+        ordered: Whether its values are numbers and not text.
+        models: The figures of every model.
+        comparisons: Comparisons of every pair of models that have learned.
+        how: How the audit was computed.
+        training_nodes_excluded: False where the graph has no masks, so that nodes that a model was
+            trained on may be among the evaluated ones.
+        nodes: Single nodes, unless ``shown=0``.
+        notes: Sentences for the user.
+        results: The audited :class:`~rawlsgcn.experiments.result.Result` objects by name, also
+            those of which every run diverged and which are not among the models; empty where only
+            predictions were audited.
     """
 
     graph: str
@@ -40,85 +57,94 @@ class Audit:
     results: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def model(self, name: str) -> ModelAudit:
-        """The model called ``name``."""
-        return next(model for model in self.models if model.name == name)
+        """Return the figures of one model.
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return the metrics of each group of each model.
+        Args:
+            name: The model's name.
 
         Returns:
-            One row for each model and group: ``model``, ``group``, ``nodes``, ``too_small``, and
-            ``accuracy`` (in per cent) and ``loss``, each with the ends of its 95 % interval in
-            ``…_low`` and ``…_high``.
-        """
-        import pandas as pd
+            Its figures.
 
-        rows = []
+        Raises:
+            RawlsError: If there is no such model.
+        """
         for model in self.models:
-            for group in model.groups:
-                row: dict[str, Any] = {
-                    "model": model.name,
-                    "group": group.label,
-                    "nodes": group.nodes,
-                    "too_small": group.too_small,
-                }
-                for metric in ("accuracy", "loss"):
-                    estimate = getattr(group, metric)
-                    row |= {
-                        metric: estimate.value,
-                        f"{metric}_low": estimate.low,
-                        f"{metric}_high": estimate.high,
-                    }
-                rows.append(row)
-        return pd.DataFrame(rows)
+            if model.name == name:
+                return model
+        raise unknown_name("model", name, [model.name for model in self.models])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything in the form that ``--json`` writes, the words of the verdict first.
+        """Return everything as plain values, as ``--json`` writes it.
 
         Returns:
-            Plain dictionaries, lists, numbers and text; a number that is not defined is None.
+            The verdict in words first, then the fields of the audit; NaN is None.
         """
         from ..reporting.words import verdict
 
-        contents = {"verdict": asdict(verdict(self)), **asdict(replace(self, results={}))}
-        contents["results"] = {name: result.to_dict() for name, result in self.results.items()}
-        return dict(jsonable(contents))
+        figures = {"verdict": asdict(verdict(self)), **asdict(replace(self, results={}))}
+        figures["results"] = {name: result.to_dict() for name, result in self.results.items()}
+        return dict(jsonable(figures))
 
     def to_json(self, path: str | Path) -> None:
-        """Write :meth:`to_dict` to a file, completely or not at all.
+        """Write :meth:`to_dict` to a file.
 
         Args:
-            path: The JSON file.
-
-        Raises:
-            RawlsError: The file cannot be written.
+            path: The file to write.
         """
         text = json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n"
         with atomic_file(path) as temporary:
             temporary.write_text(text, encoding="utf-8")
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the figures of every group as a table.
+
+        Returns:
+            One row for each model and group, with the columns model, group, nodes, share,
+            accuracy, accuracy_against_rest, loss, loss_against_rest (each of the last four with
+            _low and _high, the ends of its interval), confidence_excess, calibration_error,
+            too_small and pooled. See :class:`~rawlsgcn.evaluation.audit.findings.GroupAudit`.
+        """
+        import pandas as pd
+
+        return pd.DataFrame([_row(model, group) for model in self.models for group in model.groups])
+
+    def to_html(self, path: str | Path) -> Path:
+        """Write the report: one HTML file that needs nothing else (see :func:`rawlsgcn.report`).
+
+        Args:
+            path: The file to write, completely or not at all.
+
+        Returns:
+            That path.
+
+        Raises:
+            RawlsError: If the file cannot be written.
+        """
+        from ..reporting.page import report
+
+        return report(self, path)
 
     def __str__(self) -> str:
         from ..reporting.words import verdict
 
         return "\n".join(verdict(self).lines)
 
-    def to_html(self, path: str | Path) -> Path:
-        """Write the report as one self-contained HTML page: see :func:`rawlsgcn.report`.
-
-        Args:
-            path: The HTML file; it is written completely or not at all.
-
-        Returns:
-            The path of the file.
-
-        Raises:
-            RawlsError: The file cannot be written.
-        """
-        from ..reporting.page import report
-
-        return report(self, path)
-
     def _repr_html_(self) -> str:
         from ..reporting.notebook import audit_html
 
         return audit_html(self)
+
+
+def _row(model: ModelAudit, group: GroupAudit) -> dict[str, Any]:
+    """The figures of one group, by column."""
+    row = {"model": model.name, "group": group.label, "nodes": group.nodes, "share": group.share}
+    for name in ("accuracy", "accuracy_against_rest", "loss", "loss_against_rest"):
+        estimate = getattr(group, name)
+        row |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+    known = group.calibration
+    return row | {
+        "confidence_excess": math.nan if known is None else known.excess.value,
+        "calibration_error": math.nan if known is None else known.error,
+        "too_small": group.too_small,
+        "pooled": group.pooled,
+    }

@@ -121,7 +121,7 @@ class Comparison(list[Result]):
         Raises:
             RawlsError: Every run of every method diverged, or an option is wrong.
         """
-        from .audit import audit
+        from .auditing import audit
 
         results = dict(zip(self.names, self, strict=True))
         sound = {

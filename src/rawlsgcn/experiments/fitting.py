@@ -16,7 +16,7 @@ from .._core.progress import ProgressCallback
 from .._core.threads import fork_safe_threads, threads_for_graph
 from ..evaluation.calibration import CalibrationOutcome
 from ..evaluation.run_metrics import evaluate_run
-from ..graphs import check, load
+from ..graphs import check, graph_notes, load
 from ..graphs.splits import evaluate_on
 from ..methods import NORMALISATIONS, Inputs, Method, Settings, available, find, with_changes
 from ..methods.inputs import has_negative_features
@@ -177,7 +177,7 @@ def judged(
             evaluate_run(run.logits, graph.y, degree, graph.test_mask, graph.val_mask)
             for run in runs
         ]
-    notes = list(graph.get("notes") or [])
+    notes = graph_notes(graph)
     notes += dict.fromkeys(note for run in runs for note in run.notes)
     if settings.normalize_features and has_negative_features(graph.x):
         notes.append("some features are negative: rows were not divided by their sums.")
@@ -213,7 +213,7 @@ def judged(
 
 def checked(graph: Data | str) -> Data:
     """A dataset by name, or the user's own graph after the checks at the door."""
-    return load(graph) if isinstance(graph, str) else check(graph)
+    return load(graph, sparse=True) if isinstance(graph, str) else check(graph, sparse=True)
 
 
 def find_method(name: Any) -> Method:

@@ -17,7 +17,7 @@ from .._core.atomic_files import atomic_directory, atomic_file
 from .._core.errors import RawlsError
 from .._core.serialization import jsonable
 from ..evaluation.by_degree import degree_frame, worst_off
-from ..evaluation.calibration import CalibrationOutcome
+from ..evaluation.calibration import UNDER_CONFIDENT, CalibrationOutcome
 from ..evaluation.degree_bias import node_scores
 from ..evaluation.learning import Learning
 from ..evaluation.run_metrics import RunMetrics
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     from .audit_result import Audit
-
-#: Under this temperature a model is so much too unsure that its bias is read with care.
-BLURRED = 0.8
 
 
 @dataclass(frozen=True)
@@ -170,7 +167,7 @@ class Result:
             j.temperature for j in self.run_metrics if j.calibration is CalibrationOutcome.FOUND
         ]
         mean = float(np.mean(found)) if found else math.nan
-        if not mean < BLURRED:
+        if not mean < UNDER_CONFIDENT:
             return None
         return (
             f"the model is under-confident (temperature {mean:.2f}), and a blurred model has less "
@@ -184,7 +181,7 @@ class Result:
         return degree_frame(self.logits, self.graph.y, self.degree, self.mask)
 
     def worst_off(self, groups: int = 3) -> pd.DataFrame:
-        """The degrees with the lowest accuracy (only degrees of more than five nodes)."""
+        """The degrees with the lowest accuracy (only degrees of ten nodes or more)."""
         return worst_off(self.by_degree, groups)
 
     @property
@@ -309,7 +306,7 @@ class Result:
         Raises:
             RawlsError: Every run diverged, or an option is wrong.
         """
-        from .audit import audit
+        from .auditing import audit
 
         return audit(self.graph, self, **options)
 

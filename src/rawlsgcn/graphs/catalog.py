@@ -16,16 +16,26 @@ SYNTHETIC = "synthetic"
 
 @dataclass(frozen=True)
 class DatasetEntry:
-    """One of the paper's graphs: what it is called, and where its raw files lie under the root.
+    """A named graph: its names, and where its raw files are under the root.
 
-    ``loader`` is the torch_geometric class and ``loader_name`` the name which that class knows
-    the graph by.
+    Another dataset needs nothing but an entry here.
+
+    Attributes:
+        name: The name that :func:`rawlsgcn.load` knows, in lower case.
+        title: The name that people read.
+        loader: The torch_geometric class that downloads the files; one of those in
+            :data:`rawlsgcn.graphs.readers.raw_datasets.READERS`. With None, the first of ``files``
+            is in one of the formats of :func:`rawlsgcn.read`, and is never downloaded.
+        loader_name: The name by which that class knows the graph.
+        folder: The folder of the raw files, relative to the root.
+        files: The raw files, in the order of the class.
+        split: The default split: 'paper', 'stored' or 'random'.
     """
 
     name: str
     title: str
-    loader: str
-    loader_name: str
+    loader: str | None
+    loader_name: str | None
     folder: str
     files: tuple[str, ...]
     split: str = "paper"

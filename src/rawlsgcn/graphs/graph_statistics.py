@@ -14,7 +14,7 @@ class Statistics:
     """What ``rawlsgcn datasets`` prints of a graph.
 
     ``edges`` counts both directions of an undirected edge; for a graph stored with directed
-    arcs and symmetrised here (Chameleon) it counts the stored arcs, as the paper does, and
+    arcs and symmetrized here (Chameleon) it counts the stored arcs, as the paper does, and
     ``symmetric_edges`` what the methods work on. Degrees are numbers of neighbours in A.
     """
 

@@ -11,14 +11,15 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from .._core.errors import RawlsError
+from .notes import GraphFacts
 from .raw_graph import RawGraph
 from .splits import MASKS, Split, fits_paper_split, paper_split, random_split
 
 Array = NDArray[Any]
 
 
-def clean_labels(found: RawGraph, nodes: int, notes: list[str]) -> Tensor:
-    """The labels y as int64; a note says which classes are empty."""
+def clean_labels(found: RawGraph, nodes: int) -> Tensor:
+    """Return the labels y as int64, one for each node."""
     where, y = found.labels_from, np.asarray(found.y)
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
@@ -42,14 +43,11 @@ def clean_labels(found: RawGraph, nodes: int, notes: list[str]) -> Tensor:
         first = int(wrong[0])
         raise RawlsError(
             f"{where}: {found.who(first)} has the label {y[first]}: number the classes 0, 1, 2, … "
-            "and write -1 for an unlabelled node"
+            "and write -1 for an unlabeled node"
         )
     labels = y.astype(np.int64)
     sizes = np.bincount(labels[labels >= 0])
-    empty = np.flatnonzero(sizes == 0)
-    if len(empty):
-        which = ", ".join(map(str, empty[:5])) + (", …" if len(empty) > 5 else "")
-        notes.append(f"no node has the label {which}, though higher labels are used.")
+    found.facts.empty_classes = np.flatnonzero(sizes == 0).tolist()
     return torch.from_numpy(labels)
 
 
@@ -58,24 +56,17 @@ def _missing_labels(found: RawGraph, missing: Array) -> str:
     more = f" and {len(missing) - 3} others have" if len(missing) > 3 else " has"
     if 1 < len(missing) <= 3:
         more = " have"
-    return f"{found.labels_from}: {named}{more} no label: write -1 for an unlabelled node"
-
-
-INVENTED = (
-    "too few nodes for the paper's split (20 a class, 500, 1,000): a random split of "
-    "10 % training, 10 % validation and 80 % test nodes is used."
-)
-"""The note on a small graph without masks that was given some."""
+    return f"{found.labels_from}: {named}{more} no label: write -1 for an unlabeled node"
 
 
 def has_own_split(graph: Data) -> bool:
-    """Whether the masks are somebody's choice: stored with the graph, asked for, or set since.
+    """Whether the masks were stored with the graph, asked for, or set since.
 
-    Those that the door gave a graph without any are not.
+    Those that the validation made for a graph without any are not the graph's own.
     """
     if any(graph.get(key) is None for key in MASKS):
         return False
-    if not graph.get("split_invented"):
+    if not GraphFacts.of(graph).split_made:
         return True
     y = graph.y.cpu()
     made = paper_split(y) if fits_paper_split(y) else random_split(y)
@@ -84,25 +75,24 @@ def has_own_split(graph: Data) -> bool:
     )
 
 
-def choose_split(graph: Data, found: RawGraph, split: str | None, notes: list[str]) -> None:
+def choose_split(graph: Data, found: RawGraph, split: str | None) -> None:
     """Give ``graph`` its three masks: see :func:`.validation.validate` for the choice."""
-    y = graph.y
-    # Masks that are there already may have been invented at an earlier pass through the door.
+    y, facts = graph.y, found.facts
+    # Masks that are there already may have been made by an earlier validation.
     if split is not None or not found.masks:
-        graph.split_invented = split is None
+        facts.split_made = ""
     if not bool((y >= 0).any()):
-        raise RawlsError(f"{found.labels_from}: every node is unlabelled (-1), nothing to learn")
+        raise RawlsError(f"{found.labels_from}: every node is unlabeled (-1), nothing to learn")
     present = y[y >= 0]
     if bool((present == present[0]).all()):
         raise RawlsError(
             f"{found.labels_from}: every labelled node is of class {int(present[0])}: "
             "there must be two classes or more to tell apart"
         )
-    if split is None and not found.masks and not fits_paper_split(y):
-        split = "random"
-        notes.append(INVENTED)
+    if split is None and not found.masks:
+        split = facts.split_made = "paper" if fits_paper_split(y) else "random"
     if split == "stored" or (split is None and found.masks):
-        masks = _stored_split(graph, found, notes)
+        masks = _stored_split(graph, found)
     else:
         try:
             masks = random_split(y) if split == "random" else paper_split(y)
@@ -112,7 +102,7 @@ def choose_split(graph: Data, found: RawGraph, split: str | None, notes: list[st
         graph[key] = mask
 
 
-def _stored_split(graph: Data, found: RawGraph, notes: list[str]) -> Split:
+def _stored_split(graph: Data, found: RawGraph) -> Split:
     where, nodes = found.labels_from, len(graph.y)
     absent = [key for key in MASKS if key not in found.masks]
     if absent:
@@ -124,8 +114,7 @@ def _stored_split(graph: Data, found: RawGraph, notes: list[str]) -> Split:
     for key in MASKS:
         mask = found.masks[key]
         if mask.ndim == 2 and len(mask) == nodes and mask.shape[1] > 0:
-            if key == MASKS[0]:
-                notes.append(f"the first of {mask.shape[1]} stored splits is used.")
+            found.facts.stored_splits = mask.shape[1]
             mask = mask[:, 0]
         if mask.shape != (nodes,):
             raise RawlsError(
@@ -137,9 +126,7 @@ def _stored_split(graph: Data, found: RawGraph, notes: list[str]) -> Split:
     overlap = (torch.stack(masks).sum(0) > 1).nonzero().view(-1)
     if len(overlap):
         raise RawlsError(f"{where}: {found.who(int(overlap[0]))} is in more than one of the masks")
-    unlabelled = int(sum((mask & (graph.y < 0)).sum() for mask in masks))
-    if unlabelled:
-        notes.append(f"{unlabelled:,} unlabelled nodes taken out of the stored masks.")
+    found.facts.unlabeled_in_masks += int(sum((mask & (graph.y < 0)).sum() for mask in masks))
     split = Split(*(mask & (graph.y >= 0) for mask in masks))
     for key, chosen in zip(MASKS, split, strict=True):
         if not bool(chosen.any()):

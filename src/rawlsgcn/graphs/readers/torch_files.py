@@ -47,7 +47,7 @@ _TYPES = {
 #: All of a graph that is read; other attributes may be of any kind that can be skipped.
 _PARTS = (
     "edge_index", "edge_weight", "edge_attr", "adj_t", "num_nodes", "x", "y", "node_ids", "name",
-    "notes", "synthetic", *MASKS,
+    "class_names", "facts", "synthetic", *MASKS,
 )  # fmt: skip
 _DEEPEST = 20
 
