@@ -165,8 +165,14 @@ def test_one_process_shards_balances_and_trains(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("train --dataset synthetic --num-neighbors 10,0", "a fan-out is one whole number a layer"),
-        ("train --dataset synthetic --num-neighbors ten", "a fan-out is one whole number a layer"),
+        (
+            "train --dataset synthetic --num-neighbors 10,0",
+            "num_neighbors must have a whole number",
+        ),
+        (
+            "train --dataset synthetic --num-neighbors ten",
+            "num_neighbors must have a whole number",
+        ),
         ("train --dataset synthetic --method tail-gnn", "cannot be trained on sampled"),
         ("train --dataset synthetic --method rawls", "unknown method 'rawls'"),
         ("train --dataset synthetic --set num_layers=3", "give one number for each layer"),

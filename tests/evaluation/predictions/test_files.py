@@ -18,7 +18,7 @@ from torch_geometric.data import Data
 
 import rawlsgcn as rg
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.experiments.audit_inputs import KeyedFile, NodeIndex, read_column
+from rawlsgcn.experiments.audit_inputs import AlignedFile, NodeIndex, read_column
 
 NODES = 6
 NAMES = [f"n{i}" for i in range(NODES)]
@@ -33,7 +33,7 @@ def frame(ids: Any = None) -> pd.DataFrame:
 
 def rows(path: Path, ids: Any = None) -> tuple[list[int], np.ndarray]:
     """The positions and the scores in a file."""
-    parts = list(KeyedFile(path, NodeIndex(ids, NODES)).rows())
+    parts = list(AlignedFile(path, NodeIndex(ids, NODES)).chunks())
     scores = np.concatenate([part.scores for part in parts])
     return np.concatenate([part.nodes for part in parts]).tolist(), scores
 
@@ -202,7 +202,7 @@ def test_a_wide_table_is_refused_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["x" * 5000 + ".csv", "x\0y.csv"])
 def test_a_name_that_no_file_can_have_does_not_exist(name: str) -> None:
     with pytest.raises(RawlsError, match="does not exist"):
-        KeyedFile(name, NodeIndex(None, NODES))
+        AlignedFile(name, NodeIndex(None, NODES))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pandas as pd
 
 from rawlsgcn.evaluation.audit.node_scores import score_nodes
 from rawlsgcn.evaluation.audit.prediction_formats import LabeledNodes
-from rawlsgcn.experiments.audit_inputs import KeyedFile, NodeIndex
+from rawlsgcn.experiments.audit_inputs import AlignedFile, NodeIndex
 
 from ..reader import Files, Reader
 from . import graphs as tiny
@@ -24,7 +24,7 @@ def _read(folder: Path) -> object:
     path = next(folder.iterdir())
     words = _WORDS if path.stem == "words" else None
     ids = {"ids": tiny.IDS, "names": tiny.NAMES}.get(path.stem)
-    source = KeyedFile(path, NodeIndex(ids, tiny.NODES), class_names=words)
+    source = AlignedFile(path, NodeIndex(ids, tiny.NODES), class_names=words)
     return score_nodes(source, _NODES, "auto")
 
 

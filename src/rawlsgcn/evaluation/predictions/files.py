@@ -77,7 +77,7 @@ class PredictionFile:
             raise RawlsError(f"{path}: predictions are read from {', '.join(FORMATS)} files")
         self._text_ids = text_ids
         self._class_names = None if class_names is None else list(class_names)
-        self.named_form: str | None = None
+        self.named_format: str | None = None
         self._headed = False
         with reading(self.path, "predictions"):
             if suffix == ".npz":
@@ -109,7 +109,7 @@ class PredictionFile:
             table = ParquetTable(self.path)
             lists = list_columns(self.path, table.names, table.types)
         self._columns: PredictionColumns = find_columns(self._header, lists, self._class_names)
-        self.named_form = self._columns.kind
+        self.named_format = self._columns.kind
         self._classes_in_list: int | None = None
 
     def _table_chunks(self) -> Iterator[FileChunk]:
@@ -185,7 +185,7 @@ class PredictionFile:
         for key in SCORE_KEYS:
             if key in archive.keys:
                 self._array, self._of_classes = archive[key], False
-                self.named_form = None if key == "scores" else key
+                self.named_format = None if key == "scores" else key
                 break
         if self._array is None:
             raise RawlsError(
