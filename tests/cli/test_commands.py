@@ -150,7 +150,7 @@ def test_compare_writes_a_list_a_page_and_the_figures(tmp_path: Path) -> None:
     assert [each["method"] for each in found] == ["gcn", "rawlsgcn-graph"]
     assert {path.name for path in out.iterdir()} == {
         *("by_degree-gcn.png", "by_degree-rawlsgcn-graph.png", "degrees.png"),
-        *("plane.png", "side_by_side.png", "report.html", "results.json"),
+        *("accuracy_bias.png", "side_by_side.png", "report.html", "results.json"),
         *("predictions-gcn.csv", "predictions-rawlsgcn-graph.csv"),
     }
     assert "RawlsGCN-Graph" in result.stdout

@@ -17,7 +17,7 @@ from .._core.threads import fork_safe_threads, threads_for_graph
 from ..balancing import ABLATION_NORMALIZATIONS
 from ..evaluation.calibration import CalibrationOutcome
 from ..evaluation.run_metrics import evaluate_run
-from ..graphs import check, load
+from ..graphs import check, graph_notes, load
 from ..graphs.splits import evaluate_on
 from ..methods import Inputs, Method, Settings, available, find, with_changes
 from ..methods.inputs import has_negative_features
@@ -174,16 +174,16 @@ def judged(
     """
     with threads_for_graph(graph.x, graph.edge_index):
         degree = inputs.degree.cpu()
-        judgements = [
+        run_metrics = [
             evaluate_run(run.logits, graph.y, degree, graph.test_mask, graph.val_mask)
             for run in runs
         ]
-    notes = list(graph.get("notes") or [])
+    notes = graph_notes(graph)
     notes += dict.fromkeys(note for run in runs for note in run.notes)
     if settings.normalize_features and has_negative_features(graph.x):
         notes.append("some features are negative: rows were not divided by their sums.")
     told = {CalibrationOutcome.FOUND, CalibrationOutcome.DIVERGED}
-    outcomes = {judgement.calibration for judgement in judgements} - told
+    outcomes = {each.calibration for each in run_metrics} - told
     notes += [f"temperature scaling: {outcome.value}" for outcome in sorted(outcomes)]
     result = Result(
         dataset=graph.get("name") or "graph",
@@ -196,7 +196,7 @@ def judged(
         parameters=runs[0].parameters,
         seconds=seconds,
         peak_memory_mb=peak_memory_mb(inputs.device) if alone else math.nan,
-        judgements=judgements,
+        run_metrics=run_metrics,
         graph=graph,
         degree=degree,
         mask=graph.test_mask,
@@ -214,7 +214,7 @@ def judged(
 
 def checked(graph: Data | str) -> Data:
     """A dataset by name, or the user's own graph after the checks at the door."""
-    return load(graph) if isinstance(graph, str) else check(graph)
+    return load(graph, sparse=True) if isinstance(graph, str) else check(graph, sparse=True)
 
 
 def find_method(name: Any) -> Method:
