@@ -45,7 +45,7 @@ def test_each_run_is_listed_and_the_audited_one_is_marked(reader, three) -> None
 
 
 def test_settings_notes_and_command(reader) -> None:
-    assert ["normalization", *3 * ["renormalised"]] in reader.rows
+    assert ["normalization", *3 * ["renormalized"]] in reader.rows
     assert ["seeds", *3 * ["0, 1, 2"]] in reader.rows
     assert ["peak memory (MB)", *3 * ["512"]] in reader.rows
     text = "".join(reader.words)
