@@ -90,7 +90,15 @@ class DegreeBias(Metric):
         return torch.tensor(variance(loss / count), dtype=torch.float64, device=self.device)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Add a batch and return the bias of that batch alone."""
+        """Add a batch and compute the bias of that batch alone.
+
+        Args:
+            *args: The arguments of :meth:`update`.
+            **kwargs: The same by name.
+
+        Returns:
+            A float64 scalar.
+        """
         value = super().forward(*args, **kwargs)
         self._add_up()  # torchmetrics has appended the batch's rows to those before
         return value
