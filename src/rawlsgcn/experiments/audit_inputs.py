@@ -18,10 +18,9 @@ from ..evaluation.audit.prediction_formats import PredictionChunk
 from ..evaluation.predictions.files import FileChunk, PredictionFile
 from ..graphs import check, load
 from ..graphs.edges import both_ways, in_degrees
-from ..graphs.labels import has_own_split
 from ..graphs.notes import GraphFacts
 from ..graphs.readers.tables import numbers_of
-from ..graphs.splits import MASKS
+from ..graphs.splits import MASKS, has_own_split
 
 Array = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]

@@ -112,8 +112,14 @@ def audit(
     models = [score_nodes(source, nodes, scores) for source in sources]
     chosen, notes = _evaluated(models, nodes, evaluated)
     check_complete(column, chosen, data.get("node_ids"))
+    results = {
+        source.name: each
+        for source, (_, each) in zip(sources, named, strict=True)
+        if _is_result(each)
+    }
+    failed = {name for name, result in results.items() if result.failure is not None}
     models = [
-        replace(model.at(chosen), source=_shown_source(source))
+        replace(model.at(chosen), source=_shown_source(source), learned=source.name not in failed)
         for model, source in zip(models, sources, strict=True)
     ]
     column = NodeColumn(column.name, column.values[chosen])
