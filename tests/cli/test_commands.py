@@ -254,7 +254,7 @@ def test_compare_takes_a_normalization_with_its_default_methods() -> None:
     result = call(*words, "--normalization", "row")
     assert result.exit_code == 0, result.output
     kinds = [each["normalization"] for each in json.loads(result.stdout)]
-    assert kinds == ["renormalised", "row", "row"]
+    assert kinds == ["renormalized", "row", "row"]
     assert "GCN has no choice of normalization" in result.stderr
 
 

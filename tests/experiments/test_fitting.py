@@ -132,7 +132,7 @@ def test_seeds_and_one_method_may_be_given_plainly() -> None:
 def test_a_normalization_goes_to_the_methods_that_have_a_choice() -> None:
     graph = rg.synthetic(300, classes=2)
     results = rg.compare(graph, seeds=1, epochs=1, normalization="row")
-    assert [result.normalization for result in results] == ["renormalised", "row", "row"]
+    assert [result.normalization for result in results] == ["renormalized", "row", "row"]
     told = [any("no choice" in note for note in result.notes) for result in results]
     assert told == [True, False, False]
 

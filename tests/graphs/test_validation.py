@@ -1,4 +1,4 @@
-"""The door: a user's Data comes out clean, his own is untouched, and each flaw gets a sentence."""
+"""Validation: a clean copy of a user's Data, the given one unchanged, one sentence for a flaw."""
 
 from __future__ import annotations
 
@@ -243,8 +243,8 @@ NEGATIVE[3] = -1.0
         ({"y": torch.full((40,), -2)}, "write -1 for an unlabeled"),
         ({"y": torch.arange(40) * 1000}, "number the classes 0, 1, 2"),
         ({"y": torch.full((40,), -1)}, "every node is unlabeled"),
-        ({"y": torch.full((40,), 3)}, "every labelled node is of class 3: there must be two"),
-        ({"y": torch.tensor([0] * 20 + [-1] * 20), **MASKS}, "every labelled node is of class 0"),
+        ({"y": torch.full((40,), 3)}, "every labeled node is of class 3: there must be two"),
+        ({"y": torch.tensor([0] * 20 + [-1] * 20), **MASKS}, "every labeled node is of class 0"),
         ({"y": torch.eye(40)}, "one integer for each node"),
         ({"edge_weight": NEGATIVE}, "node 3 .* weight -1.0"),
         ({"edge_weight": torch.full((40,), float("nan"))}, "weight nan"),
@@ -265,7 +265,7 @@ NEGATIVE[3] = -1.0
         ({"edge_weight": torch.full((40,), 1e-60, dtype=torch.float64)}, "no edges but"),
         ({"train_mask": PARTS == 0}, "no val_mask and no test_mask"),
         ({**MASKS, "val_mask": PARTS == 0}, "more than one of the masks"),
-        ({**MASKS, "val_mask": PARTS > 5}, "val_mask has no labelled node"),
+        ({**MASKS, "val_mask": PARTS > 5}, "val_mask has no labeled node"),
         ({**MASKS, "val_mask": PARTS[:30] == 1}, r"val_mask has the shape \(30,\)"),
         ({**MASKS, "val_mask": PARTS}, "true or false"),
         ({"y": torch.arange(40)}, "too few to split"),
@@ -278,7 +278,7 @@ def test_each_flaw_gets_one_sentence(changes: dict[str, Any], said: str) -> None
 
 
 def test_the_papers_split_is_strict_when_asked_for() -> None:
-    with pytest.raises(RawlsError, match="0 labelled nodes remain"):
+    with pytest.raises(RawlsError, match="0 labeled nodes remain"):
         check(ring(), split="paper")
     with pytest.raises(RawlsError, match="unknown split 'papr': did you mean paper"):
         check(ring(), split="papr")

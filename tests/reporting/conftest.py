@@ -74,7 +74,7 @@ def make() -> Make:
             "dataset": graph.name,
             "method": method,
             "title": title,
-            "settings": {"lr": 0.01, "epochs": 200, "normalization": "renormalised"},
+            "settings": {"lr": 0.01, "epochs": 200, "normalization": "renormalized"},
             "seeds": list(range(seeds)),
             "device": "cpu",
             "parameters": 48264,

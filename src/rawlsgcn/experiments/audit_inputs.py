@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import operator
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +18,9 @@ from ..evaluation.audit.prediction_formats import PredictionChunk
 from ..evaluation.predictions.files import FileChunk, PredictionFile
 from ..graphs import check, load
 from ..graphs.edges import both_ways, in_degrees
-from ..graphs.labels import has_own_split
 from ..graphs.notes import GraphFacts
 from ..graphs.readers.tables import numbers_of
-from ..graphs.splits import MASKS
+from ..graphs.splits import MASKS, has_own_split
 
 Array = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
@@ -158,16 +156,6 @@ def _whole_ids(ids: pd.Series[Any], row_name: Any, first: int) -> Ints:
     return numbers.to_numpy().astype(np.int64)
 
 
-@dataclass
-class AlignedChunk:
-    """Some rows of predictions with positions instead of ids."""
-
-    nodes: Ints
-    first: int
-    predicted: Array | None
-    scores: Array | None
-
-
 class AlignedFile:
     """A file of predictions whose rows are matched with the nodes of the graph.
 
@@ -197,7 +185,7 @@ class AlignedFile:
             with reading(self._file.path, "predictions"):
                 nodes = self._positions(chunk)
             total += len(nodes)
-            yield AlignedChunk(nodes, chunk.first, chunk.predicted, chunk.scores)
+            yield PredictionChunk(nodes, chunk.first, chunk.predicted, chunk.scores)
         if not has_ids and total != self._index.nodes:
             raise RawlsError(
                 f"{self.source} has {total:,} rows without node ids, but the graph has "
@@ -273,7 +261,7 @@ class AlignedArray:
         for first in range(0, len(self._values), step):
             values = self._values[first : first + step].astype(np.float64)
             nodes = np.arange(first, first + len(values))
-            yield AlignedChunk(
+            yield PredictionChunk(
                 nodes, first, values if classes_only else None, None if classes_only else values
             )
 

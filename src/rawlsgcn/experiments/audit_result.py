@@ -39,9 +39,9 @@ class Audit:
             trained on may be among the evaluated ones.
         nodes: Single nodes, unless ``shown=0``.
         notes: Sentences for the user.
-        results: The audited :class:`~rawlsgcn.experiments.result.Result` objects by name, also
-            those of which every run diverged and which are not among the models; empty where only
-            predictions were audited.
+        results: The trained :class:`Result` objects that were audited, by the models' names, also
+            those of which every run diverged and which are not among the ``models``; empty for
+            other predictions.
     """
 
     graph: str
@@ -81,15 +81,18 @@ class Audit:
         """
         from ..reporting.words import verdict
 
-        figures = {"verdict": asdict(verdict(self)), **asdict(replace(self, results={}))}
-        figures["results"] = {name: result.to_dict() for name, result in self.results.items()}
-        return dict(jsonable(figures))
+        contents = {"verdict": asdict(verdict(self)), **asdict(replace(self, results={}))}
+        contents["results"] = {name: result.to_dict() for name, result in self.results.items()}
+        return dict(jsonable(contents))
 
     def to_json(self, path: str | Path) -> None:
-        """Write :meth:`to_dict` to a file.
+        """Write :meth:`to_dict` to a file, completely or not at all.
 
         Args:
-            path: The file to write.
+            path: The JSON file.
+
+        Raises:
+            RawlsError: If the file cannot be written.
         """
         text = json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n"
         with atomic_file(path) as temporary:
@@ -109,13 +112,13 @@ class Audit:
         return pd.DataFrame([_row(model, group) for model in self.models for group in model.groups])
 
     def to_html(self, path: str | Path) -> Path:
-        """Write the report: one HTML file that needs nothing else (see :func:`rawlsgcn.report`).
+        """Write the report as one self-contained HTML page: see :func:`rawlsgcn.report`.
 
         Args:
-            path: The file to write, completely or not at all.
+            path: The HTML file; it is written completely or not at all.
 
         Returns:
-            That path.
+            The path of the file.
 
         Raises:
             RawlsError: If the file cannot be written.

@@ -125,7 +125,13 @@ def audit(
     column = NodeColumn(column.name, column.values[chosen])
     grouping = Grouping.of(column, degrees(data)[chosen], bins)
     settings = ResamplingSettings(resamples=resamples, seed=seed)
-    figures, comparisons = audit_models(models, nodes.y[chosen], grouping, settings)
+    results = {
+        source.name: each
+        for source, (_, each) in zip(sources, named, strict=True)
+        if _is_result(each)
+    }
+    failed = {name for name, result in results.items() if result.failure is not None}
+    figures, comparisons = audit_models(models, nodes.y[chosen], grouping, settings, failed)
     return Audit(
         graph=str(data.get("name") or "graph"),
         synthetic=bool(data.get("synthetic")),

@@ -14,11 +14,12 @@ from .._core.errors import RawlsError, unknown_name
 from .._core.machine import peak_memory_mb, pick_device
 from .._core.progress import ProgressCallback
 from .._core.threads import fork_safe_threads, threads_for_graph
+from ..balancing import ABLATION_NORMALIZATIONS
 from ..evaluation.calibration import CalibrationOutcome
 from ..evaluation.run_metrics import evaluate_run
 from ..graphs import check, graph_notes, load
 from ..graphs.splits import evaluate_on
-from ..methods import NORMALISATIONS, Inputs, Method, Settings, available, find, with_changes
+from ..methods import Inputs, Method, Settings, available, find, with_changes
 from ..methods.inputs import has_negative_features
 from ..training import Job, train
 from .comparison import Comparison
@@ -103,11 +104,11 @@ def compare(
 def each_settings(methods: Sequence[Method], changes: Mapping[str, Any]) -> list[Settings]:
     """The methods' settings, each with the ``changes`` that it can take."""
     wanted = changes.get("normalization")
-    fixed = [method.defaults.normalization not in NORMALISATIONS for method in methods]
+    fixed = [method.defaults.normalization not in ABLATION_NORMALIZATIONS for method in methods]
     if wanted is None or all(fixed):
         return [with_changes(method.defaults, changes) for method in methods]
-    if wanted not in NORMALISATIONS:
-        raise unknown_name("normalization", wanted, NORMALISATIONS)
+    if wanted not in ABLATION_NORMALIZATIONS:
+        raise unknown_name("normalization", wanted, ABLATION_NORMALIZATIONS)
     others = {name: value for name, value in changes.items() if name != "normalization"}
     return [
         with_changes(method.defaults, others if own else changes)

@@ -1,4 +1,4 @@
-"""The named graphs: the paper's seven and the synthetic one, as a table that needs no torch."""
+"""The named graphs and the names of splits, as tables that need no torch."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ from .._core.errors import unknown_name
 SPLIT_SEED = 1684992425
 """The seed of the authors' published splits."""
 
+SPLITS = ("paper", "stored", "random")
+"""The values of ``split=`` and ``--split``."""
+MASKS = ("train_mask", "val_mask", "test_mask")
+"""The names of the masks, as torch_geometric has them."""
 SYNTHETIC = "synthetic"
 
 
@@ -128,7 +132,7 @@ def data_root(root: str | Path | None = None) -> Path:
 
 def catalog_entry(name: str) -> DatasetEntry:
     """The entry called ``name``, in upper or lower case."""
-    entry = CATALOG.get(name.lower())
+    entry = CATALOG.get(str(name).lower())
     if entry is None:
         raise unknown_name("dataset", name, datasets())
     return entry

@@ -55,7 +55,7 @@ def load(
         RawlsError: If there is no such graph, or its files are damaged or cannot be downloaded.
     """
     require_split(split)
-    if name.lower() == SYNTHETIC:
+    if str(name).lower() == SYNTHETIC:
         return synthetic(split=split, sparse=sparse)
     entry = catalog_entry(name)
     folder = data_root(root)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from .catalog import MASKS
 from .features import sparse_if_sparse
-from .splits import MASKS
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
-from .catalog import CATALOG
-from .splits import MASKS
+from .catalog import CATALOG, MASKS
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data

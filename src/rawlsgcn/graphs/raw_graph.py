@@ -16,10 +16,10 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from .._core.errors import RawlsError
+from .catalog import MASKS
 from .features import physical_memory
 from .notes import GraphFacts
-from .readers.sparse_matrices import plausible, sound
-from .splits import MASKS
+from .readers.arrays import plausible, sound_matrix
 
 Array = NDArray[Any]
 _BYTES_A_NODE = 64
@@ -221,7 +221,7 @@ def _matrix(x: Any, where: str) -> Any:
         return sound_tensor(x, "x", where)
     if sp.issparse(x):
         try:
-            return sound(x)
+            return sound_matrix(x)
         except RawlsError as error:
             raise RawlsError(f"{where}: x {error}") from error
     return _numpy(x, "x", where)

@@ -5,19 +5,20 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
 from .._core.errors import RawlsError
 from .edges import clean_edges
 from .features import all_finite, compact, dense, first_not_finite
-from .labels import choose_split, clean_labels
 from .notes import GraphFacts
 from .raw_graph import RawGraph, check_count, clean_ids, highest, raw_from_data, stored_in
-from .splits import MASKS, require_split
+from .splits import MASKS, choose_split, require_split
 
 
 def check(
@@ -101,7 +102,7 @@ def validate(
             graph.x = _features(found, nodes, sparse)
     if found.y is not None:
         with _left_out_unless(need_labels, "labels", found.facts):
-            graph.y = clean_labels(found, nodes)
+            graph.y = _labels(found, nodes)
     # Whoever needs no labels need not have enough for a split.
     if "y" in graph and (need_labels or set(found.masks) == set(MASKS)):
         with _left_out_unless(need_labels, "masks", found.facts):
@@ -237,3 +238,44 @@ def _features(found: RawGraph, nodes: int, sparse: bool) -> Tensor:
             "fill it in or leave that column out"
         )
     return x
+
+
+def _labels(found: RawGraph, nodes: int) -> Tensor:
+    """Return the labels y as int64: one integer for each node, -1 where it has none."""
+    where, y = found.labels_from, np.asarray(found.y)
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if y.ndim != 1 or y.dtype.kind not in "biuf":
+        what = f"the shape {tuple(y.shape)}" if y.ndim != 1 else f"the type {y.dtype}"
+        raise RawlsError(f"{where}: labels must be one integer for each node, they have {what}")
+    if len(y) != nodes:
+        raise RawlsError(f"{where} has {len(y)} labels for {nodes} nodes")
+    if y.dtype.kind == "f":
+        missing = np.flatnonzero(np.isnan(y))
+        if len(missing):
+            raise RawlsError(_missing_labels(found, missing))
+        broken = np.flatnonzero(y != np.floor(y))
+        if len(broken):
+            first = int(broken[0])
+            raise RawlsError(
+                f"{where}: {found.who(first)} has the label {y[first]}: labels must be integers"
+            )
+    wrong = np.flatnonzero((y < -1) | (y >= max(len(y), 2)))
+    if len(wrong):
+        first = int(wrong[0])
+        raise RawlsError(
+            f"{where}: {found.who(first)} has the label {y[first]}: number the classes 0, 1, 2, … "
+            "and write -1 for an unlabeled node"
+        )
+    labels = y.astype(np.int64)
+    sizes = np.bincount(labels[labels >= 0])
+    found.facts.empty_classes = np.flatnonzero(sizes == 0).tolist()
+    return torch.from_numpy(labels)
+
+
+def _missing_labels(found: RawGraph, missing: NDArray[Any]) -> str:
+    named = ", ".join(found.who(int(node)) for node in missing[:3])
+    more = f" and {len(missing) - 3} others have" if len(missing) > 3 else " has"
+    if 1 < len(missing) <= 3:
+        more = " have"
+    return f"{found.labels_from}: {named}{more} no label: write -1 for an unlabeled node"

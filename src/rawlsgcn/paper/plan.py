@@ -10,9 +10,10 @@ from typing import Any
 
 from .._core.errors import RawlsError, unknown_name
 from .._core.version import __version__
+from ..balancing import ABLATION_NORMALIZATIONS
 from ..graphs.catalog import SYNTHETIC, datasets
 from ..graphs.splits import EVALUATE
-from ..methods import NORMALISATIONS, Convolutional, available, find, with_changes
+from ..methods import Convolutional, available, find, with_changes
 
 PARTS = (
     *("datasets", "effectiveness", "heterophily", "efficiency", "ablation", "figures", "fair"),
@@ -219,7 +220,7 @@ class Plan:
             if "gcn" in self.chosen_methods:
                 cells.append(self._cell("paper", graph, "gcn"))
             for name in own:
-                for form in NORMALISATIONS:
+                for form in ABLATION_NORMALIZATIONS:
                     cells.append(self._cell("paper", graph, name, variant=form))
         return cells
 

@@ -1,5 +1,5 @@
-"""Predictions and columns in files: whatever stands in a cell, it is read or told in one sentence
-with the file, the row and the column."""
+"""Predictions and columns in files: whatever a cell holds, it is read or refused in one
+sentence with the file, the row and the column."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_the_index_of_a_frame_is_its_ids(tmp_path: Path) -> None:
         ([[[1.0]]] * NODES, "column 'p_1' holds list"),
     ],
 )
-def test_cells_that_are_no_numbers_are_told(tmp_path: Path, column: Any, said: str) -> None:
+def test_cells_that_are_no_numbers_are_refused(tmp_path: Path, column: Any, said: str) -> None:
     file = tmp_path / "p.parquet"
     frame().assign(p_1=column).to_parquet(file, index=False)
     refused(file, said)
@@ -116,7 +116,7 @@ def test_numbers_of_any_type_are_read(tmp_path: Path, column: Any) -> None:
         (f"node,{'1' * 60_000}x,p_1\n0,{'1' * 60_000}x,1\n", "p.csv"),
     ],
 )
-def test_lines_that_are_wrong_are_told(tmp_path: Path, text: str, said: str) -> None:
+def test_lines_that_are_wrong_are_refused(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "p.csv"
     file.write_text(text)
     refused(file, said)
@@ -137,7 +137,7 @@ def test_an_empty_id_is_not_the_node_called_nan(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "ids", [[DAY] * NODES, pd.to_datetime([0] * NODES), [True] * NODES, [0.5] * NODES]
 )
-def test_ids_that_are_no_whole_numbers_are_told(tmp_path: Path, ids: Any) -> None:
+def test_ids_that_are_no_whole_numbers_are_refused(tmp_path: Path, ids: Any) -> None:
     """The first moment of 1970 is no name of node 0."""
     file = tmp_path / "p.parquet"
     frame(ids).to_parquet(file, index=False)
@@ -168,7 +168,7 @@ def test_archives_of_either_order_of_bytes_are_read(tmp_path: Path, order: str) 
         assert rows(tmp_path / "p.npz", ids)[0] == list(range(NODES))
 
 
-def test_a_graph_whose_nodes_share_an_id_is_told(tmp_path: Path) -> None:
+def test_a_graph_whose_nodes_share_an_id_is_refused(tmp_path: Path) -> None:
     ends = torch.arange(NODES)
     edges = torch.stack([ends, (ends + 1) % NODES])
     for ids in (["a", "b", "a ", "c", "d", "e"], [7, 8, 7, 9, 10, 11]):
@@ -190,7 +190,7 @@ def test_one_long_id_does_not_make_the_others_long(tmp_path: Path) -> None:
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000  # KB
 
 
-def test_a_wide_table_is_told_at_once(tmp_path: Path) -> None:
+def test_a_wide_table_is_refused_at_once(tmp_path: Path) -> None:
     """To look for each name among all names takes the square of their number."""
     file = tmp_path / "p.csv"
     file.write_text(",".join(["node", *(f"c{i}x" for i in range(40_000)), "c7x"]) + "\n0\n")
@@ -217,7 +217,7 @@ def test_a_name_that_no_file_can_have_does_not_exist(name: str) -> None:
         np.array([["a", "b"]] * NODES),
     ],
 )
-def test_arrays_that_are_none_are_told(given: Any) -> None:
+def test_arrays_that_are_none_are_refused(given: Any) -> None:
     ends = torch.arange(NODES)
     edges = torch.stack([ends, (ends + 1) % NODES])
     with pytest.raises(RawlsError) as caught:
@@ -252,7 +252,7 @@ def test_columns_with_gaps_are_read(tmp_path: Path, values: Any, expected: list[
         ("node\n0\n", "one column"),
     ],
 )
-def test_columns_whose_ids_are_none_are_told(tmp_path: Path, text: str, said: str) -> None:
+def test_columns_whose_ids_are_none_are_refused(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "c.csv"
     file.write_text(text)
     with pytest.raises(RawlsError, match=said):

@@ -197,7 +197,7 @@ def test_sizes_in_node_order_must_agree(tmp_path: Path) -> None:
 
 
 def test_too_few_nodes_for_the_split_names_the_file_of_labels(tmp_path: Path) -> None:
-    with pytest.raises(RawlsError, match=r"^y\.csv: 0 labelled|^y\.csv: class 0 has 2 labelled"):
+    with pytest.raises(RawlsError, match=r"^y\.csv: 0 labeled|^y\.csv: class 0 has 2 labeled"):
         read(edges(tmp_path), **sides(tmp_path), split="paper")
 
 

@@ -329,7 +329,7 @@ class ModelComparison:
         accuracy: The difference of the accuracies.
         loss: The difference of the mean losses.
         low_accuracy: The difference of the accuracies on low-degree nodes.
-        rest_accuracy: The difference of the accuracies on all other nodes.
+        rest_accuracy: The difference of the accuracies on all others.
         bias: The test of the biases.
         calibrated_bias: The same after temperature scaling; None where only classes are known.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -37,7 +37,11 @@ Ints = npt.NDArray[np.int64]
 
 
 def audit_models(
-    models: Sequence[NodeScores], y: Ints, grouping: Grouping, settings: ResamplingSettings
+    models: Sequence[NodeScores],
+    y: Ints,
+    grouping: Grouping,
+    settings: ResamplingSettings,
+    failed: Collection[str] = (),
 ) -> tuple[list[ModelAudit], list[ModelComparison]]:
     """Compute the figures of every model, and compare every pair of models that have learned.
 
@@ -46,6 +50,7 @@ def audit_models(
         y: The labels of these nodes, (nodes,).
         grouping: The groups of these nodes.
         settings: Draws, seed and confidence level.
+        failed: The names of models whose training failed; they have not learned.
 
     Returns:
         The figures of the models, and the comparisons.
@@ -54,7 +59,7 @@ def audit_models(
     checked = []
     for model in models:
         learned, majority = better_than_constant(model.predicted, y, (low, ~low))
-        learned = learned and model.learned  # a failed training cannot be made up for
+        learned = learned and model.name not in failed
         checked.append(replace(model, learned=learned, majority=majority))
     pairs = combinations([model for model in checked if model.learned], 2)
     return (

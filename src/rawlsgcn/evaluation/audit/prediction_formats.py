@@ -24,7 +24,8 @@ LARGEST_LOGIT = 1e12
 """Sums of squares of losses of this size still fit the single precision of the resampling."""
 
 
-class PredictionChunk(Protocol):
+@dataclass(frozen=True)
+class PredictionChunk:
     """Some rows of predictions; ``nodes`` are positions in the graph, ``first`` the first row."""
 
     nodes: Ints

@@ -88,7 +88,7 @@ def attach(found: RawGraph, sides: list[NodeTable], order: Array) -> None:
             more = f" and {len(missing) - 3:,} more" if len(missing) > 3 else ""
             raise RawlsError(
                 f"{side.path.name} has no row for node {named}{more}: every node needs one "
-                "(in labels, write -1 for an unlabelled node)"
+                "(in labels, write -1 for an unlabeled node)"
             )
         side.take(rows)
 

@@ -12,8 +12,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError, reading
+from ..catalog import MASKS
 from ..notes import GraphFacts
-from ..splits import MASKS
 from .arrays import FEATURE_KEYS, LABEL_KEYS, Archive, read_npy
 from .column_names import (
     FIRST_ID_COLUMNS,

@@ -14,12 +14,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError, reading
+from ..catalog import MASKS
 from ..raw_graph import RawGraph, endpoints
-from ..splits import MASKS
-from . import sparse_matrices as matrices
-from .arrays import Archive
+from .arrays import Archive, coo_matrix, csr_matrix, plausible, shape_of
 from .pickles import NUMPY, Call, array_of, load_inert
-from .sparse_matrices import plausible
 
 Array = NDArray[Any]
 
@@ -62,7 +60,7 @@ def read_planetoid(paths: list[Path]) -> RawGraph:
     # Row i of tx is the i-th test node as the index lists them.
     rows = np.concatenate([np.arange(len(ally)), test])
     stacked = sp.vstack([allx, tx]).tocoo()
-    x = matrices.coo(stacked.data, rows[stacked.row], stacked.col, (nodes, allx.shape[1]))
+    x = coo_matrix(stacked.data, rows[stacked.row], stacked.col, (nodes, allx.shape[1]))
     labels = np.zeros(nodes, dtype=np.int64)
     labels[rows] = np.concatenate([ally, ty]).argmax(1)
     masks = {name: np.zeros(nodes, dtype=bool) for name in MASKS}
@@ -137,7 +135,7 @@ def _features(path: Path) -> Any:
             array_of(state.get(name)) for name in ("data", "indices", "indptr")
         )
         shape = np.array(state.get("_shape", state.get("shape")))
-        return matrices.csr(data, indices, indptr, matrices.shape_of(shape))
+        return csr_matrix(data, indices, indptr, shape_of(shape))
 
 
 def _one_hot(path: Path) -> Any:
