@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip("optuna")
 
 from rawlsgcn.paper.plan import Plan
-from rawlsgcn.paper.reproduce import reproduce
+from rawlsgcn.paper.reproduction import reproduce
 
 TINY = Plan(
     parts=("effectiveness", "fair", "ablation"),

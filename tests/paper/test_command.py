@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 from rawlsgcn.cli import app
 from rawlsgcn.paper.claims import claims
 from rawlsgcn.paper.plan import Plan
-from rawlsgcn.paper.reproduce import reproduce
+from rawlsgcn.paper.reproduction import reproduce
 
 ONE = ("--datasets", "synthetic", "--methods", "gcn", "--seeds", "1", "--device", "cpu")
 

@@ -16,7 +16,9 @@ from ..methods import NORMALISATIONS, Convolutional, available, find, with_chang
 
 PARTS = (
     *("datasets", "effectiveness", "heterophily", "efficiency", "ablation", "figures", "fair"),
+    "significance",
 )
+"""The parts of the paper, and two more: a fair comparison, and tests of significance."""
 MAIN = ("gcn", "rawlsgcn-graph", "rawlsgcn-grad")
 BASELINES = ("demo-net", "dsgcn", "tail-gnn", "advfair", "redress")
 OWN = ("rawlsgcn-graph", "rawlsgcn-grad")
@@ -37,7 +39,14 @@ class Point:
 
     @property
     def key(self) -> str:
+        """Values and seeds as text, by which a study finds the point."""
         return json.dumps([dict(self.values), self.seeds], sort_keys=True)
+
+    @classmethod
+    def from_key(cls, key: str) -> Point:
+        """Return the point that has this key."""
+        values, seeds = json.loads(key)
+        return cls(values, tuple(seeds))
 
 
 @dataclass(frozen=True)
@@ -81,7 +90,7 @@ class Cell:
         return kept
 
     @property
-    def together(self) -> bool:
+    def stacked(self) -> bool:
         """Whether the points are trained as one (the GCN family) or one by one."""
         return self.protocol != "efficiency" and isinstance(find(self.method), Convolutional)
 

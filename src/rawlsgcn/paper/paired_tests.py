@@ -1,8 +1,9 @@
-"""Paired tests of two methods on the same seeds and the same nodes.
+"""Paired permutation tests of two methods on the same seeds and the same nodes.
 
-Under the null hypothesis the two methods are the same, so that at a seed, or at a node, their
-losses may change places. The test over seeds tries every way of doing so; the one over nodes
-draws some. Either gives the share of ways that come out at least as far as what was seen.
+Under the null hypothesis the two methods are the same, so that their losses may be swapped at any
+seed, or at any node. The test over seeds tries every way of swapping, the test over nodes draws
+some at random. Each p-value is the share of ways that give a difference at least as large as the
+observed one.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from itertools import product
 
 import numpy as np
 
-from .node_scores import Floats, Nodes
+from .trials import Floats, NodeLosses
 
 DRAWS = 999
 LEVEL = 0.05
@@ -25,10 +26,11 @@ Statistic = Callable[[Floats, Floats], float]
 
 
 @dataclass(frozen=True)
-class Paired:
-    """A difference (negative: the first method's bias is lower) and its two p-values.
+class PairedTest:
+    """A difference of log biases and its one-sided p-values, over seeds and over nodes.
 
-    ``p_seeds`` and ``p_nodes`` are one-sided, for a difference as low as this by chance.
+    A negative difference says that the first method has the lower bias; ``p_seeds`` and
+    ``p_nodes`` are for a difference as low by chance, ``q_seeds`` and ``q_nodes`` for one as high.
     """
 
     difference: float
@@ -39,31 +41,40 @@ class Paired:
 
     @property
     def outcome(self) -> str:
-        """Holds where both tests say lower, fails where both say higher."""
+        """Return "holds" where both tests say lower, "fails" where higher, else "unclear"."""
         if max(self.p_seeds, self.p_nodes) <= LEVEL:
             return HOLDS
         return FAILS if max(self.q_seeds, self.q_nodes) <= LEVEL else UNCLEAR
 
 
 def mean_difference(first: Floats, second: Floats) -> float:
-    """The mean difference of the log biases: the log of the ratio of their geometric means."""
+    """Return the log of the ratio of the geometric means of the biases."""
     return float((first - second).mean())
 
 
-def compare(
-    pairs: Sequence[tuple[Nodes, Nodes]],
+def paired_bias_test(
+    pairs: Sequence[tuple[NodeLosses, NodeLosses]],
     measure: str = "loss",
     statistic: Statistic = mean_difference,
     draws: int = DRAWS,
-) -> Paired:
-    """Test whether the first of each pair has the lower bias; a pair for each graph.
+) -> PairedTest:
+    """Test whether the first of each pair has the lower bias.
 
-    ``measure`` is "loss" for the bias, "calibrated" for the calibrated bias.
+    Args:
+        pairs: The node losses of two methods, one pair for each graph.
+        measure: ``"loss"`` for the bias, ``"calibrated"`` for the calibrated bias.
+        statistic: The difference to test, a function of the two log biases.
+        draws: How many random ways of swapping nodes are tried.
+
+    Returns:
+        The observed difference and its p-values.
     """
-    graphs = [_Graph(getattr(a, measure), getattr(b, measure), a.degree) for a, b in pairs]
-    seeds = min(len(graph.first) for graph in graphs)
-    first = np.stack([graph.log_bias(graph.sums[0])[:seeds] for graph in graphs])
-    second = np.stack([graph.log_bias(graph.sums[1])[:seeds] for graph in graphs])
+    graphs = [_LossesByDegree(getattr(a, measure), getattr(b, measure), a.degree) for a, b in pairs]
+    seeds = min(len(graph.sums[0]) for graph in graphs)
+    first, second = (
+        np.stack([graph.log_bias(graph.sums[which])[:seeds] for graph in graphs])
+        for which in (0, 1)
+    )
     seen = statistic(first, second)
     by_seeds = []
     for swapped in product((False, True), repeat=seeds):
@@ -78,29 +89,29 @@ def compare(
                 np.stack([a[:seeds] for a, _ in both]), np.stack([b[:seeds] for _, b in both])
             )
         )
-    slack = 1e-9 * max(1.0, abs(seen))  # the same up to rounding is the same
-    return Paired(
+    slack = 1e-9 * max(1.0, abs(seen))  # equal up to rounding is equal
+    return PairedTest(
         seen,
         *(float(np.mean(np.array(each) <= seen + slack)) for each in (by_seeds, by_nodes)),
         *(float(np.mean(np.array(each) >= seen - slack)) for each in (by_seeds, by_nodes)),
     )
 
 
-class _Graph:
-    """The losses of two methods on one graph, summed by degree."""
+class _LossesByDegree:
+    """The losses of two methods on one graph, (seeds, nodes) each, summed by degree."""
 
     def __init__(self, first: Floats, second: Floats, degree: np.ndarray) -> None:
         order = np.argsort(degree, kind="stable")
-        self.first, self.second = first[:, order], second[:, order]
+        first, second = first[:, order], second[:, order]
         _, self.starts, self.counts = np.unique(
             degree[order], return_index=True, return_counts=True
         )
         self.nodes = len(degree)
-        self.sums = [np.add.reduceat(each, self.starts, 1) for each in (self.first, self.second)]
-        self.away = self.second - self.first
+        self.sums = [np.add.reduceat(each, self.starts, 1) for each in (first, second)]
+        self.difference = second - first
 
     def log_bias(self, sums: Floats) -> Floats:
-        """The log of the sample variance over degrees of the mean losses, by seed."""
+        """Return the log of the sample variance over degrees of the mean losses, by seed."""
         if len(self.counts) < 2:
             return np.zeros(len(sums))
         variance = (sums / self.counts).var(1, ddof=1)
@@ -108,13 +119,13 @@ class _Graph:
         return logs
 
     def swapped(self, at: np.ndarray) -> tuple[Floats, Floats]:
-        """Both log biases with the losses of some nodes changed about."""
-        moved = np.add.reduceat(self.away * at, self.starts, 1)
+        """Return both log biases with the losses of some nodes swapped."""
+        moved = np.add.reduceat(self.difference * at, self.starts, 1)
         return self.log_bias(self.sums[0] + moved), self.log_bias(self.sums[1] - moved)
 
 
 @dataclass(frozen=True)
-class Gain:
+class AccuracyDifference:
     """A difference of accuracies in points, with a 95 % interval over seeds and nodes."""
 
     points: float
@@ -122,22 +133,22 @@ class Gain:
     high: float
 
     def not_below(self, margin: float) -> str:
-        """Whether the first method is worse by ``margin`` points at most."""
+        """Return whether the first method is worse by at most ``margin`` points."""
         if self.low > -margin:
             return HOLDS
         return FAILS if self.high < -margin else UNCLEAR
 
 
-def accuracy_gain(first: Nodes, second: Nodes) -> Gain:
-    """The first method's accuracy less the second's, paired by seed and by node.
+def accuracy_difference(first: NodeLosses, second: NodeLosses) -> AccuracyDifference:
+    """Subtract the second method's accuracy from the first's, paired by seed and by node.
 
     The variance of the mean is that of the seeds' means plus that of the nodes' means.
     """
-    seeds = min(len(first.right), len(second.right))
-    away = 100 * (first.right[:seeds].astype(float) - second.right[:seeds])
-    error = math.sqrt(sum(_variance_of_mean(away.mean(axis)) for axis in (0, 1)))
-    points = float(away.mean())
-    return Gain(points, points - 1.96 * error, points + 1.96 * error)
+    seeds = min(len(first.correct), len(second.correct))
+    gains = 100 * (first.correct[:seeds].astype(float) - second.correct[:seeds])
+    error = math.sqrt(sum(_variance_of_mean(gains.mean(axis)) for axis in (0, 1)))
+    points = float(gains.mean())
+    return AccuracyDifference(points, points - 1.96 * error, points + 1.96 * error)
 
 
 def _variance_of_mean(values: Floats) -> float:
