@@ -33,17 +33,17 @@ class CachedGCN(nn.Module):
 def cached_gcn_training(inputs: Inputs) -> Callable[[int], None]:
     """A function that trains torch_geometric's cached GCN for a number of epochs."""
     x = inputs.x if inputs.x.layout == torch.strided else inputs.x.to_dense()
-    model = CachedGCN(inputs.num_features, 64, inputs.classes).to(inputs.device)
-    optimiser = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=5e-4)
+    model = CachedGCN(inputs.num_features, 64, inputs.num_classes).to(inputs.device)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=5e-4)
     labels = inputs.y[inputs.train]
 
     def train(epochs: int) -> None:
         model.train()
         for _ in range(epochs):
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             out = model(x, inputs.edge_index)[inputs.train]
             nn.functional.cross_entropy(out, labels).backward()  # type: ignore[no-untyped-call]
-            optimiser.step()
+            optimizer.step()
 
     return train
 

@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 from rawlsgcn._core.kernels import kernels, without_kernels
 from rawlsgcn.methods import Convolutional, Inputs, find, with_changes
 from rawlsgcn.training import Job
-from rawlsgcn.training.stacked.engine import FastEngine
+from rawlsgcn.training.stacked.engine import StackedEngine
 
 from .measure import Figure, Seconds, timed, timed_in_turn
 from .rivals import cached_gcn_training
@@ -95,7 +95,7 @@ def _by_torch(training: Callable[[], object]) -> None:
 
 def prepared(method: Convolutional, inputs: Inputs, jobs: list[Job]) -> Callable[[], object]:
     """Training as a call; what comes before, on a GPU the recording of an epoch too, is done."""
-    engine = FastEngine(method, inputs, jobs[0].settings)
+    engine = StackedEngine(method, inputs, jobs[0].settings)
     if inputs.device.type != "cuda":
         return lambda: engine.train(jobs)
     step = engine.step(engine.replicas(jobs), jobs)

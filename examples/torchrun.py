@@ -18,7 +18,7 @@ torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--np
 
 with tempfile.TemporaryDirectory() as folder:
     shards, model = str(Path(folder) / "shards"), str(Path(folder) / "model")
-    training = ["--shards", shards, "--method", "rawlsgcn-grad", "--fan-out", "10,10"]
+    training = ["--shards", shards, "--method", "rawlsgcn-grad", "--num-neighbors", "10,10"]
     for command in (
         [*launch, "shard", "--dataset", name, "--count", "2", "--out", shards],
         # Shards that are not balanced yet are balanced first, each process with one of them. A

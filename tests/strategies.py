@@ -44,7 +44,7 @@ def graphs(draw: st.DrawFn, *, max_nodes: int = 14, weighted: bool | None = None
 
 
 def dense_form(graph: Data, form: str) -> Tensor:
-    """A normalisation of Â by the textbook, dense and in float64."""
+    """A normalization of Â by the textbook, dense and in float64."""
     n = graph.num_nodes
     matrix = torch.eye(n, dtype=torch.float64)
     weight = graph.get("edge_weight")

@@ -13,9 +13,9 @@ import torch
 from rawlsgcn.balancing import distributed
 from rawlsgcn.graphs.shards import Shards
 from rawlsgcn.methods import find, with_changes
-from rawlsgcn.training.sampled.distributed_context import joined
+from rawlsgcn.training.sampled.distributed_context import DistributedContext, distributed_context
 from rawlsgcn.training.sampled.sources import Source
-from rawlsgcn.training.sampled.trainer import Place, SampledTraining
+from rawlsgcn.training.sampled.trainer import SampledTraining
 
 
 def resident_shards(folder: Path) -> dict[str, int]:
@@ -31,17 +31,17 @@ def resident_shards(folder: Path) -> dict[str, int]:
     return found
 
 
-def sampled_gradients(source: Source, place: Place) -> torch.Tensor:
+def sampled_gradients(source: Source, context: DistributedContext) -> torch.Tensor:
     """The gradients of one sampled step after the processes have taken their mean."""
     method = find("rawlsgcn-grad")
     training = SampledTraining(
         method,
         source,
         with_changes(method.defaults, {"dropout": 0.0}),
-        fan_out=[5, 4],
+        num_neighbors=[5, 4],
         batch_size=37,
         seed=2,
-        place=place,
+        context=context,
         dtype=torch.float64,
     )
     training.loss(next(iter(training.batches(0)))).backward()
@@ -50,7 +50,7 @@ def sampled_gradients(source: Source, place: Place) -> torch.Tensor:
 
 
 def main(folder: Path) -> None:
-    with joined("cpu") as place:
+    with distributed_context("cpu") as context:
         shards, resident = Shards(folder), {}
         iterate = distributed.run
 
@@ -61,16 +61,16 @@ def main(folder: Path) -> None:
 
         distributed.run = watched  # the files are mapped only while it balances
         scaling = distributed.balance_shards(shards, tol=1e-12)
-        shards.write_scale(place.rank, scaling.scale.numpy())
+        shards.write_scale(context.rank, scaling.scale.numpy())
         torch.distributed.barrier()
-        gradients = sampled_gradients(Source.of_shards(shards), place)
+        gradients = sampled_gradients(Source.of_shards(shards), context)
         np.savez(
-            folder / f"result-{place.rank}.npz",
+            folder / f"result-{context.rank}.npz",
             rows=[scaling.first, scaling.last],
             held=scaling.held_bytes,
             residual=scaling.residual,
-            own=resident.get(f"{place.rank:05d}", 0),
-            others=sum(resident.values()) - resident.get(f"{place.rank:05d}", 0),
+            own=resident.get(f"{context.rank:05d}", 0),
+            others=sum(resident.values()) - resident.get(f"{context.rank:05d}", 0),
             gradients=gradients.numpy(),
         )
 

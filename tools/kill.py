@@ -88,8 +88,8 @@ COMMANDS = (
     ),
     Command(
         "sharded training",
-        "launch train --shards {}/shards --method rawlsgcn-graph --fan-out 3,3 --batch-size 40 "
-        "--epochs 2 --checkpoint-every 1 --device cpu --out {}/out",
+        "launch train --shards {}/shards --method rawlsgcn-graph --num-neighbors 3,3 "
+        "--batch-size 40 --epochs 2 --checkpoint-every 1 --device cpu --out {}/out",
         before=_SHARD,
         processes=2,
     ),

@@ -11,10 +11,10 @@ from pathlib import Path
 import torch
 
 import rawlsgcn as rg
-from rawlsgcn.evaluation.judgement import judge
+from rawlsgcn.evaluation.run_metrics import evaluate_run
 from rawlsgcn.methods import find, with_changes
-from rawlsgcn.training.sampled import SampledTraining
-from rawlsgcn.training.sources import Source
+from rawlsgcn.training.sampled.sources import Source
+from rawlsgcn.training.sampled.trainer import SampledTraining
 
 METHODS = ("rawlsgcn-graph", "rawlsgcn-grad")
 # What is kept: the weights of the last step, the mean of the last tenth, or the whole graph's.
@@ -32,12 +32,12 @@ def run(job: tuple[str, int, str, int]) -> dict[str, object]:
         source, chosen = Source.of(graph), find(method)
         settings = with_changes(chosen.defaults, {"epochs": epochs})
         training = SampledTraining(
-            chosen, source, settings, fan_out=[10, 10], batch_size=1024, seed=seed, average=share
+            chosen, source, settings, num_neighbors=[10, 10], batch_size=1024, seed=seed, average=share
         )
         for epoch in range(epochs):
             training.epoch(epoch)
         degree = torch.from_numpy(source.adjacency.degree)
-        found = judge(training.logits(), graph.y, degree, graph.test_mask, graph.val_mask)
+        found = evaluate_run(training.logits(), graph.y, degree, graph.test_mask, graph.val_mask)
         accuracy, bias = found.accuracy, found.bias
     figures = {"accuracy": accuracy, "bias": bias}
     return {"method": method, "epochs": epochs, "kind": kind, "seed": seed, **figures}

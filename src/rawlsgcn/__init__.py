@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ._core.lazy import lazy_names
-
-__version__ = "0.1.0"
+from ._core.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from . import metrics as metrics
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from . import transforms as transforms
     from ._core.errors import RawlsError as RawlsError
     from .balancing import balance as balance
-    from .experiments.auditing import audit as audit
+    from .experiments.audit import audit as audit
     from .experiments.fitting import compare as compare
     from .experiments.fitting import fit as fit
     from .experiments.saved_models import load_model as load_model
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "RawlsError": "_core.errors",
-    "audit": "experiments.auditing",
+    "audit": "experiments.audit",
     "balance": "balancing",
     "compare": "experiments.fitting",
     "fit": "experiments.fitting",

@@ -22,7 +22,7 @@ from rawlsgcn.training.sampled.trainer import SampledTraining
 from rawlsgcn.transforms import DoublyStochastic
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
-QUICK: dict[str, Any] = {"seeds": 2, "epochs": 2, "hidden": 4}
+QUICK: dict[str, Any] = {"seeds": 2, "epochs": 2, "hidden_channels": 4}
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def sampled(graph: Data) -> None:
     method = find("rawlsgcn-grad")
     settings = with_changes(method.defaults, {"epochs": 1})
     source = Source.of(graph)
-    training = SampledTraining(method, source, settings, fan_out=[3, 3], batch_size=20)
+    training = SampledTraining(method, source, settings, num_neighbors=[3, 3], batch_size=20)
     training.epoch(0)
     training.logits()
 
@@ -92,7 +92,7 @@ def test_training_keeping_and_predicting_keep_the_random_state(
 @pytest.mark.parametrize("name", available())
 def test_a_learner_keeps_the_random_state(name: str, device: str, graph: Data) -> None:
     inputs = Inputs.of(graph, device=device)
-    settings = with_changes(find(name).defaults, {"hidden": 4})
+    settings = with_changes(find(name).defaults, {"hidden_channels": 4})
 
     def learn() -> None:
         learner = find(name).learner(inputs, settings, 0)

@@ -27,7 +27,7 @@ from rawlsgcn.cli.options import method_names
 
 QUICK = ["--epochs", "2", "--seeds", "2"]
 FIELDS = {
-    *("dataset", "method", "normalisation", "lr", "epochs", "seeds", "device", "parameters"),
+    *("dataset", "method", "normalization", "lr", "epochs", "seeds", "device", "parameters"),
     *("accuracy", "bias", "calibrated_bias", "low_degree_accuracy", "high_degree_accuracy"),
     *("seconds", "peak_memory_mb"),
 }
@@ -253,13 +253,13 @@ def test_a_damaged_dataset_does_not_hide_the_others(tmp_path: Path) -> None:
     assert "damaged" in result.stderr
 
 
-def test_compare_takes_a_normalisation_with_its_default_methods() -> None:
+def test_compare_takes_a_normalization_with_its_default_methods() -> None:
     words = ["compare", "--dataset", "synthetic", "--epochs", "1", "--seeds", "1", "--json", "-"]
-    result = call(*words, "--normalisation", "row")
+    result = call(*words, "--normalization", "row")
     assert result.exit_code == 0, result.output
-    kinds = [each["normalisation"] for each in json.loads(result.stdout)]
+    kinds = [each["normalization"] for each in json.loads(result.stdout)]
     assert kinds == ["renormalised", "row", "row"]
-    assert "GCN has no choice of normalisation" in result.stderr
+    assert "GCN has no choice of normalization" in result.stderr
 
 
 # Bad input: one sentence, status 2, nothing half-written.
@@ -321,9 +321,11 @@ def test_wrong_options(tmp_path: Path) -> None:
     refused(call("train", "--dataset", "synthetic", "--graph", "x.npz"), "one graph")
     refused(call("train", "--dataset", "synthetic", "--lr", "-1"), "lr must be a positive number")
     refused(call("train", "--dataset", "synthetic", "--set", "hidden"), "name=value")
-    refused(call("train", "--dataset", "synthetic", "--set", "hidden=wide"), "whole number")
+    refused(
+        call("train", "--dataset", "synthetic", "--set", "hidden_channels=wide"), "whole number"
+    )
     refused(call("train", "--dataset", "synthetic", "--device", "tpu"), "unknown device")
-    refused(call("train", "--dataset", "synthetic", "--normalisation", "rows"), "row")
+    refused(call("train", "--dataset", "synthetic", "--normalization", "rows"), "row")
     refused(call("balance", "--dataset", "synthetic", "--out", tmp_path / "b.xls"), ".npz")
     if not torch.cuda.is_available():
         refused(call("train", "--dataset", "synthetic", "--device", "cuda"), "--device cpu")
@@ -363,7 +365,10 @@ def test_the_smallest_demo_runs(tmp_path: Path) -> None:
 @pytest.mark.parametrize("width", [0, 10**13, 10**30])
 def test_a_width_that_no_memory_holds_is_refused_before_the_work(width: int) -> None:
     words = ["train", "--dataset", "synthetic", "--method", "gcn", *QUICK]
-    refused(call(*words, "--set", f"hidden={width}"), "hidden must be from 1 to 1,000,000")
+    refused(
+        call(*words, "--set", f"hidden_channels={width}"),
+        "hidden_channels must be from 1 to 1,000,000",
+    )
 
 
 def test_a_network_that_fits_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -515,9 +520,9 @@ def test_ctrl_c_in_training_exits_130_and_leaves_nothing(tmp_path: Path) -> None
     code = (
         "import sys, rawlsgcn.training.stacked.engine as fast\n"
         "from rawlsgcn.cli import app\n"
-        "plain = fast.FastEngine.step\n"
+        "plain = fast.StackedEngine.step\n"
         "def told(self, *args):\n    print('training', flush=True)\n    return plain(self, *args)\n"
-        "fast.FastEngine.step = told\n"
+        "fast.StackedEngine.step = told\n"
         f"app({words!r})"
     )
     process = subprocess.Popen(

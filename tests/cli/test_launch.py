@@ -28,8 +28,8 @@ LAUNCH = ["-m", "rawlsgcn.cli.launch"]
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
 # Twelve steps an epoch, so that there is time to be killed in.
 TRAIN = (
-    "train --dataset synthetic --method rawlsgcn-grad --fan-out 5,5 --batch-size 10 --epochs 8 "
-    "--lr 0.01 --set dropout=0"
+    "train --dataset synthetic --method rawlsgcn-grad --num-neighbors 5,5 --batch-size 10 "
+    "--epochs 8 --lr 0.01 --set dropout=0"
 )
 
 
@@ -99,14 +99,14 @@ def test_pieces_of_two_scalings_are_never_together(
     monkeypatch.setattr(
         torch.distributed, "barrier", lambda: seen.append(shards.path(0, "scale").exists())
     )
-    place = SimpleNamespace(rank=0, world=2, device="cpu")
+    place = SimpleNamespace(rank=0, world_size=2, device="cpu")
     launching._balance(shards, 1e-8, place)
     assert seen == [False, True]
     assert shards.open(0).scale.all()
 
 
 def test_a_run_that_is_stopped_goes_on(tmp_path: Path) -> None:
-    start = ["train", "--dataset", "synthetic", "--batch-size", "40", "--fan-out", "3,3"]
+    start = ["train", "--dataset", "synthetic", "--batch-size", "40", "--num-neighbors", "3,3"]
     unbroken, broken = tmp_path / "unbroken", tmp_path / "broken"
     launch(*start, "--epochs", "4", "--out", unbroken)
     launch(*start, "--epochs", "2", "--checkpoint-every", "2", "--out", broken)
@@ -165,13 +165,19 @@ def test_one_process_shards_balances_and_trains(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("train --dataset synthetic --fan-out 10,0", "a fan-out is one whole number a layer"),
-        ("train --dataset synthetic --fan-out ten", "a fan-out is one whole number a layer"),
+        ("train --dataset synthetic --num-neighbors 10,0", "a fan-out is one whole number a layer"),
+        ("train --dataset synthetic --num-neighbors ten", "a fan-out is one whole number a layer"),
         ("train --dataset synthetic --method tail-gnn", "cannot be trained on sampled"),
         ("train --dataset synthetic --method rawls", "unknown method 'rawls'"),
-        ("train --dataset synthetic --set layers=3", "give one number for each layer"),
-        ("train --dataset synthetic --set layers=two", "layers must be a whole number, not 'two'"),
-        ("train --dataset synthetic --set layers=", "layers must be a whole number, not ''"),
+        ("train --dataset synthetic --set num_layers=3", "give one number for each layer"),
+        (
+            "train --dataset synthetic --set num_layers=two",
+            "num_layers must be a whole number, not 'two'",
+        ),
+        (
+            "train --dataset synthetic --set num_layers=",
+            "num_layers must be a whole number, not ''",
+        ),
         ("train", "name one graph"),
         ("train --shards nowhere", "holds no whole set of shards"),
         ("train --shards nowhere --dataset synthetic", "--shards holds a whole graph"),

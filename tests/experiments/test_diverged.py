@@ -19,7 +19,7 @@ from rawlsgcn.cli import app
 from rawlsgcn.methods import Inputs, Learner, available, find, with_changes
 from rawlsgcn.methods.base import accuracy_of
 from rawlsgcn.reporting.table import results_table, tuning_table
-from rawlsgcn.training import Job, Run
+from rawlsgcn.training import Job, TrainedRun
 from rawlsgcn.training.reference import Best
 
 
@@ -53,10 +53,10 @@ def some_runs(graph: Data, monkeypatch: pytest.MonkeyPatch, spoil: Callable[[Job
         monkeypatch.setattr(where, train)
 
 
-def _spoiled(run: Run) -> Run:
+def _spoiled(run: TrainedRun) -> TrainedRun:
     state = {name: tensor.clone() for name, tensor in run.state.items()}
     next(iter(state.values())).view(-1)[0] = math.nan
-    return Run(run.parameters, state, run.logits)
+    return TrainedRun(run.parameters, state, run.logits)
 
 
 @pytest.mark.parametrize("name", available())
@@ -101,9 +101,9 @@ def test_where_every_run_diverged_the_error_names_the_rate(
 @pytest.mark.parametrize("where", ["weights", "scores"])
 def test_one_number_that_is_not_finite_makes_a_run_diverged(where: str, kind: float) -> None:
     state, logits = {"w": torch.zeros(3), "degrees": torch.tensor([1, 2])}, torch.zeros(4, 2)
-    assert Run(3, state, logits).logits.isfinite().all()
+    assert TrainedRun(3, state, logits).logits.isfinite().all()
     (state["w"] if where == "weights" else logits[1])[1] = kind
-    assert Run(3, state, logits).logits.isnan().all()
+    assert TrainedRun(3, state, logits).logits.isnan().all()
 
 
 def test_the_best_run_is_the_best_of_those_that_did_not_diverge(
@@ -208,7 +208,7 @@ def test_the_commands_tell_of_divergence(tmp_path: Path) -> None:
 
 
 def test_predictions_that_are_not_numbers_are_refused(graph: Data, tmp_path: Path) -> None:
-    rg.fit(graph, "gcn", seeds=1, epochs=3, normalise_features=False).save(tmp_path)
+    rg.fit(graph, "gcn", seeds=1, epochs=3, normalize_features=False).save(tmp_path)
     huge = graph.clone()
     huge.x = graph.x.to_dense() * 3e38
     with pytest.raises(rg.RawlsError, match="not all finite numbers"):

@@ -14,7 +14,7 @@ import torch
 from torch_geometric.data import Data
 
 import rawlsgcn as rg
-from rawlsgcn.evaluation.calibration import Outcome
+from rawlsgcn.evaluation.calibration import CalibrationOutcome
 from rawlsgcn.experiments.result import Result
 from rawlsgcn.reporting.table import results_table
 
@@ -106,9 +106,9 @@ def test_wrong_calls_are_one_sentence(results) -> None:  # type: ignore[no-untyp
         lambda: rg.fit(graph, engine=None),
         lambda: rg.compare(graph, []),
         lambda: rg.compare(graph, 5),
-        lambda: rg.compare(graph, normalisation="rows"),
-        lambda: rg.compare(graph, "gcn", normalisation="row"),
-        lambda: rg.fit(graph, "gcn", normalisation="row"),
+        lambda: rg.compare(graph, normalization="rows"),
+        lambda: rg.compare(graph, "gcn", normalization="row"),
+        lambda: rg.fit(graph, "gcn", normalization="row"),
         lambda: rg.tune(graph, 3),
         lambda: rg.report(None, "page.html"),
         lambda: rg.report([results[0], 5], "page.html"),
@@ -129,10 +129,10 @@ def test_seeds_and_one_method_may_be_given_plainly() -> None:
     assert all(type(seed) is int for seed in given.seeds)
 
 
-def test_a_normalisation_goes_to_the_methods_that_have_a_choice() -> None:
+def test_a_normalization_goes_to_the_methods_that_have_a_choice() -> None:
     graph = rg.synthetic(300, classes=2)
-    results = rg.compare(graph, seeds=1, epochs=1, normalisation="row")
-    assert [result.normalisation for result in results] == ["renormalised", "row", "row"]
+    results = rg.compare(graph, seeds=1, epochs=1, normalization="row")
+    assert [result.normalization for result in results] == ["renormalised", "row", "row"]
     told = [any("no choice" in note for note in result.notes) for result in results]
     assert told == [True, False, False]
 
@@ -153,7 +153,7 @@ def test_a_blurred_model_carries_a_caution() -> None:
     assert judgement.temperature < 0.8
     assert "under-confident" in blurred.to_dict()["caution"]
     assert "under-confident" in str(blurred)
-    for change in ({"temperature": 1.3}, {"calibration": Outcome.SEPARABLE}):
+    for change in ({"temperature": 1.3}, {"calibration": CalibrationOutcome.SEPARABLE}):
         sure = replace(blurred, judgements=[replace(judgement, **change)])
         assert sure.to_dict()["caution"] is None
         assert "under-confident" not in str(sure)

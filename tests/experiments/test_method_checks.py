@@ -23,7 +23,8 @@ def test_our_methods_pass(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [{"layers": 1}, {"layers": 3}, {"dropout": 0.0}, {"normalise_features": False}]
+    "settings",
+    [{"num_layers": 1}, {"num_layers": 3}, {"dropout": 0.0}, {"normalize_features": False}],
 )
 def test_the_main_methods_pass_with_other_settings(settings: dict[str, Any]) -> None:
     for name in ("gcn", "rawlsgcn-graph", "rawlsgcn-grad"):
@@ -36,18 +37,20 @@ class Linear(Learner):
     def __init__(self, inputs: Inputs, settings: Settings, seed: int) -> None:
         self.inputs = inputs
         generator = torch.Generator().manual_seed(seed)
-        self.module = torch.nn.utils.skip_init(nn.Linear, 2 * inputs.num_features, inputs.classes)
+        self.module = torch.nn.utils.skip_init(
+            nn.Linear, 2 * inputs.num_features, inputs.num_classes
+        )
         for parameter in self.module.parameters():
             parameter.data.uniform_(-0.5, 0.5, generator=generator)
-        self.optimiser = torch.optim.SGD(self.module.parameters(), lr=settings.lr)
+        self.optimizer = torch.optim.SGD(self.module.parameters(), lr=settings.lr)
 
     def epoch(self) -> float:
-        self.optimiser.zero_grad()
+        self.optimizer.zero_grad()
         loss = nn.functional.cross_entropy(
             self.scores()[self.inputs.train], self.inputs.y[self.inputs.train]
         )
         loss.backward()  # type: ignore[no-untyped-call]
-        self.optimiser.step()
+        self.optimizer.step()
         return loss.item()
 
     def scores(self) -> Tensor:
@@ -111,7 +114,7 @@ def globally_seeded(self: Any, inputs: Inputs, settings: Settings, seed: int) ->
 
 def forgetful(self: Any) -> Tensor:
     """What it knows of its epochs is not in the module."""
-    return Linear.logits(self) * (1 + len(self.optimiser.state_dict()["state"]) + self.epochs)
+    return Linear.logits(self) * (1 + len(self.optimizer.state_dict()["state"]) + self.epochs)
 
 
 def counted(self: Any) -> float:
@@ -163,7 +166,7 @@ def test_an_error_inside_a_method_is_named_with_its_check() -> None:
 
 def test_a_method_that_reads_labels_to_predict_is_caught() -> None:
     def peeking(self: Any) -> Tensor:
-        return Linear.logits(self) + nn.functional.one_hot(self.inputs.y, self.inputs.classes)
+        return Linear.logits(self) + nn.functional.one_hot(self.inputs.y, self.inputs.num_classes)
 
     with pytest.raises(AssertionError, match="another_graph"):
         check_method(broken(logits=peeking))
@@ -178,7 +181,7 @@ def test_the_check_itself_keeps_the_random_state() -> None:
 def test_unknown_names_and_settings_are_told() -> None:
     with pytest.raises(RawlsError, match="did you mean gcn"):
         check_method("gnc")
-    with pytest.raises(RawlsError, match="did you mean hidden"):
+    with pytest.raises(RawlsError, match="did you mean hidden_channels"):
         check_method("gcn", hiden=3)
 
 

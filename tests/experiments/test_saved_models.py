@@ -32,7 +32,7 @@ def graph() -> Data:
 
 @pytest.fixture
 def folder(graph: Data, tmp_path: Path) -> Path:
-    rg.fit(graph, "gcn", seeds=2, epochs=20, hidden=4).save(tmp_path)
+    rg.fit(graph, "gcn", seeds=2, epochs=20, hidden_channels=4).save(tmp_path)
     return tmp_path
 
 
@@ -55,19 +55,19 @@ def test_a_folder_replaced_while_it_is_read_is_read_again(
 
     def slow(path: Path, *args: Any) -> dict[str, Tensor]:
         monkeypatch.undo()
-        rg.fit(graph, "gcn", seeds=1, epochs=2, hidden=7).save(folder)
+        rg.fit(graph, "gcn", seeds=1, epochs=2, hidden_channels=7).save(folder)
         return plain(path, *args)
 
     monkeypatch.setattr(models, "read_weights", slow)
     model = rg.load_model(folder)
-    assert model.settings.hidden == 7
+    assert model.settings.hidden_channels == 7
     assert model.predict(graph).shape == (300, 2)
 
 
 def test_features_are_treated_as_in_training(graph: Data, folder: Path) -> None:
     """One cell a hair under zero must not change what is done to all the others."""
     model = rg.load_model(folder)
-    assert model.row_normalised
+    assert model.row_normalized
     before = model.predict(graph)
     other = some_graph()
     node, word = (other.x == 0).nonzero()[0]
@@ -80,7 +80,7 @@ def test_features_left_as_they_are_in_training_are_left_later(tmp_path: Path) ->
     centred.x = centred.x - centred.x.mean(0)
     rg.fit(centred, "gcn", seeds=1, epochs=20).save(tmp_path)
     model = rg.load_model(tmp_path)
-    assert not model.row_normalised
+    assert not model.row_normalized
     plain = some_graph()  # nowhere negative: by itself it would be divided
     logits = model.logits(plain)
     twice = some_graph()
@@ -100,13 +100,13 @@ def test_a_path_may_be_text_or_begin_with_a_tilde(
     ("name", "value"),
     [
         *(("method", value) for value in (5, None, "gnc", ["gcn"])),
-        *(("settings", value) for value in ([], "lr", None, {"hiden": 4}, {"hidden": "wide"})),
+        *(("settings", value) for value in ([], "lr", None, {"hidden": 4}, {"num_layers": "two"})),
         *(("settings", {"lr": value}) for value in (10**400, -1, [1], None)),
         *(("seeds", value) for value in (0, "01", [], ["0"], [0.5], None)),
         *(("best_seed", value) for value in ("0", 7, None, [0])),
-        *(("classes", value) for value in ("2", -1, 0, True, 2.5)),
-        *(("features", value) for value in ("20", None, -3)),
-        *(("row_normalised", value) for value in ("yes", None)),
+        *(("num_classes", value) for value in ("2", -1, 0, True, 2.5)),
+        *(("num_features", value) for value in ("20", None, -3)),
+        *(("row_normalized", value) for value in ("yes", None)),
         ("dataset", 5),
     ],
 )
@@ -117,7 +117,7 @@ def test_a_damaged_configuration_is_one_sentence(folder: Path, name: str, value:
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("entry", ["method", "row_normalised", "best_seed"])
+@pytest.mark.parametrize("entry", ["method", "row_normalized", "best_seed"])
 def test_a_missing_entry_is_named(folder: Path, entry: str) -> None:
     config = json.loads((folder / CONFIG).read_text())
     del config[entry]
@@ -127,7 +127,8 @@ def test_a_missing_entry_is_named(folder: Path, entry: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "changes", [{"classes": 9}, {"settings": {"hidden": 32}}, {"settings": {"layers": 3}}]
+    "changes",
+    [{"num_classes": 9}, {"settings": {"hidden_channels": 32}}, {"settings": {"num_layers": 3}}],
 )
 def test_a_configuration_that_does_not_fit_the_weights_is_refused(
     graph: Data, folder: Path, changes: dict[str, Any]
@@ -201,22 +202,22 @@ def test_predictions_of_rawlsgcn_grad_balance_nothing(
 @pytest.mark.parametrize(
     "changes",
     [
-        {"settings": {"hidden": 20_000_000}},
-        {"settings": {"hidden": 10**15}},
-        {"settings": {"hidden": 10**30}},
-        {"settings": {"hidden": 30_000, "layers": 3}},
-        {"settings": {"layers": 10**9}},
-        {"settings": {"layers": 10**30}},
-        {"classes": 10**8},
-        {"classes": 2**62},
-        {"classes": 10**30},
+        {"settings": {"hidden_channels": 20_000_000}},
+        {"settings": {"hidden_channels": 10**15}},
+        {"settings": {"hidden_channels": 10**30}},
+        {"settings": {"hidden_channels": 30_000, "num_layers": 3}},
+        {"settings": {"num_layers": 10**9}},
+        {"settings": {"num_layers": 10**30}},
+        {"num_classes": 10**8},
+        {"num_classes": 2**62},
+        {"num_classes": 10**30},
     ],
 )
 def test_sizes_beyond_the_weights_are_refused_at_once(
     graph: Data, tmp_path: Path, method: str, changes: dict[str, Any]
 ) -> None:
     """Networks of these sizes take gigabytes and minutes; nothing of them is ever drawn."""
-    rg.fit(graph, method, seeds=1, epochs=1, hidden=4).save(tmp_path)
+    rg.fit(graph, method, seeds=1, epochs=1, hidden_channels=4).save(tmp_path)
     changed_config(tmp_path, **changes)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(rg.RawlsError, match=CONFIG) as caught:
@@ -244,7 +245,7 @@ def test_weights_of_another_kind_are_refused(
     graph: Data, tmp_path: Path, method: str, change: Callable[[dict[str, Tensor]], object]
 ) -> None:
     """Torch would convert them without a word, or fail in the middle of a product."""
-    rg.fit(graph, method, seeds=1, epochs=1, hidden=4).save(tmp_path)
+    rg.fit(graph, method, seeds=1, epochs=1, hidden_channels=4).save(tmp_path)
     changed_weights(tmp_path, change)
     with pytest.raises(rg.RawlsError) as caught:
         rg.load_model(tmp_path).predict(graph)
@@ -260,14 +261,14 @@ def test_a_damaged_file_is_one_sentence_with_its_name(folder: Path) -> None:
     (folder / WEIGHTS).unlink()
     with pytest.raises(rg.RawlsError, match=WEIGHTS):
         rg.load_model(folder)
-    for damage in (b"[" * 100_000, b"\xff\xfe", b"[]", b'{"features": ' + b"9" * 5000 + b"}"):
+    for damage in (b"[" * 100_000, b"\xff\xfe", b"[]", b'{"num_features": ' + b"9" * 5000 + b"}"):
         (folder / CONFIG).write_bytes(damage)
         with pytest.raises(rg.RawlsError, match=CONFIG):
             rg.load_model(folder)
 
 
-def test_a_wrong_normalisation_is_told_with_the_file(graph: Data, tmp_path: Path) -> None:
-    rg.fit(graph, "rawlsgcn-graph", seeds=1, epochs=1, hidden=4).save(tmp_path)
-    changed_config(tmp_path, settings={"hidden": 4, "normalisation": "rows"})
+def test_a_wrong_normalization_is_told_with_the_file(graph: Data, tmp_path: Path) -> None:
+    rg.fit(graph, "rawlsgcn-graph", seeds=1, epochs=1, hidden_channels=4).save(tmp_path)
+    changed_config(tmp_path, settings={"hidden_channels": 4, "normalization": "rows"})
     with pytest.raises(rg.RawlsError, match=CONFIG):
         rg.load_model(tmp_path)

@@ -26,11 +26,11 @@ def test_every_combination_equals_a_fit_of_its_own() -> None:
 
 
 def test_grids_that_change_the_network_or_its_inputs_work_too() -> None:
-    grid = {"hidden": [4, 8], "normalise_features": [True, False], "layers": [1, 2]}
+    grid = {"hidden_channels": [4, 8], "normalize_features": [True, False], "num_layers": [1, 2]}
     tuning = rg.tune(rg.synthetic(300, classes=2), "gcn", grid, seeds=1, epochs=3)
     assert len(tuning.trials) == 8
     for trial in tuning.trials:
-        width = trial.settings["hidden"] if trial.settings["layers"] == 2 else 0
+        width = trial.settings["hidden_channels"] if trial.settings["num_layers"] == 2 else 0
         features = trial.graph.x.shape[1]
         expected = features * width + width + width * 2 + 2 if width else features * 2 + 2
         assert trial.parameters == expected
@@ -66,18 +66,29 @@ def test_wrong_grids_are_refused() -> None:
 
 
 def test_the_command_writes_trials_and_the_choice(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    words = ["tune", "--dataset", "synthetic", "--grid", "lr=0.05,0.01", "--grid", "hidden=4,8"]
+    words = [
+        "tune",
+        "--dataset",
+        "synthetic",
+        "--grid",
+        "lr=0.05,0.01",
+        "--grid",
+        "hidden_channels=4,8",
+    ]
     options = ["--set", "epochs=3", "--seeds", "2", "--json", "-", "--out", str(tmp_path / "m")]
     result = CliRunner().invoke(app, [*words, *options])
     assert result.exit_code == 0, result.output
     figures = json.loads(result.stdout)
-    assert figures["grid"] == {"lr": [0.05, 0.01], "hidden": [4, 8]}
+    assert figures["grid"] == {"lr": [0.05, 0.01], "hidden_channels": [4, 8]}
     assert figures["runs"] == 8
     assert len(figures["trials"]) == 4
     assert figures["best"] in figures["trials"]
     names = {"model.safetensors", "config.json", "metrics.json", "tuning.json"}
     assert {path.name for path in (tmp_path / "m").iterdir()} == names
-    assert rg.load_model(tmp_path / "m").settings.hidden == figures["best"]["settings"]["hidden"]
+    assert (
+        rg.load_model(tmp_path / "m").settings.hidden_channels
+        == figures["best"]["settings"]["hidden_channels"]
+    )
     bad = CliRunner().invoke(app, ["tune", "--dataset", "synthetic", "--grid", "lr=fast"])
     assert bad.exit_code == 2
     assert "lr must be a number" in bad.stderr

@@ -19,7 +19,7 @@ from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.methods import Inputs
 from rawlsgcn.methods.advfair import AdvFair, AdvFairLearner, AdvFairSettings
 
-QUIET = AdvFairSettings(dropout=0.0, hidden=4)
+QUIET = AdvFairSettings(dropout=0.0, hidden_channels=4)
 
 
 def learner_of(graph: Data, chosen: AdvFairSettings = QUIET, seed: int = 0) -> AdvFairLearner:
@@ -49,7 +49,7 @@ def plain_groups(graph: Data) -> Tensor:
 @settings(max_examples=50, deadline=None)
 @given(graph=graphs(), layers=st.integers(1, 3))
 def test_embedding_of_the_rows_needed_equals_the_dense_formula(graph: Data, layers: int) -> None:
-    learner = learner_of(graph, replace(QUIET, layers=layers))
+    learner = learner_of(graph, replace(QUIET, num_layers=layers))
     module, inputs = learner.module, learner.inputs
     whole = plain_embedding(learner, graph)
     weight = torch.randn_like(whole[inputs.train])
@@ -141,7 +141,7 @@ def test_parameters_add_up() -> None:
     d, h, c = 12, 8, 3
     graph = big_graph(features=d, classes=c)
     groups = int(plain_groups(graph).max()) + 1
-    learner = learner_of(graph, replace(QUIET, hidden=h))
+    learner = learner_of(graph, replace(QUIET, hidden_channels=h))
     count = (d * h + h) + (h * h + h) + (h * 2 * h + 2 * h) + (2 * h * h + h)
     count += (h * h + h) + (h * groups + groups) + (h * c + c)
     assert sum(p.numel() for p in learner.module.parameters()) == count
@@ -166,7 +166,7 @@ def test_without_validation_nodes_there_is_no_score() -> None:
 def test_weights_read_a_graph_of_other_degrees() -> None:
     trained, other = learner_of(big_graph()), big_graph(nodes=5)
     del other.y, other.train_mask, other.val_mask, other.test_mask
-    inputs = Inputs.of(other, dtype=torch.float64, classes=3)
+    inputs = Inputs.of(other, dtype=torch.float64, num_classes=3)
     learner = AdvFair().restore(inputs, QUIET, trained.module.state_dict())
     assert learner.logits().shape == (5, 3)
 
@@ -174,8 +174,8 @@ def test_weights_read_a_graph_of_other_degrees() -> None:
 def test_defaults_are_the_papers() -> None:
     d = AdvFair.defaults
     assert (d.lr, d.epochs, d.patience, d.weight_decay) == (0.01, 1000, 200, 5e-4)
-    assert (d.adversary, d.hidden, d.layers, d.dropout) == (0.1, 64, 2, 0.5)
+    assert (d.adversary, d.hidden_channels, d.num_layers, d.dropout) == (0.1, 64, 2, 0.5)
     with pytest.raises(RawlsError, match="adversary must be"):
         replace(d, adversary=-0.1)
-    with pytest.raises(RawlsError, match="has no normalisation 'row'"):
-        learner_of(big_graph(), replace(QUIET, normalisation="row"))
+    with pytest.raises(RawlsError, match="has no normalization 'row'"):
+        learner_of(big_graph(), replace(QUIET, normalization="row"))

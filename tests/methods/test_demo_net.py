@@ -20,7 +20,7 @@ METHOD = find("demo-net")
 
 
 def small(**changes: object) -> object:
-    return with_changes(METHOD.defaults, {"hidden": 3, "dropout": 0.0, **changes})
+    return with_changes(METHOD.defaults, {"hidden_channels": 3, "dropout": 0.0, **changes})
 
 
 def slow_logits(
@@ -61,7 +61,7 @@ def copies(learner: Learner) -> dict[str, Tensor]:
 @given(graph=graphs(), layers=st.integers(1, 3))
 def test_scores_loss_and_gradients_equal_the_formula(graph: Data, layers: int) -> None:
     inputs = Inputs.of(graph, dtype=torch.float64)
-    learner = METHOD.learner(inputs, small(layers=layers), seed=1)
+    learner = METHOD.learner(inputs, small(num_layers=layers), seed=1)
     parameters = copies(learner)
     degrees = sorted(set(inputs.degree.tolist()) - {0})
     expected = slow_logits(graph, inputs.x.to_dense(), parameters, degrees, layers)
@@ -82,9 +82,9 @@ def test_another_graph_uses_the_nearest_degree_that_training_met(
 ) -> None:
     inputs = Inputs.of(graph, dtype=torch.float64)
     other.x = other.x.to_dense().double()[:, :1].repeat(1, inputs.num_features)
-    other_inputs = Inputs.of(other, dtype=torch.float64, classes=inputs.classes)
-    trained = METHOD.learner(inputs, small(layers=layers), seed=1)
-    learner = METHOD.restore(other_inputs, small(layers=layers), trained.module.state_dict())
+    other_inputs = Inputs.of(other, dtype=torch.float64, num_classes=inputs.num_classes)
+    trained = METHOD.learner(inputs, small(num_layers=layers), seed=1)
+    learner = METHOD.restore(other_inputs, small(num_layers=layers), trained.module.state_dict())
     degrees = sorted(set(inputs.degree.tolist()) - {0})
     expected = slow_logits(other, other_inputs.x, copies(trained), degrees, layers)
     torch.testing.assert_close(learner.logits(), expected.detach())
@@ -100,10 +100,10 @@ def test_nearest_takes_the_lower_of_two() -> None:
 @given(graph=graphs(), hidden=st.integers(1, 5))
 def test_parameters_are_counted_by_the_papers_formula(graph: Data, hidden: int) -> None:
     inputs = Inputs.of(graph)
-    learner = METHOD.learner(inputs, small(hidden=hidden), seed=0)
+    learner = METHOD.learner(inputs, small(hidden_channels=hidden), seed=0)
     distinct = len(set(inputs.degree.tolist()) - {0})
-    weights = inputs.num_features * hidden + hidden * inputs.classes
-    expected = (distinct + 2) * weights + hidden + inputs.classes
+    weights = inputs.num_features * hidden + hidden * inputs.num_classes
+    expected = (distinct + 2) * weights + hidden + inputs.num_classes
     assert sum(parameter.numel() for parameter in learner.module.parameters()) == expected
 
 
@@ -122,7 +122,7 @@ def ring(nodes: int = 12) -> Data:
 def test_dropout_is_on_both_terms_separately() -> None:
     """A score is the bias and each of the two terms, or not, grown by 1 / (1 - p)."""
     inputs = Inputs.of(ring(), dtype=torch.float64)
-    learner = METHOD.learner(inputs, small(layers=1, dropout=0.6), seed=0)
+    learner = METHOD.learner(inputs, small(num_layers=1, dropout=0.6), seed=0)
     (layer,) = learner.module.layers
     own = inputs.x @ layer.own
     around = learner.logits() - own - layer.bias
@@ -168,6 +168,6 @@ def test_a_graph_without_edges_has_no_degree_weights() -> None:
         assert torch.isfinite(torch.tensor(learner.epoch()))
 
 
-def test_other_normalisations_are_refused() -> None:
-    with pytest.raises(RawlsError, match="demo-net has no normalisation 'row'"):
-        METHOD.learner(Inputs.of(ring()), small(normalisation="row"), seed=0)
+def test_other_normalizations_are_refused() -> None:
+    with pytest.raises(RawlsError, match="demo-net has no normalization 'row'"):
+        METHOD.learner(Inputs.of(ring()), small(normalization="row"), seed=0)

@@ -19,7 +19,7 @@ METHOD = find("dsgcn")
 
 
 def small(**changes: object) -> object:
-    return with_changes(METHOD.defaults, {"hidden": 3, "dropout": 0.0, **changes})
+    return with_changes(METHOD.defaults, {"hidden_channels": 3, "dropout": 0.0, **changes})
 
 
 def slow_logits(graph: Data, x: Tensor, parameters: dict[str, Tensor], layers: int) -> Tensor:
@@ -58,7 +58,7 @@ CELL = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 @given(graph=graphs(max_nodes=18), layers=st.integers(1, 3))
 def test_scores_loss_and_gradients_equal_the_formula(graph: Data, layers: int) -> None:
     inputs = Inputs.of(graph, dtype=torch.float64)
-    learner = METHOD.learner(inputs, small(layers=layers), seed=1)
+    learner = METHOD.learner(inputs, small(num_layers=layers), seed=1)
     named = learner.module.named_parameters()
     parameters = {name: value.detach().clone().requires_grad_() for name, value in named}
     expected = slow_logits(graph, inputs.x.to_dense(), parameters, layers)
@@ -76,8 +76,8 @@ def test_scores_loss_and_gradients_equal_the_formula(graph: Data, layers: int) -
 @given(graph=graphs(), hidden=st.integers(1, 5))
 def test_parameters_are_counted_by_the_papers_formula(graph: Data, hidden: int) -> None:
     inputs = Inputs.of(graph)
-    learner = METHOD.learner(inputs, small(hidden=hidden), seed=0)
-    c, d = inputs.classes, inputs.num_features
+    learner = METHOD.learner(inputs, small(hidden_channels=hidden), seed=0)
+    c, d = inputs.num_classes, inputs.num_features
     cells = 10 * (2 * hidden**2 + 2 * hidden + 2 * c**2 + 2 * c)
     expected = 2 * (d * hidden + hidden * c) + cells + hidden + c
     assert sum(parameter.numel() for parameter in learner.module.parameters()) == expected
@@ -104,6 +104,6 @@ def test_validation_looks_at_the_validation_nodes_only(graph: Data) -> None:
 
 @settings(max_examples=1, deadline=None)
 @given(graph=graphs())
-def test_other_normalisations_are_refused(graph: Data) -> None:
-    with pytest.raises(RawlsError, match="dsgcn has no normalisation 'row'"):
-        METHOD.learner(Inputs.of(graph), small(normalisation="row"), seed=0)
+def test_other_normalizations_are_refused(graph: Data) -> None:
+    with pytest.raises(RawlsError, match="dsgcn has no normalization 'row'"):
+        METHOD.learner(Inputs.of(graph), small(normalization="row"), seed=0)

@@ -9,17 +9,17 @@ from strategies import graphs
 from torch_geometric.data import Data
 
 from rawlsgcn.methods import Inputs
-from rawlsgcn.methods.inputs import row_normalised
+from rawlsgcn.methods.inputs import row_normalized
 
 
 @settings(max_examples=50, deadline=None)
 @given(graph=graphs())
 def test_rows_sum_to_one_or_zero_and_sparse_equals_dense(graph: Data) -> None:
     x = graph.x.to_dense()
-    normal = row_normalised(x)
+    normal = row_normalized(x)
     sums = normal.sum(1)
     assert torch.allclose(sums, (x.sum(1) > 0).double())
-    torch.testing.assert_close(row_normalised(x.to_sparse_csr()).to_dense(), normal)
+    torch.testing.assert_close(row_normalized(x.to_sparse_csr()).to_dense(), normal)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -28,20 +28,20 @@ def test_negative_features_are_left_as_they_are_unless_the_model_wants_them_divi
 ) -> None:
     x = torch.tensor([[1.0, -1.0], [2.0, 3.0], [-4.0, 1.0]])
     graph = Data(x=x.to_sparse_csr() if sparse else x, edge_index=torch.tensor([[0, 1], [1, 0]]))
-    kept = Inputs.of(graph, classes=2).x
+    kept = Inputs.of(graph, num_classes=2).x
     assert torch.equal(kept.to_dense(), x)
-    divided = Inputs.of(graph, classes=2, even_negative=True).x
+    divided = Inputs.of(graph, num_classes=2, even_negative=True).x
     # A sum of zero or less would turn signs round or divide by nothing.
     expected = torch.tensor([[1.0, -1.0], [0.4, 0.6], [-4.0, 1.0]])
     torch.testing.assert_close(divided.to_dense(), expected)
-    plain = Inputs.of(graph, classes=2, normalise_features=False, even_negative=True).x
+    plain = Inputs.of(graph, num_classes=2, normalize_features=False, even_negative=True).x
     assert torch.equal(plain.to_dense(), x)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
 def test_huge_features_do_not_overflow_their_sum(sparse: bool) -> None:
     x = torch.rand(30, 50, generator=torch.Generator().manual_seed(0)) * 1e38
-    normal = row_normalised(x.to_sparse_csr() if sparse else x).to_dense()
+    normal = row_normalized(x.to_sparse_csr() if sparse else x).to_dense()
     torch.testing.assert_close(normal.sum(1), torch.ones(30))
 
 

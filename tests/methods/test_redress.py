@@ -128,7 +128,9 @@ def test_outputs_of_zero_have_a_finite_gradient() -> None:
 def test_the_weights_get_the_gradient_of_task_and_ranking(graph, alpha: float) -> None:
     """Finite differences of the whole loss, lists and |ΔNDCG| held where they were."""
     method, inputs = find("redress"), Inputs.of(graph, dtype=torch.float64)
-    own = with_changes(method.defaults, {"alpha": alpha, "dropout": 0, "hidden": 5, "k": 4})
+    own = with_changes(
+        method.defaults, {"alpha": alpha, "dropout": 0, "hidden_channels": 5, "k": 4}
+    )
     learner = method.learner(inputs, own, seed=1)
     assert isinstance(learner, RedressLearner)
     parameters = list(learner.module.parameters())
@@ -226,7 +228,7 @@ def test_a_graph_without_training_nodes_can_be_predicted_on() -> None:
     trained = method.learner(inputs, method.defaults, seed=0)
     trained.epoch()
     del graph.train_mask, graph.val_mask, graph.test_mask, graph.y
-    bare = Inputs.of(graph, classes=inputs.classes)
+    bare = Inputs.of(graph, num_classes=inputs.num_classes)
     restored = method.restore(bare, method.defaults, trained.module.state_dict())
     assert torch.equal(restored.logits(), trained.logits())
 

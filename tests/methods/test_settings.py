@@ -10,7 +10,7 @@ from rawlsgcn.methods import available, find, with_changes
 
 def test_the_papers_defaults() -> None:
     gcn, graph, grad = (find(n).defaults for n in ("gcn", "rawlsgcn-graph", "rawlsgcn-grad"))
-    assert (gcn.lr, gcn.epochs, gcn.weight_decay, gcn.hidden, gcn.layers) == (
+    assert (gcn.lr, gcn.epochs, gcn.weight_decay, gcn.hidden_channels, gcn.num_layers) == (
         0.01,
         200,
         5e-4,
@@ -18,14 +18,14 @@ def test_the_papers_defaults() -> None:
         2,
     )
     assert graph.epochs == grad.epochs == 100
-    assert graph.normalisation == grad.normalisation == "doubly-stochastic"
+    assert graph.normalization == grad.normalization == "doubly-stochastic"
 
 
 def test_text_becomes_the_fields_type() -> None:
     changed = with_changes(
-        find("gcn").defaults, {"lr": "0.5", "epochs": "7", "normalise-features": "no"}
+        find("gcn").defaults, {"lr": "0.5", "epochs": "7", "normalize-features": "no"}
     )
-    assert (changed.lr, changed.epochs, changed.normalise_features) == (0.5, 7, False)
+    assert (changed.lr, changed.epochs, changed.normalize_features) == (0.5, 7, False)
 
 
 @pytest.mark.parametrize(
@@ -39,17 +39,17 @@ def test_text_becomes_the_fields_type() -> None:
         ({"epochs": 0}, "epochs must be from 1"),
         ({"epochs": 10**9}, "epochs must be from 1 to 10,000,000"),
         ({"dropout": 1.0}, "dropout must be"),
-        ({"hidden": 0}, "hidden must be from 1"),
-        ({"hidden": 10**13}, "hidden must be from 1 to 1,000,000"),
-        ({"layers": 0}, "layers must be from 1"),
-        ({"layers": 10**9}, "layers must be from 1 to 1,000"),
-        ({"layers": 10**30}, "layers must be from 1 to 1,000"),
+        ({"hidden_channels": 0}, "hidden_channels must be from 1"),
+        ({"hidden_channels": 10**13}, "hidden_channels must be from 1 to 1,000,000"),
+        ({"num_layers": 0}, "num_layers must be from 1"),
+        ({"num_layers": 10**9}, "num_layers must be from 1 to 1,000"),
+        ({"num_layers": 10**30}, "num_layers must be from 1 to 1,000"),
         ({"weight_decay": -1}, "weight_decay must be"),
         ({"lr": 10**400}, "lr must be a number"),
-        ({"normalise_features": "perhaps"}, "true or false"),
-        ({"normalisation": ["row"]}, "normalisation must be text"),
-        ({"normalisation": None}, "normalisation must be text"),
-        ({"hiden": 3}, "did you mean hidden"),
+        ({"normalize_features": "perhaps"}, "true or false"),
+        ({"normalization": ["row"]}, "normalization must be text"),
+        ({"normalization": None}, "normalization must be text"),
+        ({"hiden": 3}, "did you mean hidden_channels"),
     ],
 )
 def test_wrong_settings_are_refused_in_one_sentence(change: dict[str, object], words: str) -> None:

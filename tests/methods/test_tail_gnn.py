@@ -19,7 +19,7 @@ from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.methods import Inputs, tail_gnn
 from rawlsgcn.methods.tail_gnn import Branch, TailGNN, TailLayer, TailLearner, TailSettings, forged
 
-QUIET = TailSettings(dropout=0.0, hidden=3, tail_degree=2)
+QUIET = TailSettings(dropout=0.0, hidden_channels=3, tail_degree=2)
 
 
 def branch_of(inputs: Inputs, tail: bool) -> Branch:
@@ -111,7 +111,7 @@ def test_model_turn_has_the_loss_and_the_gradients_of_the_formulas(
     graph: Data, layers: int
 ) -> None:
     """Everything on every node, by the book, against what is computed on the rows needed."""
-    learner = learner_of(graph, replace(QUIET, layers=layers, adversary=0.3, missing=0.7))
+    learner = learner_of(graph, replace(QUIET, num_layers=layers, adversary=0.3, missing=0.7))
     learner.module.eval()  # no dropout in the discriminator
     train, y = learner.inputs.train, learner.inputs.y
     head, missing = plain_network(learner, learner.head, tail=False)
@@ -138,7 +138,7 @@ def test_model_turn_has_the_loss_and_the_gradients_of_the_formulas(
 def test_every_node_is_read_by_the_branch_of_its_degree(
     graph: Data, layers: int, block: int
 ) -> None:
-    learner = learner_of(graph, replace(QUIET, layers=layers))
+    learner = learner_of(graph, replace(QUIET, num_layers=layers))
     head, _ = plain_network(learner, learner.head, tail=False)
     tail, _ = plain_network(learner, learner.tail, tail=True)
     expected = torch.where((learner.inputs.degree > 2)[:, None], head, tail)
@@ -227,7 +227,7 @@ def test_gradients_of_the_model_turn_do_not_reach_the_discriminators_next_turn()
 
 def test_parameters_add_up() -> None:
     d, h, c = 12, 7, 3
-    learner = learner_of(big_graph(features=d, classes=c), replace(QUIET, hidden=h))
+    learner = learner_of(big_graph(features=d, classes=c), replace(QUIET, hidden_channels=h))
     count = (4 * d**2 + d) + (d**2 + d) + (d * h + h)
     count += (4 * h**2 + h) + (h**2 + h) + (h * c + c) + (c**2 + c + c)
     assert sum(p.numel() for p in learner.module.parameters()) == count
@@ -261,7 +261,7 @@ def test_without_validation_nodes_there_is_no_score() -> None:
 def test_weights_read_another_graph() -> None:
     trained, other = learner_of(big_graph()), big_graph(nodes=40)
     del other.y, other.train_mask, other.val_mask, other.test_mask
-    inputs = Inputs.of(other, dtype=torch.float64, classes=3)
+    inputs = Inputs.of(other, dtype=torch.float64, num_classes=3)
     learner = TailGNN().restore(inputs, QUIET, trained.module.state_dict())
     assert learner.logits().shape == (40, 3)
 
@@ -282,6 +282,12 @@ def test_wrong_settings_are_refused(change: dict[str, float], words: str) -> Non
 def test_defaults_are_the_published_ones() -> None:
     d = TailGNN.defaults
     assert (d.lr, d.epochs, d.patience, d.weight_decay, d.dropout) == (0.01, 1000, 200, 1e-4, 0.5)
-    assert (d.tail_degree, d.adversary, d.missing, d.hidden, d.layers) == (5, 0.1, 0.001, 64, 2)
-    with pytest.raises(RawlsError, match="has no normalisation 'row'"):
-        learner_of(big_graph(), replace(QUIET, normalisation="row"))
+    assert (d.tail_degree, d.adversary, d.missing, d.hidden_channels, d.num_layers) == (
+        5,
+        0.1,
+        0.001,
+        64,
+        2,
+    )
+    with pytest.raises(RawlsError, match="has no normalization 'row'"):
+        learner_of(big_graph(), replace(QUIET, normalization="row"))

@@ -55,7 +55,7 @@ class Own(GCNConv):
 def test_models_of_torch_geometric(make: Callable[..., nn.Module]) -> None:
     torch.manual_seed(0)
     model = make(3, 4, 3, 2, dropout=0.5)
-    optimiser = torch.optim.Adam(model.parameters())
+    optimizer = torch.optim.Adam(model.parameters())
     state, x = {k: v.clone() for k, v in model.state_dict().items()}, torch.rand(4, 3)
     model.eval()
     before = model(x, EDGES)
@@ -65,7 +65,7 @@ def test_models_of_torch_geometric(make: Callable[..., nn.Module]) -> None:
     make(3, 4, 3, 2).load_state_dict(model.state_dict())  # and back into the plain model
     model.train()
     model(x, EDGES).square().sum().backward()
-    optimiser.step()
+    optimizer.step()
     changed = [name for name, value in model.state_dict().items() if not value.equal(state[name])]
     learned = {name for name, parameter in model.named_parameters() if parameter.grad is not None}
     assert learned <= set(changed) | {n for n in learned if not model.get_parameter(n).grad.any()}

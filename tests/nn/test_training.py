@@ -1,4 +1,4 @@
-"""Fair layers under compilation, mixed precision, several processes and any optimiser."""
+"""Fair layers under compilation, mixed precision, several processes and any optimizer."""
 
 from __future__ import annotations
 
@@ -116,28 +116,28 @@ def test_a_model_in_half_precision() -> None:
         assert (one.float() - two).norm() < 0.05 * two.norm()
 
 
-OPTIMISERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
+OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "Adam": lambda p: torch.optim.Adam(p, lr=0.02),
     "SGD": lambda p: torch.optim.SGD(p, lr=0.3, momentum=0.9),
     "LBFGS": lambda p: torch.optim.LBFGS(p, lr=0.1, max_iter=5),
 }
 
 
-@pytest.mark.parametrize("name", OPTIMISERS)
-def test_any_optimiser_made_before_learns(name: str) -> None:
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_any_optimizer_made_before_learns(name: str) -> None:
     x, edges, y = setting()
     x = x + 2 * nn.functional.one_hot(y, 16)
     model = gcn()
-    optimiser = OPTIMISERS[name](model.parameters())
+    optimizer = OPTIMIZERS[name](model.parameters())
     make_fair(model)
 
     def closure() -> Tensor:
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss = nn.functional.cross_entropy(model(x, edges), y)
         loss.backward()
         return loss
 
-    losses = [optimiser.step(closure).item() for _ in range(25)]  # type: ignore[arg-type]
+    losses = [optimizer.step(closure).item() for _ in range(25)]  # type: ignore[arg-type]
     assert losses[-1] < 0.6 * losses[0]
 
 

@@ -9,7 +9,7 @@ from statistics import mean
 import pytest
 import torch
 
-from rawlsgcn.evaluation.run_metrics import judge
+from rawlsgcn.evaluation.run_metrics import evaluate_run
 from rawlsgcn.graphs import load
 from rawlsgcn.methods import find
 from rawlsgcn.training.sampled.sources import Source
@@ -61,12 +61,12 @@ def test_a_kept_run_comes_out_again(method: str, data_root: Path) -> None:
     graph = load("amazon-photo", root=data_root)
     source, chosen = Source.of(graph), find(method)
     training = SampledTraining(
-        chosen, source, chosen.defaults, fan_out=[10, 10], batch_size=1024, seed=4
+        chosen, source, chosen.defaults, num_neighbors=[10, 10], batch_size=1024, seed=4
     )
     for epoch in range(100):
         training.epoch(epoch)
     degree = torch.from_numpy(source.adjacency.degree)
-    again = judge(training.logits(), graph.y, degree, graph.test_mask, graph.val_mask)
+    again = evaluate_run(training.logits(), graph.y, degree, graph.test_mask, graph.val_mask)
     # Rounding differs from machine to machine, and a hundred steps make something of it.
     (run,) = (
         each

@@ -81,12 +81,12 @@ def test_nothing_is_best_alone_or_among_equals(make):
 
 
 def test_one_method_twice_is_told_apart_by_its_settings(make):
-    settings = {"lr": 0.01, "epochs": 200, "normalisation": "row"}
-    other = make(settings=settings | {"normalisation": "column"})
+    settings = {"lr": 0.01, "epochs": 200, "normalization": "row"}
+    other = make(settings=settings | {"normalization": "column"})
     cells = [
         cell.plain for cell in results_table([make(settings=settings), other]).columns[0].cells
     ]
-    assert cells == ["GCN (normalisation row)", "GCN (normalisation column)"]
+    assert cells == ["GCN (normalization row)", "GCN (normalization column)"]
 
 
 def test_markup_and_control_characters_in_names_do_nothing(make, graph_of):

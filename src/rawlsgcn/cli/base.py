@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from .. import __version__
 from .._core.errors import RawlsError
+from .._core.version import __version__
 from .errors import OneSentence, guarded
 
 if TYPE_CHECKING:
@@ -72,7 +72,9 @@ def parse_settings(pairs: Sequence[str] | None, **given: Any) -> dict[str, Any]:
     for pair in pairs or ():
         name, equals, value = pair.partition("=")
         if not equals or not name:
-            raise RawlsError(f"--set takes name=value, for example --set hidden=32, not '{pair}'")
+            raise RawlsError(
+                f"--set takes name=value, for example --set hidden_channels=32, not '{pair}'"
+            )
         settings[name] = value
     return settings
 
@@ -86,7 +88,7 @@ def check_outputs(
 ) -> None:
     """Tell before the work, not after it, that its result could not be written, or would take the
     place of a file that it is made from or of another result."""
-    from .._core.files import check_file, check_folder, same_file
+    from .._core.atomic_files import check_file, check_folder, same_file
 
     if folder is not None:
         check_folder(folder)
@@ -116,7 +118,7 @@ def write_json(path: str | None, value: Any) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
         return
-    from .._core.files import atomic_file
+    from .._core.atomic_files import atomic_file
 
     with atomic_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")

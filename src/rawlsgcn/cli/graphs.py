@@ -38,7 +38,7 @@ def predict(
     probabilities = trained.predict(data, device=device)
     write_predictions(probabilities, data.get("node_ids"), out)
     notes = list(data.get("notes") or [])
-    if trained.row_normalised and has_negative_features(data.x):
+    if trained.row_normalized and has_negative_features(data.x):
         notes.append("some features are negative, but those that the model learnt from were not.")
     summary = {
         "dataset": data.get("name"),
@@ -46,8 +46,8 @@ def predict(
         "method": trained.method.name,
         "seed": trained.seed,
         "trained_on": trained.dataset,
-        "classes": trained.classes,
-        "predicted": probabilities.argmax(1).bincount(minlength=trained.classes).tolist(),
+        "classes": trained.num_classes,
+        "predicted": probabilities.argmax(1).bincount(minlength=trained.num_classes).tolist(),
         "out": str(out),
         "notes": notes,
     }
@@ -81,11 +81,11 @@ def balance(
 ) -> None:
     """Write the doubly stochastic form of a graph's A + I, and its scaling vector."""
     from .._core.machine import pick_device
-    from ..balancing import Outcome
+    from ..balancing import StopReason
     from ..balancing import balance as balance_graph
-    from ..balancing.output import check_path, write_balanced
+    from ..balancing.matrix_output import check_matrix_path, write_balanced
 
-    check_path(out)
+    check_matrix_path(out)
     check_outputs(json_path, file=out, inputs=[graph])
     where = pick_device(device)
     data = read_graph(dataset, graph, data_root=data_root, need_labels=False, need_features=False)
@@ -97,7 +97,7 @@ def balance(
         tol=tol,
         max_iterations=max_iterations,
     )
-    best_there_is = scaling.reason is Outcome.STAGNATED
+    best_there_is = scaling.reason is StopReason.STAGNATED
     if not scaling.converged and not best_there_is:
         raise RawlsError(
             f"not balanced: the residual is {scaling.residual:.1e} after {scaling.iterations} "

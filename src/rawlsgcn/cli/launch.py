@@ -38,8 +38,8 @@ from .options import (
 if TYPE_CHECKING:
     from ..graphs.shards import Shards
     from ..methods import Settings
+    from ..training.sampled.distributed_context import DistributedContext
     from ..training.sampled.sources import Source
-    from ..training.sampled.trainer import Place
 
 app = typer.Typer(
     name="rawlsgcn.cli.launch",
@@ -60,9 +60,9 @@ def told_once(command: Callable[..., None]) -> Callable[..., None]:
             command(*args, **kwargs)
         except RawlsError as error:
             if "RANK" in os.environ:
-                from ..training.sampled.distributed_context import told_already
+                from ..training.sampled.distributed_context import already_reported
 
-                if told_already(error):
+                if already_reported(error):
                     raise typer.Exit(2) from None
             raise
 
@@ -109,15 +109,15 @@ def balance(
     check_outputs(json_path)
     from ..balancing.solver import require_limits
     from ..graphs.shards import Shards
-    from ..training.sampled.distributed_context import joined
+    from ..training.sampled.distributed_context import distributed_context
 
     require_limits(tol, 2000)
     folder = Shards(shards)
-    with joined(device) as place:
+    with distributed_context(device) as context:
         started = time.perf_counter()
-        about = _balance(folder, tol, place)
+        about = _balance(folder, tol, context)
         about["seconds"] = time.perf_counter() - started
-        if place.rank == 0:
+        if context.rank == 0:
             typer.echo(
                 f"residual {about['residual']:.1e} after {about['iterations']} products; "
                 f"rows {about['rows'][0]:,} to {about['rows'][1]:,} here, "
@@ -140,7 +140,7 @@ def train(
     method: Annotated[
         str, typer.Option(help="rawlsgcn-graph, rawlsgcn-grad or gcn.")
     ] = "rawlsgcn-graph",
-    fan_out: Annotated[
+    num_neighbors: Annotated[
         str, typer.Option(help="Neighbours drawn in each layer, outermost first; -1 for all.")
     ] = "10,10",
     batch_size: Annotated[
@@ -169,47 +169,47 @@ def train(
     """Train on sampled neighbourhoods; goes on from the checkpoint in --out if there is one."""
     from ..experiments.sampled_fit import fit_sampled
     from ..methods import Convolutional, find, with_changes
-    from ..sampling.neighbourhoods import checked_fan_out
-    from ..training.sampled.distributed_context import joined
+    from ..sampling.neighborhoods import parse_num_neighbors
+    from ..training.sampled.distributed_context import distributed_context
     from ..training.sampled.trainer import require_sampled
 
-    numbers = checked_fan_out(fan_out)
+    numbers = parse_num_neighbors(num_neighbors)
     chosen = find(method)
     changes = parse_settings(settings, lr=lr, epochs=epochs)
-    changed = with_changes(chosen.defaults, {"layers": len(numbers), **changes})
-    if changed.layers != len(numbers):
+    changed = with_changes(chosen.defaults, {"num_layers": len(numbers), **changes})
+    if changed.num_layers != len(numbers):
         raise RawlsError(
-            f"--fan-out {fan_out} is for {len(numbers)} layers, --set layers says "
-            f"{changed.layers}: give one number for each layer"
+            f"--num-neighbors {num_neighbors} is for {len(numbers)} layers, --set num_layers says "
+            f"{changed.num_layers}: give one number for each layer"
         )
     if isinstance(chosen, Convolutional):
-        chosen.forward_form(changed)  # a wrong normalisation is told before a graph is read
+        chosen.forward_normalization(changed)  # before a graph is read
     require_sampled(chosen, changed, average)
     check_outputs(json_path, folder=out, inputs=[graph, features, labels])
-    needs_scale = chosen.name != "gcn" and changed.normalisation == "doubly-stochastic"
-    with joined(device) as place:
+    needs_scale = chosen.name != "gcn" and changed.normalization == "doubly-stochastic"
+    with distributed_context(device) as context:
         source = _source(changed, dataset, graph, features, labels, shards, split, data_root)
         if shards is not None and source.scale is None and needs_scale:
-            source = _balanced(source, shards, place)
+            source = _balanced(source, shards, context)
         metrics = fit_sampled(
             chosen,
             source,
             changed,
             out,
             checkpoint_every,
-            fan_out=numbers,
+            num_neighbors=numbers,
             batch_size=batch_size,
             seed=seed,
-            place=place,
+            context=context,
             workers=workers,
             average=average,
         )
-        if place.rank == 0:
+        if context.rank == 0:
             typer.echo(
-                f"{source.name}, {chosen.title}, {place.world} "
-                f"process{'es' * (place.world > 1)}: accuracy {metrics['accuracy']:.1f}, bias "
-                f"{'undefined' if metrics['bias'] is None else format(metrics['bias'], '.4f')}, "
-                f"low-degree accuracy {metrics['low_degree_accuracy']:.1f}; written to {out}",
+                f"{source.name}, {chosen.title}, {context.world_size} "
+                f"process{'es' * (context.world_size > 1)}: accuracy {metrics['accuracy']:.1f}, "
+                f"bias {'undefined' if metrics['bias'] is None else format(metrics['bias'], '.4f')}"
+                f", low-degree accuracy {metrics['low_degree_accuracy']:.1f}; written to {out}",
                 err=json_path == "-",
             )
             write_json(json_path, metrics)
@@ -228,50 +228,50 @@ def _source(
     from ..graphs.shards import Shards
     from ..training.sampled.sources import Source
 
-    normalise = settings.normalise_features
+    normalize = settings.normalize_features
     if shards is None:
         data = read_graph(dataset, graph, features, labels, split, data_root)
-        return Source.of(data, normalise=normalise)
+        return Source.of(data, normalize=normalize)
     if dataset is not None or graph is not None or features is not None or labels is not None:
         raise RawlsError("--shards holds a whole graph: leave --dataset, --graph and files away")
-    return Source.of_shards(Shards(shards), normalise=normalise)
+    return Source.of_shards(Shards(shards), normalize=normalize)
 
 
-def _balanced(source: Source, shards: Path, place: Place) -> Source:
+def _balanced(source: Source, shards: Path, context: DistributedContext) -> Source:
     """The source with the scaling of its shards, which all processes find together."""
     from ..graphs.shards import Shards
 
     folder = Shards(shards)
-    if len(folder) != place.world:
+    if len(folder) != context.world_size:
         raise RawlsError(
             f"the {len(folder)} shards in {shards} are not balanced yet: run torchrun "
             f"--nproc-per-node {len(folder)} -m rawlsgcn.cli.launch balance --shards {shards}"
         )
-    _balance(folder, 1e-8, place)
-    return type(source).of_shards(folder, normalise=source.normalise)
+    _balance(folder, 1e-8, context)
+    return type(source).of_shards(folder, normalize=source.normalize)
 
 
-def _balance(shards: Shards, tol: float, place: Place) -> dict[str, Any]:
+def _balance(shards: Shards, tol: float, context: DistributedContext) -> dict[str, Any]:
     """Balance the shards and keep each piece of x beside its shard."""
     from torch import distributed
 
     from ..balancing.distributed import balance_shards
 
-    scaling = balance_shards(shards, tol=tol, device=place.device)
+    scaling = balance_shards(shards, tol=tol, device=context.device)
     if not scaling.converged and not scaling.residual <= tol:
         raise RawlsError(f"the shards could not be balanced: {scaling.reason.message}")
-    shards.remove_scale(place.rank)
-    if place.world > 1:
+    shards.remove_scale(context.rank)
+    if context.world_size > 1:
         distributed.barrier()  # every old piece is gone before a new one is there
-    shards.write_scale(place.rank, scaling.scale.cpu().numpy())
-    if place.world > 1:
+    shards.write_scale(context.rank, scaling.scale.cpu().numpy())
+    if context.world_size > 1:
         distributed.barrier()
     return {
         "iterations": scaling.iterations,
         "residual": scaling.residual,
         "rows": [scaling.first, scaling.last],
         "held_bytes": scaling.held_bytes,
-        "processes": place.world,
+        "processes": context.world_size,
     }
 
 

@@ -57,7 +57,7 @@ MethodNames = Annotated[
 ]
 Lr = Annotated[float | None, typer.Option(help="Learning rate (by default the method's).")]
 Epochs = Annotated[int | None, typer.Option(help="Epochs (by default the method's).")]
-Normalisation = Annotated[
+Normalization = Annotated[
     str | None,
     typer.Option(help="doubly-stochastic, row, column or symmetric, for the RawlsGCN methods."),
 ]
@@ -67,7 +67,7 @@ Set = Annotated[
 ]
 Seeds = Annotated[int, typer.Option(min=1, help="Number of runs, with seeds 0 to N-1.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda, or auto for a GPU where there is one.")]
-Engine = Annotated[str, typer.Option(help="auto, fast, or reference (plain training).")]
+Engine = Annotated[str, typer.Option(help="auto, stacked, or reference (plain training).")]
 Evaluate = Annotated[
     str,
     typer.Option(help="test, or all: every labelled node outside training and validation."),

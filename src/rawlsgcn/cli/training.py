@@ -34,7 +34,7 @@ from .options import (
     Lr,
     MethodName,
     MethodNames,
-    Normalisation,
+    Normalization,
     Seeds,
     Set,
     Split,
@@ -63,13 +63,13 @@ def demo(
 @command
 def datasets(data_root: DataRoot = None, json_path: Json = None) -> None:
     """List the named graphs, whether they are on disk, and their statistics."""
-    from ..graphs.catalog import CATALOGUE, SYNTHETIC
+    from ..graphs.catalog import CATALOG, SYNTHETIC
     from ..graphs.catalog import data_root as root_folder
     from ..reporting.progress import progress
     from ..reporting.table import datasets_table
 
     check_outputs(json_path)
-    entries = [(entry.name, entry.title, entry.on_disk(data_root)) for entry in CATALOGUE.values()]
+    entries = [(entry.name, entry.title, entry.on_disk(data_root)) for entry in CATALOG.values()]
     entries.append((SYNTHETIC, "Synthetic (made on the spot)", True))
     rows: list[dict[str, Any]] = []
     with progress("reading the graphs") as tell:
@@ -100,7 +100,7 @@ def train(
     method: MethodName = "rawlsgcn-graph",
     lr: Lr = None,
     epochs: Epochs = None,
-    normalisation: Normalisation = None,
+    normalization: Normalization = None,
     settings: Set = None,
     seeds: Seeds = 5,
     split: Split = None,
@@ -119,7 +119,7 @@ def train(
     from ..methods import find, with_changes
     from ..reporting.progress import progress
 
-    changes = parse_settings(settings, lr=lr, epochs=epochs, normalisation=normalisation)
+    changes = parse_settings(settings, lr=lr, epochs=epochs, normalization=normalization)
     with_changes(find(method).defaults, changes)  # a wrong name is told before a graph is read
     check_outputs(json_path, folder=out, inputs=[graph, features, labels])
     data = read_graph(dataset, graph, features, labels, split, data_root)
@@ -135,7 +135,7 @@ def train(
             **changes,
         )
     if out is not None:
-        from .._core.files import atomic_directory
+        from .._core.atomic_files import atomic_directory
         from ..experiments.saved_models import write_model
         from ..reporting import figures
         from ..reporting.page import report
@@ -164,7 +164,7 @@ def compare(
     methods: MethodNames = _COMPARED,
     lr: Lr = None,
     epochs: Epochs = None,
-    normalisation: Normalisation = None,
+    normalization: Normalization = None,
     settings: Set = None,
     seeds: Seeds = 5,
     split: Split = None,
@@ -179,11 +179,11 @@ def compare(
 ) -> None:
     """Train several methods on one graph and set them side by side."""
     from ..experiments.fitting import each_settings
-    from ..graphs.masks import evaluate_on
+    from ..graphs.splits import evaluate_on
     from ..methods import find
 
     names = [name.strip() for name in methods.split(",") if name.strip()]
-    changes = parse_settings(settings, lr=lr, epochs=epochs, normalisation=normalisation)
+    changes = parse_settings(settings, lr=lr, epochs=epochs, normalization=normalization)
     each_settings([find(name) for name in names], changes)
     check_outputs(json_path, folder=out, inputs=[graph, features, labels])
     data = evaluate_on(read_graph(dataset, graph, features, labels, split, data_root), evaluate)
@@ -216,7 +216,7 @@ def _compare(
         )
     figures_json = [result.to_dict() for result in results]
     if out is not None:
-        from .._core.files import atomic_directory
+        from .._core.atomic_files import atomic_directory
         from ..reporting import figures
         from ..reporting.accuracy_bias_plot import plane
         from ..reporting.page import report
@@ -252,7 +252,7 @@ def tune(
         list[str] | None,
         typer.Option(help="Values to try, as name=a,b,c; may be repeated (else the paper's)."),
     ] = None,
-    normalisation: Normalisation = None,
+    normalization: Normalization = None,
     settings: Set = None,
     seeds: Seeds = 5,
     split: Split = None,
@@ -270,7 +270,7 @@ def tune(
     from ..reporting.progress import progress
     from ..reporting.table import tuning_table
 
-    changes = parse_settings(settings, normalisation=normalisation)
+    changes = parse_settings(settings, normalization=normalization)
     with_changes(find(method).defaults, changes)
     values = {name: text.split(",") for name, text in parse_settings(grid).items()} or None
     for name, each in (values or {}).items():
@@ -290,7 +290,7 @@ def tune(
             **changes,
         )
     if out is not None:
-        from .._core.files import atomic_directory
+        from .._core.atomic_files import atomic_directory
         from ..experiments.saved_models import write_model
 
         with atomic_directory(out) as folder:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from operator import index
 from typing import TYPE_CHECKING, Any
@@ -12,11 +12,12 @@ import torch
 
 from .._core.errors import RawlsError, unknown_name
 from .._core.machine import peak_memory_mb, pick_device
+from .._core.progress import ProgressCallback
 from .._core.threads import fork_safe_threads, threads_for_graph
-from ..evaluation.calibration import Outcome
-from ..evaluation.run_metrics import judge
+from ..evaluation.calibration import CalibrationOutcome
+from ..evaluation.run_metrics import evaluate_run
 from ..graphs import check, load
-from ..graphs.masks import evaluate_on
+from ..graphs.splits import evaluate_on
 from ..methods import NORMALISATIONS, Inputs, Method, Settings, available, find, with_changes
 from ..methods.inputs import has_negative_features
 from ..training import Job, train
@@ -26,10 +27,7 @@ from .result import Result
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-    from ..training import Run
-
-# Called with (steps done, steps in all, what is being done).
-Tell = Callable[[int, int, str], None]
+    from ..training import TrainedRun
 
 #: More runs than this are a slip of the finger.
 MOST_RUNS = 100_000
@@ -44,7 +42,7 @@ def fit(
     device: str = "auto",
     engine: str = "auto",
     evaluate: str = "test",
-    progress: Tell | None = None,
+    progress: ProgressCallback | None = None,
     **settings: Any,
 ) -> Result:
     """Train a method on a graph, once for each seed, and judge it on the test nodes.
@@ -54,7 +52,7 @@ def fit(
         method: The method's name, for example ``"rawlsgcn-grad"``.
         seeds: How many runs (seeds 0 to N-1), or the seeds themselves.
         device: ``"cpu"``, ``"cuda"``, or ``"auto"`` for a GPU where there is one.
-        engine: ``"auto"``; ``"reference"`` for plain full-graph training; or ``"fast"``, which
+        engine: ``"auto"``; ``"reference"`` for plain full-graph training; or ``"stacked"``, which
             trains the GCN family, and cannot stop early.
         evaluate: ``"test"``, or ``"all"`` for every labelled node outside training and validation.
         progress: Called with the epochs done, the epochs in all and the method's title.
@@ -75,12 +73,12 @@ def compare(
     device: str = "auto",
     engine: str = "auto",
     evaluate: str = "test",
-    progress: Tell | None = None,
+    progress: ProgressCallback | None = None,
     **settings: Any,
 ) -> Comparison:
     """Train several methods on one graph; ``settings`` are those of every one of them.
 
-    A ``normalisation`` goes to the methods that have a choice; the others keep their own and
+    A ``normalization`` goes to the methods that have a choice; the others keep their own and
     say so in their notes.
     """
     names = [methods] if isinstance(methods, str) or not isinstance(methods, Iterable) else methods
@@ -95,22 +93,22 @@ def compare(
             clean, method, changed, each, device, engine, progress, only=len(chosen) == 1
         )
         results.append(result)
-        if settings.get("normalisation") not in (None, changed.normalisation):
+        if settings.get("normalization") not in (None, changed.normalization):
             results[-1].notes.append(
-                f"{method.title} has no choice of normalisation and was trained with its own."
+                f"{method.title} has no choice of normalization and was trained with its own."
             )
     return results
 
 
 def each_settings(methods: Sequence[Method], changes: Mapping[str, Any]) -> list[Settings]:
     """The methods' settings, each with the ``changes`` that it can take."""
-    wanted = changes.get("normalisation")
-    fixed = [method.defaults.normalisation not in NORMALISATIONS for method in methods]
+    wanted = changes.get("normalization")
+    fixed = [method.defaults.normalization not in NORMALISATIONS for method in methods]
     if wanted is None or all(fixed):
         return [with_changes(method.defaults, changes) for method in methods]
     if wanted not in NORMALISATIONS:
-        raise unknown_name("normalisation", wanted, NORMALISATIONS)
-    others = {name: value for name, value in changes.items() if name != "normalisation"}
+        raise unknown_name("normalization", wanted, NORMALISATIONS)
+    others = {name: value for name, value in changes.items() if name != "normalization"}
     return [
         with_changes(method.defaults, others if own else changes)
         for method, own in zip(methods, fixed, strict=True)
@@ -124,7 +122,7 @@ def train_and_judge(
     seeds: list[int],
     device: str = "auto",
     engine: str = "auto",
-    progress: Tell | None = None,
+    progress: ProgressCallback | None = None,
     *,
     only: bool = True,
 ) -> Result:
@@ -132,7 +130,7 @@ def train_and_judge(
     inputs = inputs_of(graph, settings, device)
     jobs = [Job(settings, seed) for seed in seeds]
     runs, seconds = train(
-        method, inputs, jobs, engine=engine, progress=teller(progress, method.title)
+        method, inputs, jobs, engine=engine, progress=described(progress, method.title)
     )
     # On a GPU the peak was reset; that of a process is also that of all before.
     alone = only or inputs.device.type == "cuda"
@@ -145,17 +143,17 @@ def inputs_of(graph: Data, settings: Settings, device: str) -> Inputs:
     if target.type == "cuda":
         torch.cuda.reset_peak_memory_stats(target)
     with threads_for_graph(graph.x, graph.edge_index):
-        return Inputs.of(graph, normalise_features=settings.normalise_features, device=target)
+        return Inputs.of(graph, normalize_features=settings.normalize_features, device=target)
 
 
-def teller(progress: Tell | None, title: str) -> Callable[[int, int], None]:
-    """What an engine calls after an epoch: it adds what is being trained."""
+def described(progress: ProgressCallback | None, title: str) -> ProgressCallback:
+    """A callback for an engine: it adds the method's title."""
 
-    def tell(done: int, total: int) -> None:
+    def call(done: int, total: int, description: str | None = None) -> None:
         if progress is not None:
             progress(done, total, title)
 
-    return tell
+    return call
 
 
 def judged(
@@ -164,7 +162,7 @@ def judged(
     method: Method,
     settings: Settings,
     seeds: list[int],
-    runs: list[Run],
+    runs: list[TrainedRun],
     seconds: dict[str, float],
     *,
     alone: bool = True,
@@ -176,13 +174,14 @@ def judged(
     with threads_for_graph(graph.x, graph.edge_index):
         degree = inputs.degree.cpu()
         judgements = [
-            judge(run.logits, graph.y, degree, graph.test_mask, graph.val_mask) for run in runs
+            evaluate_run(run.logits, graph.y, degree, graph.test_mask, graph.val_mask)
+            for run in runs
         ]
     notes = list(graph.get("notes") or [])
     notes += dict.fromkeys(note for run in runs for note in run.notes)
-    if settings.normalise_features and has_negative_features(graph.x):
+    if settings.normalize_features and has_negative_features(graph.x):
         notes.append("some features are negative: rows were not divided by their sums.")
-    told = {Outcome.FOUND, Outcome.DIVERGED}
+    told = {CalibrationOutcome.FOUND, CalibrationOutcome.DIVERGED}
     outcomes = {judgement.calibration for judgement in judgements} - told
     notes += [f"temperature scaling: {outcome.value}" for outcome in sorted(outcomes)]
     result = Result(

@@ -47,7 +47,7 @@ def check_method(method: str | Method | type[Method], **settings: Any) -> None:
     chosen = method() if isinstance(method, type) else method
     if not isinstance(chosen, Method):
         chosen = find_method(chosen)
-    quick = {"epochs": 5, "hidden": 8, **settings}
+    quick = {"epochs": 5, "hidden_channels": 8, **settings}
     subject = Subject(chosen, with_changes(chosen.defaults, quick))
     for each in CHECKS:
         try:
@@ -75,9 +75,9 @@ class Subject:
         return TrainedModel(
             method=self.method,
             settings=self.settings,
-            row_normalised=self.settings.normalise_features,
-            features=int(result.graph.x.shape[1]),
-            classes=int(result.logits.shape[-1]),
+            row_normalized=self.settings.normalize_features,
+            num_features=int(result.graph.x.shape[1]),
+            num_classes=int(result.logits.shape[-1]),
             seed=0,
             dataset="checked",
             state=result.states[0] if state is None else state,

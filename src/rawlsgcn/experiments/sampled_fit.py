@@ -10,14 +10,14 @@ from typing import Any
 import torch
 from torch import Tensor, distributed
 
+from .._core.atomic_files import atomic_directory
 from .._core.errors import RawlsError
-from .._core.files import atomic_directory
 from .._core.machine import peak_memory_mb
-from ..evaluation.run_metrics import judge
+from ..evaluation.run_metrics import evaluate_run
 from ..methods import Method, Settings
 from ..reporting.progress import progress
 from ..training.sampled.checkpoints import Position, load_checkpoint, save_checkpoint
-from ..training.sampled.distributed_context import require_same
+from ..training.sampled.distributed_context import require_equal
 from ..training.sampled.sources import Source
 from ..training.sampled.trainer import SampledTraining
 from .saved_models import write_weights
@@ -36,7 +36,7 @@ def fit_sampled(
     run = {
         "method": method.name,
         "graph": source.mark,
-        "fan_out": list(how["fan_out"]),
+        "num_neighbors": list(how["num_neighbors"]),
         "batch_size": how["batch_size"],
         "seed": how["seed"],
         "average": how["average"],
@@ -50,7 +50,7 @@ def fit_sampled(
             f"the learning rate of {settings.lr:g} and begin anew"
         )
     metrics = _judged(training, logits, run, seconds)
-    if training.place.rank == 0:
+    if training.context.rank == 0:
         with atomic_directory(out) as folder:
             # In the form that ``rawlsgcn predict --model`` reads.
             write_weights(
@@ -59,9 +59,9 @@ def fit_sampled(
                 metrics,
                 method=method.name,
                 settings=asdict(settings),
-                row_normalised=source.normalise,
-                features=source.num_features,
-                classes=source.classes,
+                row_normalized=source.normalize,
+                num_features=source.num_features,
+                num_classes=source.num_classes,
                 best_seed=training.seed,
                 dataset=source.name,
             )
@@ -70,9 +70,9 @@ def fit_sampled(
 
 def _learn(training: SampledTraining, out: Path, run: dict[str, Any], every: int) -> float:
     """Train to the end from where the last checkpoint stands; the seconds it took."""
-    place, started = training.place, time.perf_counter()
-    position = load_checkpoint(out, training.state, training.optimiser, run)
-    require_same([position.epoch, position.step], "checkpoints", place)
+    context, started = training.context, time.perf_counter()
+    position = load_checkpoint(out, training.state, training.optimizer, run)
+    require_equal([position.epoch, position.step], "checkpoints", context)
     if position.step >= training.steps:
         raise RawlsError(
             f"{out} holds a checkpoint after {position.step} steps of an epoch, which has "
@@ -87,9 +87,9 @@ def _learn(training: SampledTraining, out: Path, run: dict[str, Any], every: int
         training.mean.n_averaged.zero_()  # the last steps of a shorter run are not the last now
 
     def keep(epoch: int, step: int = 0) -> None:
-        if place.rank == 0:
+        if context.rank == 0:
             there = Position(epoch, step, training.total)
-            save_checkpoint(out, training.state, training.optimiser, there, run)
+            save_checkpoint(out, training.state, training.optimizer, there, run)
 
     with progress("training") as tell:
         for epoch in range(position.epoch, training.settings.epochs):
@@ -97,12 +97,12 @@ def _learn(training: SampledTraining, out: Path, run: dict[str, Any], every: int
             for step, batch in enumerate(training.batches(epoch, first), start=first):
                 training.step(batch, epoch, step)
                 done = epoch * training.steps + step + 1
-                if place.rank == 0:
+                if context.rank == 0:
                     tell(done, training.total, f"epoch {epoch + 1}")
                 if every and done % every == 0 and step + 1 < training.steps:
                     keep(epoch, step + 1)
             keep(epoch + 1)
-    if place.world > 1:
+    if context.world_size > 1:
         distributed.barrier()
     return time.perf_counter() - started
 
@@ -112,7 +112,9 @@ def _judged(
 ) -> dict[str, Any]:
     source, masks = training.source, training.source.masks
     degree = torch.from_numpy(source.adjacency.degree)
-    judgement = asdict(judge(logits, source.y, degree, masks["test_mask"], masks["val_mask"]))
+    judgement = asdict(
+        evaluate_run(logits, source.y, degree, masks["test_mask"], masks["val_mask"])
+    )
     judgement["calibration"] = judgement["calibration"].value
     figures = {
         name: None if isinstance(value, float) and value != value else value
@@ -122,8 +124,8 @@ def _judged(
         **run,
         "dataset": source.name,
         "epochs": training.settings.epochs,
-        "processes": training.place.world,
+        "processes": training.context.world_size,
         "seconds": seconds,
-        "peak_memory_mb": peak_memory_mb(training.place.device),
+        "peak_memory_mb": peak_memory_mb(training.context.device),
         **figures,
     }

@@ -14,13 +14,20 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
-from .. import __version__
+from .._core.atomic_files import one_version
 from .._core.errors import RawlsError, out_of_memory
-from .._core.files import one_version
 from .._core.machine import pick_device
 from .._core.random_state import kept_random_state
-from .._core.serialization import Entries, is_count, is_text, is_truth, read_json, read_tensors
+from .._core.serialization import (
+    JsonFields,
+    is_bool,
+    is_positive_int,
+    is_string,
+    read_json,
+    read_tensors,
+)
 from .._core.threads import fork_safe_threads
+from .._core.version import __version__
 from ..graphs import check, load
 from ..methods import Convolutional, Inputs, Learner, Method, Settings, find, with_changes
 from ..methods.inputs import has_negative_features
@@ -41,10 +48,10 @@ def write_model(result: Result, folder: Path) -> None:
         method=result.method,
         settings=result.settings,
         # Decided once, on the training graph: another graph's features must be treated alike.
-        row_normalised=bool(result.settings["normalise_features"])
+        row_normalized=bool(result.settings["normalize_features"])
         and not has_negative_features(result.graph.x),
-        features=int(result.graph.x.shape[1]),
-        classes=int(result.logits.shape[-1]),
+        num_features=int(result.graph.x.shape[1]),
+        num_classes=int(result.logits.shape[-1]),
         best_seed=result.seeds[result.best_run],
         dataset=result.dataset,
     )
@@ -74,9 +81,9 @@ class TrainedModel:
 
     method: Method
     settings: Settings
-    row_normalised: bool
-    features: int
-    classes: int
+    row_normalized: bool
+    num_features: int
+    num_classes: int
     seed: int
     dataset: str
     state: dict[str, Tensor]
@@ -87,17 +94,17 @@ class TrainedModel:
         """The class scores of every node of ``graph``, which needs features but no labels."""
         target = pick_device(device)
         clean = load(graph) if isinstance(graph, str) else check(graph, need_labels=False)
-        if clean.x.shape[1] != self.features:
+        if clean.x.shape[1] != self.num_features:
             raise RawlsError(
-                f"the model in {self.folder} was trained on {self.features} features, "
+                f"the model in {self.folder} was trained on {self.num_features} features, "
                 f"this graph has {clean.x.shape[1]}"
             )
         inputs = Inputs.of(
             clean,
-            normalise_features=self.row_normalised,
+            normalize_features=self.row_normalized,
             even_negative=True,
             device=target,
-            classes=self.classes,
+            num_classes=self.num_classes,
         )
         with kept_random_state():
             scores = self._restored(inputs).logits().cpu()
@@ -178,7 +185,7 @@ def load_model(folder: str | Path, seed: int | None = None) -> TrainedModel:
         raise RawlsError(f"a model is loaded from its folder's path, not from {folder!r}")
     folder = Path(folder).expanduser()
     config = _config(folder)
-    classes, chosen = config["classes"], config["best_seed"] if seed is None else seed
+    classes, chosen = config["num_classes"], config["best_seed"] if seed is None else seed
     if chosen not in config["seeds"]:
         raise RawlsError(f"{folder} has no run with seed {chosen}: it has {config['seeds']}")
     state = read_weights(folder / WEIGHTS, chosen)
@@ -186,17 +193,22 @@ def load_model(folder: str | Path, seed: int | None = None) -> TrainedModel:
         method = find(config["method"])
         settings = with_changes(method.defaults, config["settings"])
         if isinstance(method, Convolutional):
-            method.forward_form(settings)  # a wrong normalisation is told now
-            method.gradient_form(settings)
-        _require_sizes(state, layers=settings.layers, hidden=settings.hidden, classes=classes)
+            method.forward_normalization(settings)  # a wrong normalization is told now
+            method.gradient_normalization(settings)
+        _require_sizes(
+            state,
+            num_layers=settings.num_layers,
+            hidden_channels=settings.hidden_channels,
+            num_classes=classes,
+        )
     except RawlsError as error:
         raise RawlsError(f"{folder / CONFIG}: {error}") from error
     return TrainedModel(
         method=method,
         settings=settings,
-        row_normalised=config["row_normalised"],
-        features=config["features"],
-        classes=classes,
+        row_normalized=config["row_normalized"],
+        num_features=config["num_features"],
+        num_classes=classes,
         seed=chosen,
         dataset=config["dataset"],
         state=state,
@@ -220,15 +232,15 @@ def _are_seeds(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(type(each) is int for each in value)
 
 
-_ENTRIES: Entries = {
-    "method": ("a method's name", is_text),
+_ENTRIES: JsonFields = {
+    "method": ("a method's name", is_string),
     "settings": ("a table of settings", lambda value: isinstance(value, dict)),
-    "row_normalised": ("true or false", is_truth),
-    "features": ("a whole number of at least 1", is_count),
-    "classes": ("a whole number of at least 1", is_count),
+    "row_normalized": ("true or false", is_bool),
+    "num_features": ("a whole number of at least 1", is_positive_int),
+    "num_classes": ("a whole number of at least 1", is_positive_int),
     "seeds": ("a list of whole numbers", _are_seeds),
     "best_seed": ("one of the seeds", lambda value: type(value) is int),
-    "dataset": ("a name", is_text),
+    "dataset": ("a name", is_string),
 }
 
 

@@ -8,10 +8,11 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from .._core.errors import RawlsError
+from .._core.progress import ProgressCallback
 from .._core.threads import fork_safe_threads
 from ..methods import Settings, with_changes
 from ..training import Job, train
-from .fitting import Tell, checked, find_method, inputs_of, judged, seed_list, teller
+from .fitting import checked, described, find_method, inputs_of, judged, seed_list
 from .result import Result
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def tune(
     seeds: int | Iterable[int] = 5,
     device: str = "auto",
     engine: str = "auto",
-    progress: Tell | None = None,
+    progress: ProgressCallback | None = None,
     **settings: Any,
 ) -> Tuning:
     """Train a method at every combination of a grid and choose by validation accuracy.
@@ -99,12 +100,12 @@ def tune(
     trials: dict[int, Result] = {}
     seconds = {"prepare": 0.0, "train": 0.0, "evaluate": 0.0}
     # Whether features are normalised decides the inputs, so such runs are trained apart.
-    for normalised in sorted({each.normalise_features for each in combinations}):
-        places = [i for i, c in enumerate(combinations) if c.normalise_features is normalised]
+    for normalised in sorted({each.normalize_features for each in combinations}):
+        places = [i for i, c in enumerate(combinations) if c.normalize_features is normalised]
         inputs = inputs_of(clean, combinations[places[0]], device)
         jobs = [Job(combinations[place], seed) for place in places for seed in each_seed]
         runs, took = train(
-            chosen, inputs, jobs, engine=engine, progress=teller(progress, chosen.title)
+            chosen, inputs, jobs, engine=engine, progress=described(progress, chosen.title)
         )
         for part, value in took.items():
             seconds[part] += value

@@ -25,10 +25,10 @@ from .._core.errors import RawlsError
 from ._ops.constant_products import propagated
 from ._ops.convolution import GraphConvolution
 from ._ops.dropout import Dropout
-from ._ops.fixed_matrix import Constant, times
+from ._ops.fixed_matrix import FixedMatrix, times
 from ._ops.initial_weights import empty
 from ._ops.receptive_field import reached_rows, select_columns, select_rows
-from .base import Learner, Method, accuracy_of, constant_form
+from .base import Learner, Method, accuracy_of, fixed_propagation
 from .inputs import Inputs
 from .settings import Settings
 
@@ -43,8 +43,8 @@ def perceptron(*sizes: int) -> nn.Sequential:
 class Path:
     """The rows of (Â X) and of Â in later layers that reach some nodes, and no others."""
 
-    features: Constant
-    matrices: list[Constant]
+    features: FixedMatrix
+    matrices: list[FixedMatrix]
 
 
 class AdvFairNetwork(nn.Module):
@@ -85,7 +85,7 @@ class AdvFairNetwork(nn.Module):
         assert isinstance(first, GraphConvolution)
         return self.later(times(path.features, first.weight) + first.bias, path.matrices)
 
-    def later(self, h: Tensor, matrices: list[Constant]) -> Tensor:
+    def later(self, h: Tensor, matrices: list[FixedMatrix]) -> Tensor:
         """The filtered embedding, from the first convolution's output."""
         h = torch.relu(h)
         for layer, matrix in zip(list(self.convolutions)[1:], matrices, strict=True):
@@ -101,7 +101,7 @@ def path_to(targets: Tensor, propagation: Tensor, x: Tensor, layers: int) -> Pat
     matrices = [
         select_columns(select_rows(propagation, outer), inner) for inner, outer in pairwise(rows)
     ]
-    return Path(Constant.of(features), [Constant.of(matrix) for matrix in matrices])
+    return Path(FixedMatrix.of(features), [FixedMatrix.of(matrix) for matrix in matrices])
 
 
 @dataclass(frozen=True)
@@ -125,9 +125,9 @@ class AdvFairLearner(Learner):
         random = torch.Generator(inputs.device).manual_seed(seed)
         self.module = AdvFairNetwork(
             inputs.num_features,
-            settings.hidden,
-            settings.layers,
-            inputs.classes,
+            settings.hidden_channels,
+            settings.num_layers,
+            inputs.num_classes,
             groups,
             settings.dropout,
             random,
@@ -138,11 +138,11 @@ class AdvFairLearner(Learner):
             torch.rand(sum(p.numel() for m in linear for p in m.parameters()), generator=random)
         self.module.reset_parameters(torch.Generator().manual_seed(seed))
         self.module.to(inputs.device, inputs.dtype)
-        self.propagation = constant_form(inputs, "renormalised")
+        self.propagation = fixed_propagation(inputs, "renormalised")
         adversary = list(self.module.discriminator.parameters())
         apart = {id(parameter) for parameter in adversary}
         model = [p for p in self.module.parameters() if id(p) not in apart]
-        self.model_optimiser, self.discriminator_optimiser = (
+        self.model_optimizer, self.discriminator_optimizer = (
             torch.optim.Adam(part, settings.lr, weight_decay=settings.weight_decay, fused=True)
             for part in (model, adversary)
         )
@@ -162,7 +162,7 @@ class AdvFairLearner(Learner):
         return self._path(self.inputs.val)
 
     def _path(self, nodes: Tensor) -> Path:
-        return path_to(nodes, self.propagation.matrix, self.inputs.x, self.settings.layers)
+        return path_to(nodes, self.propagation.matrix, self.inputs.x, self.settings.num_layers)
 
     def epoch(self) -> float:
         self.module.train()
@@ -171,19 +171,19 @@ class AdvFairLearner(Learner):
         return self.model_turn(embedding)
 
     def discriminator_turn(self, embedding: Tensor) -> None:
-        self.discriminator_optimiser.zero_grad()
+        self.discriminator_optimizer.zero_grad()
         loss = cross_entropy(self.module.discriminator(embedding.detach()), self.group)
         loss.backward()  # type: ignore[no-untyped-call]
-        self.discriminator_optimiser.step()
+        self.discriminator_optimizer.step()
 
     def model_turn(self, embedding: Tensor) -> float:
         told = cross_entropy(self.module.discriminator(embedding), self.group)
         task = self.module.classifier(embedding)
         loss = cross_entropy(task, self.inputs.y[self.inputs.train])
         loss = loss - self.settings.adversary * told
-        self.model_optimiser.zero_grad()
+        self.model_optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
-        self.model_optimiser.step()
+        self.model_optimizer.step()
         return loss.item()
 
     @torch.no_grad()
@@ -191,7 +191,7 @@ class AdvFairLearner(Learner):
         self.module.eval()
         first: Any = self.module.convolutions[0]
         h = self.propagation @ (self.inputs.x @ first.weight) + first.bias
-        matrices = [self.propagation] * (self.settings.layers - 1)
+        matrices = [self.propagation] * (self.settings.num_layers - 1)
         out: Tensor = self.module.classifier(self.module.later(h, matrices))
         return out
 
@@ -225,9 +225,9 @@ class AdvFair(Method):
         self, inputs: Inputs, settings: Settings, seed: int, groups: int
     ) -> AdvFairLearner:
         assert isinstance(settings, AdvFairSettings)
-        if settings.normalisation != "renormalised":
+        if settings.normalization != "renormalised":
             raise RawlsError(
-                f"advfair has no normalisation '{settings.normalisation}': it is defined with the "
+                f"advfair has no normalization '{settings.normalization}': it is defined with the "
                 "renormalised Laplacian; use rawlsgcn-graph for the others"
             )
         return AdvFairLearner(inputs, settings, seed, groups)

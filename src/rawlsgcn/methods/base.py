@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from ..balancing import propagation_matrix
 from ._ops.convolution import GraphConvolutionalNetwork
-from ._ops.fixed_matrix import Constant
+from ._ops.fixed_matrix import FixedMatrix
 from .inputs import Inputs
 from .settings import Settings
 
@@ -69,20 +69,24 @@ class Method(ABC):
 class Convolutional(Method):
     """The GCN family: methods that differ only in the matrices of the two passes.
 
-    ``forward_form`` is the normalisation of Â that features are propagated with,
-    ``gradient_form`` the one that W's gradient is computed with (None: the forward one).
-    Methods of this family are trained by the fast engine.
+    ``forward_normalization`` is the normalization of Â that features are propagated with,
+    ``gradient_normalization`` the one that W's gradient is computed with (None: the forward one).
+    Methods of this family are trained by the stacked engine.
     """
 
     @abstractmethod
-    def forward_form(self, settings: Settings) -> str: ...
+    def forward_normalization(self, settings: Settings) -> str: ...
 
-    def gradient_form(self, settings: Settings) -> str | None:
+    def gradient_normalization(self, settings: Settings) -> str | None:
         return None
 
     @staticmethod
     def sizes(inputs: Inputs, settings: Settings) -> list[int]:
-        return [inputs.num_features, *[settings.hidden] * (settings.layers - 1), inputs.classes]
+        return [
+            inputs.num_features,
+            *[settings.hidden_channels] * (settings.num_layers - 1),
+            inputs.num_classes,
+        ]
 
     def learner(self, inputs: Inputs, settings: Settings, seed: int) -> Learner:
         return ConvolutionalLearner(self, inputs, settings, seed)
@@ -95,32 +99,34 @@ class ConvolutionalLearner(Learner):
         self, method: Convolutional, inputs: Inputs, settings: Settings, seed: int
     ) -> None:
         self.inputs = inputs
-        self.x = Constant.of(inputs.x)
-        self.propagation = constant_form(inputs, method.forward_form(settings))
-        self.gradient_form = method.gradient_form(settings)
+        self.x = FixedMatrix.of(inputs.x)
+        self.propagation = fixed_propagation(inputs, method.forward_normalization(settings))
+        self.gradient_normalization = method.gradient_normalization(settings)
         random = torch.Generator(inputs.device).manual_seed(seed)
         sizes = method.sizes(inputs, settings)
         self.module = GraphConvolutionalNetwork(sizes, settings.dropout, random)
         self.module.reset_parameters(torch.Generator().manual_seed(seed))
         self.module.to(inputs.device, inputs.dtype)
-        self.optimiser = torch.optim.Adam(
+        self.optimizer = torch.optim.Adam(
             self.module.parameters(), lr=settings.lr, weight_decay=settings.weight_decay
         )
 
     @cached_property
-    def fair(self) -> Constant | None:
+    def fair(self) -> FixedMatrix | None:
         """Made at the first epoch: predictions do not need the gradient's matrix."""
         return (
-            None if self.gradient_form is None else constant_form(self.inputs, self.gradient_form)
+            None
+            if self.gradient_normalization is None
+            else fixed_propagation(self.inputs, self.gradient_normalization)
         )
 
     def epoch(self) -> float:
         self.module.train()
-        self.optimiser.zero_grad()
+        self.optimizer.zero_grad()
         logits = self.module(self.x, self.propagation, self.fair)[self.inputs.train]
         loss = nn.functional.cross_entropy(logits, self.inputs.y[self.inputs.train])
         loss.backward()  # type: ignore[no-untyped-call]
-        self.optimiser.step()
+        self.optimizer.step()
         return loss.item()
 
     @torch.no_grad()
@@ -145,9 +151,9 @@ def accuracy_of(logits: Tensor, y: Tensor) -> float:
     return (logits.argmax(1) == y).float().mean().item()
 
 
-def constant_form(inputs: Inputs, form: str) -> Constant:
-    """A normalisation of the graph's Â, ready for products in both passes."""
+def fixed_propagation(inputs: Inputs, form: str) -> FixedMatrix:
+    """A normalization of the graph's Â, ready for products in both passes."""
     matrix = propagation_matrix(
         inputs.edge_index, inputs.edge_weight, inputs.num_nodes, form, dtype=inputs.dtype
     )
-    return Constant.of(matrix, symmetric=form not in ("row", "column"))
+    return FixedMatrix.of(matrix, symmetric=form not in ("row", "column"))

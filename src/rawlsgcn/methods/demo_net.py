@@ -31,7 +31,7 @@ from .._core.sparse import csr_entries, csr_from_entries
 from ._ops.constant_products import propagated
 from ._ops.degree_groups import GroupedLearner, Reach, Step
 from ._ops.dropout import Dropout
-from ._ops.fixed_matrix import Constant, times
+from ._ops.fixed_matrix import FixedMatrix, times
 from .base import Convolutional, Learner, Method
 from .inputs import Inputs
 from .settings import Settings
@@ -48,9 +48,9 @@ class DemoNet(Method):
     defaults: ClassVar[Settings] = Settings(lr=0.005, epochs=1000, dropout=0.6, patience=100)
 
     def learner(self, inputs: Inputs, settings: Settings, seed: int) -> Learner:
-        if settings.normalisation != "renormalised":
+        if settings.normalization != "renormalised":
             raise RawlsError(
-                f"demo-net has no normalisation '{settings.normalisation}': it takes the mean over "
+                f"demo-net has no normalization '{settings.normalization}': it takes the mean over "
                 "the neighbours; use rawlsgcn-graph for the others"
             )
         degrees = torch.bincount(inputs.degree).nonzero().view(-1)
@@ -75,7 +75,7 @@ class DemoNetLayer(nn.Module):
         self.by_degree = nn.Parameter(torch.empty(degrees, inputs, outputs))
         self.bias = nn.Parameter(torch.empty(outputs))
 
-    def forward(self, x: Tensor | Constant, m: Means, dropout: Dropout) -> Tensor:
+    def forward(self, x: Tensor | FixedMatrix, m: Means, dropout: Dropout) -> Tensor:
         own = times(x, self.own)
         around = times(m.rows, self.common) + m.by_group(self.by_degree)
         out: Tensor = dropout(own) + dropout(around) + self.bias
@@ -97,7 +97,7 @@ class DemoNetNetwork(nn.Module):
         self.dropout = Dropout(p, random)
 
     def forward(
-        self, x: Tensor | Constant, m: Means, later: list[tuple[Step, Groups]], reach: Reach
+        self, x: Tensor | FixedMatrix, m: Means, later: list[tuple[Step, Groups]], reach: Reach
     ) -> Tensor:
         """The scores of the reach's targets, from the rows that the first layer needs."""
         h: Tensor = self.layers[0](x, m, self.dropout)
@@ -120,7 +120,7 @@ class DemoNetLearner(GroupedLearner):
     def arguments(self, targets: Tensor) -> tuple[Any, ...]:
         i, number = self.inputs, len(self.degrees)
         group = nearest(self.degrees, i.degree)
-        reach = Reach.of(neighbour_mean(i), group, number, targets, self.settings.layers)
+        reach = Reach.of(neighbour_mean(i), group, number, targets, self.settings.num_layers)
         first, *later = ((step, Groups.of(step)) for step in reach.steps)
         return *first_rows(*first, i.x), later, reach
 
@@ -146,7 +146,7 @@ def neighbour_mean(inputs: Inputs) -> tuple[Tensor, Tensor, Tensor]:
     return torch.cat([row, alone]), torch.cat([column, alone]), value
 
 
-def first_rows(step: Step, groups: Groups, x: Tensor) -> tuple[Tensor | Constant, Means]:
+def first_rows(step: Step, groups: Groups, x: Tensor) -> tuple[Tensor | FixedMatrix, Means]:
     """The first layer's rows of X and of M; where M is sparse both are."""
     m = propagated(step.matrix.matrix, x)
     if m.layout == torch.strided:
@@ -163,17 +163,17 @@ def first_rows(step: Step, groups: Groups, x: Tensor) -> tuple[Tensor | Constant
     row, value, column = row[inside], value[inside], (column + step.group[row] * m.shape[1])[inside]
     wide = csr_from_entries(row, column, value, (size, len(step.counts) * m.shape[1]))
     own = propagated(chosen, x)
-    own_rows = own if own.layout == torch.strided else Constant.of(own)
-    return own_rows, Means(Constant.of(m), groups, Constant.of(wide))
+    own_rows = own if own.layout == torch.strided else FixedMatrix.of(own)
+    return own_rows, Means(FixedMatrix.of(m), groups, FixedMatrix.of(wide))
 
 
 @dataclass(frozen=True)
 class Means:
     """The rows of M, sorted by group; ``wide`` is their form for products by groups if sparse."""
 
-    rows: Tensor | Constant
+    rows: Tensor | FixedMatrix
     groups: Groups
-    wide: Constant | None = None
+    wide: FixedMatrix | None = None
 
     def by_group(self, weights: Tensor) -> Tensor:
         """Each row times the weights of its group; nothing for a row without one."""

@@ -24,7 +24,7 @@ from ..balancing import propagation_matrix
 from ._ops.constant_products import propagated
 from ._ops.degree_groups import GroupedLearner, Reach
 from ._ops.dropout import Dropout
-from ._ops.fixed_matrix import Constant, times
+from ._ops.fixed_matrix import FixedMatrix, times
 from ._ops.initial_weights import empty
 from .base import Convolutional, Learner, Method
 from .inputs import Inputs
@@ -42,9 +42,9 @@ class DSGCN(Method):
     grid: ClassVar[Mapping[str, Sequence[float]]] = {"lr": (0.05, 0.025, 0.01, 0.005)}
 
     def learner(self, inputs: Inputs, settings: Settings, seed: int) -> Learner:
-        if settings.normalisation != "renormalised":
+        if settings.normalization != "renormalised":
             raise RawlsError(
-                f"dsgcn has no normalisation '{settings.normalisation}': it is defined with the "
+                f"dsgcn has no normalization '{settings.normalization}': it is defined with the "
                 "renormalised Laplacian; use rawlsgcn-graph for the others"
             )
         return DSGCNLearner(inputs, settings, seed)
@@ -60,7 +60,7 @@ class DSGCNLayer(nn.Module):
         self.cells = nn.ModuleList(empty(nn.RNNCell, outputs, outputs) for _ in range(CELLS))
         self.bias = nn.Parameter(torch.empty(outputs))
 
-    def forward(self, z: Iterable[Tensor | Constant]) -> Tensor:
+    def forward(self, z: Iterable[Tensor | FixedMatrix]) -> Tensor:
         """E, from the rows of Z in each of the ten groups."""
         state, outputs = self.start, []
         for cell, rows in zip(self.cells, z, strict=True):
@@ -77,7 +77,7 @@ class DSGCNNetwork(nn.Module):
         self.layers = nn.ModuleList(DSGCNLayer(a, b) for a, b in itertools.pairwise(sizes))
         self.dropout = Dropout(p, random)
 
-    def forward(self, z: list[Tensor | Constant], reach: Reach) -> Tensor:
+    def forward(self, z: list[Tensor | FixedMatrix], reach: Reach) -> Tensor:
         """The targets' scores; ``z`` holds the rows of Â X that the first layer needs."""
         h: Tensor = self.layers[0](z)
         for layer, step in zip(list(self.layers)[1:], reach.steps[1:], strict=True):
@@ -92,20 +92,22 @@ class DSGCNLearner(GroupedLearner):
         network = DSGCNNetwork(Convolutional.sizes(inputs, settings), settings.dropout, random)
         super().__init__(inputs, settings, seed, network)
 
-    def arguments(self, targets: Tensor) -> tuple[list[Tensor | Constant], Reach]:
+    def arguments(self, targets: Tensor) -> tuple[list[Tensor | FixedMatrix], Reach]:
         i = self.inputs
         matrix = propagation_matrix(i.edge_index, i.edge_weight, i.num_nodes, dtype=i.dtype)
         group = i.degree.clamp(1, CELLS) - 1
-        reach = Reach.of(csr_entries(matrix), group, CELLS, targets, self.settings.layers)
+        reach = Reach.of(csr_entries(matrix), group, CELLS, targets, self.settings.num_layers)
         z, counts = propagated(reach.steps[0].matrix.matrix, i.x), reach.steps[0].counts
         if z.layout == torch.strided:
             return list(torch.split(z, counts)), reach
-        parts: list[Tensor | Constant] = []
+        parts: list[Tensor | FixedMatrix] = []
         row, column, value = csr_entries(z)
         for start, end in itertools.pairwise(itertools.accumulate(counts, initial=0)):
             kept = (row >= start) & (row < end)
             shape = (end - start, i.num_features)
             parts.append(
-                Constant.of(csr_from_entries(row[kept] - start, column[kept], value[kept], shape))
+                FixedMatrix.of(
+                    csr_from_entries(row[kept] - start, column[kept], value[kept], shape)
+                )
             )
         return parts, reach

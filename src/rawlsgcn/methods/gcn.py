@@ -16,10 +16,10 @@ class GCN(Convolutional):
     title = "GCN"
     defaults: ClassVar[Settings] = Settings(lr=0.01, epochs=200)
 
-    def forward_form(self, settings: Settings) -> str:
-        if settings.normalisation != "renormalised":
+    def forward_normalization(self, settings: Settings) -> str:
+        if settings.normalization != "renormalised":
             raise RawlsError(
-                f"a GCN has no normalisation '{settings.normalisation}': it is defined with the "
+                f"a GCN has no normalization '{settings.normalization}': it is defined with the "
                 "renormalised Laplacian; use rawlsgcn-graph for the others"
             )
         return "renormalised"

@@ -27,18 +27,18 @@ class Inputs:
     train: Tensor
     val: Tensor
     test: Tensor
-    classes: int
+    num_classes: int
 
     @classmethod
     def of(
         cls,
         graph: Data,
         *,
-        normalise_features: bool = True,
+        normalize_features: bool = True,
         even_negative: bool = False,
         device: torch.device | str = "cpu",
         dtype: torch.dtype = torch.float32,
-        classes: int | None = None,
+        num_classes: int | None = None,
     ) -> Inputs:
         """Move a graph to a device; one without labels (to predict on) must say its classes.
 
@@ -53,8 +53,8 @@ class Inputs:
             for name in ("train_mask", "val_mask", "test_mask")
         )
         x = graph.x.to(dtype)
-        if normalise_features and (even_negative or not has_negative_features(x)):
-            x = row_normalised(x)
+        if normalize_features and (even_negative or not has_negative_features(x)):
+            x = row_normalized(x)
         weight = graph.get("edge_weight")
         return cls(
             x=_aligned(x.to(device)),
@@ -64,7 +64,7 @@ class Inputs:
             train=train.nonzero().view(-1).to(device),
             val=val.nonzero().view(-1).to(device),
             test=test.nonzero().view(-1).to(device),
-            classes=int(y.max()) + 1 if classes is None else classes,
+            num_classes=int(y.max()) + 1 if num_classes is None else num_classes,
         )
 
     @property
@@ -95,7 +95,7 @@ def _aligned(x: Tensor) -> Tensor:
     return csr_tensor(x.crow_indices(), x.col_indices(), x.values(), x.shape)
 
 
-def row_normalised(x: Tensor) -> Tensor:
+def row_normalized(x: Tensor) -> Tensor:
     """Each row divided by its sum, taken in float64; a row whose sum is not positive stays."""
     if x.layout != torch.sparse_csr:
         sums = x.sum(1, keepdim=True, dtype=torch.float64)

@@ -14,12 +14,12 @@ class RawlsGCNGrad(Convolutional):
 
     name = "rawlsgcn-grad"
     title = "RawlsGCN-Grad"
-    defaults: ClassVar[Settings] = Settings(lr=0.05, epochs=100, normalisation="doubly-stochastic")
+    defaults: ClassVar[Settings] = Settings(lr=0.05, epochs=100, normalization="doubly-stochastic")
 
-    def forward_form(self, settings: Settings) -> str:
+    def forward_normalization(self, settings: Settings) -> str:
         return "renormalised"
 
-    def gradient_form(self, settings: Settings) -> str | None:
-        if settings.normalisation not in NORMALISATIONS:
-            raise unknown_name("normalisation", settings.normalisation, NORMALISATIONS)
-        return settings.normalisation
+    def gradient_normalization(self, settings: Settings) -> str | None:
+        if settings.normalization not in NORMALISATIONS:
+            raise unknown_name("normalization", settings.normalization, NORMALISATIONS)
+        return settings.normalization

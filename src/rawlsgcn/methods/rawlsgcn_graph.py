@@ -13,14 +13,14 @@ class RawlsGCNGraph(Convolutional):
     """Â_DS in place of Â, in training and at test time; 100 epochs, no early stopping.
 
     With every row and column summing to one, each node's influence on the gradient of every
-    weight matrix has the same weight (Theorem 1). The other normalisations are the ablation's.
+    weight matrix has the same weight (Theorem 1). The other normalizations are the ablation's.
     """
 
     name = "rawlsgcn-graph"
     title = "RawlsGCN-Graph"
-    defaults: ClassVar[Settings] = Settings(lr=0.05, epochs=100, normalisation="doubly-stochastic")
+    defaults: ClassVar[Settings] = Settings(lr=0.05, epochs=100, normalization="doubly-stochastic")
 
-    def forward_form(self, settings: Settings) -> str:
-        if settings.normalisation not in NORMALISATIONS:
-            raise unknown_name("normalisation", settings.normalisation, NORMALISATIONS)
-        return settings.normalisation
+    def forward_normalization(self, settings: Settings) -> str:
+        if settings.normalization not in NORMALISATIONS:
+            raise unknown_name("normalization", settings.normalization, NORMALISATIONS)
+        return settings.normalization

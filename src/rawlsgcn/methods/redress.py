@@ -91,14 +91,14 @@ class RedressLearner(ConvolutionalLearner):
 
     def epoch(self) -> float:
         self.module.train()
-        self.optimiser.zero_grad()
+        self.optimizer.zero_grad()
         logits = self.module(self.x, self.propagation)[self.inputs.train]
         loss = nn.functional.cross_entropy(logits, self.inputs.y[self.inputs.train])
         if self.settings.alpha:
             ranking = ranking_loss(logits, self.features, self.settings.sigma)
             loss = loss + self.settings.alpha * ranking
         loss.backward()  # type: ignore[no-untyped-call]
-        self.optimiser.step()
+        self.optimizer.step()
         return loss.item()
 
 

@@ -12,7 +12,7 @@ from .._core.errors import RawlsError, unknown_name
 NORMALISATIONS = ("row", "column", "symmetric", "doubly-stochastic")
 
 #: More than these is a slip of the finger, which would take all memory or for ever.
-MOST_EPOCHS, MOST_HIDDEN, MOST_LAYERS = 10_000_000, 1_000_000, 1_000
+MOST_EPOCHS, MOST_CHANNELS, MOST_LAYERS = 10_000_000, 1_000_000, 1_000
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,10 @@ class Settings:
     epochs: int = 200
     weight_decay: float = 5e-4
     dropout: float = 0.5
-    hidden: int = 64
-    layers: int = 2
-    normalisation: str = "renormalised"
-    normalise_features: bool = True
+    hidden_channels: int = 64
+    num_layers: int = 2
+    normalization: str = "renormalised"
+    normalize_features: bool = True
     patience: int = 0
 
     def __post_init__(self) -> None:
@@ -43,8 +43,14 @@ class Settings:
             "zero or a positive number",
         )
         self._require(0 <= self.dropout < 1, "dropout", "at least 0 and less than 1")
-        self._require(1 <= self.hidden <= MOST_HIDDEN, "hidden", f"from 1 to {MOST_HIDDEN:,}")
-        self._require(1 <= self.layers <= MOST_LAYERS, "layers", f"from 1 to {MOST_LAYERS:,}")
+        self._require(
+            1 <= self.hidden_channels <= MOST_CHANNELS,
+            "hidden_channels",
+            f"from 1 to {MOST_CHANNELS:,}",
+        )
+        self._require(
+            1 <= self.num_layers <= MOST_LAYERS, "num_layers", f"from 1 to {MOST_LAYERS:,}"
+        )
         self._require(self.patience >= 0, "patience", "zero or more")
 
     def _require(self, holds: bool, name: str, what: str) -> None:

@@ -33,7 +33,7 @@ from torch.nn.functional import (
 
 from .._core.errors import RawlsError
 from ._ops.dropout import Dropout
-from ._ops.fixed_matrix import Constant, times
+from ._ops.fixed_matrix import FixedMatrix, times
 from ._ops.initial_weights import draw_uniform
 from ._ops.tail_branches import Branch, Hop, Plan, View, forged
 from .base import Learner, Method, accuracy_of
@@ -54,7 +54,7 @@ class SquareMap(nn.Module):
         sizes = [width, width] if width <= WIDE else [width, BOTTLENECK, width]
         self.factors = nn.ParameterList(torch.empty(pair) for pair in pairwise(sizes))
 
-    def forward(self, x: Tensor | Constant) -> Tensor:
+    def forward(self, x: Tensor | FixedMatrix) -> Tensor:
         first, *rest = self.factors
         out = times(x, first)
         for factor in rest:
@@ -83,7 +83,7 @@ class TailLayer(nn.Module):
 
     def missing(self, view: View) -> Tensor:
         """m_i = x_i + r_i - n_i."""
-        x, n = (v.matrix.to_dense() if isinstance(v, Constant) else v for v in (view.x, view.n))
+        x, n = (v.matrix.to_dense() if isinstance(v, FixedMatrix) else v for v in (view.x, view.n))
         return x + self.translation(view) - n
 
     def forward(self, view: View, tail: bool) -> Tensor:
@@ -164,8 +164,8 @@ class TailLearner(Learner):
         self.inputs, self.settings = inputs, settings
         random = torch.Generator(inputs.device).manual_seed(seed)
         generator = torch.Generator().manual_seed(seed)
-        hidden = [settings.hidden] * (settings.layers - 1)
-        sizes = [inputs.num_features, *hidden, inputs.classes]
+        hidden = [settings.hidden_channels] * (settings.num_layers - 1)
+        sizes = [inputs.num_features, *hidden, inputs.num_classes]
         self.module = TailNetwork(sizes, settings.dropout, random)
         self.module.reset_parameters(generator)
         self.module.to(inputs.device, inputs.dtype)
@@ -174,7 +174,7 @@ class TailLearner(Learner):
         self.head = Branch(row, column, weight.to(inputs.dtype), inputs.num_nodes, tail=False)
         self.tail = replace(self.head, tail=True)
         self.forged = forged(self.tail, inputs.train, settings.tail_degree, generator)
-        self.model_optimiser, self.discriminator_optimiser = (
+        self.model_optimizer, self.discriminator_optimizer = (
             torch.optim.Adam(
                 part.parameters(), settings.lr, weight_decay=settings.weight_decay, fused=True
             )
@@ -200,10 +200,10 @@ class TailLearner(Learner):
         with torch.no_grad():
             head, tail = map(self.module.rest, first, self.training)
         discriminator = self.module.discriminator
-        self.discriminator_optimiser.zero_grad()
+        self.discriminator_optimizer.zero_grad()
         loss = (discriminator.loss(head[0], 1) + discriminator.loss(tail[0], 0)) / 2
         loss.backward()  # type: ignore[no-untyped-call]
-        self.discriminator_optimiser.step()
+        self.discriminator_optimizer.step()
 
     def model_turn(self, first: list[Tensor]) -> float:
         """½ (CE_head + CE_tail) - η BCE(tail, 0) + μ Σ_l mean ‖m^(l)‖, m from the head."""
@@ -216,9 +216,9 @@ class TailLearner(Learner):
             - self.settings.adversary * self.module.discriminator.loss(tail, 0)
             + self.settings.missing * torch.stack(missing).sum()
         )
-        self.model_optimiser.zero_grad()
+        self.model_optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
-        self.model_optimiser.step()
+        self.model_optimizer.step()
         return loss.item()
 
     @torch.no_grad()
@@ -226,7 +226,7 @@ class TailLearner(Learner):
         """A node of degree > k is read by the head branch, the others by the tail branch."""
         self.module.eval()
         nodes = torch.arange(self.inputs.num_nodes, device=self.inputs.device)
-        out = self.inputs.x.new_empty(len(nodes), self.inputs.classes, layout=torch.strided)
+        out = self.inputs.x.new_empty(len(nodes), self.inputs.num_classes, layout=torch.strided)
         for part, plan in self._plans(nodes):
             out[part], _ = self.module.rest(self.module.first(plan), plan)
         return out
@@ -260,7 +260,7 @@ class TailLearner(Learner):
         first layer in one piece; evaluation has it in pieces, each made when it is asked for."""
         x, size = self.inputs.x, BLOCK_ENTRIES // self.inputs.num_features
         everything = torch.arange(self.inputs.num_nodes, device=x.device)
-        rows = branch.rows(targets, self.settings.layers)
+        rows = branch.rows(targets, self.settings.num_layers)
         told = targets[:0] if about is None else about
 
         def hop(to: Tensor, columns: Tensor) -> Hop:
@@ -281,9 +281,9 @@ class TailGNN(Method):
 
     def learner(self, inputs: Inputs, settings: Settings, seed: int) -> TailLearner:
         assert isinstance(settings, TailSettings)
-        if settings.normalisation != "renormalised":
+        if settings.normalization != "renormalised":
             raise RawlsError(
-                f"tail-gnn has no normalisation '{settings.normalisation}': it takes means over "
+                f"tail-gnn has no normalization '{settings.normalization}': it takes means over "
                 "neighbours; leave the setting out"
             )
         return TailLearner(inputs, settings, seed)

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from .._core.atomic_files import atomic_file
 from .._core.errors import RawlsError
-from .._core.files import atomic_file
-from .._core.swapping import is_temporary
+from .._core.temporary_files import is_temporary
 from .agreement import with_current_verdicts
 from .findings import sentences
 from .formats import cells_csv, html_page, latex, markdown, markdown_rows

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .. import __version__
 from .._core.errors import RawlsError
 from .._core.machine import machine, pick_device
 from .._core.threads import fork_safe_threads
+from .._core.version import __version__
 from ..graphs import load, statistics
-from ..graphs.catalog import CATALOGUE, SYNTHETIC, data_root
+from ..graphs.catalog import CATALOG, SYNTHETIC, data_root, datasets
 from ..reporting.progress import working
 from .agreement import DIFFERS, NEW, REPRODUCED, count_verdict, published
 from .figures import paper_figures
@@ -153,7 +153,7 @@ def _reproduce_tables(
     results = document()
     if "datasets" in plan.parts:
         rows = {row["dataset"]: row for row in (*before["datasets"], *_statistics(plan, root))}
-        results["datasets"] = [rows[name] for name in (*CATALOGUE, SYNTHETIC) if name in rows]
+        results["datasets"] = [rows[name] for name in datasets() if name in rows]
     if "figures" in plan.parts and not work.out_of_time:
         results["figures"] = paper_figures(results["cells"], plan, device, root, out)
     write_results(results, out)
@@ -198,7 +198,7 @@ def _is_of(document: dict[str, Any] | None, plan: Plan) -> bool:
 def _check_datasets(plan: Plan, root: Path | None) -> None:
     """Raise an error before any work for a dataset that is missing and cannot be downloaded."""
     for name in plan.datasets:
-        if name != SYNTHETIC and not CATALOGUE[name].on_disk(root):
+        if name != SYNTHETIC and not CATALOG[name].on_disk(root):
             try:
                 load(name, root=root)
             except RawlsError as error:
@@ -227,7 +227,7 @@ def _statistics(plan: Plan, root: Path | None) -> list[dict[str, Any]]:
             figures = {key: value for key, value in paper.items() if value is not None}
             same = all(count_verdict(ours[k], v) == REPRODUCED for k, v in figures.items())
             verdict = REPRODUCED if same and figures else DIFFERS
-        title = CATALOGUE[name].title if name in CATALOGUE else name
+        title = CATALOG[name].title if name in CATALOG else name
         rows.append(
             {"dataset": name, "graph": title, "ours": ours, "paper": paper, "verdict": verdict}
         )

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from .. import __version__
-from ..graphs.catalog import CATALOGUE
+from .._core.version import __version__
+from ..graphs.catalog import CATALOG
 from ..methods import available, find
 from .agreement import published, published_figures, verdicts
 from .claims import claims
-from .plan import BASELINES, MAIN, PARTS, Cell, Plan, best
+from .plan import BASELINES, MAIN, PAPER_DATASETS, PARTS, Cell, Plan, best
 from .studies import Studies, StudyContent
 from .trials import FIGURES, NodeLosses
 
@@ -27,7 +27,7 @@ def collect(studies: Studies, plan: Plan) -> dict[str, Any]:
     whole = replace(
         plan,
         parts=PARTS,
-        datasets=tuple(dict.fromkeys((*CATALOGUE, *plan.datasets))),
+        datasets=tuple(dict.fromkeys((*PAPER_DATASETS, *plan.datasets))),
         methods=tuple(dict.fromkeys((*known, *plan.methods))),
     ).cells()
     existing = {cell.name for cell in studies.existing(whole)}
@@ -55,11 +55,11 @@ def collect(studies: Studies, plan: Plan) -> dict[str, Any]:
 
 def _described(cell: Cell, status: str, quick: bool) -> dict[str, Any]:
     """Describe a cell that has no trials yet."""
-    entry = CATALOGUE.get(cell.dataset)
+    entry = CATALOG.get(cell.dataset)
     paper: dict[str, Any] | None = None
     if cell.protocol == "paper":
         paper = published_figures(cell.dataset, cell.method, cell.variant)
-    elif cell.protocol == "efficiency" and entry is not None:
+    elif cell.protocol == "efficiency" and cell.dataset in PAPER_DATASETS:
         paper = published()["efficiency"].get(cell.method, {}).get(cell.variant)
     searched = "first seed" if quick else "all seeds"
     return {

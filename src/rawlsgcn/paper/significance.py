@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import __version__
 from .._core.errors import RawlsError
 from .._core.machine import machine, pick_device
 from .._core.threads import fork_safe_threads
+from .._core.version import __version__
+from ..evaluation.audit.group_statistics import GroupedScores
 from ..evaluation.audit.net_variance import net_variance
 from ..evaluation.audit.permutation import shuffled_bias
 from ..evaluation.audit.resampling import resampled
-from ..evaluation.audit.slope import slopes
-from ..evaluation.audit.strata import Strata
+from ..evaluation.audit.trend import slopes
 from ..experiments import fitting
 from ..graphs import load
-from ..graphs.catalog import CATALOGUE
+from ..graphs.catalog import CATALOG
 from .paired_tests import LEVEL, paired_bias_test
 from .plan import MAIN
 from .tables import Table
@@ -107,7 +107,7 @@ def _graph(name: str, results: Sequence[Result], draws: int) -> dict[str, Any]:
     _, counts = np.unique(base.degree, return_counts=True)
     return {
         "dataset": name,
-        "title": CATALOGUE[name].title if name in CATALOGUE else name,
+        "title": CATALOG[name].title if name in CATALOG else name,
         "nodes": len(base.degree),
         "degrees": len(counts),
         "single": int((counts == 1).sum()),
@@ -134,10 +134,10 @@ def _method(result: Result, nodes: NodeLosses, draws: int) -> dict[str, Any]:
         )
     tests, nets, lines = [], [], []
     for seed, loss, correct in zip(result.seeds, nodes.loss, nodes.correct, strict=True):
-        strata = Strata.of(nodes.degree, loss, correct.astype(np.float64))
-        tests.append(shuffled_bias(strata, draws, seed))
-        nets.append(net_variance(strata, draws, seed))
-        line = slopes(strata, resampled(strata, draws, seed))
+        grouped = GroupedScores.of(nodes.degree, loss, correct.astype(np.float64))
+        tests.append(shuffled_bias(grouped, draws, seed))
+        nets.append(net_variance(grouped))
+        line = slopes(grouped, resampled(grouped, draws, seed))
         lines += [] if line is None else [line]
     return {
         "method": result.method,

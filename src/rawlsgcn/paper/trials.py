@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import math
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from .._core.progress import ProgressCallback, no_progress
 from ..evaluation.degree_bias import node_scores
 from ..experiments.fitting import inputs_of, judged
 from ..graphs import load
-from ..graphs.masks import evaluate_on
+from ..graphs.splits import evaluate_on
 from ..methods import find, with_changes
 from ..training import Job, train
 from .plan import Cell, Point, diverged
@@ -106,7 +107,7 @@ def train_points(
     points: Sequence[Point],
     device: str,
     root: Path | None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: ProgressCallback = no_progress,
 ) -> list[TrainedPoint]:
     """Train all runs of the points together and evaluate each point."""
     graph = evaluated_graph(cell.dataset, cell.evaluate, root)

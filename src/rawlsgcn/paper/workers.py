@@ -159,7 +159,7 @@ def _train_claims(
                     points,
                     work.device,
                     work.root,
-                    lambda done, total: report("epochs", cell.name, done / max(1, total)),
+                    lambda done, total, _=None: report("epochs", cell.name, done / max(1, total)),
                 )
         _store(studies, cell, claims, trained, content)
     except Exception as error:

@@ -7,19 +7,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
 
+from .._core.progress import ProgressCallback, no_progress
 from .wording import printable
-
-
-class Tell(Protocol):
-    """What a long computation calls to say how far it is."""
-
-    def __call__(self, done: int, total: int, description: str | None = None) -> None: ...
-
-
-def _silent(done: int, total: int, description: str | None = None) -> None:
-    return
 
 
 def watched() -> bool:
@@ -28,14 +18,14 @@ def watched() -> bool:
 
 
 @contextmanager
-def progress(description: str, *, interval: float = 0.1) -> Iterator[Tell]:
+def progress(description: str, *, interval: float = 0.1) -> Iterator[ProgressCallback]:
     """Give a function ``tell(done, total, description)`` that moves a bar on stderr.
 
     Calls between two redraws cost one look at the clock, so that a training loop may call it
     every epoch. The bar vanishes at the end, also after an error or Ctrl-C.
     """
     if not watched():
-        yield _silent
+        yield no_progress
         return
     from rich.console import Console
     from rich.progress import (

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from .train import train
-from .trained_runs import Job, Progress, Run
+from .trained_runs import Job, TrainedRun
 
-__all__ = ["Job", "Progress", "Run", "train"]
+__all__ = ["Job", "TrainedRun", "train"]

@@ -1,6 +1,6 @@
 """The plain engine: one run after another, every epoch on the whole graph.
 
-It trains any method. The fast engine is tested against it, and methods outside the GCN family
+It trains any method. The stacked engine is tested against it, and methods outside the GCN family
 use it.
 """
 
@@ -12,13 +12,14 @@ from collections.abc import Iterator, Sequence
 
 from torch import Tensor
 
+from .._core.progress import ProgressCallback, no_progress
 from ..methods import Inputs, Learner, Method
 from ..methods.base import all_finite
-from .trained_runs import Job, Progress, silent
+from .trained_runs import Job
 
 
 def train(
-    method: Method, inputs: Inputs, jobs: Sequence[Job], progress: Progress = silent
+    method: Method, inputs: Inputs, jobs: Sequence[Job], progress: ProgressCallback = no_progress
 ) -> Iterator[Learner]:
     """Train every job from its seed; each learner is handed over before the next one is made."""
     total, done = sum(job.settings.epochs for job in jobs), 0

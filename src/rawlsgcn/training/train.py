@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from .._core.errors import RawlsError, unknown_name
+from .._core.progress import ProgressCallback, no_progress
 from .._core.random_state import kept_random_state
 from .._core.threads import TrainingThreads, threads_for_graph
 from ..methods import Convolutional, Inputs, Learner, Method, Settings
 from . import reference
-from .stacked.engine import FastEngine, shared_settings
-from .trained_runs import Job, Progress, Run, silent
+from .stacked.engine import StackedEngine, shared_settings
+from .trained_runs import Job, TrainedRun
 
-ENGINES = ("auto", "fast", "reference")
+ENGINES = ("auto", "stacked", "reference")
 
 
 def train(
@@ -25,25 +27,25 @@ def train(
     jobs: Sequence[Job],
     *,
     engine: str = "auto",
-    progress: Progress = silent,
-) -> tuple[list[Run], dict[str, float]]:
+    progress: ProgressCallback = no_progress,
+) -> tuple[list[TrainedRun], dict[str, float]]:
     """Train ``jobs`` and return the runs, in order, and the seconds that each part took.
 
-    Jobs that share depth, width and normalisation are trained as one by the fast engine.
+    Jobs that share depth, width and normalization are trained as one by the stacked engine.
     """
     if engine not in ENGINES:
         raise unknown_name("engine", engine, ENGINES)
-    if engine == "fast" and not isinstance(method, Convolutional):
-        raise RawlsError(f"the fast engine cannot train {method.name}: use the reference engine")
+    if engine == "stacked" and not isinstance(method, Convolutional):
+        raise RawlsError(f"the stacked engine cannot train {method.name}: use the reference engine")
     early = any(job.settings.patience for job in jobs)  # watching epochs needs the plain engine
-    if engine == "fast" and early:
+    if engine == "stacked" and early:
         raise RawlsError(
-            "the fast engine cannot stop early: leave patience at 0, or use the reference engine"
+            "the stacked engine cannot stop early: leave patience at 0, or use the reference engine"
         )
     clock = Clock(inputs.device)
     if isinstance(method, Convolutional) and engine != "reference" and not early:
         with threads_for_graph(inputs.x, inputs.edge_index), TrainingThreads():
-            runs = _train_fast(method, inputs, jobs, progress, clock)
+            runs = _train_stacked(method, inputs, jobs, progress, clock)
     else:
         runs = []
         with kept_random_state():
@@ -54,35 +56,46 @@ def train(
     return runs, clock.seconds
 
 
-def _train_fast(
+def _train_stacked(
     method: Convolutional,
     inputs: Inputs,
     jobs: Sequence[Job],
-    progress: Progress,
+    progress: ProgressCallback,
     clock: Clock,
-) -> list[Run]:
+) -> list[TrainedRun]:
     groups: dict[Settings, list[int]] = {}
     for place, job in enumerate(jobs):
         groups.setdefault(shared_settings(job.settings), []).append(place)
     total, done = sum(job.settings.epochs for job in jobs), 0
-    runs: dict[int, Run] = {}
+    runs: dict[int, TrainedRun] = {}
     for settings, places in groups.items():
         share = sum(jobs[place].settings.epochs for place in places)
-        engine = FastEngine(method, inputs, settings)
+        engine = StackedEngine(method, inputs, settings)
         clock.lap("prepare")
 
-        def tell(step: int, steps: int, before: int = done, own: int = share) -> None:
-            progress(before + own * step // max(1, steps), total)
-
-        states = engine.train([jobs[place] for place in places], tell)
+        part = PartialProgress(progress, done, share, total)
+        states = engine.train([jobs[place] for place in places], part)
         clock.lap("train")
         count = sum(tensor.numel() for tensor in states[0])
         for place, state in zip(places, states, strict=True):
             notes = () if engine.note is None else (engine.note,)
-            runs[place] = Run(count, _named(state), engine.logits(state).cpu(), notes)
+            runs[place] = TrainedRun(count, _named(state), engine.logits(state).cpu(), notes)
         clock.lap("evaluate")
         done += share
     return [runs[place] for place in range(len(jobs))]
+
+
+@dataclass(frozen=True)
+class PartialProgress:
+    """The progress of one engine's jobs as a part of the progress of all."""
+
+    progress: ProgressCallback
+    before: int
+    share: int
+    total: int
+
+    def __call__(self, done: int, total: int, description: str | None = None) -> None:
+        self.progress(self.before + self.share * done // max(1, total), self.total)
 
 
 class Clock:
@@ -101,13 +114,13 @@ class Clock:
         self.last = now
 
 
-def _run(learner: Learner) -> Run:
+def _run(learner: Learner) -> TrainedRun:
     parameters = sum(parameter.numel() for parameter in learner.module.parameters())
-    return Run(parameters, _on_cpu(learner.module.state_dict()), learner.logits().cpu())
+    return TrainedRun(parameters, _on_cpu(learner.module.state_dict()), learner.logits().cpu())
 
 
 def _named(state: list[Tensor]) -> dict[str, Tensor]:
-    """The fast engine's weights under the names of the reference engine's module."""
+    """The stacked engine's weights under the names of the reference engine's module."""
     names = [f"layers.{i}.{kind}" for i in range(len(state) // 2) for kind in ("weight", "bias")]
     return _on_cpu(dict(zip(names, state, strict=True)))
 

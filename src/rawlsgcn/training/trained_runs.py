@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -11,9 +10,6 @@ from torch import Tensor
 
 from ..methods import Settings
 from ..methods.base import all_finite
-
-# Called with (steps done, steps in all); a progress bar, or nothing.
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -25,7 +21,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Run:
+class TrainedRun:
     """One trained run: its weights by name, and the logits of all nodes (nodes, classes).
 
     A run diverged where a weight or a logit is not a finite number. It has no predictions: all
@@ -40,7 +36,3 @@ class Run:
     def __post_init__(self) -> None:
         if not all_finite([*self.state.values(), self.logits]):
             object.__setattr__(self, "logits", torch.full_like(self.logits, math.nan))
-
-
-def silent(done: int, total: int) -> None:
-    """The progress that shows nothing."""

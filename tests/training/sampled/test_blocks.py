@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 
 from rawlsgcn.methods import Inputs, find, with_changes
 from rawlsgcn.methods._ops.convolution import GraphConvolutionalNetwork
-from rawlsgcn.methods._ops.fixed_matrix import Constant
+from rawlsgcn.methods._ops.fixed_matrix import FixedMatrix
 from rawlsgcn.sampling import Adjacency, Factors
 from rawlsgcn.training.sampled.blocks import BlockMaker
 from rawlsgcn.training.sampled.sources import Source
@@ -33,16 +33,16 @@ METHODS = ["gcn", "rawlsgcn-graph", "rawlsgcn-grad"]
 )
 def test_all_neighbours_give_the_reference(graph: Data, layers: int, name: str, form: str) -> None:
     method = find(name)
-    changes = {"layers": layers, "dropout": 0.0, "hidden": 4}
+    changes = {"num_layers": layers, "dropout": 0.0, "hidden_channels": 4}
     if name != "gcn":
-        changes["normalisation"] = form
+        changes["normalization"] = form
     chosen = with_changes(method.defaults, changes)
     learner = method.learner(Inputs.of(graph, dtype=torch.float64), chosen, 3)
     training = SampledTraining(
         method,
         Source.of(graph),
         chosen,
-        fan_out=[-1] * layers,
+        num_neighbors=[-1] * layers,
         batch_size=1000,
         seed=3,
         dtype=torch.float64,
@@ -70,18 +70,18 @@ class Sampled:
         self.network.reset_parameters(torch.Generator().manual_seed(5))
         self.network.double()
 
-    def gradient(self, fan_out: list[int], key: int) -> Tensor:
-        maker = BlockMaker(self.adjacency, self.forward, self.fair, fan_out, torch.float64)
+    def gradient(self, num_neighbors: list[int], key: int) -> Tensor:
+        maker = BlockMaker(self.adjacency, self.forward, self.fair, num_neighbors, torch.float64)
         seeds = (np.arange(0, 24, 2) + 24 * np.arange(self.copies)[:, None]).reshape(-1)
         blocks = maker.make(seeds, key)
         self.network.zero_grad()
         x = self.x[torch.from_numpy(blocks.nodes)]
         if self.relu:
             labels = torch.arange(len(seeds)) % 12 % 2
-            out = self.network(Constant.of(x), blocks)
+            out = self.network(FixedMatrix.of(x), blocks)
             nn.functional.cross_entropy(out, labels).backward()
         else:
-            h: Tensor | Constant = Constant.of(x)
+            h: Tensor | FixedMatrix = FixedMatrix.of(x)
             for layer, block in zip(self.network.layers, blocks.layers, strict=True):
                 h = layer(h, block.propagation(CPU), block.fairness(CPU))
             slopes = torch.linspace(-1, 1, 24, dtype=torch.float64).view(-1, 2)

@@ -16,8 +16,8 @@ from two_processes import sampled_gradients
 from rawlsgcn.balancing import balance
 from rawlsgcn.graphs import synthetic
 from rawlsgcn.graphs.shards import Shards, write_shards
+from rawlsgcn.training.sampled.distributed_context import DistributedContext
 from rawlsgcn.training.sampled.sources import Source
-from rawlsgcn.training.sampled.trainer import Place
 
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
 
@@ -61,7 +61,7 @@ def test_each_process_holds_half_of_the_rows(graph: Data, both: tuple[Path, list
 def test_averaged_gradients_are_those_of_the_joined_batch(
     graph: Data, both: tuple[Path, list[Any]]
 ) -> None:
-    whole = sampled_gradients(Source.of_shards(Shards(both[0])), Place()).numpy()
+    whole = sampled_gradients(Source.of_shards(Shards(both[0])), DistributedContext()).numpy()
     size = np.abs(whole).max()
     for result in both[1]:
         assert np.abs(result["gradients"] - whole).max() < 1e-12 * size

@@ -15,8 +15,9 @@ from rawlsgcn.balancing import balance
 from rawlsgcn.graphs import synthetic
 from rawlsgcn.graphs.shards import write_shards
 from rawlsgcn.methods import find, with_changes
+from rawlsgcn.training.sampled.distributed_context import DistributedContext
 from rawlsgcn.training.sampled.sources import Source
-from rawlsgcn.training.sampled.trainer import Place, SampledTraining
+from rawlsgcn.training.sampled.trainer import SampledTraining
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +28,7 @@ def graph() -> Data:
 def training_of(source: Source, name: str = "rawlsgcn-grad", **how: object) -> SampledTraining:
     method = find(name)
     settings = with_changes(method.defaults, how.pop("settings", {"dropout": 0.0}))
-    options = {"fan_out": [4, 3], "batch_size": 50, "dtype": torch.float64, **how}
+    options = {"num_neighbors": [4, 3], "batch_size": 50, "dtype": torch.float64, **how}
     return SampledTraining(method, source, settings, **options)
 
 
@@ -45,7 +46,7 @@ def test_the_shares_of_three_processes_make_one_process_on_the_joined_batch(grap
     for rank in range(3):
         training = training_of(source)
         # Without a group to join: the wrapped model would only take the mean that is taken below.
-        training.place = Place(rank, 3)
+        training.context = DistributedContext(rank, 3)
         shares.append(gradient(training))
     torch.testing.assert_close(torch.stack(shares).mean(0), whole, rtol=1e-10, atol=1e-12)
 
@@ -115,7 +116,7 @@ def test_what_cannot_be_trained_is_told(graph: Data) -> None:
     with pytest.raises(RawlsError, match="from 0 to 1, not 2"):
         training_of(source, average=2)
     with pytest.raises(RawlsError, match="3 processes cannot share batches of 2"):
-        training_of(source, batch_size=2, place=Place(0, 3))
+        training_of(source, batch_size=2, context=DistributedContext(0, 3))
 
 
 def test_shards_without_labels_cannot_be_trained_on(graph: Data, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ def test_every_stretch_follows_torchs_adam() -> None:
     start = torch.randn(3, 5, dtype=torch.float64, generator=generator)
     rates, decays = [0.1, 0.01, 0.003], [0.0, 5e-4, 0.1]
     theirs = [start[i].clone().requires_grad_() for i in range(3)]
-    optimiser = torch.optim.Adam(
+    optimizer = torch.optim.Adam(
         [{"params": [p], "lr": rates[i], "weight_decay": decays[i]} for i, p in enumerate(theirs)]
     )
     ours, gradients = start.clone().view(-1), torch.zeros(15, dtype=torch.float64)
@@ -27,7 +27,7 @@ def test_every_stretch_follows_torchs_adam() -> None:
         adam.step()
         for i, parameter in enumerate(theirs):
             parameter.grad = step[i]
-        optimiser.step()
+        optimizer.step()
         expected = torch.cat([parameter.detach() for parameter in theirs])
         torch.testing.assert_close(ours, expected, rtol=1e-10, atol=1e-12)
 
@@ -49,10 +49,10 @@ def test_the_fused_one_follows_torchs_adam() -> None:
     generator = torch.Generator().manual_seed(0)
     ours = torch.randn(40, dtype=torch.float64, generator=generator)
     theirs, gradients = ours.clone().requires_grad_(), torch.zeros_like(ours)
-    optimiser = torch.optim.Adam([theirs], 0.02, weight_decay=5e-4)
+    optimizer = torch.optim.Adam([theirs], 0.02, weight_decay=5e-4)
     adam = FusedAdam(ours, gradients, 0.02, 5e-4)
     for _ in range(25):
         theirs.grad = gradients.copy_(torch.randn(40, dtype=torch.float64, generator=generator))
         adam.step()
-        optimiser.step()
+        optimizer.step()
         torch.testing.assert_close(ours, theirs.detach(), rtol=1e-12, atol=1e-12)

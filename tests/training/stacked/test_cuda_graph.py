@@ -10,7 +10,7 @@ import torch
 from rawlsgcn.graphs import synthetic
 from rawlsgcn.methods import Inputs, find, with_changes
 from rawlsgcn.training import Job, train
-from rawlsgcn.training.stacked.engine import FastEngine
+from rawlsgcn.training.stacked.engine import StackedEngine
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 METHODS = ["gcn", "rawlsgcn-graph", "rawlsgcn-grad"]
@@ -26,7 +26,7 @@ def jobs_of(name: str, **changes: object) -> list[Job]:
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("layers", [1, 2, 3])
 def test_twenty_recorded_steps_equal_the_cpus(name: str, layers: int) -> None:
-    graph, method, jobs = synthetic(300), find(name), jobs_of(name, layers=layers)
+    graph, method, jobs = synthetic(300), find(name), jobs_of(name, num_layers=layers)
     found = [
         train(method, Inputs.of(graph, device=torch.device(d), dtype=torch.float64), jobs)[0]
         for d in ("cpu", "cuda")
@@ -39,7 +39,7 @@ def test_twenty_recorded_steps_equal_the_cpus(name: str, layers: int) -> None:
 def test_a_recorded_step_keeps_the_memory_that_it_works_on() -> None:
     inputs = Inputs.of(synthetic(300), device=torch.device("cuda"), dtype=torch.float64)
     jobs = jobs_of("gcn")
-    engine = FastEngine(find("gcn"), inputs, jobs[0].settings)
+    engine = StackedEngine(find("gcn"), inputs, jobs[0].settings)
     kept = engine.replicas(jobs)
     step = engine.step(kept, jobs)
     again = engine.replicas(jobs)
@@ -48,7 +48,7 @@ def test_a_recorded_step_keeps_the_memory_that_it_works_on() -> None:
     torch.cuda.empty_cache()
     for _ in range(20):
         step()
-        torch.full((1 << 20,), 7.0, device="cuda")  # would land where the optimiser's memory was
+        torch.full((1 << 20,), 7.0, device="cuda")  # would land where the optimizer's memory was
         expected()
     torch.testing.assert_close(kept.parameters, again.parameters, rtol=0, atol=1e-9)
     assert bool(kept.parameters.isfinite().all())

@@ -1,4 +1,4 @@
-"""The fast engine gives the reference engine's numbers, exactly where nothing is random."""
+"""The stacked engine gives the reference engine's numbers, exactly where nothing is random."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.graphs import synthetic
 from rawlsgcn.methods import Inputs, find, with_changes
 from rawlsgcn.training import Job, train
-from rawlsgcn.training.stacked.engine import GPU_SHARE, FastEngine
+from rawlsgcn.training.stacked.engine import GPU_SHARE, StackedEngine
 
 METHODS = ["gcn", "rawlsgcn-graph", "rawlsgcn-grad"]
 
 
 def jobs_of(name: str, rates: list[float], seeds: int, **changes: object) -> list[Job]:
-    base = with_changes(find(name).defaults, {"hidden": 5, **changes})
+    base = with_changes(find(name).defaults, {"hidden_channels": 5, **changes})
     return [Job(with_changes(base, {"lr": lr}), seed) for lr in rates for seed in range(seeds)]
 
 
@@ -36,12 +36,12 @@ def jobs_of(name: str, rates: list[float], seeds: int, **changes: object) -> lis
 def test_twenty_steps_equal_the_reference(
     graph: Data, layers: int, name: str, form: str, decay: float
 ) -> None:
-    changes = {"dropout": 0.0, "epochs": 20, "layers": layers, "weight_decay": decay}
+    changes = {"dropout": 0.0, "epochs": 20, "num_layers": layers, "weight_decay": decay}
     if name != "gcn":
-        changes["normalisation"] = form
+        changes["normalization"] = form
     jobs = jobs_of(name, [0.05, 0.01], seeds=2, **changes)
     inputs = Inputs.of(graph, dtype=torch.float64)
-    fast, _ = train(find(name), inputs, jobs, engine="fast")
+    fast, _ = train(find(name), inputs, jobs, engine="stacked")
     plain, _ = train(find(name), inputs, jobs, engine="reference")
     for ours, theirs in zip(fast, plain, strict=True):
         assert ours.state.keys() == theirs.state.keys()
@@ -53,10 +53,10 @@ def test_twenty_steps_equal_the_reference(
 @settings(max_examples=30, deadline=None)
 @given(graph=graphs(), layers=st.integers(1, 3), name=st.sampled_from(METHODS))
 def test_in_float32_the_gradients_are_those_of_float64(graph: Data, layers: int, name: str) -> None:
-    jobs = jobs_of(name, [0.01], seeds=3, dropout=0.0, layers=layers)
+    jobs = jobs_of(name, [0.01], seeds=3, dropout=0.0, num_layers=layers)
     found = []
     for dtype in (torch.float32, torch.float64):
-        engine = FastEngine(find(name), Inputs.of(graph, dtype=dtype), jobs[0].settings)
+        engine = StackedEngine(find(name), Inputs.of(graph, dtype=dtype), jobs[0].settings)
         replicas = engine.replicas(jobs)
         replicas.step()
         found.append(replicas.gradients.double())
@@ -66,9 +66,9 @@ def test_in_float32_the_gradients_are_those_of_float64(graph: Data, layers: int,
 @settings(max_examples=60, deadline=None)
 @given(graph=graphs(), layers=st.integers(1, 4), name=st.sampled_from(METHODS))
 def test_first_loss_and_gradients_equal_the_reference(graph: Data, layers: int, name: str) -> None:
-    jobs = jobs_of(name, [0.01], seeds=2, dropout=0.0, layers=layers)
+    jobs = jobs_of(name, [0.01], seeds=2, dropout=0.0, num_layers=layers)
     inputs = Inputs.of(graph, dtype=torch.float64)
-    engine = FastEngine(find(name), inputs, jobs[0].settings)
+    engine = StackedEngine(find(name), inputs, jobs[0].settings)
     replicas = engine.replicas(jobs)
     losses = replicas.losses(replicas.step())
     for run, job in enumerate(jobs):
@@ -103,7 +103,7 @@ def test_with_dropout_the_losses_have_the_references_distribution(dropout: float
     """One step from the same weights, over many masks: equal mean and spread of the gradient."""
     inputs = Inputs.of(ring(), dtype=torch.float64)
     job = jobs_of("rawlsgcn-grad", [0.01], seeds=1, dropout=dropout)[0]
-    replicas = FastEngine(find("rawlsgcn-grad"), inputs, job.settings).replicas([job])
+    replicas = StackedEngine(find("rawlsgcn-grad"), inputs, job.settings).replicas([job])
     learner = find("rawlsgcn-grad").learner(inputs, job.settings, job.seed)
     start = {name: value.clone() for name, value in learner.module.state_dict().items()}
     ours, theirs = [], []
@@ -141,7 +141,7 @@ def test_same_seed_same_numbers() -> None:
     assert not torch.equal(first[0].logits, first[1].logits)
 
 
-@pytest.mark.parametrize("engine", ["fast", "reference"])
+@pytest.mark.parametrize("engine", ["stacked", "reference"])
 def test_training_does_not_touch_the_callers_random_stream(engine: str) -> None:
     torch.manual_seed(3)
     expected = torch.rand(4)
@@ -163,7 +163,7 @@ def test_the_fast_engine_does_not_pretend_to_stop_early() -> None:
     for name in METHODS:
         (job,) = jobs_of(name, [0.01], seeds=1, epochs=3, patience=2)
         with pytest.raises(RawlsError, match="cannot stop early: leave patience at 0"):
-            train(find(name), Inputs.of(graph), [job], engine="fast")
+            train(find(name), Inputs.of(graph), [job], engine="stacked")
         for engine in ("auto", "reference"):
             train(find(name), Inputs.of(graph), [job], engine=engine)
 
@@ -172,7 +172,7 @@ class FakeGPU:
     """A GPU of so much free memory, for as long as nothing is computed on it."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, free: float) -> None:
-        monkeypatch.setattr(FastEngine, "on_gpu", True)
+        monkeypatch.setattr(StackedEngine, "on_gpu", True)
         monkeypatch.setattr(
             "rawlsgcn.training.stacked.engine.free_memory", lambda device: int(free)
         )
@@ -184,7 +184,7 @@ def test_a_block_on_a_gpu_is_bounded_by_its_free_memory(
     name: str, room: float, sizes: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     jobs = jobs_of(name, [0.05, 0.01, 0.1], seeds=4)
-    engine = FastEngine(find(name), Inputs.of(synthetic(200)), jobs[0].settings)
+    engine = StackedEngine(find(name), Inputs.of(synthetic(200)), jobs[0].settings)
     FakeGPU(monkeypatch, (room + 0.01) * engine.run_bytes() / GPU_SHARE)
     blocks = engine._blocks(jobs)
     assert [len(block) for block in blocks] == sizes
@@ -199,8 +199,8 @@ def test_the_memory_of_a_run_is_more_than_that_of_its_tensors(
     graph: Data, layers: int, name: str
 ) -> None:
     """All that a step keeps: parameters, gradients, both of Adam's means, every layer's tensors."""
-    (job,) = jobs_of(name, [0.01], seeds=1, layers=layers)
-    engine = FastEngine(find(name), Inputs.of(graph), job.settings)
+    (job,) = jobs_of(name, [0.01], seeds=1, num_layers=layers)
+    engine = StackedEngine(find(name), Inputs.of(graph), job.settings)
     replicas = engine.replicas([job])
     replicas.step()
     inputs, hidden = replicas._forward()
@@ -209,14 +209,14 @@ def test_the_memory_of_a_run_is_more_than_that_of_its_tensors(
 
 
 def test_a_note_of_the_engine_reaches_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FastEngine, "block_size", lambda self: 2)
-    original = FastEngine._blocks
+    monkeypatch.setattr(StackedEngine, "block_size", lambda self: 2)
+    original = StackedEngine._blocks
 
-    def on_gpu(self: FastEngine, jobs: list[Job]) -> list[list[int]]:
+    def on_gpu(self: StackedEngine, jobs: list[Job]) -> list[list[int]]:
         with monkeypatch.context() as lent:
-            lent.setattr(FastEngine, "on_gpu", True)
+            lent.setattr(StackedEngine, "on_gpu", True)
             return original(self, jobs)
 
-    monkeypatch.setattr(FastEngine, "_blocks", on_gpu)
+    monkeypatch.setattr(StackedEngine, "_blocks", on_gpu)
     result = rg.fit(synthetic(200), "gcn", seeds=5, epochs=2, device="cpu")
     assert sum("free memory holds 2 of the runs" in note for note in result.notes) == 1

@@ -14,7 +14,7 @@ from rawlsgcn._core.sparse import csr_tensor
 from rawlsgcn.graphs import synthetic
 from rawlsgcn.methods import Inputs, find, with_changes
 from rawlsgcn.training import Job
-from rawlsgcn.training.stacked.engine import FastEngine
+from rawlsgcn.training.stacked.engine import StackedEngine
 from rawlsgcn.training.stacked.sparse_product import SparseProduct
 
 
@@ -116,7 +116,7 @@ def test_training_is_the_same_with_compiled_products_and_without(method):
     jobs = [Job(with_changes(chosen.defaults, {"epochs": 20}), seed) for seed in range(2)]
 
     def trained():
-        return FastEngine(chosen, inputs, jobs[0].settings).train(jobs)
+        return StackedEngine(chosen, inputs, jobs[0].settings).train(jobs)
 
     with without_kernels():
         plain = trained()

@@ -33,7 +33,7 @@ def _graph() -> Data:
 def _seeds() -> list[Files]:
     seeds = []
     for method in ("gcn", "rawlsgcn-graph", "rawlsgcn-grad", "advfair", "demo-net", "tail-gnn"):
-        result = fit(_graph(), method, seeds=2, epochs=1, hidden=2)
+        result = fit(_graph(), method, seeds=2, epochs=1, hidden_channels=2)
         with TemporaryDirectory() as folder:
             write_model(result, Path(folder))
             seeds.append({path.name: path.read_bytes() for path in Path(folder).iterdir()})

@@ -21,7 +21,7 @@ from rawlsgcn.training.sampled.trainer import SampledTraining
 from ..reader import Files, Reader
 from .models import _graph
 
-_RUN = {"seed": 1, "fan_out": [2, 2]}
+_RUN = {"seed": 1, "num_neighbors": [2, 2]}
 
 
 @cache
@@ -34,7 +34,7 @@ def _weighted() -> Data:
 
 def _training(source: Source) -> SampledTraining:
     method = find("gcn" if source.scale is None else "rawlsgcn-grad")
-    return SampledTraining(method, source, method.defaults, fan_out=[2, -1], batch_size=2)
+    return SampledTraining(method, source, method.defaults, num_neighbors=[2, -1], batch_size=2)
 
 
 def _read_shards(folder: Path) -> object:
@@ -63,29 +63,29 @@ def _network() -> tuple[torch.nn.Module, torch.optim.Adam]:
     return network, torch.optim.Adam(network.parameters(), lr=0.1)
 
 
-def _learn(network: torch.nn.Module, optimiser: torch.optim.Adam) -> None:
+def _learn(network: torch.nn.Module, optimizer: torch.optim.Adam) -> None:
     network(torch.ones(2, 3)).sum().backward()
-    optimiser.step()
+    optimizer.step()
 
 
 def _checkpoints() -> list[Files]:
     seeds = []
     for steps in (0, 2):
-        network, optimiser = _network()
+        network, optimizer = _network()
         for _ in range(steps):
-            _learn(network, optimiser)
+            _learn(network, optimizer)
         with TemporaryDirectory() as folder:
-            save_checkpoint(Path(folder), network, optimiser, Position(1, 0, 9), _RUN)
+            save_checkpoint(Path(folder), network, optimizer, Position(1, 0, 9), _RUN)
             seeds.append(_files(next(Path(folder).iterdir())))
     return seeds
 
 
 def _read_checkpoint(folder: Path) -> object:
-    network, optimiser = _network()
+    network, optimizer = _network()
     with TemporaryDirectory() as around:
         (Path(around) / "checkpoint-000001-00000000").symlink_to(folder)
-        position = load_checkpoint(Path(around), network, optimiser, _RUN)
-    _learn(network, optimiser)
+        position = load_checkpoint(Path(around), network, optimizer, _RUN)
+    _learn(network, optimizer)
     return position
 
 

@@ -6,7 +6,7 @@ this one product sets every weight to one (RawlsGCN-Grad, Equation 9):
 
     ∂J/∂W = Hᵀ Â_DSᵀ ∂J/∂E.
 
-It happens inside the backward pass, so that any optimiser, any training loop and
+It happens inside the backward pass, so that any optimizer, any training loop and
 DistributedDataParallel get it.
 """
 
@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from .dropout import Dropout
-from .fixed_matrix import Constant
+from .fixed_matrix import FixedMatrix
 
 
 class _GraphConvolution(torch.autograd.Function):
@@ -29,11 +29,15 @@ class _GraphConvolution(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, h: Tensor | Constant, weight: Tensor, propagation: Constant, fair: Constant | None
+        ctx: Any,
+        h: Tensor | FixedMatrix,
+        weight: Tensor,
+        propagation: FixedMatrix,
+        fair: FixedMatrix | None,
     ) -> Tensor:
         ctx.propagation, ctx.fair = propagation, fair
-        ctx.constant = h if isinstance(h, Constant) else None
-        ctx.save_for_backward(*([weight] if isinstance(h, Constant) else [weight, h]))
+        ctx.constant = h if isinstance(h, FixedMatrix) else None
+        ctx.save_for_backward(*([weight] if isinstance(h, FixedMatrix) else [weight, h]))
         return propagation @ (h @ weight)
 
     @staticmethod
@@ -53,7 +57,10 @@ class _GraphConvolution(torch.autograd.Function):
 
 
 def graph_convolution(
-    h: Tensor | Constant, weight: Tensor, propagation: Constant, fair: Constant | None = None
+    h: Tensor | FixedMatrix,
+    weight: Tensor,
+    propagation: FixedMatrix,
+    fair: FixedMatrix | None = None,
 ) -> Tensor:
     """Â (H W); with ``fair``, W's gradient uses that matrix in Â's place."""
     out: Tensor = _GraphConvolution.apply(h, weight, propagation, fair)  # type: ignore[no-untyped-call]
@@ -77,7 +84,7 @@ class GraphConvolution(nn.Module):
                 parameter.copy_(draw)
 
     def forward(
-        self, h: Tensor | Constant, propagation: Constant, fair: Constant | None = None
+        self, h: Tensor | FixedMatrix, propagation: FixedMatrix, fair: FixedMatrix | None = None
     ) -> Tensor:
         return graph_convolution(h, self.weight, propagation, fair) + self.bias
 
@@ -100,9 +107,9 @@ class GraphConvolutionalNetwork(nn.Module):
             layer.reset_parameters(generator)  # type: ignore[operator]
 
     def forward(
-        self, x: Tensor | Constant, propagation: Constant, fair: Constant | None = None
+        self, x: Tensor | FixedMatrix, propagation: FixedMatrix, fair: FixedMatrix | None = None
     ) -> Tensor:
-        h: Tensor | Constant = x
+        h: Tensor | FixedMatrix = x
         for index, layer in enumerate(self.layers):
             if index:
                 assert isinstance(h, Tensor)

@@ -15,7 +15,7 @@ from ..._core.sparse import csr_from_entries
 from ..base import Learner, accuracy_of
 from ..inputs import Inputs
 from ..settings import Settings
-from .fixed_matrix import Constant
+from .fixed_matrix import FixedMatrix
 from .initial_weights import draw_uniform
 
 
@@ -27,7 +27,7 @@ class Step:
     these rows stood among them, and ``counts`` how many of these rows each group has.
     """
 
-    matrix: Constant
+    matrix: FixedMatrix
     own: Tensor
     group: Tensor
     counts: list[int]
@@ -72,7 +72,7 @@ class Reach:
             )
             own = group[nodes]
             counts = torch.bincount(own[own >= 0], minlength=groups).tolist()
-            steps.append(Step(Constant.of(part), old[nodes], own, counts))
+            steps.append(Step(FixedMatrix.of(part), old[nodes], own, counts))
         return cls(levels[-1], steps)
 
 
@@ -83,7 +83,7 @@ class GroupedLearner(Learner):
         self.inputs, self.settings, self.module = inputs, settings, module
         draw_uniform(module, torch.Generator().manual_seed(seed))
         module.to(inputs.device, inputs.dtype)
-        self.optimiser = torch.optim.Adam(
+        self.optimizer = torch.optim.Adam(
             module.parameters(), settings.lr, weight_decay=settings.weight_decay, fused=True
         )
 
@@ -101,11 +101,11 @@ class GroupedLearner(Learner):
 
     def epoch(self) -> float:
         self.module.train()
-        self.optimiser.zero_grad()
+        self.optimizer.zero_grad()
         labels = self.inputs.y[self.training[-1].targets]
         loss = nn.functional.cross_entropy(self.module(*self.training), labels)
         loss.backward()  # type: ignore[no-untyped-call]
-        self.optimiser.step()
+        self.optimizer.step()
         return loss.item()
 
     @torch.no_grad()

@@ -17,7 +17,7 @@ _COPIED = 1 << 24
 
 
 @dataclass(frozen=True)
-class Constant:
+class FixedMatrix:
     """A matrix that products use from both sides.
 
     For a sparse matrix the transpose is stored explicitly: a product with it is several times
@@ -28,7 +28,7 @@ class Constant:
     transpose: Tensor
 
     @classmethod
-    def of(cls, matrix: Tensor, *, symmetric: bool = False) -> Constant:
+    def of(cls, matrix: Tensor, *, symmetric: bool = False) -> FixedMatrix:
         if symmetric:
             return cls(matrix, matrix)
         if matrix.layout == torch.strided:
@@ -41,15 +41,15 @@ class Constant:
         return self.matrix @ other
 
     @property
-    def T(self) -> Constant:
-        return Constant(self.transpose, self.matrix)
+    def T(self) -> FixedMatrix:
+        return FixedMatrix(self.transpose, self.matrix)
 
 
 class _Product(torch.autograd.Function):
     """A constant matrix times a tensor that learns."""
 
     @staticmethod
-    def forward(ctx: Any, constant: Constant, tensor: Tensor) -> Tensor:
+    def forward(ctx: Any, constant: FixedMatrix, tensor: Tensor) -> Tensor:
         ctx.constant = constant
         return constant @ tensor
 
@@ -59,7 +59,7 @@ class _Product(torch.autograd.Function):
         return None, ctx.constant.T @ grad
 
 
-def times(left: Tensor | Constant, right: Tensor) -> Tensor:
+def times(left: Tensor | FixedMatrix, right: Tensor) -> Tensor:
     """left @ right, where the left side is a layer's output or constant."""
     if isinstance(left, Tensor):
         return left @ right

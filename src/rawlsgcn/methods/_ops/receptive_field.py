@@ -16,7 +16,7 @@ from ..._core.sparse import csr_tensor
 def reached_rows(matrix: Tensor, targets: Tensor, layers: int) -> list[Tensor]:
     """For layers 1 to L, the sorted nodes whose output in that layer the ``targets`` depend on.
 
-    ``matrix`` is any normalisation of A + I in CSR form: only its pattern is used.
+    ``matrix`` is any normalization of A + I in CSR form: only its pattern is used.
     """
     rows = [targets]
     for _ in range(layers - 1):

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ..._core.sparse import csr_from_entries
 from .constant_products import propagated
-from .fixed_matrix import Constant, times
+from .fixed_matrix import FixedMatrix, times
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,9 @@ class View:
     rows whose translation is asked for.
     """
 
-    mixed: Tensor | Constant
-    x: Tensor | Constant
-    n: Tensor | Constant
+    mixed: Tensor | FixedMatrix
+    x: Tensor | FixedMatrix
+    n: Tensor | FixedMatrix
     degree: Tensor
 
 
@@ -33,9 +33,9 @@ class View:
 class Hop:
     """The constant matrices of a branch, from some rows of a layer's input to its output."""
 
-    mix: Constant
-    own: Constant
-    mean: Constant
+    mix: FixedMatrix
+    own: FixedMatrix
+    mean: FixedMatrix
     degree: Tensor
 
     def view(self, h: Tensor) -> View:
@@ -44,7 +44,7 @@ class Hop:
     def features(self, x: Tensor) -> View:
         """The view of the network's own input, which never changes."""
         mixed, own, mean = (
-            Constant.of(propagated(part.matrix, x)) for part in (self.mix, self.own, self.mean)
+            FixedMatrix.of(propagated(part.matrix, x)) for part in (self.mix, self.own, self.mean)
         )
         return View(mixed, own, mean, self.degree)
 
@@ -95,7 +95,7 @@ class Branch:
 
     def _matrix(
         self, rows: Tensor, columns: Tensor, near: Tensor | None, own: Tensor | None
-    ) -> Constant:
+    ) -> FixedMatrix:
         """The rows of a matrix with ``near`` on the edges and ``own`` on the diagonal."""
         at, to = self._places(rows), self._places(columns)
         parts = []
@@ -105,7 +105,7 @@ class Branch:
         if own is not None:
             parts.append((at[rows], to[rows], own[rows]))
         line, place, values = (torch.cat(part) for part in zip(*parts, strict=True))
-        return Constant.of(csr_from_entries(line, place, values, (len(rows), len(columns))))
+        return FixedMatrix.of(csr_from_entries(line, place, values, (len(rows), len(columns))))
 
     def _places(self, nodes: Tensor) -> Tensor:
         place = torch.full((self.nodes,), -1, device=nodes.device)

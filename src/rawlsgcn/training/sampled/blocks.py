@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ..._core.sparse import csr_tensor
-from ...methods._ops.fixed_matrix import Constant
-from ...sampling import Adjacency, Factors, Neighbourhoods
-from ...sampling.neighbourhoods import Hop
+from ...methods._ops.fixed_matrix import FixedMatrix
+from ...sampling import Adjacency, Factors, Neighborhoods
+from ...sampling.neighborhoods import Hop
 
 Array = NDArray[Any]
 
@@ -38,16 +38,16 @@ class Block:
     forward: tuple[Tensor, Tensor]
     fair: tuple[Tensor, Tensor] | None
 
-    def propagation(self, device: torch.device) -> Constant:
+    def propagation(self, device: torch.device) -> FixedMatrix:
         return self._constant(self.forward, device)
 
-    def fairness(self, device: torch.device) -> Constant | None:
+    def fairness(self, device: torch.device) -> FixedMatrix | None:
         return None if self.fair is None else self._constant(self.fair, device)
 
-    def _constant(self, values: tuple[Tensor, Tensor], device: torch.device) -> Constant:
+    def _constant(self, values: tuple[Tensor, Tensor], device: torch.device) -> FixedMatrix:
         matrix = csr_tensor(*self.pattern, values[0], self.shape)
         transpose = csr_tensor(*self.flipped, values[1], self.shape[::-1])
-        return Constant(matrix.to(device), transpose.to(device))
+        return FixedMatrix(matrix.to(device), transpose.to(device))
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,16 +66,16 @@ class BlockMaker:
         adjacency: Adjacency,
         forward: Factors,
         fair: Factors | None,
-        fan_out: Sequence[int],
+        num_neighbors: Sequence[int],
         dtype: torch.dtype = torch.float32,
     ) -> None:
-        self.neighbourhoods = Neighbourhoods(adjacency)
-        self._adjacency, self._fan_out = adjacency, fan_out
+        self.neighborhoods = Neighborhoods(adjacency)
+        self._adjacency, self._num_neighbors = adjacency, num_neighbors
         self._forward, self._fair, self._dtype = forward, fair, dtype
 
     def make(self, seeds: Array, key: int) -> Blocks:
         """Blocks that end in the ``seeds``, drawn as ``key`` says."""
-        sample = self.neighbourhoods.sample(seeds, self._fan_out, key, anew=True)
+        sample = self.neighborhoods.sample(seeds, self._num_neighbors, key, anew=True)
         met = np.cumsum(sample.new)
         layers = [
             self._block(hop, sample.nodes[: met[number + 1]])

@@ -1,4 +1,4 @@
-"""Where a sampled run can be taken up again: weights, optimiser and place, one folder a checkpoint.
+"""Where a sampled run can be taken up again: weights, optimizer and place, one folder a checkpoint.
 
 A checkpoint is a folder that appears whole or not at all, so that a process may be killed at any
 moment. The weights and Adam's moments are in safetensors, the rest in JSON; nothing is unpickled.
@@ -15,13 +15,19 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Adam
 
+from ..._core.atomic_files import atomic_directory, remove_folder
 from ..._core.errors import RawlsError
-from ..._core.files import atomic_directory, remove_folder
-from ..._core.serialization import Entries, is_whole, read_json, read_tensors, require_fit
+from ..._core.serialization import (
+    JsonFields,
+    is_nonnegative_int,
+    read_json,
+    read_tensors,
+    require_matching_tensors,
+)
 
-_WEIGHTS, _OPTIMISER, _ABOUT = "weights.safetensors", "optimiser.safetensors", "checkpoint.json"
-_ENTRIES: Entries = {
-    **dict.fromkeys(("epoch", "step", "total"), ("a whole number", is_whole)),
+_WEIGHTS, _OPTIMIZER, _ABOUT = "weights.safetensors", "optimizer.safetensors", "checkpoint.json"
+_ENTRIES: JsonFields = {
+    **dict.fromkeys(("epoch", "step", "total"), ("a whole number", is_nonnegative_int)),
     "run": ("a table of settings", lambda value: isinstance(value, dict)),
 }
 
@@ -38,7 +44,7 @@ class Position:
 def save_checkpoint(
     folder: Path,
     network: nn.Module,
-    optimiser: Adam,
+    optimizer: Adam,
     position: Position,
     run: dict[str, Any],
 ) -> None:
@@ -49,8 +55,8 @@ def save_checkpoint(
     with atomic_directory(folder / name) as temporary:
         tensors = {key: value.cpu().contiguous() for key, value in network.state_dict().items()}
         (temporary / _WEIGHTS).write_bytes(save(tensors))
-        moments = {key: value.cpu().contiguous() for key, value in _moments(optimiser).items()}
-        (temporary / _OPTIMISER).write_bytes(save(moments))
+        moments = {key: value.cpu().contiguous() for key, value in _moments(optimizer).items()}
+        (temporary / _OPTIMIZER).write_bytes(save(moments))
         about = {**asdict(position), "run": run}
         (temporary / _ABOUT).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
     for old in _found(folder):
@@ -59,11 +65,11 @@ def save_checkpoint(
 
 
 def load_checkpoint(
-    folder: Path, network: nn.Module, optimiser: Adam, run: dict[str, Any]
+    folder: Path, network: nn.Module, optimizer: Adam, run: dict[str, Any]
 ) -> Position:
     """Take up the newest checkpoint in ``folder``; the beginning, where there is none.
 
-    Neither the network nor the optimiser is touched where a part of it does not fit.
+    Neither the network nor the optimizer is touched where a part of it does not fit.
     """
     found = _found(folder)
     if not found:
@@ -71,45 +77,45 @@ def load_checkpoint(
     newest = found[-1]
     try:
         about = read_json(newest / _ABOUT, _ENTRIES)
-        weights, moments = (read_tensors(newest / name) for name in (_WEIGHTS, _OPTIMISER))
+        weights, moments = (read_tensors(newest / name) for name in (_WEIGHTS, _OPTIMIZER))
     except (OSError, RawlsError) as error:
         raise _unreadable(newest, error) from error
     _require_same(about["run"], run, folder)
     try:
-        require_fit(weights, network.state_dict())
-        _require_moments(moments, optimiser)
+        require_matching_tensors(weights, network.state_dict())
+        _require_moments(moments, optimizer)
     except RawlsError as error:
         raise _unreadable(newest, error) from error
     network.load_state_dict(weights)
-    _set_moments(optimiser, moments)
+    _set_moments(optimizer, moments)
     return Position(about["epoch"], about["step"], about["total"])
 
 
-def _moments(optimiser: Adam) -> dict[str, Tensor]:
+def _moments(optimizer: Adam) -> dict[str, Tensor]:
     """What Adam remembers of each of its parameters, which it numbers."""
-    state = optimiser.state_dict()["state"]
+    state = optimizer.state_dict()["state"]
     return {f"{at}/{name}": value for at, kept in state.items() for name, value in kept.items()}
 
 
-def _require_moments(moments: dict[str, Tensor], optimiser: Adam) -> None:
+def _require_moments(moments: dict[str, Tensor], optimizer: Adam) -> None:
     """Moments of every parameter, or of none before the first step; a square is not negative."""
-    parameters = [each for group in optimiser.param_groups for each in group["params"]]
+    parameters = [each for group in optimizer.param_groups for each in group["params"]]
     wanted: dict[str, Tensor] = {}
     for at, parameter in enumerate(parameters if moments else ()):
         wanted |= {f"{at}/exp_avg": parameter, f"{at}/exp_avg_sq": parameter}
         wanted[f"{at}/step"] = torch.tensor(0.0)
-    require_fit(moments, wanted)
+    require_matching_tensors(moments, wanted)
     for name, value in moments.items():
         if not name.endswith("/exp_avg") and bool((value < 0).any()):
             raise RawlsError(f"the tensor '{name}' has negative numbers")
 
 
-def _set_moments(optimiser: Adam, moments: dict[str, Tensor]) -> None:
+def _set_moments(optimizer: Adam, moments: dict[str, Tensor]) -> None:
     state: dict[int, dict[str, Tensor]] = {}
     for key, value in moments.items():
         at, _, name = key.partition("/")
         state.setdefault(int(at), {})[name] = value
-    optimiser.load_state_dict({**optimiser.state_dict(), "state": state})
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
 
 
 def _unreadable(checkpoint: Path, error: Exception) -> RawlsError:

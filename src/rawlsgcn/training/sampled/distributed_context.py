@@ -7,6 +7,7 @@ import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -15,21 +16,29 @@ from torch import distributed
 from torch.distributed import distributed_c10d
 
 from ..._core.errors import RawlsError
-from .trainer import Place
 
 #: Joining takes moments. To give up makes torchrun start the processes once more; to wait does not.
 _JOIN_SECONDS = 60
 _VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 
 
+@dataclass(frozen=True)
+class DistributedContext:
+    """Which of how many processes this one is (``rank`` of ``world_size``), and its device."""
+
+    rank: int = 0
+    world_size: int = 1
+    device: torch.device = torch.device("cpu")  # noqa: RUF009
+
+
 @contextmanager
-def joined(device: str = "auto") -> Iterator[Place]:
+def distributed_context(device: str = "auto") -> Iterator[DistributedContext]:
     """This process's place among those of torchrun; alone where there is no torchrun."""
     from ..._core.machine import pick_device
 
     given = [name for name in _VARIABLES if name in os.environ]
     if "RANK" not in given and "WORLD_SIZE" not in given:
-        yield Place(device=pick_device(device))
+        yield DistributedContext(device=pick_device(device))
         return
     missing = [name for name in _VARIABLES if name not in given]
     if missing:
@@ -58,7 +67,7 @@ def joined(device: str = "auto") -> Iterator[Place]:
             f"{os.environ['MASTER_PORT']} ({why}): start all of them with the same torchrun command"
         ) from error
     try:
-        yield Place(distributed.get_rank(), distributed.get_world_size(), own)
+        yield DistributedContext(distributed.get_rank(), distributed.get_world_size(), own)
         distributed.barrier()
     finally:
         # A wrapped model that is freed after its group waits for a thread that waits for Python.
@@ -94,7 +103,7 @@ def _agent_store(seconds: float) -> Any:
     )
 
 
-def told_already(error: RawlsError) -> bool:
+def already_reported(error: RawlsError) -> bool:
     """Whether another process of this torchrun, or this one before a restart, has said the same.
 
     All processes mostly make a mistake alike, and torchrun starts them again after any exit
@@ -109,12 +118,12 @@ def told_already(error: RawlsError) -> bool:
         return False
 
 
-def require_same(values: list[int], what: str, place: Place) -> None:
+def require_equal(values: list[int], what: str, context: DistributedContext) -> None:
     """Refuse to go on where processes see different things, which only one folder can cure."""
-    if place.world == 1:
+    if context.world_size == 1:
         return
-    own = torch.tensor(values, device=place.device)
-    every = [torch.empty_like(own) for _ in range(place.world)]
+    own = torch.tensor(values, device=context.device)
+    every = [torch.empty_like(own) for _ in range(context.world_size)]
     distributed.all_gather(every, own)
     if any(not torch.equal(each, own) for each in every):
         raise RawlsError(

@@ -18,7 +18,7 @@ from ...sampling import Factors
 from .sources import Source
 
 if TYPE_CHECKING:
-    from .trainer import Place
+    from .distributed_context import DistributedContext
 
 #: Nodes whose features are read at once.
 _ROWS = 1 << 14
@@ -26,12 +26,15 @@ _ROWS = 1 << 14
 
 @torch.no_grad()
 def whole_graph_logits(
-    network: GraphConvolutionalNetwork, source: Source, factors: Factors, place: Place
+    network: GraphConvolutionalNetwork,
+    source: Source,
+    factors: Factors,
+    context: DistributedContext,
 ) -> Tensor:
     """H ← σ(diag(l) (A + I) diag(r) H W + b) for each layer, on the CPU."""
     nodes = source.adjacency.num_nodes
-    cuts = np.linspace(0, nodes, place.world + 1).astype(int).tolist()
-    first, last = cuts[place.rank : place.rank + 2]
+    cuts = np.linspace(0, nodes, context.world_size + 1).astype(int).tolist()
+    first, last = cuts[context.rank : context.rank + 2]
     hidden: Tensor | None = None
     for number, layer in enumerate(network.layers):
         weight, bias = (parameter.detach().cpu() for parameter in layer.parameters())
@@ -44,12 +47,12 @@ def whole_graph_logits(
                 rows = torch.relu(hidden[start:stop])
             product[start:stop] = rows @ weight
         product[first:last] *= _column(factors.right[first:last], weight)
-        _exchange(product, cuts, place.device)
+        _exchange(product, cuts, context.device)
         hidden = _neighbour_sums(source, product, first, last)
         hidden[first:last] *= _column(factors.left[first:last], weight)
         hidden[first:last] += bias
         if number + 1 == len(network.layers):
-            _exchange(hidden, cuts, place.device)
+            _exchange(hidden, cuts, context.device)
     assert hidden is not None
     return hidden
 

@@ -14,12 +14,12 @@ from torch import Tensor
 from ..._core.errors import RawlsError
 from ..._core.sparse import aligned
 from ...graphs.features import has_negative_features
-from ...graphs.fingerprint import mark_of
-from ...graphs.raw_graph import MASKS
+from ...graphs.fingerprint import fingerprint
+from ...graphs.splits import MASKS
 from ...methods._ops.receptive_field import select_rows
-from ...methods.inputs import row_normalised
+from ...methods.inputs import row_normalized
 from ...sampling import Adjacency
-from ...sampling.adjacency import take
+from ...sampling.adjacency import take_concatenated
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -33,7 +33,7 @@ Array = NDArray[Any]
 class Source:
     """A graph to train on. ``mark`` tells its like apart; ``scale`` is x where it is known.
 
-    With ``normalise`` the rows of X are divided by their sums as they are read; features in memory
+    With ``normalize`` the rows of X are divided by their sums as they are read; features in memory
     are divided once.
     """
 
@@ -41,10 +41,10 @@ class Source:
     mark: str
     adjacency: Adjacency
     x: Tensor | Sequence[Array]
-    normalise: bool
+    normalize: bool
     y: Tensor
     masks: dict[str, Tensor]
-    classes: int
+    num_classes: int
     scale: Array | None = None
 
     @property
@@ -54,31 +54,31 @@ class Source:
     def features(self, nodes: Array) -> Tensor:
         """The rows of X of these nodes."""
         if not isinstance(self.x, Tensor):
-            x = aligned(torch.from_numpy(take(self.x, nodes)))
-            return row_normalised(x) if self.normalise else x
+            x = aligned(torch.from_numpy(take_concatenated(self.x, nodes)))
+            return row_normalized(x) if self.normalize else x
         places = torch.from_numpy(nodes).long()
         sparse = self.x.layout == torch.sparse_csr
         return select_rows(self.x, places) if sparse else self.x[places]
 
     @classmethod
-    def of(cls, graph: Data, *, normalise: bool = True) -> Source:
+    def of(cls, graph: Data, *, normalize: bool = True) -> Source:
         """A checked graph, symmetric and without self-loops."""
         weight = graph.get("edge_weight")
         adjacency = Adjacency.of_symmetric(graph.edge_index, weight, int(graph.num_nodes))
-        normalise = normalise and not has_negative_features(graph.x)
+        normalize = normalize and not has_negative_features(graph.x)
         return cls(
             name=graph.get("name") or "graph",
-            mark=mark_of(graph),
+            mark=fingerprint(graph),
             adjacency=adjacency,
-            x=row_normalised(graph.x) if normalise else graph.x,
-            normalise=normalise,
+            x=row_normalized(graph.x) if normalize else graph.x,
+            normalize=normalize,
             y=graph.y,
             masks={name: graph[name] for name in MASKS},
-            classes=int(graph.y.max()) + 1,
+            num_classes=int(graph.y.max()) + 1,
         )
 
     @classmethod
-    def of_shards(cls, shards: Shards, *, normalise: bool = True) -> Source:
+    def of_shards(cls, shards: Shards, *, normalize: bool = True) -> Source:
         """Shards with features and labels; arcs and features stay on disk."""
         parts = shards.open_all()
         x, y, split, scale = (
@@ -101,9 +101,9 @@ class Source:
             mark=shards.graph,
             adjacency=Adjacency.of_shards(parts),
             x=x,
-            normalise=normalise and not shards.negative,
+            normalize=normalize and not shards.negative,
             y=torch.from_numpy(np.concatenate(y)),
             masks=masks,
-            classes=shards.classes,
+            num_classes=shards.classes,
             scale=np.concatenate(scale) if len(scale) == len(parts) else None,
         )

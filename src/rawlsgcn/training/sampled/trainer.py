@@ -21,10 +21,11 @@ from torch.utils.data import DataLoader, Dataset
 from ..._core.errors import RawlsError
 from ...methods import Convolutional, Method, Settings
 from ...methods._ops.convolution import GraphConvolutionalNetwork
-from ...methods._ops.fixed_matrix import Constant
+from ...methods._ops.fixed_matrix import FixedMatrix
 from ...sampling import Factors
-from ...sampling.draw import mixed
+from ...sampling.random_draws import derive_key
 from .blocks import BlockMaker, Blocks
+from .distributed_context import DistributedContext
 from .inference import whole_graph_logits
 from .sources import Source
 
@@ -51,8 +52,8 @@ def require_sampled(method: Method, settings: Settings, average: float) -> Convo
 class BlockNetwork(GraphConvolutionalNetwork):
     """The GCN family's network, whose layers each multiply by a sampled block of their own."""
 
-    def forward(self, x: Tensor | Constant, blocks: Blocks) -> Tensor:  # type: ignore[override]
-        h: Tensor | Constant = x
+    def forward(self, x: Tensor | FixedMatrix, blocks: Blocks) -> Tensor:  # type: ignore[override]
+        h: Tensor | FixedMatrix = x
         device = next(self.parameters()).device
         for number, (layer, block) in enumerate(zip(self.layers, blocks.layers, strict=True)):
             if number:
@@ -73,26 +74,17 @@ class Batch:
     total: int
 
 
-@dataclass(frozen=True)
-class Place:
-    """Which of how many processes this one is, and where it computes."""
-
-    rank: int = 0
-    world: int = 1
-    device: torch.device = torch.device("cpu")  # noqa: RUF009
-
-
 class SampledTraining:
     """A network of the GCN family that learns from sampled batches of the training nodes.
 
     Args:
         method: One of the GCN family (``gcn``, ``rawlsgcn-graph``, ``rawlsgcn-grad``).
         source: The graph.
-        settings: The method's; the number of layers is that of ``fan_out``.
-        fan_out: Neighbours drawn for each node and layer, outermost layer first; −1 for all.
+        settings: The method's; the number of layers is that of ``num_neighbors``.
+        num_neighbors: Neighbours drawn for each node and layer, outermost layer first; −1 for all.
         batch_size: Seeds of one step, shared by all processes.
         seed: Decides the initial weights, the order of the seeds and every draw.
-        place: This process among its like.
+        context: This process among its like.
         workers: Further processes that draw batches ahead.
         average: The share of all steps, the last ones, over which the weights that are kept are
             the mean (Polyak and Juditsky 1992): sampled gradients are noisy, and so are the weights
@@ -105,43 +97,49 @@ class SampledTraining:
         source: Source,
         settings: Settings,
         *,
-        fan_out: Sequence[int],
+        num_neighbors: Sequence[int],
         batch_size: int,
         seed: int = 0,
-        place: Place | None = None,
+        context: DistributedContext | None = None,
         workers: int = 0,
         average: float = 0.1,
         dtype: torch.dtype = torch.float32,
     ) -> None:
         method = require_sampled(method, settings, average)
-        self.place = place or Place()
+        self.context = context or DistributedContext()
         self.train = source.masks["train_mask"].nonzero().view(-1).numpy()
-        if batch_size < self.place.world or len(self.train) < self.place.world:
+        if batch_size < self.context.world_size or len(self.train) < self.context.world_size:
             raise RawlsError(
-                f"{self.place.world} processes cannot share batches of {batch_size} out of "
+                f"{self.context.world_size} processes cannot share batches of {batch_size} out of "
                 f"{len(self.train)} training nodes: each needs one seed at least"
             )
         self.source, self.settings, self.seed, self.workers = source, settings, seed, workers
         self.batch_size, self.dtype = batch_size, dtype
-        self.forward = Factors.of(source.adjacency, method.forward_form(settings), source.scale)
-        form = method.gradient_form(settings)
-        fair = None if form is None else Factors.of(source.adjacency, form, source.scale)
-        self.maker = BlockMaker(source.adjacency, self.forward, fair, fan_out, dtype)
-        sizes = [source.num_features, *[settings.hidden] * (len(fan_out) - 1), source.classes]
-        self.random = torch.Generator(self.place.device)
+        self.forward = Factors.of(
+            source.adjacency, method.forward_normalization(settings), source.scale
+        )
+        own = method.gradient_normalization(settings)
+        fair = None if own is None else Factors.of(source.adjacency, own, source.scale)
+        self.maker = BlockMaker(source.adjacency, self.forward, fair, num_neighbors, dtype)
+        sizes = [
+            source.num_features,
+            *[settings.hidden_channels] * (len(num_neighbors) - 1),
+            source.num_classes,
+        ]
+        self.random = torch.Generator(self.context.device)
         self.network = BlockNetwork(sizes, settings.dropout, self.random)
         self.network.reset_parameters(torch.Generator().manual_seed(seed))
-        self.network.to(self.place.device, dtype)
+        self.network.to(self.context.device, dtype)
         self.model: nn.Module = self.network
-        if self.place.world > 1:
+        if self.context.world_size > 1:
             self.model = nn.parallel.DistributedDataParallel(self.network)
-        self.optimiser = torch.optim.Adam(
+        self.optimizer = torch.optim.Adam(
             self.network.parameters(), lr=settings.lr, weight_decay=settings.weight_decay
         )
 
         self.mean = AveragedModel(self.network)
         self.averaged = math.ceil(average * self.total)
-        #: All that a checkpoint has to keep, but for the optimiser.
+        #: All that a checkpoint has to keep, but for the optimizer.
         self.state = nn.ModuleDict({"network": self.network, "mean": self.mean})
 
     @property
@@ -180,20 +178,22 @@ class SampledTraining:
         DistributedDataParallel takes the mean over processes, which makes it the step's loss
         whatever the sizes of the shares.
         """
-        device = self.place.device
-        logits = self.model(Constant.of(batch.x.to(device, self.dtype)), batch.blocks)
+        device = self.context.device
+        logits = self.model(FixedMatrix.of(batch.x.to(device, self.dtype)), batch.blocks)
         loss = nn.functional.cross_entropy(logits, batch.y.to(device), reduction="sum")
-        return loss * (self.place.world / batch.total)
+        return loss * (self.context.world_size / batch.total)
 
     def step(self, batch: Batch, epoch: int, number: int) -> float:
         """Learn from one batch; the result is this share's loss."""
         self.model.train()
         # A restart must draw the masks that an unbroken run would have drawn.
-        self.random.manual_seed(mixed(self.seed, epoch, number, self.place.rank, _DROPOUT) >> 1)
-        self.optimiser.zero_grad()
+        self.random.manual_seed(
+            derive_key(self.seed, epoch, number, self.context.rank, _DROPOUT) >> 1
+        )
+        self.optimizer.zero_grad()
         loss = self.loss(batch)
         loss.backward()  # type: ignore[no-untyped-call]
-        self.optimiser.step()
+        self.optimizer.step()
         value = float(loss.detach())
         if not math.isfinite(value):
             raise RawlsError(
@@ -211,7 +211,7 @@ class SampledTraining:
 
     def logits(self) -> Tensor:
         """The class scores of every node, from all neighbours: nothing is sampled at test time."""
-        return whole_graph_logits(self.kept, self.source, self.forward, self.place)
+        return whole_graph_logits(self.kept, self.source, self.forward, self.context)
 
 
 class _Batches(Dataset[Batch]):
@@ -219,13 +219,13 @@ class _Batches(Dataset[Batch]):
 
     def __init__(self, training: SampledTraining, epoch: int) -> None:
         self.training, self.epoch = training, epoch
-        random = np.random.default_rng(mixed(training.seed, epoch, _ORDER))
+        random = np.random.default_rng(derive_key(training.seed, epoch, _ORDER))
         self.seeds = np.array_split(random.permutation(training.train), training.steps)
 
     def __getitem__(self, step: int) -> Batch:
         of, seeds = self.training, self.seeds[step]
-        own = seeds[of.place.rank :: of.place.world]
-        blocks = of.maker.make(own, mixed(of.seed, self.epoch, step, _DRAW))
+        own = seeds[of.context.rank :: of.context.world_size]
+        blocks = of.maker.make(own, derive_key(of.seed, self.epoch, step, _DRAW))
         return Batch(
             blocks=blocks,
             x=of.source.features(blocks.nodes),

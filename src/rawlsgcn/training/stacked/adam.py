@@ -10,7 +10,7 @@ from torch.optim.adam import adam
 class FusedAdam:
     """torch's Adam in one sweep over the vector, all of whose elements share rate and decay.
 
-    The optimiser class around it takes longer than the sweep itself.
+    The optimizer class around it takes longer than the sweep itself.
     """
 
     def __init__(self, parameters: Tensor, gradients: Tensor, lr: float, decay: float) -> None:

@@ -1,4 +1,4 @@
-"""The fast engine for the GCN family: exact, and many times faster than plain training.
+"""The stacked engine for the GCN family: exact, and many times faster than plain training.
 
 Four ideas, each in a file of its own: only the rows that reach the loss are computed
 (``methods/_ops/receptive_field.py``), products that never change are computed once
@@ -16,15 +16,16 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
+from ..._core.progress import ProgressCallback, no_progress
 from ..._core.random_state import kept_random_state
 from ..._core.threads import TrainingThreads
 from ...balancing import propagation_matrix
 from ...methods import Convolutional, Inputs, Settings
 from ...methods._ops.constant_products import propagated
 from ...methods._ops.convolution import GraphConvolutionalNetwork
-from ...methods._ops.fixed_matrix import Constant
+from ...methods._ops.fixed_matrix import FixedMatrix
 from ...methods._ops.receptive_field import reached_rows, select_columns, select_rows
-from ..trained_runs import Job, Progress, silent
+from ..trained_runs import Job
 from .adam import FusedAdam, VectorAdam
 from .cuda_graph import recorded
 from .dropout import Dropout
@@ -37,20 +38,20 @@ DENSE_BLOCK, SPARSE_BLOCK = 5, 1
 GPU_SHARE, PARAMETER_COPIES, ENTRY_COPIES = 0.8, 20, 12
 
 
-class FastEngine:
+class StackedEngine:
     """A method's products on one graph, prepared once for any number of runs.
 
     The jobs that it trains may differ in seed, rate, weight decay, dropout and epochs; depth,
-    width and normalisation are those of ``settings``.
+    width and normalization are those of ``settings``.
     """
 
     def __init__(self, method: Convolutional, inputs: Inputs, settings: Settings) -> None:
         self.inputs = inputs
         self.sizes = method.sizes(inputs, settings)
-        forms = [method.forward_form(settings)]
-        gradient_form = method.gradient_form(settings)
-        if gradient_form is not None:
-            forms.append(gradient_form)
+        forms = [method.forward_normalization(settings)]
+        gradient_normalization = method.gradient_normalization(settings)
+        if gradient_normalization is not None:
+            forms.append(gradient_normalization)
         matrices = [self._form(form) for form in forms]
         self.propagation = matrices[0]
         self.layers = self._restrict(matrices)
@@ -65,15 +66,17 @@ class FastEngine:
         depth = len(self.sizes) - 1
         rows = reached_rows(matrices[0], self.inputs.train, depth)
         parts = [
-            [Constant.of(propagated(select_rows(m, rows[0]), self.inputs.x)) for m in matrices]
+            [FixedMatrix.of(propagated(select_rows(m, rows[0]), self.inputs.x)) for m in matrices]
         ]
         for inner, outer in pairwise(rows):
             parts.append(
-                [Constant.of(select_columns(select_rows(m, outer), inner)) for m in matrices]
+                [FixedMatrix.of(select_columns(select_rows(m, outer), inner)) for m in matrices]
             )
         return [Layer(forms[0], forms[-1]) for forms in parts]
 
-    def train(self, jobs: Sequence[Job], progress: Progress = silent) -> list[list[Tensor]]:
+    def train(
+        self, jobs: Sequence[Job], progress: ProgressCallback = no_progress
+    ) -> list[list[Tensor]]:
         """Train all jobs, block by block; every run's weights and biases, in the jobs' order."""
         blocks = self._blocks(jobs)
         total = sum(jobs[block[0]].settings.epochs for block in blocks)

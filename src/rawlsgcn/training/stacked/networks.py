@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from ..._core.threads import one_product_thread
-from ...methods._ops.fixed_matrix import Constant
+from ...methods._ops.fixed_matrix import FixedMatrix
 from .dropout import Dropout
 from .sparse_product import SparseProduct
 
@@ -23,8 +23,8 @@ from .sparse_product import SparseProduct
 class Layer:
     """A layer's restricted matrices: ``forward`` is Â_l (or Â X), ``gradient`` its fair form."""
 
-    forward: Constant
-    gradient: Constant
+    forward: FixedMatrix
+    gradient: FixedMatrix
 
     @cached_property
     def fair(self) -> bool:
@@ -34,7 +34,7 @@ class Layer:
 class Replicas:
     """The weights of several runs and one training step for all of them.
 
-    All parameters lie in one vector, and so do their gradients: an optimiser step is one sweep.
+    All parameters lie in one vector, and so do their gradients: an optimizer step is one sweep.
     ``weights[0]`` is (features, runs * width), ``weights[l]`` (runs, width, width'), and
     ``biases[l]`` (runs, width').
     """
@@ -170,7 +170,7 @@ class Replicas:
             self._product("gradient", 0, transpose, grad, out)
 
     def _product(
-        self, kind: str, index: int, left: Constant, right: Tensor, out: Tensor | None = None
+        self, kind: str, index: int, left: FixedMatrix, right: Tensor, out: Tensor | None = None
     ) -> Tensor:
         """left @ right in the same memory in every epoch: fresh memory takes longer to come by."""
         if (kind, index) not in self.products:
