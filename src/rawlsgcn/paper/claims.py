@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 
 from ..methods import NORMALISATIONS
-from .paired_tests import FAILS, HOLDS, UNCLEAR, Statistic, accuracy_difference, paired_bias_test
+from .paired_tests import (
+    FAILS,
+    HOLDS,
+    UNCLEAR,
+    Statistic,
+    accuracy_difference,
+    mean_log_bias,
+    paired_bias_test,
+)
 from .plan import OWN
 from .trials import Floats, NodeLosses
 
@@ -152,17 +160,9 @@ def _consistency(cells: Cells, nodes: ChosenNodes, choice: str) -> list[dict[str
 
 
 def _worst_case(groups: Sequence[Sequence[NodeLosses]]) -> Statistic:
-    gcn = np.array([_mean_log_bias(group[2]) for group in groups])
+    gcn = np.array([mean_log_bias(group[2]) for group in groups])
 
     def statistic(first: Floats, second: Floats) -> float:
         return float((first.mean(1) - gcn).max() - (second.mean(1) - gcn).max())
 
     return statistic
-
-
-def _mean_log_bias(nodes: NodeLosses) -> float:
-    present, member, count = np.unique(nodes.degree, return_inverse=True, return_counts=True)
-    if len(present) < 2:
-        return 0.0
-    means = [np.bincount(member, loss) / count for loss in nodes.loss]
-    return float(np.mean([math.log(max(float(each.var(ddof=1)), 1e-300)) for each in means]))

@@ -97,6 +97,12 @@ def paired_bias_test(
     )
 
 
+def mean_log_bias(nodes: NodeLosses) -> float:
+    """Return the log of the geometric mean of the biases over the seeds."""
+    losses = _LossesByDegree(nodes.loss, nodes.loss, nodes.degree)
+    return float(losses.log_bias(losses.sums[0]).mean())
+
+
 class _LossesByDegree:
     """The losses of two methods on one graph, (seeds, nodes) each, summed by degree."""
 

@@ -77,22 +77,50 @@ def reproduce(
     where = str(pick_device(device))
     check_folder(out)
     _check_datasets(plan, root)
-    kept = read_significance(out) if "significance" in plan.parts else None
-    if kept is not None and not resume:
+    tested = read_significance(out) if "significance" in plan.parts else None
+    if tested is not None and not resume:
         raise RawlsError(
             f"{out} already has significance tests: add --resume to keep them, or choose "
             "another --out"
         )
     results: dict[str, Any] = {}
     if set(plan.parts) - {"significance"}:
-        results = _reproduce_tables(
-            plan, out, storage, resume, where, workers, (began, until), root, command
-        )
+        url = storage or _sqlite(out)
+        studies, cells = Studies(url), plan.cells()
+        studies.check(cells, resume)
+        before = read_results(out) or {"datasets": [], "figures": [], "made": []}
+        this = {"command": command, "machine": machine(pick_device(device))}
+        before["made"] = [*(made for made in before["made"] if made != this), this]
+        if not (out / RESULTS).exists():
+            # From here on the folder is known as ours, whatever happens.
+            write_results(_document(studies, plan, before), out)
+        work = Work(url, tuple(cells), where, root, began, until)
+        with live_progress(cells, _points_left(studies, cells)) as report:
+            run_cells(work, workers, report)
+        results = _document(studies, plan, before)
+        if "datasets" in plan.parts:
+            rows = {row["dataset"]: row for row in (*before["datasets"], *_statistics(plan, root))}
+            results["datasets"] = [rows[name] for name in datasets() if name in rows]
+        if "figures" in plan.parts and not work.out_of_time:
+            results["figures"] = paper_figures(results["cells"], plan, where, root, out)
+        write_results(results, out)
     if "significance" in plan.parts:
-        if not _is_of(kept, plan) and (until is None or time.time() < until):
-            kept = _test_significance(plan, out, where, root, command)
-        results["significance"] = kept if _is_of(kept, plan) else None
+        results["significance"] = tested if _is_of(tested, plan) else None
+        if results["significance"] is None and (until is None or time.time() < until):
+            results["significance"] = _test_significance(plan, out, where, root, command)
     return results
+
+
+def _document(studies: Studies, plan: Plan, before: dict[str, Any]) -> dict[str, Any]:
+    return collect(studies, plan) | {name: before[name] for name in ("datasets", "figures", "made")}
+
+
+def _sqlite(out: Path) -> str:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RawlsError(f"cannot write into {out}: {error.strerror or error}") from error
+    return f"sqlite:///{(out / STUDIES).resolve()}"
 
 
 def unfinished(results: dict[str, Any], plan: Plan) -> tuple[list[str], list[str]]:
@@ -112,52 +140,6 @@ def unfinished(results: dict[str, Any], plan: Plan) -> tuple[list[str], list[str
     if "significance" in plan.parts and results.get("significance") is None:
         left.append("significance")
     return failed, left
-
-
-def _reproduce_tables(
-    plan: Plan,
-    out: Path,
-    storage: str | None,
-    resume: bool,
-    device: str,
-    workers: int,
-    times: tuple[float, float | None],
-    root: Path | None,
-    command: str,
-) -> dict[str, Any]:
-    """Train the cells of a plan, and write all that is drawn from the results."""
-    cells = plan.cells()
-    if storage is None:
-        try:
-            out.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise RawlsError(f"cannot write into {out}: {error.strerror or error}") from error
-        storage = f"sqlite:///{(out / STUDIES).resolve()}"
-    studies = Studies(storage)
-    studies.check(cells, resume)
-    before = read_results(out) or {"datasets": [], "figures": [], "made": []}
-    this = {"command": command, "machine": machine(pick_device(device))}
-
-    def document() -> dict[str, Any]:
-        results = collect(studies, plan)
-        results |= {name: before[name] for name in ("datasets", "figures")}
-        results["made"] = [*(made for made in before["made"] if made != this), this]
-        return results
-
-    if not (out / RESULTS).exists():
-        # From here on the folder is known as ours, whatever happens.
-        write_results(document(), out)
-    work = Work(storage, tuple(cells), device, root, *times)
-    with live_progress(cells, _points_left(studies, cells)) as report:
-        run_cells(work, workers, report)
-    results = document()
-    if "datasets" in plan.parts:
-        rows = {row["dataset"]: row for row in (*before["datasets"], *_statistics(plan, root))}
-        results["datasets"] = [rows[name] for name in datasets() if name in rows]
-    if "figures" in plan.parts and not work.out_of_time:
-        results["figures"] = paper_figures(results["cells"], plan, device, root, out)
-    write_results(results, out)
-    return results
 
 
 def _test_significance(

@@ -277,62 +277,53 @@ def _machine() -> str:
 
 
 def _alive(pid: int) -> bool:
-    """Whether there is such a process on this machine that has not ended (a zombie has)."""
-    try:
-        status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-        return status.rpartition(")")[2].split()[0] not in ("Z", "X")
-    except OSError:
-        if Path("/proc/self").exists():
-            return False
+    """Return whether there is such a process on this machine; a zombie has ended."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
     except OSError:
-        pass
-    return True
+        pass  # it is another user's
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return True
+    return status.rpartition(")")[2].split()[0] not in ("Z", "X")
 
 
 def _open(url: str) -> optuna.storages.RDBStorage:
     # SQLite lets one process write at a time: the others wait for it.
     options = {"connect_args": {"timeout": 120}} if url.startswith("sqlite") else {}
-    for attempt in range(10):
+    attempts = 10
+    while True:
         try:
             return optuna.storages.RDBStorage(url, engine_kwargs=options)
         except ImportError as error:
             raise missing_extra(f"the storage {_without_password(url)}", "reproduce") from error
         except Exception as error:
-            if _created_meanwhile(error) and attempt < 9:
-                time.sleep(0.2)
+            attempts -= 1
+            signs = ("already exists", "duplicate key", "unique constraint")
+            if attempts and any(sign in str(error).lower() for sign in signs):
+                time.sleep(0.2)  # another process created the tables at the same time
                 continue
             reason = " ".join(str(error).partition("(Background on")[0].split())
             raise RawlsError(
                 f"the storage {_without_password(url)} cannot be used "
-                f"({reason or type(error).__name__}): "
-                "give --storage a URL such as sqlite:///studies.db or "
-                "postgresql://user@host/database"
+                f"({reason or type(error).__name__}): give --storage a URL such as "
+                "sqlite:///studies.db or postgresql://user@host/database"
             ) from error
-    raise AssertionError("the last attempt returns or raises")
-
-
-def _created_meanwhile(error: Exception) -> bool:
-    """Whether another process created the tables at the same time: they are there now."""
-    text = str(error).lower()
-    return any(sign in text for sign in ("already exists", "duplicate key", "unique constraint"))
 
 
 def _mismatch(cell: Cell, kept: Mapping[str, Any], where: str) -> str:
     wanted = cell.fingerprint
-    end = "choose another --out or --storage"
+    changed = [
+        f"other {name}" for name in ("seeds", "grid", "settings") if kept.get(name) != wanted[name]
+    ]
     if kept.get("rawlsgcn") != wanted["rawlsgcn"]:
-        return (
-            f"the study {cell.name} in {where} was made by rawlsgcn {kept.get('rawlsgcn')}, "
-            f"this is {wanted['rawlsgcn']}: {end}"
-        )
-    changed = [name for name in ("seeds", "grid", "settings") if kept.get(name) != wanted[name]]
+        changed = [f"rawlsgcn {kept.get('rawlsgcn')} (this is {wanted['rawlsgcn']})"]
     return (
-        f"the study {cell.name} in {where} was made with other {' and '.join(changed)}: "
-        f"use the same, or {end}"
+        f"the study {cell.name} in {where} was made with {' and '.join(changed)}: use the same, or "
+        "choose another --out or --storage"
     )
 
 

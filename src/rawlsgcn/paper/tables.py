@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.resources import files
 from typing import Any
 
+from ..methods import NORMALISATIONS
 from .agreement import RULE, effectiveness_verdicts, published_figures
 from .findings import CHOICE_WORDS, tuning_gains
 from .plan import HETEROPHILY, OWN
@@ -14,75 +17,12 @@ METHOD_ORDER = (
     *("gcn", "demo-net", "dsgcn", "tail-gnn", "advfair", "redress"),
     *("rawlsgcn-graph", "rawlsgcn-grad"),
 )
-NORMALIZATION_ORDER = ("row", "column", "symmetric", "doubly-stochastic")
 QUICK_SIGN = "†"
 EFFECTIVENESS_HEAD = (
     *("graph", "method", "accuracy", "paper", "verdict", "bias", "paper", "verdict"),
     *("calibrated bias", "low-degree accuracy", "settings chosen"),
 )
 Cell = Mapping[str, Any]
-
-NOTES = {
-    "datasets": [
-        "Edges count both directions of an undirected edge, except on Chameleon, which is stored "
-        "as a directed graph and symmetrised for training.",
-    ],
-    "effectiveness": [
-        "Mean ± population standard deviation over the seeds, on the paper's 1,000 test nodes. "
-        + RULE,
-        "GCN, DEMO-Net and Tail-GNN have fixed settings, in the paper too; the others' rate "
-        "(REDRESS: α) is searched. A choice by test accuracy looks at the answers and is here for "
-        "comparison.",
-        "The paper could not train Tail-GNN on Coauthor-Physics (out of memory).",
-        "Of RawlsGCN-Grad on Coauthor-Physics the bias depends on the rate where the accuracy "
-        "hardly does (the page's list of settings has every trial): rates from 0.05 to 0.01 are "
-        "within half a point of accuracy, and at 0.05 the bias is the printed 0.021. The choice "
-        "by validation accuracy is the lowest rate, 0.0025, at which 100 epochs are too few.",
-    ],
-    "heterophily": [
-        "The first stored split is used (456 test nodes), which the paper's printed accuracies "
-        "come from; its text describes another. The paper's RawlsGCN rows look like the lowest "
-        "rate of the grid, 0.0025, and not like the best.",
-    ],
-    "efficiency": [
-        "Each run is trained alone; seconds are the median over the seeds in the GCN family and "
-        "those of one run for the others. Preparing is what is done once before the first epoch: "
-        "balancing, normalising and the first products; a method outside the GCN family counts "
-        "it as training. Memory is the peak of the tensors on a GPU, of the whole process on a "
-        "CPU. The paper's are of a V100, so seconds and memory are not to be compared one by one: "
-        "what can be is each method with the GCN beside it.",
-    ],
-    "ablation": [
-        "For RawlsGCN-Grad the printed rows 'row' and 'column' match ours with the labels changed "
-        "about: the authors' code multiplies by G where the formula has its transpose. We follow "
-        "the formula.",
-        "For RawlsGCN-Graph the printed row 'symmetric' is nearly the doubly stochastic one on "
-        "every graph and does not come out of the paper's definition, which we follow.",
-    ],
-    "fair": [
-        "Rate {0.075 … 0.0025} and weight decay {5e-4, 5e-5, 5e-6, 0} from one grid for every "
-        "method, 200 epochs, chosen by validation accuracy alone; judged on all nodes that are "
-        "neither training nor validation nodes.",
-        "Calibration flattens a model that is wildly over-confident (a raw bias in the hundreds, "
-        "as Tail-GNN's here without weight decay): its calibrated losses are all alike because "
-        "all are large, so a calibrated bias near zero is no merit there.",
-    ],
-    "tuning": [
-        "Accuracy in per cent, all of the fair comparison's nodes. The paper's GCN is trained at "
-        "0.01 with a weight decay of 5e-4. What a GCN gains when rate and decay are chosen for it "
-        "is the tuning; what a method gains beyond that GCN is the method. The paper's comparison "
-        "adds the two up.",
-    ],
-    "claims": [
-        "Bias: one-sided paired permutation tests. Under the claim's opposite two methods may "
-        "change places at a seed (all ways are tried) or at a node (999 are drawn); the claim "
-        "holds where both tests have p ≤ 0.05. Five seeds can give no less than 1/32 = 0.031.",
-        "Accuracy: the 95 % interval of the paired difference, over seeds and nodes, must lie "
-        "above −2 points. Time: the 95 % interval of the ratio of the training times, paired by "
-        "seed, must lie under 1.25; what is prepared once before training is given beside it.",
-    ],
-}
-"""How a table's figures were computed, and known differences from the paper."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +39,12 @@ class Table:
     def verdicts(self) -> list[int]:
         """The columns that hold a verdict."""
         return [place for place, name in enumerate(self.head) if name == "verdict"]
+
+
+def _notes(table: str) -> list[str]:
+    """How the figures of a table were computed, and known differences from the paper."""
+    text = files(__package__).joinpath("table_notes.json").read_text(encoding="utf-8")
+    return [note.replace("{rule}", RULE) for note in json.loads(text)[table]]
 
 
 def tables(results: Mapping[str, Any]) -> list[Table]:
@@ -127,7 +73,7 @@ def _datasets(results: Mapping[str, Any]) -> Table:
             shown.append(f"{ours:,}" if same else f"{ours:,} (paper {paper:,})")
         rows.append((row["graph"], *shown, row["verdict"]))
     head = ("graph", *(name.replace("_", " ") for name in names), "verdict")
-    return Table("datasets", "Table 1: statistics of the graphs", head, rows, NOTES["datasets"])
+    return Table("datasets", "Table 1: statistics of the graphs", head, rows, _notes("datasets"))
 
 
 def _effectiveness(results: Mapping[str, Any], choice: str, heterophily: bool = False) -> Table:
@@ -142,7 +88,7 @@ def _effectiveness(results: Mapping[str, Any], choice: str, heterophily: bool = 
     name = "heterophily" if heterophily else "effectiveness"
     title = "Chameleon, a heterophilous graph" if heterophily else "Table 3: effectiveness"
     title = f"{title}, {CHOICE_WORDS[choice]}"
-    notes = [*NOTES[name], *_quick_note(cells)]
+    notes = [*_notes(name), *_quick_note(cells)]
     return Table(f"{name}-{choice}", title, EFFECTIVENESS_HEAD, rows, notes)
 
 
@@ -173,7 +119,7 @@ def _ablation(results: Mapping[str, Any], choice: str) -> Table:
     rows = []
     for dataset in dict.fromkeys(cell["dataset"] for cell in cells.values() if wanted):
         for method in OWN:
-            for normalization in NORMALIZATION_ORDER:
+            for normalization in NORMALISATIONS:
                 own = normalization == "doubly-stochastic"
                 name = f"rawlsgcn/paper/{dataset}/{method}" + ("" if own else f"/{normalization}")
                 if name in cells and dataset != HETEROPHILY:
@@ -181,7 +127,7 @@ def _ablation(results: Mapping[str, Any], choice: str) -> Table:
                     paper = published_figures(dataset, method, normalization)
                     rows.append(_row(cells[name], label, choice, paper))
     title = f"Ablation: four normalisations, {CHOICE_WORDS[choice]}"
-    return Table(f"ablation-{choice}", title, EFFECTIVENESS_HEAD, rows, NOTES["ablation"])
+    return Table(f"ablation-{choice}", title, EFFECTIVENESS_HEAD, rows, _notes("ablation"))
 
 
 def _efficiency(results: Mapping[str, Any]) -> Table:
@@ -208,7 +154,7 @@ def _efficiency(results: Mapping[str, Any]) -> Table:
         *("training (s)", "paper", "verdict", "preparing (s)", "device"),
     )
     title = "Table 4: efficiency on Amazon-Photo"
-    return Table("efficiency", title, head, rows, NOTES["efficiency"])
+    return Table("efficiency", title, head, rows, _notes("efficiency"))
 
 
 def fair(results: Mapping[str, Any]) -> Table:
@@ -228,7 +174,7 @@ def fair(results: Mapping[str, Any]) -> Table:
         rows.append((cell["graph"], cell["title"] + _quick_sign(cell), *shown))
     head = ("graph", "method", *(name.replace("_", " ") for name, _ in figures), "settings chosen")
     title = "The fair comparison: rate and weight decay chosen by validation accuracy"
-    return Table("fair", title, head, rows, [*NOTES["fair"], *_quick_note(cells)])
+    return Table("fair", title, head, rows, [*_notes("fair"), *_quick_note(cells)])
 
 
 def tuning(results: Mapping[str, Any]) -> Table:
@@ -245,7 +191,9 @@ def tuning(results: Mapping[str, Any]) -> Table:
         *("graph", "method", "GCN, the paper's decay", "GCN, tuned", "method, tuned"),
         *("gained by tuning", "gained by the method", "calibrated bias over tuned GCN's"),
     )
-    return Table("tuning", "What is the method and what is the tuning", head, rows, NOTES["tuning"])
+    return Table(
+        "tuning", "What is the method and what is the tuning", head, rows, _notes("tuning")
+    )
 
 
 def claims(results: Mapping[str, Any]) -> Table:
@@ -263,7 +211,7 @@ def claims(results: Mapping[str, Any]) -> Table:
             label = f"  {test['method']}"
             rows.append((label, under, test["graph"], test["figure"], *shown, test["outcome"]))
     head = ("claim", "protocol", "graph", "found", "p (seeds)", "p (nodes)", "outcome")
-    return Table("claims", "The paper's claims, tested", head, rows, NOTES["claims"])
+    return Table("claims", "The paper's claims, tested", head, rows, _notes("claims"))
 
 
 def ordered(cells: Sequence[Cell]) -> list[Cell]:
