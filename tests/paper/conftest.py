@@ -1,4 +1,4 @@
-"""What the paper's tests share: a tiny plan that has been run, and processes to be killed."""
+"""Fixtures of the paper's tests: a tiny plan that has been run, and processes to be killed."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ TINY = Plan(
     methods=("gcn", "rawlsgcn-graph", "rawlsgcn-grad", "redress"),
     seeds=(0, 1),
     quick=True,
-    changes={"epochs": 2},
+    changes={"epochs": 1},
     values=2,
 )
 
 
 @pytest.fixture(scope="session")
 def tiny() -> Plan:
-    """Two values of each grid, two seeds, two epochs, on the synthetic graph."""
+    """Two values of each grid, two seeds, one epoch, on the synthetic graph."""
     return TINY
 
 
@@ -50,7 +50,7 @@ def results(finished: Path) -> dict[str, Any]:
 
 
 class Child:
-    """A process that does something and ends; a fork, because loading torch anew takes long."""
+    """A process that does something and ends; a fork, because loading torch takes long."""
 
     def __init__(self, action: Callable[[], object]) -> None:
         sys.stdout.flush()

@@ -82,7 +82,7 @@ def test_two_processes_share_a_study(
         for trial in optuna.load_study(study_name=name, storage=storage).trials:
             if trial.state == TrialState.COMPLETE:
                 done[name, trial.user_attrs["point"]] += 1
-                workers.add(trial.user_attrs["pid"])
+                workers.add(trial.user_attrs["worker"]["pid"])
             else:
                 # The second trial of a point was pruned before it was trained.
                 assert trial.state == TrialState.PRUNED

@@ -99,10 +99,11 @@ def test_a_worker_elsewhere_is_given_up_when_its_heartbeat_stops(tmp_path: Path)
     cell = Cell("paper", "synthetic", "gcn", seeds=(0,))
     studies = Studies(url(tmp_path))
     (claim,) = studies.claim(cell, 1, 0)
-    claim.trial.set_user_attr("machine", "another")
-    claim.trial.set_user_attr("pid", 2**31 - 1)
+    worker = {"machine": "another", "pid": 2**31 - 1, "heartbeat": time.time()}
+    claim.trial.set_user_attr("worker", worker)
     assert studies.claim(cell, 1, 0) == []
-    claim.trial.set_user_attr("heartbeat", time.time() - 2 * GRACE_SECONDS)
+    worker["heartbeat"] -= 2 * GRACE_SECONDS
+    claim.trial.set_user_attr("worker", worker)
     assert len(studies.claim(cell, 1, 0)) == 1
     assert not studies.finish(claim, RECORD, None)
 
@@ -172,7 +173,7 @@ def test_several_workers_share_the_work(tmp_path: Path, results: dict[str, Any])
         datasets=("synthetic",),
         methods=("gcn", "rawlsgcn-graph"),
         seeds=(0, 1),
-        changes={"epochs": 2},
+        changes={"epochs": 1},
         values=2,
     )
     shared = reproduce(plan, tmp_path / "out", device="cpu", workers=2)

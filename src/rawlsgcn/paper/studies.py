@@ -164,7 +164,7 @@ class Studies:
             study = self._study(cell)
             if point.key not in content.waiting:
                 study.enqueue_trial(
-                    dict(point.values), user_attrs={"point": point.key, **_worker_attributes()}
+                    dict(point.values), user_attrs={"point": point.key, "worker": _this_worker()}
                 )
             claim = _ask(study, cell)
             if claim is not None:
@@ -202,7 +202,7 @@ class Studies:
             while not stop.wait(HEARTBEAT_SECONDS):
                 for claim in claims:
                     try:
-                        claim.trial.set_user_attr("heartbeat", time.time())
+                        claim.trial.set_user_attr("worker", _this_worker())
                     except UpdateFinishedTrialError:
                         continue
                     except Exception:
@@ -224,8 +224,7 @@ def _ask(study: optuna.Study, cell: Cell) -> Claim | None:
     }
     try:
         trial = study.ask(grid)
-        for name, value in _worker_attributes().items():
-            trial.set_user_attr(name, value)
+        trial.set_user_attr("worker", _this_worker())
     except UpdateFinishedTrialError:  # another worker took it for abandoned
         return None
     key = trial.user_attrs.get("point")
@@ -254,13 +253,13 @@ def _tell(
         return False
 
 
-def _worker_attributes() -> dict[str, Any]:
+def _this_worker() -> dict[str, Any]:
     return {"machine": _machine(), "pid": os.getpid(), "heartbeat": time.time()}
 
 
 def _abandoned(trial: FrozenTrial) -> bool:
     """Whether the worker of a running trial has ended, as far as this machine can see."""
-    worker = trial.user_attrs
+    worker = trial.user_attrs.get("worker", {})
     if time.time() - worker.get("heartbeat", 0.0) > GRACE_SECONDS:
         return True
     return worker.get("machine") == _machine() and not _alive(int(worker.get("pid", 0)))
