@@ -163,7 +163,7 @@ def verdicts(
 
 
 def with_current_verdicts(results: dict[str, Any]) -> dict[str, Any]:
-    """Apply today's rule to kept results, which an earlier rule may have judged."""
+    """Apply the current rule to kept results, whose verdicts may be of an earlier one."""
     for cell in results["cells"]:
         for chosen in cell["chosen"].values():
             if chosen is not None:

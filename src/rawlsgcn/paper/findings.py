@@ -111,17 +111,17 @@ def _tuning(gains: Sequence[Gain]) -> list[str]:
     most = sorted(tuned.items(), key=lambda pair: -pair[1])[:3]
     named = ", ".join(f"{graph} {value:+.1f}" for graph, value in most)
     said = [
-        "With the same freedom for every method, tuning rate and weight decay changes the "
-        f"accuracy of a plain GCN by {_range(list(tuned.values()))} points "
-        f"({named}): that is the tuning, and no method's merit."
+        "When every method is tuned in the same way, tuning the rate and the weight decay changes "
+        f"the accuracy of a plain GCN by {_range(list(tuned.values()))} points ({named}): this gain "
+        "is due to the tuning, not to a method."
     ]
     for title in dict.fromkeys(gain.title for gain in gains):
         own = [gain for gain in gains if gain.title == title]
         lower = sum(gain.bias_ratio < 1 for gain in own)
         said.append(
-            f"Beyond the tuned GCN, {title} changes the accuracy by "
+            f"Compared with the tuned GCN, {title} changes the accuracy by "
             f"{_range([gain.by_method for gain in own])} points, and its calibrated bias is lower "
-            f"on {lower} of {len(own)} graphs: that is the method."
+            f"on {lower} of {len(own)} graphs."
         )
     return said
 
@@ -151,7 +151,7 @@ def _diverged(cells: Cells) -> list[str]:
         return []
     names = [c["name"].removeprefix("rawlsgcn/") for c in cells if c["status"] == "diverged"]
     said = f"In {lost} of {len(trials)} trials a run diverged (NaN or infinity): none was chosen"
-    return [f"{said}, and nothing is left of {', '.join(names)}." if names else f"{said}."]
+    return [f"{said}, and there are no results for {', '.join(names)}." if names else f"{said}."]
 
 
 def _range(values: Sequence[float]) -> str:

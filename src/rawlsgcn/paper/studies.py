@@ -8,9 +8,9 @@ two trials counts and the other is pruned before it is trained.
 Optuna's own heartbeat (``RDBStorage(heartbeat_interval=...)`` with ``fail_stale_trials``) cannot be
 used: it runs only inside ``Study.optimize``, which gives one trial at a time to one function, and
 ``Study.ask`` warns against it, while a worker here trains up to seven trials together. So a worker
-writes its heartbeat into a user attribute of its trials, beside its machine and process. A running
-trial is abandoned when its process has ended or its heartbeat has stopped; it is then told to have
-failed, and its point is enqueued again. What a slow worker tells after that is ignored.
+writes its heartbeat into a user attribute of its trials, with its machine and process. A running
+trial is abandoned when its process has ended or its heartbeat has stopped; it is then marked as
+failed, and its point is enqueued again. If the worker was only slow, its result is ignored.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class Studies:
         return study
 
     def read(self, cell: Cell) -> StudyContent:
-        """Read a cell's study; its abandoned trials are told to have failed."""
+        """Read a cell's study, and mark its abandoned trials as failed."""
         study = self._study(cell)
         content = StudyContent({}, {}, set(), set(), {}, bool(study.user_attrs.get("quick")))
         for trial in study.get_trials(deepcopy=False):

@@ -192,7 +192,7 @@ def tuning(results: Mapping[str, Any]) -> Table:
         *("gained by tuning", "gained by the method", "calibrated bias over tuned GCN's"),
     )
     return Table(
-        "tuning", "What is the method and what is the tuning", head, rows, _notes("tuning")
+        "tuning", "Gains in accuracy by tuning and by method", head, rows, _notes("tuning")
     )
 
 
@@ -210,7 +210,7 @@ def claims(results: Mapping[str, Any]) -> Table:
             shown = ["" if each is None else f"{each:.3f}" for each in p]
             label = f"  {test['method']}"
             rows.append((label, under, test["graph"], test["figure"], *shown, test["outcome"]))
-    head = ("claim", "protocol", "graph", "found", "p (seeds)", "p (nodes)", "outcome")
+    head = ("claim", "protocol", "graph", "result", "p (seeds)", "p (nodes)", "outcome")
     return Table("claims", "The paper's claims, tested", head, rows, _notes("claims"))
 
 
