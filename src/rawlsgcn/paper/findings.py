@@ -112,8 +112,8 @@ def _tuning(gains: Sequence[Gain]) -> list[str]:
     named = ", ".join(f"{graph} {value:+.1f}" for graph, value in most)
     said = [
         "When every method is tuned in the same way, tuning the rate and the weight decay changes "
-        f"the accuracy of a plain GCN by {_range(list(tuned.values()))} points ({named}): this gain "
-        "is due to the tuning, not to a method."
+        f"the accuracy of a plain GCN by {_range(list(tuned.values()))} points ({named}): this "
+        "gain is due to the tuning, not to a method."
     ]
     for title in dict.fromkeys(gain.title for gain in gains):
         own = [gain for gain in gains if gain.title == title]
