@@ -49,6 +49,19 @@ def results(finished: Path) -> dict[str, Any]:
     return kept
 
 
+@pytest.fixture(scope="session")
+def figures() -> Callable[[dict[str, Any]], list[Any]]:
+    """A function that returns the cells and claims of results without what they cost."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, dict):
+            costs = ("seconds", "peak_memory_mb")
+            return {name: plain(each) for name, each in value.items() if name not in costs}
+        return [plain(each) for each in value] if isinstance(value, list) else value
+
+    return lambda results: [plain(results["cells"]), plain(results["claims"])]
+
+
 class Child:
     """A process that does something and ends; a fork, because loading torch takes long."""
 

@@ -17,7 +17,6 @@ from typing import Any
 import optuna
 import pytest
 from optuna.trial import TrialState
-from studies import figures
 
 from rawlsgcn.paper.plan import Plan
 from rawlsgcn.paper.reproduction import reproduce, unfinished
@@ -67,7 +66,12 @@ def postgresql() -> Iterator[str]:
 
 @pytest.mark.slow
 def test_two_processes_share_a_study(
-    tmp_path: Path, tiny: Plan, results: dict[str, Any], postgresql: str, child: Any
+    tmp_path: Path,
+    tiny: Plan,
+    results: dict[str, Any],
+    postgresql: str,
+    child: Any,
+    figures: Any,
 ) -> None:
     def work(name: str) -> None:
         reproduce(tiny, tmp_path / name, storage=postgresql, resume=True, device="cpu")

@@ -11,7 +11,6 @@ from typing import Any
 import optuna
 import pytest
 from optuna.trial import TrialState
-from studies import figures
 
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.paper import workers
@@ -38,7 +37,7 @@ def complete(storage: str) -> list[tuple[str, str, Any]]:
 
 @pytest.mark.slow
 def test_killed_at_random_it_ends_with_the_same_table(
-    tmp_path: Path, tiny: Plan, finished: Path, results: dict[str, Any], child: Any
+    tmp_path: Path, tiny: Plan, finished: Path, results: dict[str, Any], child: Any, figures: Any
 ) -> None:
     out, rng, before = tmp_path / "out", random.Random(0), []
     for _ in range(8):
@@ -167,7 +166,9 @@ def test_without_time_nothing_begins_and_the_rest_is_named(tmp_path: Path, tiny:
 
 
 @pytest.mark.slow
-def test_several_workers_share_the_work(tmp_path: Path, results: dict[str, Any]) -> None:
+def test_several_workers_share_the_work(
+    tmp_path: Path, results: dict[str, Any], figures: Any
+) -> None:
     plan = Plan(
         parts=("effectiveness",),
         datasets=("synthetic",),
