@@ -62,7 +62,7 @@ def run(
             continue
         for name in datasets:
             progress(f"{part}: {name}")
-            graph = load(name, root=root)
+            graph = load(name, root=root, sparse=True)
             measurements += MEASURES[part](graph, device, repeats)
     return {
         "command": command,

@@ -32,7 +32,13 @@ def run(job: tuple[str, int, str, int]) -> dict[str, object]:
         source, chosen = Source.of(graph), find(method)
         settings = with_changes(chosen.defaults, {"epochs": epochs})
         training = SampledTraining(
-            chosen, source, settings, num_neighbors=[10, 10], batch_size=1024, seed=seed, average=share
+            chosen,
+            source,
+            settings,
+            num_neighbors=[10, 10],
+            batch_size=1024,
+            seed=seed,
+            average=share,
         )
         for epoch in range(epochs):
             training.epoch(epoch)

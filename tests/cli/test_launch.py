@@ -97,7 +97,7 @@ def test_pieces_of_two_scalings_are_never_together(
     monkeypatch.setattr(distributed, "balance_shards", lambda *_, **__: scaling)
     seen = []
     monkeypatch.setattr(
-        torch.distributed, "barrier", lambda: seen.append(shards.path(0, "scale").exists())
+        torch.distributed, "barrier", lambda: seen.append((tmp_path / "00000-scale.npy").exists())
     )
     place = SimpleNamespace(rank=0, world_size=2, device="cpu")
     launching._balance(shards, 1e-8, place)
@@ -165,8 +165,14 @@ def test_one_process_shards_balances_and_trains(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("train --dataset synthetic --num-neighbors 10,0", "a fan-out is one whole number a layer"),
-        ("train --dataset synthetic --num-neighbors ten", "a fan-out is one whole number a layer"),
+        (
+            "train --dataset synthetic --num-neighbors 10,0",
+            "num_neighbors must have a whole number",
+        ),
+        (
+            "train --dataset synthetic --num-neighbors ten",
+            "num_neighbors must have a whole number",
+        ),
         ("train --dataset synthetic --method tail-gnn", "cannot be trained on sampled"),
         ("train --dataset synthetic --method rawls", "unknown method 'rawls'"),
         ("train --dataset synthetic --set num_layers=3", "give one number for each layer"),

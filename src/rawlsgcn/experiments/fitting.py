@@ -14,11 +14,12 @@ from .._core.errors import RawlsError, unknown_name
 from .._core.machine import peak_memory_mb, pick_device
 from .._core.progress import ProgressCallback
 from .._core.threads import fork_safe_threads, threads_for_graph
+from ..balancing import ABLATION_NORMALIZATIONS
 from ..evaluation.calibration import CalibrationOutcome
 from ..evaluation.run_metrics import evaluate_run
-from ..graphs import check, load
+from ..graphs import check, graph_notes, load
 from ..graphs.splits import evaluate_on
-from ..methods import NORMALISATIONS, Inputs, Method, Settings, available, find, with_changes
+from ..methods import Inputs, Method, Settings, available, find, with_changes
 from ..methods.inputs import has_negative_features
 from ..training import Job, train
 from .comparison import Comparison
@@ -103,11 +104,11 @@ def compare(
 def each_settings(methods: Sequence[Method], changes: Mapping[str, Any]) -> list[Settings]:
     """The methods' settings, each with the ``changes`` that it can take."""
     wanted = changes.get("normalization")
-    fixed = [method.defaults.normalization not in NORMALISATIONS for method in methods]
+    fixed = [method.defaults.normalization not in ABLATION_NORMALIZATIONS for method in methods]
     if wanted is None or all(fixed):
         return [with_changes(method.defaults, changes) for method in methods]
-    if wanted not in NORMALISATIONS:
-        raise unknown_name("normalization", wanted, NORMALISATIONS)
+    if wanted not in ABLATION_NORMALIZATIONS:
+        raise unknown_name("normalization", wanted, ABLATION_NORMALIZATIONS)
     others = {name: value for name, value in changes.items() if name != "normalization"}
     return [
         with_changes(method.defaults, others if own else changes)
@@ -173,16 +174,16 @@ def judged(
     """
     with threads_for_graph(graph.x, graph.edge_index):
         degree = inputs.degree.cpu()
-        judgements = [
+        run_metrics = [
             evaluate_run(run.logits, graph.y, degree, graph.test_mask, graph.val_mask)
             for run in runs
         ]
-    notes = list(graph.get("notes") or [])
+    notes = graph_notes(graph)
     notes += dict.fromkeys(note for run in runs for note in run.notes)
     if settings.normalize_features and has_negative_features(graph.x):
         notes.append("some features are negative: rows were not divided by their sums.")
     told = {CalibrationOutcome.FOUND, CalibrationOutcome.DIVERGED}
-    outcomes = {judgement.calibration for judgement in judgements} - told
+    outcomes = {each.calibration for each in run_metrics} - told
     notes += [f"temperature scaling: {outcome.value}" for outcome in sorted(outcomes)]
     result = Result(
         dataset=graph.get("name") or "graph",
@@ -195,7 +196,7 @@ def judged(
         parameters=runs[0].parameters,
         seconds=seconds,
         peak_memory_mb=peak_memory_mb(inputs.device) if alone else math.nan,
-        judgements=judgements,
+        run_metrics=run_metrics,
         graph=graph,
         degree=degree,
         mask=graph.test_mask,
@@ -213,7 +214,7 @@ def judged(
 
 def checked(graph: Data | str) -> Data:
     """A dataset by name, or the user's own graph after the checks at the door."""
-    return load(graph) if isinstance(graph, str) else check(graph)
+    return load(graph, sparse=True) if isinstance(graph, str) else check(graph, sparse=True)
 
 
 def find_method(name: Any) -> Method:

@@ -9,10 +9,9 @@ from inspect import isabstract, isclass
 from .._core.errors import unknown_name
 from .base import Convolutional, Learner, Method
 from .inputs import Inputs
-from .settings import NORMALISATIONS, Settings, with_changes
+from .settings import Settings, with_changes
 
 __all__ = [
-    "NORMALISATIONS",
     "Convolutional",
     "Inputs",
     "Learner",

@@ -138,7 +138,7 @@ class AdvFairLearner(Learner):
             torch.rand(sum(p.numel() for m in linear for p in m.parameters()), generator=random)
         self.module.reset_parameters(torch.Generator().manual_seed(seed))
         self.module.to(inputs.device, inputs.dtype)
-        self.propagation = fixed_propagation(inputs, "renormalised")
+        self.propagation = fixed_propagation(inputs, "renormalized")
         adversary = list(self.module.discriminator.parameters())
         apart = {id(parameter) for parameter in adversary}
         model = [p for p in self.module.parameters() if id(p) not in apart]
@@ -225,9 +225,9 @@ class AdvFair(Method):
         self, inputs: Inputs, settings: Settings, seed: int, groups: int
     ) -> AdvFairLearner:
         assert isinstance(settings, AdvFairSettings)
-        if settings.normalization != "renormalised":
+        if settings.normalization != "renormalized":
             raise RawlsError(
                 f"advfair has no normalization '{settings.normalization}': it is defined with the "
-                "renormalised Laplacian; use rawlsgcn-graph for the others"
+                "renormalized Laplacian; use rawlsgcn-graph for the others"
             )
         return AdvFairLearner(inputs, settings, seed, groups)

@@ -48,7 +48,7 @@ class DemoNet(Method):
     defaults: ClassVar[Settings] = Settings(lr=0.005, epochs=1000, dropout=0.6, patience=100)
 
     def learner(self, inputs: Inputs, settings: Settings, seed: int) -> Learner:
-        if settings.normalization != "renormalised":
+        if settings.normalization != "renormalized":
             raise RawlsError(
                 f"demo-net has no normalization '{settings.normalization}': it takes the mean over "
                 "the neighbours; use rawlsgcn-graph for the others"

@@ -42,10 +42,10 @@ class DSGCN(Method):
     grid: ClassVar[Mapping[str, Sequence[float]]] = {"lr": (0.05, 0.025, 0.01, 0.005)}
 
     def learner(self, inputs: Inputs, settings: Settings, seed: int) -> Learner:
-        if settings.normalization != "renormalised":
+        if settings.normalization != "renormalized":
             raise RawlsError(
                 f"dsgcn has no normalization '{settings.normalization}': it is defined with the "
-                "renormalised Laplacian; use rawlsgcn-graph for the others"
+                "renormalized Laplacian; use rawlsgcn-graph for the others"
             )
         return DSGCNLearner(inputs, settings, seed)
 

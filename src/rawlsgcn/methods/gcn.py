@@ -17,9 +17,9 @@ class GCN(Convolutional):
     defaults: ClassVar[Settings] = Settings(lr=0.01, epochs=200)
 
     def forward_normalization(self, settings: Settings) -> str:
-        if settings.normalization != "renormalised":
+        if settings.normalization != "renormalized":
             raise RawlsError(
                 f"a GCN has no normalization '{settings.normalization}': it is defined with the "
-                "renormalised Laplacian; use rawlsgcn-graph for the others"
+                "renormalized Laplacian; use rawlsgcn-graph for the others"
             )
-        return "renormalised"
+        return "renormalized"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 from .._core.errors import unknown_name
+from ..balancing import ABLATION_NORMALIZATIONS
 from .base import Convolutional
-from .settings import NORMALISATIONS, Settings
+from .settings import Settings
 
 
 class RawlsGCNGrad(Convolutional):
@@ -17,9 +18,9 @@ class RawlsGCNGrad(Convolutional):
     defaults: ClassVar[Settings] = Settings(lr=0.05, epochs=100, normalization="doubly-stochastic")
 
     def forward_normalization(self, settings: Settings) -> str:
-        return "renormalised"
+        return "renormalized"
 
     def gradient_normalization(self, settings: Settings) -> str | None:
-        if settings.normalization not in NORMALISATIONS:
-            raise unknown_name("normalization", settings.normalization, NORMALISATIONS)
+        if settings.normalization not in ABLATION_NORMALIZATIONS:
+            raise unknown_name("normalization", settings.normalization, ABLATION_NORMALIZATIONS)
         return settings.normalization

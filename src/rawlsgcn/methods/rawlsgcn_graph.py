@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 from .._core.errors import unknown_name
+from ..balancing import ABLATION_NORMALIZATIONS
 from .base import Convolutional
-from .settings import NORMALISATIONS, Settings
+from .settings import Settings
 
 
 class RawlsGCNGraph(Convolutional):
@@ -21,6 +22,6 @@ class RawlsGCNGraph(Convolutional):
     defaults: ClassVar[Settings] = Settings(lr=0.05, epochs=100, normalization="doubly-stochastic")
 
     def forward_normalization(self, settings: Settings) -> str:
-        if settings.normalization not in NORMALISATIONS:
-            raise unknown_name("normalization", settings.normalization, NORMALISATIONS)
+        if settings.normalization not in ABLATION_NORMALIZATIONS:
+            raise unknown_name("normalization", settings.normalization, ABLATION_NORMALIZATIONS)
         return settings.normalization

@@ -9,8 +9,6 @@ from typing import Any, TypeVar
 
 from .._core.errors import RawlsError, unknown_name
 
-NORMALISATIONS = ("row", "column", "symmetric", "doubly-stochastic")
-
 #: More than these is a slip of the finger, which would take all memory or for ever.
 MOST_EPOCHS, MOST_CHANNELS, MOST_LAYERS = 10_000_000, 1_000_000, 1_000
 
@@ -30,7 +28,7 @@ class Settings:
     dropout: float = 0.5
     hidden_channels: int = 64
     num_layers: int = 2
-    normalization: str = "renormalised"
+    normalization: str = "renormalized"
     normalize_features: bool = True
     patience: int = 0
 

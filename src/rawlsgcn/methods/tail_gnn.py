@@ -281,7 +281,7 @@ class TailGNN(Method):
 
     def learner(self, inputs: Inputs, settings: Settings, seed: int) -> TailLearner:
         assert isinstance(settings, TailSettings)
-        if settings.normalization != "renormalised":
+        if settings.normalization != "renormalized":
             raise RawlsError(
                 f"tail-gnn has no normalization '{settings.normalization}': it takes means over "
                 "neighbours; leave the setting out"

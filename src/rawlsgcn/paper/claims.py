@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..methods import NORMALISATIONS
+from ..balancing import ABLATION_NORMALIZATIONS
 from .paired_tests import (
     FAILS,
     HOLDS,
@@ -138,7 +138,7 @@ def _consistency(cells: Cells, nodes: ChosenNodes, choice: str) -> list[dict[str
     titles = {cell["method"]: cell["title"] for cell in cells}
     datasets = list(dict.fromkeys(cell["dataset"] for cell in cells))
     for method in OWN:
-        for other in (name for name in NORMALISATIONS if name != "doubly-stochastic"):
+        for other in (name for name in ABLATION_NORMALIZATIONS if name != "doubly-stochastic"):
             groups = []
             for dataset in datasets:
                 base = f"rawlsgcn/paper/{dataset}"

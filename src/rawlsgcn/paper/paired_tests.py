@@ -15,6 +15,7 @@ from itertools import product
 
 import numpy as np
 
+from ..evaluation.audit.permutation import p_values
 from .trials import Floats, NodeLosses
 
 DRAWS = 999
@@ -81,7 +82,7 @@ def paired_bias_test(
         at = np.array(swapped)
         by_seeds.append(statistic(np.where(at, second, first), np.where(at, first, second)))
     rng = np.random.default_rng(0)
-    by_nodes = [seen]
+    by_nodes = []
     for _ in range(draws):
         both = [graph.swapped(rng.random(graph.nodes) < 0.5) for graph in graphs]
         by_nodes.append(
@@ -89,12 +90,9 @@ def paired_bias_test(
                 np.stack([a[:seeds] for a, _ in both]), np.stack([b[:seeds] for _, b in both])
             )
         )
-    slack = 1e-9 * max(1.0, abs(seen))  # equal up to rounding is equal
-    return PairedTest(
-        seen,
-        *(float(np.mean(np.array(each) <= seen + slack)) for each in (by_seeds, by_nodes)),
-        *(float(np.mean(np.array(each) >= seen - slack)) for each in (by_seeds, by_nodes)),
-    )
+    p_seeds, q_seeds = p_values(seen, by_seeds, exhaustive=True)
+    p_nodes, q_nodes = p_values(seen, by_nodes)
+    return PairedTest(seen, p_seeds, p_nodes, q_seeds, q_nodes)
 
 
 def mean_log_bias(nodes: NodeLosses) -> float:

@@ -10,9 +10,10 @@ from typing import Any
 
 from .._core.errors import RawlsError, unknown_name
 from .._core.version import __version__
+from ..balancing import ABLATION_NORMALIZATIONS
 from ..graphs.catalog import SYNTHETIC, datasets
 from ..graphs.splits import EVALUATE
-from ..methods import NORMALISATIONS, Convolutional, available, find, with_changes
+from ..methods import Convolutional, Method, available, find, with_changes
 
 PARTS = (
     *("datasets", "effectiveness", "heterophily", "efficiency", "ablation", "figures", "fair"),
@@ -30,7 +31,7 @@ BASELINES = ("demo-net", "dsgcn", "tail-gnn", "advfair", "redress")
 # These were run with their authors' settings (the paper's appendix); nothing is searched.
 NOT_SEARCHED = ("gcn", "demo-net", "tail-gnn")
 HETEROPHILY, EFFICIENCY_GRAPH = "chameleon", "amazon-photo"
-RATES = (0.075, 0.05, 0.025, 0.01, 0.0075, 0.005, 0.0025)
+RATES = Method.grid["lr"]
 DECAYS = (5e-4, 5e-5, 5e-6, 0.0)
 FAIR_EPOCHS = 200
 
@@ -227,7 +228,7 @@ class Plan:
         cells = []
         for graph in (name for name in self.datasets if name != HETEROPHILY):
             for method in (name for name in MAIN if name in self.chosen_methods):
-                for variant in ("",) if method == "gcn" else NORMALISATIONS:
+                for variant in ("",) if method == "gcn" else ABLATION_NORMALIZATIONS:
                     cells.append(self._cell("paper", graph, method, variant))
         return cells
 

@@ -13,7 +13,7 @@ from .._core.threads import fork_safe_threads
 from .._core.version import __version__
 from ..graphs import load, statistics
 from ..graphs.catalog import CATALOG, SYNTHETIC, data_root, datasets
-from ..reporting.progress import working
+from ..reporting.progress import spinner
 from .agreement import DIFFERS, NEW, REPRODUCED, count_verdict, published
 from .figures import paper_figures
 from .output import (
@@ -145,7 +145,7 @@ def unfinished(results: dict[str, Any], plan: Plan) -> tuple[list[str], list[str
 def _test_significance(
     plan: Plan, out: Path, device: str, root: Path | None, command: str
 ) -> dict[str, Any]:
-    with working("testing significance") as progress:
+    with spinner("testing significance") as progress:
         document = bias_significance(
             plan.datasets,
             _significance_methods(plan),
@@ -182,7 +182,7 @@ def _check_datasets(plan: Plan, root: Path | None) -> None:
     for name in plan.datasets:
         if name != SYNTHETIC and not CATALOG[name].on_disk(root):
             try:
-                load(name, root=root)
+                load(name, root=root, sparse=True)
             except RawlsError as error:
                 folder = data_root(root)
                 raise RawlsError(
@@ -202,7 +202,7 @@ def _statistics(plan: Plan, root: Path | None) -> list[dict[str, Any]]:
     """Return the rows of Table 1."""
     rows = []
     for name in plan.datasets:
-        ours = statistics(load(name, root=root)).to_dict()
+        ours = statistics(load(name, root=root, sparse=True)).to_dict()
         paper = published()["datasets"].get(name)
         verdict = NEW
         if paper:

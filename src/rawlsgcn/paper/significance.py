@@ -84,7 +84,7 @@ def bias_significance(
     graphs = []
     for name in datasets:
         progress(f"training on {name}")
-        graph = load(name, root=root)
+        graph = load(name, root=root, sparse=True)
         results = fitting.compare(
             graph, methods, seeds=seeds, device=device, evaluate=evaluate, **settings
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
-from ..methods import NORMALISATIONS
+from ..balancing import ABLATION_NORMALIZATIONS
 from .agreement import RULE, effectiveness_verdicts, published_figures
 from .findings import CHOICE_WORDS, tuning_gains
 from .plan import HETEROPHILY, OWN
@@ -119,7 +119,7 @@ def _ablation(results: Mapping[str, Any], choice: str) -> Table:
     rows = []
     for dataset in dict.fromkeys(cell["dataset"] for cell in cells.values() if wanted):
         for method in OWN:
-            for normalization in NORMALISATIONS:
+            for normalization in ABLATION_NORMALIZATIONS:
                 own = normalization == "doubly-stochastic"
                 name = f"rawlsgcn/paper/{dataset}/{method}" + ("" if own else f"/{normalization}")
                 if name in cells and dataset != HETEROPHILY:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..reporting.progress import watched
+from ..reporting.progress import stderr_is_terminal
 from .findings import sentences
 from .output import SIGNIFICANCE
 from .plan import Cell
@@ -36,7 +36,7 @@ _WIDE = 130
 @contextmanager
 def live_progress(cells: Sequence[Cell], points: int) -> Iterator[EventCallback]:
     """Show every cell's state, a bar and the time left; nothing where stderr is no terminal."""
-    if not watched():
+    if not stderr_is_terminal():
         yield lambda kind, name, number: None
         return
     from rich.console import Console, Group

@@ -55,9 +55,9 @@ class NodeLosses:
         evaluated = result.mask & (result.graph.y >= 0)
         y = result.graph.y[evaluated]
         loss, calibrated, correct = [], [], []
-        for logits, judgement in zip(result.logits[:, evaluated], result.judgements, strict=True):
+        for logits, metrics in zip(result.logits[:, evaluated], result.run_metrics, strict=True):
             losses, right = node_scores(logits.double(), y)
-            scaled, _ = node_scores(logits.double() / judgement.temperature, y)
+            scaled, _ = node_scores(logits.double() / metrics.temperature, y)
             loss.append(losses.numpy())
             calibrated.append(scaled.numpy())
             correct.append(right.numpy() > 0)
@@ -154,7 +154,7 @@ def train_timed(cell: Cell, point: Point, device: str, root: Path | None) -> Tra
 @lru_cache(maxsize=1)
 def evaluated_graph(dataset: str, evaluate: str, root: Path | None) -> Data:
     """Load a graph whose test mask is the nodes to evaluate: "test" or "all"."""
-    return evaluate_on(load(dataset, root=root), evaluate)
+    return evaluate_on(load(dataset, root=root, sparse=True), evaluate)
 
 
 def _record(point: Point, result: Result) -> dict[str, Any]:
