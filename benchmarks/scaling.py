@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from rawlsgcn.graphs import synthetic
-from rawlsgcn.methods import Convolutional, Inputs, find, with_changes
+from rawlsgcn.methods import Convolutional, Inputs, find_method, with_changes
 from rawlsgcn.training import Job
 
 from .balancing import on_random
@@ -31,7 +31,7 @@ def training(
     device: torch.device, limit: int, repeats: int, tell: Callable[[str], None]
 ) -> Iterator[dict[str, Any]]:
     """Seconds per epoch of five runs of RawlsGCN-Grad, few training nodes and half of all."""
-    method = find("rawlsgcn-grad")
+    method = find_method("rawlsgcn-grad")
     assert isinstance(method, Convolutional)
     for edges in TRAINING_SIZES:
         if edges > limit:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.methods import available
+from rawlsgcn.methods import method_names
 from rawlsgcn.paper.plan import BASELINES, MAIN, OWN, Cell, Plan
 from rawlsgcn.paper.printed import printed
 
-THERE = [name for name in (*MAIN, *BASELINES) if name in available()]
+THERE = [name for name in (*MAIN, *BASELINES) if name in method_names()]
 
 
 def test_every_printed_cell_is_planned() -> None:

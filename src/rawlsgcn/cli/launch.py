@@ -168,22 +168,20 @@ def train(
 ) -> None:
     """Train on sampled neighbourhoods; goes on from the checkpoint in --out if there is one."""
     from ..experiments.sampled_fit import fit_sampled
-    from ..methods import Convolutional, find, with_changes
+    from ..methods import find_method
     from ..sampling.neighbourhoods import checked_fan_out
     from ..training.sampled.distributed_context import distributed_context
     from ..training.sampled.trainer import require_sampled
 
     numbers = checked_fan_out(num_neighbors)
-    chosen = find(method)
+    chosen = find_method(method)
     changes = parse_settings(settings, lr=lr, epochs=epochs)
-    changed = with_changes(chosen.defaults, {"num_layers": len(numbers), **changes})
+    changed = chosen.configure({"num_layers": len(numbers), **changes})
     if changed.num_layers != len(numbers):
         raise RawlsError(
             f"--num-neighbors {num_neighbors} is for {len(numbers)} layers, --set num_layers says "
             f"{changed.num_layers}: give one number for each layer"
         )
-    if isinstance(chosen, Convolutional):
-        chosen.forward_normalization(changed)  # before a graph is read
     require_sampled(chosen, changed, average)
     check_outputs(json_path, folder=out, inputs=[graph, features, labels])
     needs_scale = chosen.name != "gcn" and changed.normalization == "doubly-stochastic"

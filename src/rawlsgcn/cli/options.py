@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-
-def method_names() -> list[str]:
-    """The methods' names as their files declare them, read without importing torch."""
-    folder = Path(__file__).parents[1] / "methods"
-    texts = [file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.py"))]
-    return sorted(name for text in texts for name in re.findall(r'^    name = "(.+)"$', text, re.M))
+from ..methods import MAIN_METHODS, method_names
 
 
 def _path(text: str | Path) -> Path:
@@ -34,6 +28,7 @@ def out_option(help: str) -> typer.models.OptionInfo:
     return option
 
 
+COMPARED = ",".join(MAIN_METHODS)
 _METHODS = ", ".join(method_names())
 
 Dataset = Annotated[

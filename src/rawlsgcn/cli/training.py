@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .._core.errors import RawlsError
+from ..methods import MAIN_METHODS, find_method
 from .base import (
     check_outputs,
     command,
@@ -21,6 +22,7 @@ from .base import (
     write_json,
 )
 from .options import (
+    COMPARED,
     DataRoot,
     Dataset,
     Device,
@@ -57,7 +59,7 @@ def demo(
     from ..graphs import synthetic
 
     check_outputs(json_path, folder=out)
-    _compare(synthetic(nodes), list(_MAIN), out, json_path, "rawlsgcn demo", seeds, device)
+    _compare(synthetic(nodes), list(MAIN_METHODS), out, json_path, "rawlsgcn demo", seeds, device)
 
 
 @command
@@ -116,11 +118,10 @@ def train(
 ) -> None:
     """Train one method on a graph and judge it by degree."""
     from ..experiments.fitting import fit
-    from ..methods import find, with_changes
     from ..reporting.progress import progress
 
     changes = parse_settings(settings, lr=lr, epochs=epochs, normalization=normalization)
-    with_changes(find(method).defaults, changes)  # a wrong name is told before a graph is read
+    find_method(method).configure(changes)  # an error before a graph is read
     check_outputs(json_path, folder=out, inputs=[graph, features, labels])
     data = read_graph(dataset, graph, features, labels, split, data_root)
     with progress("training") as tell:
@@ -151,17 +152,13 @@ def train(
     write_json(json_path, result.to_dict())
 
 
-_MAIN = ("gcn", "rawlsgcn-graph", "rawlsgcn-grad")
-_COMPARED = ",".join(_MAIN)
-
-
 @command
 def compare(
     dataset: Dataset = None,
     graph: Graph = None,
     features: Features = None,
     labels: Labels = None,
-    methods: MethodNames = _COMPARED,
+    methods: MethodNames = COMPARED,
     lr: Lr = None,
     epochs: Epochs = None,
     normalization: Normalization = None,
@@ -178,13 +175,12 @@ def compare(
     json_path: Json = None,
 ) -> None:
     """Train several methods on one graph and set them side by side."""
-    from ..experiments.fitting import each_settings
+    from ..experiments.fitting import configure_all
     from ..graphs.masks import evaluate_on
-    from ..methods import find
 
     names = [name.strip() for name in methods.split(",") if name.strip()]
     changes = parse_settings(settings, lr=lr, epochs=epochs, normalization=normalization)
-    each_settings([find(name) for name in names], changes)
+    configure_all([find_method(name) for name in names], changes)
     check_outputs(json_path, folder=out, inputs=[graph, features, labels])
     data = evaluate_on(read_graph(dataset, graph, features, labels, split, data_root), evaluate)
     _compare(data, names, out, json_path, typed_command(), seeds, device, engine, changes)
@@ -266,16 +262,16 @@ def tune(
 ) -> None:
     """Search a grid of settings, all runs at once, and choose by validation accuracy."""
     from ..experiments.tuning import tune as tune_method
-    from ..methods import find, with_changes
     from ..reporting.progress import progress
     from ..reporting.table import tuning_table
 
     changes = parse_settings(settings, normalization=normalization)
-    with_changes(find(method).defaults, changes)
+    chosen = find_method(method)
+    chosen.configure(changes)
     values = {name: text.split(",") for name, text in parse_settings(grid).items()} or None
     for name, each in (values or {}).items():
         for value in each:
-            with_changes(find(method).defaults, {name: value})
+            chosen.configure({**changes, name: value})
     check_outputs(json_path, folder=out, inputs=[graph, features, labels])
     data = read_graph(dataset, graph, features, labels, split, data_root)
     with progress("training") as tell:

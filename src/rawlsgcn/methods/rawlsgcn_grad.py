@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from .._core.errors import unknown_name
+from ..balancing import NORMALISATIONS
 from .base import Convolutional
-from .settings import NORMALISATIONS, Settings
+from .settings import RENORMALIZED, Settings
 
 
 class RawlsGCNGrad(Convolutional):
@@ -15,11 +15,10 @@ class RawlsGCNGrad(Convolutional):
     name = "rawlsgcn-grad"
     title = "RawlsGCN-Grad"
     defaults: ClassVar[Settings] = Settings(lr=0.05, epochs=100, normalization="doubly-stochastic")
+    normalizations: ClassVar[tuple[str, ...]] = NORMALISATIONS
 
     def forward_normalization(self, settings: Settings) -> str:
-        return "renormalised"
+        return RENORMALIZED
 
     def gradient_normalization(self, settings: Settings) -> str | None:
-        if settings.normalization not in NORMALISATIONS:
-            raise unknown_name("normalization", settings.normalization, NORMALISATIONS)
         return settings.normalization

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..methods import NORMALISATIONS
+from ..balancing import NORMALISATIONS
 from .node_scores import Floats, Nodes
 from .paired import FAILS, HOLDS, UNCLEAR, Statistic, accuracy_gain, compare
 from .plan import OWN

@@ -9,7 +9,7 @@ from typing import Any
 
 from .._core.version import __version__
 from ..graphs.catalog import CATALOGUE
-from ..methods import available, find
+from ..methods import find_method, method_names
 from . import printed, verdict
 from .claims import claims
 from .node_scores import Nodes
@@ -25,7 +25,7 @@ def collect(store: Store, plan: Plan) -> dict[str, Any]:
     """Every cell of the plan, and every other cell of the paper that the storage has."""
     planned = plan.cells()
     names = {cell.name for cell in planned}
-    known = [name for name in (*MAIN, *BASELINES) if name in available()]
+    known = [name for name in (*MAIN, *BASELINES) if name in method_names()]
     whole = replace(
         plan,
         parts=PARTS,
@@ -71,7 +71,7 @@ def _described(cell: Cell, status: str, quick: bool) -> dict[str, Any]:
         "dataset": cell.dataset,
         "graph": cell.dataset if graph is None else graph.title,
         "method": cell.method,
-        "title": find(cell.method).title,
+        "title": find_method(cell.method).title,
         "variant": cell.variant,
         "grid": {name: list(values) for name, values in cell.grid.items()},
         "searched": searched if cell.grid else "nothing",

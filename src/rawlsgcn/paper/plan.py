@@ -10,20 +10,21 @@ from typing import Any
 
 from .._core.errors import RawlsError, unknown_name
 from .._core.version import __version__
+from ..balancing import NORMALISATIONS
+from ..experiments.tuning import LEARNING_RATES, default_grid
 from ..graphs.catalog import CATALOGUE, NAMES, SYNTHETIC
 from ..graphs.masks import EVALUATE
-from ..methods import NORMALISATIONS, Convolutional, available, find, with_changes
+from ..methods import MAIN_METHODS, Convolutional, find_method, method_names
 
 PARTS = (
     *("datasets", "effectiveness", "heterophily", "efficiency", "ablation", "figures", "fair"),
 )
-MAIN = ("gcn", "rawlsgcn-graph", "rawlsgcn-grad")
+MAIN = MAIN_METHODS
 BASELINES = ("demo-net", "dsgcn", "tail-gnn", "advfair", "redress")
 OWN = ("rawlsgcn-graph", "rawlsgcn-grad")
 # These were run with their authors' settings (the paper's appendix); nothing is searched.
 NOT_SEARCHED = ("gcn", "demo-net", "tail-gnn")
 HETEROPHILY, EFFICIENCY_GRAPH = "chameleon", "amazon-photo"
-RATES = (0.075, 0.05, 0.025, 0.01, 0.0075, 0.005, 0.0025)
 DECAYS = (5e-4, 5e-5, 5e-6, 0.0)
 FAIR_EPOCHS = 200
 
@@ -70,7 +71,7 @@ class Cell:
     @property
     def fingerprint(self) -> dict[str, Any]:
         """What must be the same for a study to be gone on with, in the form that JSON keeps."""
-        settings = with_changes(find(self.method).defaults, self.changes)
+        settings = find_method(self.method).configure(self.changes)
         made = {
             "rawlsgcn": __version__,
             "settings": asdict(settings),
@@ -83,7 +84,7 @@ class Cell:
     @property
     def together(self) -> bool:
         """Whether the points are trained as one (the GCN family) or one by one."""
-        return self.protocol != "efficiency" and isinstance(find(self.method), Convolutional)
+        return self.protocol != "efficiency" and isinstance(find_method(self.method), Convolutional)
 
     def combinations(self) -> list[dict[str, Any]]:
         return [
@@ -163,7 +164,7 @@ class Plan:
             if dataset not in NAMES:
                 raise unknown_name("dataset", dataset, NAMES)
         for method in self.methods:
-            find(method)
+            find_method(method)
         if not (self.parts and self.datasets and self.seeds):
             raise RawlsError("nothing to reproduce: name a part, a dataset and a seed at least")
 
@@ -173,7 +174,7 @@ class Plan:
         if self.methods:
             known = (*MAIN, *BASELINES)
             return tuple(sorted(set(self.methods), key=lambda m: _place(m, known)))
-        there = available()
+        there = method_names()
         return tuple(name for name in (*MAIN, *BASELINES) if name in there)
 
     def cells(self) -> list[Cell]:
@@ -237,15 +238,15 @@ class Plan:
         return cells
 
     def _cell(self, protocol: str, graph: str, name: str, variant: str = "") -> Cell:
-        own = find(name).defaults.normalization
+        own = find_method(name).defaults.normalization
         changes: dict[str, Any] = {}
         if variant and variant != own:
             changes["normalization"] = variant
-        grid: Mapping[str, Sequence[Any]] = find(name).grid
+        grid: Mapping[str, Sequence[Any]] = default_grid(find_method(name))
         if name in NOT_SEARCHED:
             grid = {}
         if protocol == "fair":
-            grid = {"lr": RATES, "weight_decay": DECAYS}
+            grid = {"lr": LEARNING_RATES, "weight_decay": DECAYS}
             changes |= {"epochs": FAIR_EPOCHS, "patience": 0}
         return Cell(
             protocol,
@@ -255,7 +256,7 @@ class Plan:
             {key: tuple(values)[: self.values] for key, values in grid.items()},
             {**changes, **self.changes},
             self.seeds,
-            self.quick and not isinstance(find(name), Convolutional) and bool(grid),
+            self.quick and not isinstance(find_method(name), Convolutional) and bool(grid),
             "all" if protocol == "fair" else self.evaluate,
         )
 
@@ -263,7 +264,7 @@ class Plan:
         """The methods of the GCN family with every seed, each run timed alone; others once."""
         variant = "" if epochs is None else f"{epochs} epochs"
         changes = {} if epochs is None else {"epochs": epochs}
-        family = isinstance(find(name), Convolutional)
+        family = isinstance(find_method(name), Convolutional)
         return Cell(
             "efficiency",
             graph,

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._core.progress import ProgressCallback, no_progress
-from ..experiments.fitting import inputs_of, judged
+from ..experiments.fitting import evaluate_runs, prepare_inputs
 from ..graphs import load
 from ..graphs.masks import evaluate_on
-from ..methods import find, with_changes
-from ..training import Job, train
+from ..methods import find_method
+from ..training import Job, train_runs
 from .node_scores import Nodes
 from .plan import Cell, Point, diverged
 
@@ -46,20 +46,20 @@ def train_points(
 ) -> list[Trained]:
     """Train all runs of the points as one and judge each point."""
     graph = judged_graph(cell.dataset, cell.evaluate, root)
-    method = find(cell.method)
-    base = with_changes(method.defaults, cell.changes)
-    settings = [with_changes(base, point.values) for point in points]
-    inputs = inputs_of(graph, base, device)
+    method = find_method(cell.method)
+    base = method.configure(cell.changes)
+    settings = [method.configure({**cell.changes, **point.values}) for point in points]
+    inputs = prepare_inputs(graph, base, device)
     jobs = [
         Job(own, seed) for own, point in zip(settings, points, strict=True) for seed in point.seeds
     ]
-    runs, took = train(method, inputs, jobs, progress=progress)
+    runs, took = train_runs(method, inputs, jobs, progress=progress)
     share = {part: value / len(points) for part, value in took.items()}
     done, at = [], 0
     for own, point in zip(settings, points, strict=True):
         mine = runs[at : at + len(point.seeds)]
         at += len(point.seeds)
-        result = judged(graph, inputs, method, own, list(point.seeds), mine, share)
+        result = evaluate_runs(graph, inputs, method, own, list(point.seeds), mine, share)
         done.append(Trained(record_of(point, result), Nodes.of(result)))
     return done
 
@@ -67,21 +67,21 @@ def train_points(
 def measure(cell: Cell, point: Point, device: str, root: Path | None) -> Trained:
     """Every seed's run alone, timed, after a short one that warms the machine up (Table 4)."""
     graph = judged_graph(cell.dataset, cell.evaluate, root)
-    method = find(cell.method)
-    settings = with_changes(method.defaults, cell.changes)
+    method = find_method(cell.method)
+    settings = method.configure(cell.changes)
     short = replace(settings, epochs=min(2, settings.epochs))
-    train(method, inputs_of(graph, settings, device), [Job(short, point.seeds[0])])
+    train_runs(method, prepare_inputs(graph, settings, device), [Job(short, point.seeds[0])])
     runs, memory = [], []
     times: dict[str, list[float]] = {"prepare": [], "train": []}
     for seed in point.seeds:
-        inputs = inputs_of(graph, settings, device)
-        (run,), took = train(method, inputs, [Job(settings, seed)])
-        alone = judged(graph, inputs, method, settings, [seed], [run], took)
+        inputs = prepare_inputs(graph, settings, device)
+        (run,), took = train_runs(method, inputs, [Job(settings, seed)])
+        alone = evaluate_runs(graph, inputs, method, settings, [seed], [run], took)
         runs.append(run)
         for part, seconds in times.items():
             seconds.append(took[part])
         memory.append(alone.peak_memory_mb)
-    result = judged(graph, inputs, method, settings, list(point.seeds), runs, took)
+    result = evaluate_runs(graph, inputs, method, settings, list(point.seeds), runs, took)
     record = record_of(point, result)
     record |= {"times": times, "peak_memory_mb": memory[0]}
     return Trained(record, Nodes.of(result))

@@ -12,7 +12,7 @@ from strategies import graphs
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from rawlsgcn.methods import Inputs, find, with_changes
+from rawlsgcn.methods import Inputs, find_method, with_changes
 from rawlsgcn.methods._ops.convolution import GraphConvolutionalNetwork
 from rawlsgcn.methods._ops.fixed_matrix import FixedMatrix
 from rawlsgcn.sampling import Adjacency, Factors
@@ -32,7 +32,7 @@ METHODS = ["gcn", "rawlsgcn-graph", "rawlsgcn-grad"]
     st.sampled_from(["row", "column", "symmetric", "doubly-stochastic"]),
 )
 def test_all_neighbours_give_the_reference(graph: Data, layers: int, name: str, form: str) -> None:
-    method = find(name)
+    method = find_method(name)
     changes = {"num_layers": layers, "dropout": 0.0, "hidden_channels": 4}
     if name != "gcn":
         changes["normalization"] = form

@@ -13,7 +13,6 @@ DistributedDataParallel get it.
 from __future__ import annotations
 
 import itertools
-import math
 from typing import Any
 
 import torch
@@ -22,6 +21,7 @@ from torch.autograd.function import once_differentiable
 
 from .dropout import Dropout
 from .fixed_matrix import FixedMatrix
+from .initial_weights import draw_uniform
 
 
 class _GraphConvolution(torch.autograd.Function):
@@ -76,12 +76,8 @@ class GraphConvolution(nn.Module):
         self.bias = nn.Parameter(torch.empty(outputs))
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        """Uniform in ±1/√(d_out), drawn on the CPU so that a seed means the same anywhere."""
-        bound = 1 / math.sqrt(self.weight.shape[1])
-        with torch.no_grad():
-            for parameter in (self.weight, self.bias):
-                draw = torch.empty(parameter.shape).uniform_(-bound, bound, generator=generator)
-                parameter.copy_(draw)
+        """Draw weight and bias uniformly from ±1/√(d_out)."""
+        draw_uniform(self, generator)
 
     def forward(
         self, h: Tensor | FixedMatrix, propagation: FixedMatrix, fair: FixedMatrix | None = None
