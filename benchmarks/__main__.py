@@ -13,7 +13,7 @@ from rawlsgcn._core.machine import pick_device
 from rawlsgcn.cli.base import check_outputs, people, typed_command, write_json
 from rawlsgcn.cli.errors import OneSentence, guarded
 from rawlsgcn.cli.options import DataRoot, Device, Json, out_option
-from rawlsgcn.graphs.catalog import NAMES
+from rawlsgcn.graphs.catalog import datasets as known_datasets
 
 from . import report, suite
 
@@ -44,7 +44,7 @@ def bench(
     """Measure speed and memory, as ratios against named rivals in the same run."""
     chosen = list(parts or suite.PARTS)
     names = [name.strip() for name in datasets.split(",") if name.strip()]
-    for kind, asked, known in (("part", chosen, suite.PARTS), ("dataset", names, NAMES)):
+    for kind, asked, known in (("part", chosen, suite.PARTS), ("dataset", names, known_datasets())):
         for name in asked:
             if name not in known:
                 raise unknown_name(kind, name, known)

@@ -164,7 +164,7 @@ def write(results: dict[str, Any], folder: Path) -> None:
     """
     import json
 
-    from rawlsgcn._core.files import atomic_file
+    from rawlsgcn._core.atomic_files import atomic_file
     from rawlsgcn.reporting.figures import save
 
     kind = "cuda" if results["machine"]["gpu"] else "cpu"

@@ -20,8 +20,8 @@ import torch
 from numpy.typing import NDArray
 
 from rawlsgcn.graphs import synthetic
-from rawlsgcn.sampling import Adjacency, Neighbourhoods
-from rawlsgcn.sampling.neighbourhoods import Sample
+from rawlsgcn.sampling import Adjacency, Neighborhoods
+from rawlsgcn.sampling.neighborhoods import Sample
 
 from .measure import Figure, Seconds, timed
 
@@ -43,17 +43,17 @@ def figures(limit: int, repeats: int, tell: Callable[[str], None]) -> Iterator[F
     yield large_training(nodes, degree)
 
 
-class NaiveNeighbourhoods(Neighbourhoods):
+class NaiveNeighborhoods(Neighborhoods):
     """The obvious vectorised sampler: a random number for every arc of every row, and a sort.
 
     Nodes are numbered by ``numpy.unique``.
     """
 
     def sample(
-        self, seeds: Array, fan_out: Sequence[int], key: int, *, anew: bool = False
+        self, seeds: Array, num_neighbors: Sequence[int], key: int, *, anew: bool = False
     ) -> Sample:
         self._random = np.random.default_rng(key)
-        return super().sample(seeds, fan_out, key, anew=anew)
+        return super().sample(seeds, num_neighbors, key, anew=anew)
 
     def _draw(self, rows: Array, k: int, key: int) -> tuple[Array, Array]:
         arcs, degree = super()._draw(rows, -1, key)
@@ -77,7 +77,7 @@ def sampler(nodes: int, degree: float, repeats: int) -> Figure:
     seeds = [random.choice(nodes, min(SEEDS, nodes // 2), replace=False) for _ in range(5)]
     drawn: list[int] = []
 
-    def draw(how: Neighbourhoods) -> Callable[[], None]:
+    def draw(how: Neighborhoods) -> Callable[[], None]:
         def act() -> None:
             drawn.clear()
             for key, each in enumerate(seeds):
@@ -87,9 +87,9 @@ def sampler(nodes: int, degree: float, repeats: int) -> Figure:
         return act
 
     cpu = torch.device("cpu")
-    ours = timed(draw(Neighbourhoods(adjacency)), repeats, cpu, 1 / len(seeds))
+    ours = timed(draw(Neighborhoods(adjacency)), repeats, cpu, 1 / len(seeds))
     edges = sum(drawn) / len(seeds)
-    rival = timed(draw(NaiveNeighbourhoods(adjacency)), repeats, cpu, 1 / len(seeds))
+    rival = timed(draw(NaiveNeighborhoods(adjacency)), repeats, cpu, 1 / len(seeds))
     arcs = int(adjacency.row_start[-1])
     rate, naive = edges / ours.median, edges / rival.median
     return Figure(
@@ -146,7 +146,7 @@ def _train(folder: str) -> dict[str, Any]:
     """Balance, train for an epoch, judge; what each took, and the peak of all of it."""
     from rawlsgcn._core.machine import peak_memory_mb
     from rawlsgcn.balancing.distributed import balance_shards
-    from rawlsgcn.evaluation.run_metrics import judge
+    from rawlsgcn.evaluation.run_metrics import evaluate_run
     from rawlsgcn.graphs.shards import Shards
     from rawlsgcn.methods import find_method
     from rawlsgcn.training.sampled.sources import Source
@@ -168,9 +168,9 @@ def _train(folder: str) -> dict[str, Any]:
     logits = training.logits()
     evaluation_seconds = time.perf_counter() - start
     degree, masks = torch.from_numpy(source.adjacency.degree), source.masks
-    judgement = judge(logits, source.y, degree, masks["test_mask"], masks["val_mask"])
+    judgement = evaluate_run(logits, source.y, degree, masks["test_mask"], masks["val_mask"])
     peak = peak_memory_mb(cpu)  # before the rival, which is not asked for its memory
-    training.maker.neighbourhoods = NaiveNeighbourhoods(source.adjacency)
+    training.maker.neighborhoods = NaiveNeighborhoods(source.adjacency)
     naive, _ = _steps(training, 1, RIVAL_STEPS)
     return {
         "ours": ours,

@@ -2,7 +2,7 @@
 
     python examples/sampled.py [synthetic | amazon-photo | …]
 
-The loader is torch_geometric's. ``NeighbourSampler`` draws without a compiled extension, and
+The loader is torch_geometric's. ``NeighborSampler`` draws without a compiled extension, and
 ``SampledWeights`` gives each batch the entries of the whole graph's matrices, corrected for the
 neighbours that were left out.
 """
@@ -19,7 +19,7 @@ from torch_geometric.utils import degree
 import rawlsgcn as rg
 from rawlsgcn.metrics import DegreeBias
 from rawlsgcn.nn import fair_weights, make_fair
-from rawlsgcn.sampling import NeighbourSampler, SampledWeights
+from rawlsgcn.sampling import NeighborSampler, SampledWeights
 
 torch.manual_seed(0)
 data = rg.load(sys.argv[1] if len(sys.argv) > 1 else "synthetic")
@@ -29,7 +29,7 @@ data = NormalizeFeatures()(data)
 
 loader = NodeLoader(
     data,
-    NeighbourSampler(data, [10, 10]),
+    NeighborSampler(data, [10, 10]),
     input_nodes=data.train_mask,
     transform=SampledWeights(data),
     batch_size=1024,
@@ -57,7 +57,7 @@ model.eval()
 bias, right, nodes = DegreeBias(), 0, 0
 for batch in NodeLoader(
     data,
-    NeighbourSampler(data, [-1, -1]),
+    NeighborSampler(data, [-1, -1]),
     input_nodes=data.test_mask,
     transform=SampledWeights(data, fair=False),
     batch_size=1024,

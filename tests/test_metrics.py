@@ -1,4 +1,4 @@
-"""DegreeBias is judge().bias, however the nodes are cut into batches, metrics and ranks."""
+"""DegreeBias is evaluate_run().bias, however the nodes are cut into batches, metrics and ranks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.evaluation.run_metrics import judge
+from rawlsgcn.evaluation.run_metrics import evaluate_run
 from rawlsgcn.metrics import DegreeBias
 
 
@@ -29,7 +29,7 @@ def example(seed: int, nodes: int = 80) -> tuple[Tensor, Tensor, Tensor]:
 
 def whole(logits: Tensor, y: Tensor, degree: Tensor) -> float:
     everything = torch.ones(len(y), dtype=torch.bool)
-    return judge(logits, y, degree, everything, everything).bias
+    return evaluate_run(logits, y, degree, everything, everything).bias
 
 
 def batches(seed: int, size: int) -> list[tuple[Tensor, ...]]:

@@ -167,7 +167,7 @@ PAIR = torch.tensor([[0, 1], [1, 0]])
             {"edge_index": PAIR, "edge_weight": torch.ones(3)},
             r"weights of shape \(3,\) for 2 edges",
         ),
-        ({"edge_index": PAIR, "edge_weight": torch.ones(2, 1)}, "one number an edge"),
+        ({"edge_index": PAIR, "edge_weight": torch.ones(2, 1)}, "one weight for each edge"),
         ({"edge_index": PAIR, "edge_weight": [1.0, 1.0]}, "real numbers, not list"),
         (
             {"edge_index": PAIR, "edge_weight": torch.ones(2) * 1j},

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 import rawlsgcn as rg
-from rawlsgcn.evaluation.run_metrics import judge
+from rawlsgcn.evaluation.run_metrics import evaluate_run
 from rawlsgcn.methods import find_method, with_changes
 from rawlsgcn.training.sampled.sources import Source
 from rawlsgcn.training.sampled.trainer import SampledTraining
@@ -43,7 +43,7 @@ def run(job: tuple[str, int, str, int]) -> dict[str, object]:
         for epoch in range(epochs):
             training.epoch(epoch)
         degree = torch.from_numpy(source.adjacency.degree)
-        found = judge(training.logits(), graph.y, degree, graph.test_mask, graph.val_mask)
+        found = evaluate_run(training.logits(), graph.y, degree, graph.test_mask, graph.val_mask)
         accuracy, bias = found.accuracy, found.bias
     figures = {"accuracy": accuracy, "bias": bias}
     return {"method": method, "epochs": epochs, "kind": kind, "seed": seed, **figures}

@@ -10,7 +10,7 @@ from torchmetrics import Metric
 from torchmetrics.utilities import dim_zero_cat
 
 from ._core.errors import RawlsError
-from .evaluation.degree_bias import Groups, node_scores, variance
+from .evaluation.degree_bias import DegreeGroups, node_scores, variance
 
 
 class DegreeBias(Metric):
@@ -83,7 +83,7 @@ class DegreeBias(Metric):
 
     def _rows(self) -> tuple[Tensor, Tensor, Tensor]:
         """The states with the rows of the same degree added up."""
-        groups = Groups.of(dim_zero_cat(self.degree))
+        groups = DegreeGroups.of(dim_zero_cat(self.degree))
         count = groups.total(dim_zero_cat(self.count))
         return groups.degree, count, groups.total(dim_zero_cat(self.loss))
 

@@ -13,7 +13,7 @@ from torch_geometric.typing import SparseTensor
 from torch_geometric.utils import is_sparse, to_edge_index
 from torch_geometric.utils.num_nodes import maybe_num_nodes
 
-from ._core.edge_index import require_edges, require_floating, require_nodes
+from ._core.argument_checks import require_edges, require_floating, require_nodes
 from ._core.errors import RawlsError
 from ._core.threads import fork_safe_threads
 from .nn.balanced_weights import Loops, balanced_entries

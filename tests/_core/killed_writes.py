@@ -1,4 +1,4 @@
-"""Run by test_files.py: a process is killed before each of its calls to the file system in turn.
+"""Run by test_atomic_files.py: a process is killed before each call to the file system in turn.
 
 ``python killed_writes.py FOLDER WAY`` prints one JSON line a kill: what was in the folder then,
 what a reader finds, and what is there after the next write.
@@ -12,7 +12,7 @@ import signal
 import sys
 from pathlib import Path
 
-from rawlsgcn._core.files import atomic_directory, atomic_file, one_version
+from rawlsgcn._core.atomic_files import atomic_directory, atomic_file, one_version
 
 CALLS = {"os.rename", "os.link", "os.mkdir", "os.rmdir", "os.remove", "os.chmod", "os.utime"}
 CALLS |= {"open", "ctypes.dlsym", "os.chown", "os.truncate"}

@@ -14,9 +14,9 @@ import pytest
 import torch
 
 import rawlsgcn as rg
+from rawlsgcn._core.array_backend import dot, empty_array
 from rawlsgcn._core.kernels import kernels, without_kernels
 from rawlsgcn._core.sparse import aligned
-from rawlsgcn._core.vectors import dot, empty
 from rawlsgcn.graphs.synthetic_graph import synthetic
 
 OFFSETS = range(0, 16, 3)
@@ -120,7 +120,7 @@ def test_memory_of_the_descent_begins_at_64_bytes():
     kept = []
     for by in range(1, 40):
         kept.append(np.empty(by))
-        room = empty((3, by), CPU)
+        room = empty_array((3, by), CPU)
         assert room.shape == (3, by)
         assert room.ctypes.data % 64 == 0
 

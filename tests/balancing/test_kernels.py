@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from rawlsgcn._core import kernels as compiled
 from rawlsgcn._core import threads
-from rawlsgcn._core.kernels import Stored, kernels, without_kernels
+from rawlsgcn._core.kernels import CSRArrays, kernels, without_kernels
 from rawlsgcn.balancing import balance
-from rawlsgcn.balancing.vector_updates import ByParts, Compiled, Sums
+from rawlsgcn.balancing.vector_updates import ChunkedUpdates, CompiledUpdates, UpdateSums
 
 CPU = torch.device("cpu")
 ROOT = Path(__file__).parents[2]
@@ -45,7 +45,7 @@ def a_graph(n=3000, seed=0, hub=False):
 
 def stored_form(matrix, ones):
     values = None if ones else torch.from_numpy(matrix.data)
-    return Stored(torch.from_numpy(matrix.indptr), torch.from_numpy(matrix.indices), values)
+    return CSRArrays(torch.from_numpy(matrix.indptr), torch.from_numpy(matrix.indices), values)
 
 
 def require_scipys(fast, dtype):
@@ -127,10 +127,10 @@ def test_a_column_outside_the_matrix_is_found_wherever_it_is(column, at):
 
 def test_types_that_the_passes_do_not_know_are_left_to_torch():
     starts, column = torch.tensor([0, 1], dtype=torch.int32), torch.zeros(1, dtype=torch.int32)
-    assert Stored(starts, column, None).usable
-    assert not Stored(starts.long(), column, None).usable
-    assert not Stored(starts, column, torch.ones(1, dtype=torch.int64)).usable
-    assert not Stored(starts, torch.zeros(4, dtype=torch.int32)[::2], torch.ones(2)).usable
+    assert CSRArrays(starts, column, None).usable
+    assert not CSRArrays(starts.long(), column, None).usable
+    assert not CSRArrays(starts, column, torch.ones(1, dtype=torch.int64)).usable
+    assert not CSRArrays(starts, torch.zeros(4, dtype=torch.int32)[::2], torch.ones(2)).usable
 
 
 @settings(max_examples=60, deadline=None)
@@ -144,13 +144,13 @@ def test_types_that_the_passes_do_not_know_are_left_to_torch():
 def test_a_move_equals_numpys(n, seed, weights, diagonal, to):
     rng = np.random.default_rng(seed)
     m = {"ones": 1.0, "none": 0.0, "array": rng.random(n)}[diagonal]
-    whole = SimpleNamespace(size=n, dampings=lambda: [((0, n), (2.0, m))])
+    whole = SimpleNamespace(size=n, step_coefficients=lambda: [((0, n), (2.0, m))])
     # Two ranges that are handled differently, as Sinkhorn-Knopp's halves are.
     half = n // 2
     ranges = [((0, half), (1.0, 0.0)), ((half, n), (np.inf, 0.0))]
-    halves = SimpleNamespace(size=n, dampings=lambda: ranges)
+    halves = SimpleNamespace(size=n, step_coefficients=lambda: ranges)
     for iteration in (whole, halves) if half else (whole,):
-        one, other = Compiled(iteration, kernels()), ByParts(iteration, CPU)
+        one, other = CompiledUpdates(iteration, kernels()), ChunkedUpdates(iteration, CPU)
         for name in ("points", "steps", "image"):
             getattr(one, name)[:] = 0.5 + rng.random(getattr(one, name).shape)
             getattr(other, name)[:] = getattr(one, name)
@@ -163,8 +163,8 @@ def test_a_move_equals_numpys(n, seed, weights, diagonal, to):
 
 
 def test_without_a_share_of_it_the_last_displacement_is_not_looked_at():
-    iteration = SimpleNamespace(size=3000, dampings=lambda: [((0, 3000), (2.0, 1.0))])
-    for which in (Compiled(iteration, kernels()), ByParts(iteration, CPU)):
+    iteration = SimpleNamespace(size=3000, step_coefficients=lambda: [((0, 3000), (2.0, 1.0))])
+    for which in (CompiledUpdates(iteration, kernels()), ChunkedUpdates(iteration, CPU)):
         which.points[:], which.steps[:], which.image[:] = 1, 0.1, 0.1
         which.points[2] = np.nan
         assert all(np.isfinite(which.move(0, 2, 2, 0, (-1.0, 0.0))))
@@ -172,8 +172,8 @@ def test_without_a_share_of_it_the_last_displacement_is_not_looked_at():
 
 
 def test_sums_over_two_ranges_are_sums_over_both():
-    one, other = Sums(*range(10)), Sums(*range(10, 20))
-    assert one.and_of(other) == Sums(10, 12, 14, 16, 18, 20, 16, 7, 8, 19)
+    one, other = UpdateSums(*range(10)), UpdateSums(*range(10, 20))
+    assert one.and_of(other) == UpdateSums(10, 12, 14, 16, 18, 20, 16, 7, 8, 19)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

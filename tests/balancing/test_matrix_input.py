@@ -9,7 +9,7 @@ import torch
 
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.balancing import balance
-from rawlsgcn.balancing.matrix_input import read
+from rawlsgcn.balancing.matrix_input import read_matrix
 
 PAIR = torch.tensor([[0, 1], [1, 0]])
 
@@ -52,14 +52,14 @@ def test_refusals(matrix, weight, nodes, message):
 def test_a_scipy_matrix_with_32_bit_indices_is_not_copied():
     matrix = sp.csr_array(np.array([[2.0, 1], [1, 3]]))
     assert matrix.indices.dtype == np.int32
-    inside, _ = read(matrix, None, None)
+    inside, _ = read_matrix(matrix, None, None)
     assert inside.column.data_ptr() == matrix.indices.ctypes.data
     assert inside.values is not None
     assert inside.values.data_ptr() == matrix.data.ctypes.data
 
 
 def test_a_matrix_of_ones_has_no_values():
-    inside, _ = read(sp.csr_array(np.ones((3, 3))), None, None)
+    inside, _ = read_matrix(sp.csr_array(np.ones((3, 3))), None, None)
     assert inside.values is None
 
 

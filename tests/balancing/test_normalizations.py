@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.balancing import NORMALISATIONS, normalise, propagation_matrix, renormalised_laplacian
+from rawlsgcn.balancing import NORMALIZATIONS, normalize, propagation_matrix, renormalized_laplacian
 
 
 def definition(adjacency, kind):
@@ -28,7 +28,7 @@ def definition(adjacency, kind):
 
 
 @settings(max_examples=150, deadline=None)
-@given(graphs(), st.sampled_from(["renormalised", *NORMALISATIONS]))
+@given(graphs(), st.sampled_from(["renormalised", *NORMALIZATIONS]))
 def test_each_kind_is_its_definition(graph, kind):
     adjacency, weighted = graph
     n = len(adjacency)
@@ -44,9 +44,9 @@ def test_each_kind_is_its_definition(graph, kind):
     single = propagation_matrix(index, given_weight, n, kind)
     assert single.dtype == torch.float32
     torch.testing.assert_close(single.values(), got.values().float(), rtol=1e-6, atol=1e-7)
-    hat = renormalised_laplacian(index, given_weight, n)
+    hat = renormalized_laplacian(index, given_weight, n)
     if kind != "renormalised":
-        np.testing.assert_allclose(normalise(hat, kind).to_dense(), expected, atol=2e-7)
+        np.testing.assert_allclose(normalize(hat, kind).to_dense(), expected, atol=2e-7)
     if kind not in ("row", "column"):
         dense = single.to_dense()
         assert torch.equal(dense, dense.T)
@@ -63,7 +63,7 @@ def test_row_and_column_are_transposes_of_each_other():
 
 def test_stored_loops_are_dropped_and_isolated_nodes_keep_one_loop():
     index = torch.tensor([[0, 0, 1], [0, 1, 0]])
-    for kind in ("renormalised", *NORMALISATIONS):
+    for kind in ("renormalised", *NORMALIZATIONS):
         dense = propagation_matrix(index, torch.tensor([9.0, 1, 1]), 3, kind).to_dense()
         torch.testing.assert_close(dense[:2, :2], torch.full((2, 2), 0.5))
         torch.testing.assert_close(dense[2], torch.tensor([0.0, 0.0, 1.0]))
@@ -73,7 +73,7 @@ def test_an_unknown_kind_is_answered_with_the_nearest():
     with pytest.raises(RawlsError, match="did you mean symmetric"):
         propagation_matrix(torch.tensor([[0, 1], [1, 0]]), kind="symetric")
     with pytest.raises(RawlsError, match="row"):
-        normalise(torch.eye(2).to_sparse_csr(), "rows")
+        normalize(torch.eye(2).to_sparse_csr(), "rows")
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -81,7 +81,7 @@ def test_cuda_products_equal_the_cpus():
     index = torch.randint(0, 200, (2, 3000))
     index = torch.cat([index, index.flip(0)], 1).unique(dim=1)
     features = torch.randn(200, 16)
-    for kind in ("renormalised", *NORMALISATIONS):
+    for kind in ("renormalised", *NORMALIZATIONS):
         here = propagation_matrix(index, None, 200, kind)
         moved = propagation_matrix(index, None, 200, kind, device="cuda")
         there = propagation_matrix(index.cuda(), None, 200, kind)

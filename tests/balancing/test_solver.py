@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.balancing import Outcome, balance
+from rawlsgcn.balancing import StopReason, balance
 
 many = settings(max_examples=300, deadline=None)
 some = settings(max_examples=60, deadline=None)
@@ -250,7 +250,7 @@ def test_what_it_says_of_the_residual_is_true(n, seed, kind, magnitudes, tol, ac
 def test_numbers_beyond_float64_are_reported_and_not_nan():
     huge = sp.csr_array(np.array([[1e308, 1e308], [1e308, 1e308]]))
     scaling = balance(huge)
-    assert scaling.reason in (Outcome.OVERFLOWED, Outcome.CONVERGED)
+    assert scaling.reason in (StopReason.OVERFLOWED, StopReason.CONVERGED)
     assert not math.isnan(scaling.residual)
     assert not bool(scaling.scale.isnan().any())
 
@@ -259,15 +259,15 @@ def test_the_result_says_how_it_ended():
     index = star(500)
     short = balance(index, max_iterations=3)
     assert not short.converged
-    assert short.reason is Outcome.OUT_OF_ITERATIONS
+    assert short.reason is StopReason.OUT_OF_ITERATIONS
     assert "max_iterations" in str(short)
     assert short.iterations == len(short.history) == 3
     assert short.residual == min(short.history)
     exact = balance(index, tol=0)
-    assert exact.reason in (Outcome.STAGNATED, Outcome.CONVERGED)
+    assert exact.reason in (StopReason.STAGNATED, StopReason.CONVERGED)
     assert exact.residual < 1e-12
     done = balance(index)
-    assert done.reason is Outcome.CONVERGED
+    assert done.reason is StopReason.CONVERGED
     assert done.history[-1] == done.residual <= 1e-8
 
 
@@ -316,4 +316,4 @@ def test_cuda_agrees_with_the_cpu():
 
 def test_the_smallest_numbers_there_are_end_in_words():
     scaling = balance(sp.csr_array(np.full((3, 3), 5e-324)))
-    assert scaling.reason in (Outcome.OVERFLOWED, Outcome.CONVERGED)
+    assert scaling.reason in (StopReason.OVERFLOWED, StopReason.CONVERGED)

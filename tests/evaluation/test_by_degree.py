@@ -16,7 +16,7 @@ from torch import Tensor
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.evaluation import by_degree as frame_module
 from rawlsgcn.evaluation.by_degree import degree_frame, worst_off
-from rawlsgcn.evaluation.run_metrics import judge
+from rawlsgcn.evaluation.run_metrics import evaluate_run
 
 ENDS = ["loss_low", "loss_high", "accuracy_low", "accuracy_high"]
 
@@ -60,7 +60,7 @@ def test_one_run_may_come_without_its_axis_and_agrees_with_the_judgement() -> No
     logits, y, degree, mask = example(1, runs=1)
     frame = degree_frame(logits[0], y, degree, mask)
     pd.testing.assert_frame_equal(frame, degree_frame(logits, y, degree, mask))
-    judgement = judge(logits[0], y, degree, mask, mask)
+    judgement = evaluate_run(logits[0], y, degree, mask, mask)
     assert frame["loss"].var(ddof=1) == pytest.approx(judgement.bias, rel=1e-12)
     assert np.average(frame["accuracy"], weights=frame["count"]) == pytest.approx(
         judgement.accuracy

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from rawlsgcn.evaluation.calibration import HIGHEST, LOWEST, Outcome, temperature
+from rawlsgcn.evaluation.calibration import HIGHEST, LOWEST, CalibrationOutcome, temperature
 
 
 def noisy(seed: int, nodes: int = 200, classes: int = 4, sharpness: float = 3.0) -> tuple:
@@ -30,7 +30,7 @@ def mean_loss(logits: Tensor, y: Tensor, at: float) -> float:
 def test_no_temperature_nearby_or_far_fits_better(seed: int, sharpness: float) -> None:
     logits, y = noisy(seed, 60, sharpness=sharpness)
     best, outcome = temperature(logits, y)
-    assume(outcome is Outcome.FOUND)
+    assume(outcome is CalibrationOutcome.FOUND)
     least = mean_loss(logits, y, best)
     for factor in (0.1, 0.5, 0.999, 1.001, 2, 10):
         assert mean_loss(logits, y, best * factor) >= least
@@ -41,7 +41,7 @@ def test_no_temperature_nearby_or_far_fits_better(seed: int, sharpness: float) -
 def test_calibrated_logits_have_temperature_one(seed: int, sharpness: float) -> None:
     logits, y = noisy(seed, sharpness=sharpness)
     first = temperature(logits, y)
-    assert first.outcome is Outcome.FOUND
+    assert first.outcome is CalibrationOutcome.FOUND
     assert temperature(logits / first.value, y).value == pytest.approx(1, abs=1e-9)
     assert temperature(5 * logits, y).value == pytest.approx(5 * first.value, rel=1e-9)
 
@@ -61,13 +61,13 @@ def test_two_classes_have_the_closed_form() -> None:
 def test_what_has_no_temperature_says_so() -> None:
     sure = torch.tensor([[1.0, 0.0], [0.0, 2.0]])
     right, wrong = torch.tensor([0, 1]), torch.tensor([1, 0])
-    assert temperature(sure, right) == (LOWEST, Outcome.SEPARABLE)
-    assert temperature(sure, wrong) == (HIGHEST, Outcome.HOPELESS)
-    assert temperature(torch.ones(3, 4), torch.tensor([0, 1, 2])) == (1.0, Outcome.FLAT)
-    assert temperature(sure[:0], right[:0]) == (1.0, Outcome.NO_NODES)
+    assert temperature(sure, right) == (LOWEST, CalibrationOutcome.SEPARABLE)
+    assert temperature(sure, wrong) == (HIGHEST, CalibrationOutcome.HOPELESS)
+    assert temperature(torch.ones(3, 4), torch.tensor([0, 1, 2])) == (1.0, CalibrationOutcome.FLAT)
+    assert temperature(sure[:0], right[:0]) == (1.0, CalibrationOutcome.NO_NODES)
     value, outcome = temperature(torch.tensor([[math.nan, 0.0]]), torch.tensor([0]))
     assert math.isnan(value)
-    assert outcome is Outcome.DIVERGED
+    assert outcome is CalibrationOutcome.DIVERGED
 
 
 def test_a_probability_of_zero_is_no_obstacle() -> None:

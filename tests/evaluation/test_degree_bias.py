@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rawlsgcn.evaluation.degree_bias import (
-    Groups,
+    DegreeGroups,
     degree_line,
     node_scores,
     regression_line,
@@ -28,7 +28,7 @@ def test_means_are_those_of_a_plain_loop(pairs: list[tuple[int, float]]) -> None
     by_degree: dict[int, list[float]] = {}
     for degree, value in pairs:
         by_degree.setdefault(degree, []).append(value)
-    groups = Groups.of(torch.tensor([degree for degree, _ in pairs]))
+    groups = DegreeGroups.of(torch.tensor([degree for degree, _ in pairs]))
     means = groups.mean(torch.tensor([value for _, value in pairs], dtype=torch.float64))
     assert groups.degree.tolist() == sorted(by_degree)
     assert groups.count.tolist() == [len(by_degree[k]) for k in sorted(by_degree)]
@@ -42,7 +42,7 @@ def test_means_are_those_of_a_plain_loop(pairs: list[tuple[int, float]]) -> None
 
 def test_sums_are_kept_in_float64_for_float32_values() -> None:
     values = torch.full((300_000,), 0.1, dtype=torch.float32)
-    groups = Groups.of(torch.zeros(300_000, dtype=torch.int64))
+    groups = DegreeGroups.of(torch.zeros(300_000, dtype=torch.int64))
     assert groups.mean(values).item() == pytest.approx(float(np.float32(0.1)), rel=1e-12)
 
 
@@ -56,10 +56,10 @@ def test_line_is_numpys(values: list[float], first: int) -> None:
 
 
 def test_line_goes_through_groups_of_more_than_five_only() -> None:
-    groups = Groups.of(torch.tensor([1] * 6 + [2] * 5 + [3] * 7))
+    groups = DegreeGroups.of(torch.tensor([1] * 6 + [2] * 5 + [3] * 7))
     slope, intercept = degree_line(groups, torch.tensor([1.0, 100.0, 5.0]))
     assert (slope, intercept) == pytest.approx((2.0, -1.0))
-    alone = Groups.of(torch.tensor([1] * 6 + [2] * 5))
+    alone = DegreeGroups.of(torch.tensor([1] * 6 + [2] * 5))
     assert all(math.isnan(part) for part in degree_line(alone, torch.tensor([1.0, 2.0])))
 
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.evaluation.calibration import Outcome
-from rawlsgcn.evaluation.run_metrics import judge
+from rawlsgcn.evaluation.calibration import CalibrationOutcome
+from rawlsgcn.evaluation.run_metrics import evaluate_run
 
 FIGURES = (
     "accuracy",
@@ -73,7 +73,7 @@ def plain(logits: Tensor, y: Tensor, degree: Tensor, mask: Tensor, scale: float)
 
 
 def figures(*run: Tensor) -> list[float]:
-    judgement = judge(*run)
+    judgement = evaluate_run(*run)
     return [getattr(judgement, name) for name in FIGURES]
 
 
@@ -81,7 +81,7 @@ def figures(*run: Tensor) -> list[float]:
 @settings(max_examples=25, deadline=None)
 def test_figures_are_those_of_a_plain_loop(seed: int, classes: int) -> None:
     logits, y, degree, mask, val_mask = example(seed, classes=classes)
-    judgement = judge(logits, y, degree, mask, val_mask)
+    judgement = evaluate_run(logits, y, degree, mask, val_mask)
     for name, value in plain(logits, y, degree, mask, 1.0).items():
         assert getattr(judgement, name) == pytest.approx(value, rel=1e-10, abs=1e-10), name
     scaled = plain(logits, y, degree, mask, judgement.temperature)
@@ -105,7 +105,7 @@ def test_order_of_nodes_and_a_constant_change_nothing(seed: int, constant: float
 def test_blurring_hides_the_bias_but_not_the_calibrated_one(seed: int) -> None:
     logits, *rest = example(seed, nodes=400)
     logits = logits.double()
-    sharp, blurred = judge(logits, *rest), judge(logits / 20, *rest)
+    sharp, blurred = evaluate_run(logits, *rest), evaluate_run(logits / 20, *rest)
     assert blurred.bias < sharp.bias / 20
     assert blurred.calibrated_bias == pytest.approx(sharp.calibrated_bias, rel=1e-8)
     assert blurred.low_degree_accuracy == sharp.low_degree_accuracy
@@ -113,11 +113,11 @@ def test_blurring_hides_the_bias_but_not_the_calibrated_one(seed: int) -> None:
 
 def test_a_uniform_guess_has_no_bias() -> None:
     logits, *rest = example(0)
-    guess = judge(torch.zeros_like(logits), *rest)
+    guess = evaluate_run(torch.zeros_like(logits), *rest)
     assert guess.bias == pytest.approx(0, abs=1e-28)
     assert guess.loss_slope == pytest.approx(0, abs=1e-14)
     assert guess.temperature == 1
-    assert guess.calibration is Outcome.FLAT
+    assert guess.calibration is CalibrationOutcome.FLAT
 
 
 def test_quarters_include_the_percentile_itself() -> None:
@@ -126,25 +126,25 @@ def test_quarters_include_the_percentile_itself() -> None:
     logits = torch.tensor([[1.0, 0.0]] * 8)
     logits[[0, 2, 7]] = torch.tensor([0.0, 1.0])
     everything = torch.ones(8, dtype=torch.bool)
-    judgement = judge(logits, y, degree, everything, ~everything)
+    judgement = evaluate_run(logits, y, degree, everything, ~everything)
     # percentiles 1.75 and 5.25: degrees {1, 1} and {6, 6}
     assert judgement.low_degree_accuracy == 50
     assert judgement.high_degree_accuracy == 50
-    one = judge(logits, y, torch.ones(8), everything, ~everything)
+    one = evaluate_run(logits, y, torch.ones(8), everything, ~everything)
     assert one.low_degree_accuracy == one.high_degree_accuracy == one.accuracy == 62.5
 
 
 def test_what_is_not_defined_is_nan() -> None:
     logits, y, degree, mask, val_mask = example(1)
-    one_degree = judge(logits, y, torch.ones_like(degree), mask, val_mask)
+    one_degree = evaluate_run(logits, y, torch.ones_like(degree), mask, val_mask)
     assert math.isnan(one_degree.bias)
     assert math.isnan(one_degree.calibrated_bias)
     assert math.isnan(one_degree.loss_slope)
     assert math.isfinite(one_degree.accuracy)
-    alone = judge(logits, y, torch.arange(len(y)), mask, val_mask)
+    alone = evaluate_run(logits, y, torch.arange(len(y)), mask, val_mask)
     assert math.isnan(alone.accuracy_slope)
     assert math.isfinite(alone.bias)
-    diverged = judge(torch.full_like(logits, math.nan), y, degree, mask, val_mask)
+    diverged = evaluate_run(torch.full_like(logits, math.nan), y, degree, mask, val_mask)
     assert math.isnan(diverged.accuracy)
     assert math.isnan(diverged.low_degree_accuracy)
     assert math.isnan(diverged.bias)
@@ -153,21 +153,21 @@ def test_what_is_not_defined_is_nan() -> None:
 
 def test_without_validation_nodes_nothing_is_scaled() -> None:
     logits, y, degree, mask, _ = example(2)
-    judgement = judge(logits, y, degree, mask, torch.zeros_like(mask))
+    judgement = evaluate_run(logits, y, degree, mask, torch.zeros_like(mask))
     assert judgement.temperature == 1
     assert judgement.calibrated_bias == judgement.bias
-    assert judgement.calibration is Outcome.NO_NODES
+    assert judgement.calibration is CalibrationOutcome.NO_NODES
 
 
 def test_nothing_to_judge_is_a_sentence() -> None:
     logits, y, degree, mask, val_mask = example(3)
     with pytest.raises(RawlsError, match="none of the evaluated nodes has a label"):
-        judge(logits, torch.full_like(y, -1), degree, mask, val_mask)
+        evaluate_run(logits, torch.full_like(y, -1), degree, mask, val_mask)
 
 
 def test_a_judgement_can_be_written_as_json_and_leaves_no_gradient() -> None:
     logits, *rest = example(4)
-    judgement = judge(logits.requires_grad_(), *rest)
+    judgement = evaluate_run(logits.requires_grad_(), *rest)
     written = json.loads(json.dumps(asdict(judgement)))
     assert written["bias"] == judgement.bias
-    assert written["calibration"] == Outcome.FOUND.value
+    assert written["calibration"] == CalibrationOutcome.FOUND.value

@@ -14,7 +14,7 @@ import torch
 from torch_geometric.data import Data
 
 import rawlsgcn as rg
-from rawlsgcn.evaluation.calibration import Outcome
+from rawlsgcn.evaluation.calibration import CalibrationOutcome
 from rawlsgcn.experiments.result import Result
 from rawlsgcn.reporting.table import results_table
 
@@ -153,7 +153,7 @@ def test_a_blurred_model_carries_a_caution() -> None:
     assert judgement.temperature < 0.8
     assert "under-confident" in blurred.to_dict()["caution"]
     assert "under-confident" in str(blurred)
-    for change in ({"temperature": 1.3}, {"calibration": Outcome.SEPARABLE}):
+    for change in ({"temperature": 1.3}, {"calibration": CalibrationOutcome.SEPARABLE}):
         sure = replace(blurred, judgements=[replace(judgement, **change)])
         assert sure.to_dict()["caution"] is None
         assert "under-confident" not in str(sure)

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.graphs.catalog import CATALOGUE, NAMES, data_root, find
+from rawlsgcn.graphs.catalog import CATALOG, DatasetEntry, catalog_entry, data_root, datasets
+from rawlsgcn.paper.plan import PAPER_DATASETS, Plan
 
 
 def test_reading_the_table_imports_neither_torch_nor_scipy() -> None:
@@ -21,14 +22,24 @@ def test_reading_the_table_imports_neither_torch_nor_scipy() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_seven_graphs_and_the_synthetic_one() -> None:
-    assert len(CATALOGUE) == 7
-    assert NAMES[-1] == "synthetic"
+def test_the_papers_seven_graphs_and_the_synthetic_one_are_known() -> None:
+    assert datasets() == [*PAPER_DATASETS, "synthetic"]
+    assert len(PAPER_DATASETS) == 7
+
+
+def test_another_dataset_is_one_entry_and_the_papers_graphs_stay_seven(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    entry = DatasetEntry("tiny", "Tiny", "Amazon", "Photo", "tiny/raw", ("tiny.npz",), "random")
+    monkeypatch.setitem(CATALOG, "tiny", entry)
+    assert datasets()[-2:] == ["tiny", "synthetic"]
+    assert Plan().datasets == PAPER_DATASETS
+    assert "tiny" not in PAPER_DATASETS
 
 
 def test_an_unknown_name_gets_the_nearest() -> None:
     with pytest.raises(RawlsError, match="did you mean amazon-photo"):
-        find("amazon-foto")
+        catalog_entry("amazon-foto")
 
 
 def test_root_is_the_argument_then_the_environment_then_a_cache(
@@ -44,7 +55,7 @@ def test_root_is_the_argument_then_the_environment_then_a_cache(
 
 
 def test_on_disk_needs_every_file(tmp_path: Path) -> None:
-    entry = find("Citeseer")
+    entry = catalog_entry("Citeseer")
     paths = entry.raw_paths(tmp_path)
     paths[0].parent.mkdir(parents=True)
     for path in paths[:-1]:

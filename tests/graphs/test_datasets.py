@@ -14,7 +14,7 @@ import torch
 
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.graphs import load, statistics
-from rawlsgcn.graphs.catalog import CATALOGUE, find
+from rawlsgcn.graphs.catalog import CATALOG, catalog_entry
 
 
 @pytest.fixture
@@ -40,14 +40,14 @@ def small_npz(path: Path) -> None:
 
 
 @pytest.mark.usefixtures("offline")
-@pytest.mark.parametrize("name", list(CATALOGUE))
+@pytest.mark.parametrize("name", list(CATALOG))
 def test_what_is_neither_there_nor_to_be_had_is_one_sentence(name: str, tmp_path: Path) -> None:
     with pytest.raises(RawlsError) as caught:
         load(name, root=tmp_path / "data")
     said = str(caught.value)
     assert "\n" not in said
     assert all(part in said for part in (name, "--data-root", "RAWLSGCN_DATA", "unreachable"))
-    assert str(find(name).raw_dir(tmp_path / "data")) in said
+    assert str(catalog_entry(name).raw_dir(tmp_path / "data")) in said
     assert list(tmp_path.iterdir()) == [], "no empty folders are left either"
 
 
@@ -71,7 +71,7 @@ def test_a_download_goes_into_the_root_and_half_a_download_is_removed(
 ) -> None:
     small_npz(tmp_path / "origin" / "photo.npz")
     content = (tmp_path / "origin" / "photo.npz").read_bytes()
-    target = find("amazon-photo").raw_paths(tmp_path)[0]
+    target = catalog_entry("amazon-photo").raw_paths(tmp_path)[0]
 
     def cut_short(url: str, folder: str, *args: Any, **kwargs: Any) -> None:
         (Path(folder) / target.name).write_bytes(content[:100])
@@ -91,7 +91,7 @@ def test_a_download_goes_into_the_root_and_half_a_download_is_removed(
 
 
 def test_raw_files_are_enough_and_nothing_is_written(tmp_path: Path) -> None:
-    path = find("amazon-photo").raw_paths(tmp_path)[0]
+    path = catalog_entry("amazon-photo").raw_paths(tmp_path)[0]
     small_npz(path)
     graph = load("amazon-photo", root=tmp_path, split="random")
     assert statistics(graph).edges == 120
@@ -103,7 +103,7 @@ def test_raw_files_are_enough_and_nothing_is_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["amazon-photo", "citeseer", "chameleon"])
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 not a zip", b"\x80\x04garbage"])
 def test_corrupt_raw_files_are_one_sentence(name: str, content: bytes, tmp_path: Path) -> None:
-    for path in find(name).raw_paths(tmp_path):
+    for path in catalog_entry(name).raw_paths(tmp_path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     with pytest.raises(RawlsError, match=f"{name}: the files in .* cannot be read") as caught:
@@ -120,7 +120,7 @@ class _Trap:
 
 
 def test_code_in_a_planetoid_file_is_not_run(tmp_path: Path) -> None:
-    for path in find("citeseer").raw_paths(tmp_path):
+    for path in catalog_entry("citeseer").raw_paths(tmp_path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(pickle.dumps(_Trap(tmp_path / "sprung")))
     with pytest.raises(RawlsError, match="no plain array"):
@@ -133,7 +133,7 @@ def test_names_and_splits_are_checked_before_anything_is_read(tmp_path: Path) ->
         load("cora", root=tmp_path)
     with pytest.raises(RawlsError, match="unknown split"):
         load("cora-ml", root=tmp_path, split="thirds")
-    small_npz(find("amazon-photo").raw_paths(tmp_path)[0])
+    small_npz(catalog_entry("amazon-photo").raw_paths(tmp_path)[0])
     with pytest.raises(RawlsError, match="no split of its own"):
         load("amazon-photo", root=tmp_path, split="stored")
 

@@ -9,7 +9,7 @@ import torch
 from torch_geometric.data import Data
 
 from rawlsgcn.graphs import synthetic
-from rawlsgcn.graphs.fingerprint import mark_of
+from rawlsgcn.graphs.fingerprint import fingerprint
 from rawlsgcn.graphs.shards import write_shards
 from rawlsgcn.training.sampled.sources import Source
 
@@ -30,7 +30,7 @@ def changed(part: str) -> Data:
 
 @pytest.mark.parametrize("part", ["edges", "features", "labels", "split"])
 def test_every_part_counts_and_is_named(part: str, tmp_path: Path) -> None:
-    one, two = (mark_of(graph).split(", ")[2:] for graph in (synthetic(300), changed(part)))
+    one, two = (fingerprint(graph).split(", ")[2:] for graph in (synthetic(300), changed(part)))
     assert [a.split()[0] for a, b in zip(one, two, strict=True) if a != b] == [part]
     mark = Source.of_shards(write_shards(changed(part), 2, tmp_path)).mark
     assert mark == Source.of(changed(part)).mark != Source.of(synthetic(300)).mark

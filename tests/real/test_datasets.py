@@ -12,7 +12,7 @@ import torch_geometric.datasets as pyg
 from torch_geometric.utils import coalesce, remove_self_loops, to_undirected
 
 from rawlsgcn.graphs import load, paper_split, statistics
-from rawlsgcn.graphs.catalog import CATALOGUE, find
+from rawlsgcn.graphs.catalog import CATALOG, catalog_entry
 
 # nodes, edges, features, classes, median degree, isolated nodes
 TABLE = {
@@ -70,7 +70,7 @@ def test_chameleon_is_symmetrised_and_uses_its_first_stored_split(data_root: Pat
 def test_equal_to_torch_geometrics_own_processing(
     name: str, data_root: Path, tmp_path: Path
 ) -> None:
-    entry = find(name)
+    entry = catalog_entry(name)
     for path in entry.raw_paths(data_root):
         copy = tmp_path / path.relative_to(data_root)
         copy.parent.mkdir(parents=True, exist_ok=True)
@@ -90,7 +90,7 @@ def test_equal_to_torch_geometrics_own_processing(
 
 
 def test_the_catalogue_names_the_files_that_torch_geometric_looks_for(data_root: Path) -> None:
-    for entry in CATALOGUE.values():
+    for entry in CATALOG.values():
         assert entry.on_disk(data_root)
         base = getattr(pyg, entry.loader)
         probe = type(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import rawlsgcn as rg
-from rawlsgcn.graphs.catalog import CATALOGUE
+from rawlsgcn.graphs.catalog import CATALOG
 
 METHODS = ["gcn", "rawlsgcn-graph", "rawlsgcn-grad"]
 
@@ -32,7 +32,7 @@ def test_amazon_photo_gives_the_papers_numbers(data_root: Path) -> None:
     assert graph.low_degree_accuracy.mean > gcn.low_degree_accuracy.mean + 4
 
 
-@pytest.mark.parametrize("name", CATALOGUE)
+@pytest.mark.parametrize("name", CATALOG)
 def test_every_method_trains_on_every_graph(name: str, data_root: Path) -> None:
     graph = rg.load(name, root=data_root)
     chance = 100 / (int(graph.y.max()) + 1)

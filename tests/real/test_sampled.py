@@ -9,7 +9,7 @@ from statistics import mean
 import pytest
 import torch
 
-from rawlsgcn.evaluation.run_metrics import judge
+from rawlsgcn.evaluation.run_metrics import evaluate_run
 from rawlsgcn.graphs import load
 from rawlsgcn.methods import find_method
 from rawlsgcn.training.sampled.sources import Source
@@ -66,7 +66,7 @@ def test_a_kept_run_comes_out_again(method: str, data_root: Path) -> None:
     for epoch in range(100):
         training.epoch(epoch)
     degree = torch.from_numpy(source.adjacency.degree)
-    again = judge(training.logits(), graph.y, degree, graph.test_mask, graph.val_mask)
+    again = evaluate_run(training.logits(), graph.y, degree, graph.test_mask, graph.val_mask)
     # Rounding differs from machine to machine, and a hundred steps make something of it.
     (run,) = (
         each

@@ -14,9 +14,9 @@ import torch
 from torch_geometric.data import Data
 from torch_geometric.utils import coalesce, to_undirected
 
-from rawlsgcn.evaluation.run_metrics import judge
+from rawlsgcn.evaluation.run_metrics import evaluate_run
+from rawlsgcn.experiments.audit import audit as rg_audit
 from rawlsgcn.experiments.audit_result import Audit
-from rawlsgcn.experiments.auditing import audit as rg_audit
 from rawlsgcn.experiments.result import Result
 
 NODES, CLASSES = 600, 4
@@ -80,7 +80,8 @@ def make() -> Make:
             "seconds": {"prepare": 0.25, "train": 3.5, "evaluate": 0.25},
             "peak_memory_mb": 512.0,
             "judgements": [
-                judge(run, graph.y, degree, graph.test_mask, graph.val_mask) for run in logits
+                evaluate_run(run, graph.y, degree, graph.test_mask, graph.val_mask)
+                for run in logits
             ],
             "graph": graph,
             "degree": degree,

@@ -84,18 +84,12 @@ def test_the_words_of_the_chance_picture_hide_no_bar(make_audit, models) -> None
         assert box[:, 1].min() >= max(model.permutation.counts)
 
 
-def test_the_lorenz_curve_lies_under_the_diagonal(three_models) -> None:
-    axes = audit_figures.lorenz(three_models).axes[0]
-    for line in axes.lines[1:]:
-        assert np.all(line.get_ydata() <= np.asarray(line.get_xdata()) + 1e-9)
-
-
 def test_without_probabilities_there_is_no_calibration(make_audit) -> None:
     assert audit_figures.calibration(make_audit(only_classes=True)) is None
     assert audit_figures.calibration(make_audit()) is not None
 
 
-@pytest.mark.parametrize("draw", ["curves", "chance", "lorenz", "calibration"])
+@pytest.mark.parametrize("draw", ["curves", "chance", "calibration"])
 def test_text_groups_are_drawn_and_saved(make_audit, draw, tmp_path) -> None:
     figure = getattr(audit_figures, draw)(make_audit(column=TEXT))
     assert save(figure, tmp_path / "figure.svg").stat().st_size > 1000

@@ -8,7 +8,6 @@ from rich.console import Console
 
 from rawlsgcn.experiments.audit_result import Audit
 from rawlsgcn.reporting.audit_table import audit_table, short_names
-from rawlsgcn.reporting.wording import number
 
 FILES = ["predictions-gcn", "predictions-rawlsgcn-graph", "predictions-rawlsgcn-grad"]
 
@@ -46,10 +45,3 @@ def test_only_words_that_all_share_are_left_out() -> None:
 def test_different_names_stay_different(names: list[str]) -> None:
     short = short_names(names)
     assert len(set(short)) == len(names)
-
-
-def test_the_gini_coefficient_has_its_interval(three_models: Audit) -> None:
-    (row,) = (line for line in lines(three_models, 120) if "Gini" in line)
-    assert row.count("[") == 3
-    for model in three_models.models:
-        assert number(model.inequality.gini.value) in row

@@ -11,8 +11,8 @@ from reporting.page_reader import Reader
 
 from rawlsgcn import __version__
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.evaluation.calibration import Outcome
-from rawlsgcn.evaluation.run_metrics import judge
+from rawlsgcn.evaluation.calibration import CalibrationOutcome
+from rawlsgcn.evaluation.run_metrics import evaluate_run
 from rawlsgcn.reporting.page import render, report
 
 
@@ -133,7 +133,9 @@ def test_a_blurred_model_is_called_unsure_and_a_changed_order_is_told(make):
     sharp = make(base=3.0, by_degree=0.2)
     blurred = make("rawlsgcn-graph", "RawlsGCN-Graph")
     blurred.judgements = [
-        judge(0.05 * run, blurred.graph.y, blurred.degree, blurred.mask, blurred.graph.val_mask)
+        evaluate_run(
+            0.05 * run, blurred.graph.y, blurred.degree, blurred.mask, blurred.graph.val_mask
+        )
         for run in blurred.logits
     ]
     assert blurred.bias.mean < sharp.bias.mean
@@ -149,9 +151,10 @@ def test_a_blurred_model_is_called_unsure_and_a_changed_order_is_told(make):
 def test_a_calibration_that_failed_is_told(make):
     result = make()
     result.judgements = [
-        replace(judgement, calibration=Outcome.SEPARABLE) for judgement in result.judgements
+        replace(judgement, calibration=CalibrationOutcome.SEPARABLE)
+        for judgement in result.judgements
     ]
-    assert Outcome.SEPARABLE.value in render(result)
+    assert CalibrationOutcome.SEPARABLE.value in render(result)
 
 
 def test_the_same_results_give_the_same_page(page, three):

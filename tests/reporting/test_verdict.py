@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rawlsgcn.evaluation.run_metrics import judge
+from rawlsgcn.evaluation.run_metrics import evaluate_run
 from rawlsgcn.reporting.accuracy_bias_plot import plane
 from rawlsgcn.reporting.notebook import results_html
 from rawlsgcn.reporting.page import render
@@ -125,7 +125,9 @@ def without_learning(result):
     logits = torch.zeros_like(result.logits)
     logits[..., 1] = 0.01
     degree, graph = result.degree, result.graph
-    judgements = [judge(run, graph.y, degree, graph.test_mask, graph.val_mask) for run in logits]
+    judgements = [
+        evaluate_run(run, graph.y, degree, graph.test_mask, graph.val_mask) for run in logits
+    ]
     return replace(result, logits=logits, judgements=judgements)
 
 

@@ -11,7 +11,7 @@ from torch_geometric.loader import NodeLoader
 from torch_geometric.sampler import NodeSamplerInput, SamplerOutput
 
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.sampling import NeighbourSampler
+from rawlsgcn.sampling import NeighborSampler
 from rawlsgcn.sampling import sampler as module
 
 
@@ -27,8 +27,8 @@ def directed_graph() -> Data:
     )
 
 
-def loader_of(graph: Data, workers: int = 0, fan_out: str = "3,2") -> NodeLoader:
-    sampler = NeighbourSampler(graph, fan_out)
+def loader_of(graph: Data, workers: int = 0, num_neighbors: str = "3,2") -> NodeLoader:
+    sampler = NeighborSampler(graph, num_neighbors)
     return NodeLoader(graph, sampler, batch_size=5, shuffle=True, num_workers=workers)
 
 
@@ -60,7 +60,7 @@ def test_a_seed_repeats_a_run_with_workers_and_workers_differ() -> None:
     assert not all(torch.equal(a, b) for a, b in zip(runs[0], runs[2], strict=True))
 
     same_seeds = [torch.arange(5)] * 2
-    sampler = NeighbourSampler(graph, [3, 2])
+    sampler = NeighborSampler(graph, [3, 2])
     loader = NodeLoader(graph, sampler, num_workers=2, batch_sampler=same_seeds)
     one, other = (batch.e_id for batch in loader)
     assert not torch.equal(one, other)
@@ -68,7 +68,7 @@ def test_a_seed_repeats_a_run_with_workers_and_workers_differ() -> None:
 
 def test_all_neighbours_are_taken_where_asked() -> None:
     graph, seeds = directed_graph(), torch.tensor([4, 7])
-    sampler = NeighbourSampler(graph, [-1])
+    sampler = NeighborSampler(graph, [-1])
     out = sampler.sample_from_nodes(NodeSamplerInput(input_id=None, node=seeds))
     into = torch.isin(graph.edge_index[1], seeds).nonzero().view(-1)
     assert sampler.edge_permutation is not None
@@ -77,24 +77,24 @@ def test_all_neighbours_are_taken_where_asked() -> None:
 
 def test_what_it_cannot_do_is_told() -> None:
     with pytest.raises(RawlsError, match="needs a graph with an edge_index"):
-        NeighbourSampler(Data(num_nodes=3), [2])
+        NeighborSampler(Data(num_nodes=3), [2])
     with pytest.raises(RawlsError, match="use a NodeLoader"):
-        NeighbourSampler(small_graph(), [2]).sample_from_edges(None)
+        NeighborSampler(small_graph(), [2]).sample_from_edges(None)
     with pytest.raises(RawlsError, match="edge index of shape"):
-        NeighbourSampler(Data(edge_index=torch.ones(3, 2).long(), num_nodes=3), [2])
+        NeighborSampler(Data(edge_index=torch.ones(3, 2).long(), num_nodes=3), [2])
 
 
 def test_nodes_that_are_not_there_are_told() -> None:
     for edges, said in ([[0, 9], [9, 0]], "got node 9"), ([[0, -1], [1, 0]], "got node -1"):
         with pytest.raises(RawlsError, match=said):
-            NeighbourSampler(Data(edge_index=torch.tensor(edges), num_nodes=3), [2])
-    sampler = NeighbourSampler(small_graph(), [2])
+            NeighborSampler(Data(edge_index=torch.tensor(edges), num_nodes=3), [2])
+    sampler = NeighborSampler(small_graph(), [2])
     for seed in (24, -1):
         seeds = NodeSamplerInput(input_id=None, node=torch.tensor([0, seed]))
         with pytest.raises(RawlsError, match=f"got node {seed}, but the 24 nodes"):
             sampler.sample_from_nodes(seeds)
     with pytest.raises(RawlsError, match="needs a torch_geometric Data, not NoneType"):
-        NeighbourSampler(None, [2])  # type: ignore[arg-type]
+        NeighborSampler(None, [2])  # type: ignore[arg-type]
 
 
 def test_a_fan_out_above_every_degree_is_all_neighbours() -> None:
@@ -102,7 +102,7 @@ def test_a_fan_out_above_every_degree_is_all_neighbours() -> None:
     drawn = []
     for k in (-1, 10**9):
         seeds = NodeSamplerInput(input_id=None, node=torch.arange(5))
-        drawn.append(NeighbourSampler(graph, [k, k]).sample_from_nodes(seeds).edge)
+        drawn.append(NeighborSampler(graph, [k, k]).sample_from_nodes(seeds).edge)
     assert torch.equal(*drawn)
 
 
@@ -112,15 +112,15 @@ def test_pyg_lib_does_the_work_where_it_is_installed(monkeypatch: pytest.MonkeyP
     class Compiled:
         edge_permutation = torch.tensor([1, 0])
 
-        def __init__(self, data: Data, fan_out: list[int]) -> None:
-            asked.append(fan_out)
+        def __init__(self, data: Data, num_neighbors: list[int]) -> None:
+            asked.append(num_neighbors)
 
         def sample_from_nodes(self, index: NodeSamplerInput) -> SamplerOutput:
             return "from pyg-lib"
 
     monkeypatch.setattr(pyg, "WITH_PYG_LIB", True)
-    monkeypatch.setattr(module, "NeighborSampler", Compiled)
-    sampler = NeighbourSampler(small_graph(), "4,3")
+    monkeypatch.setattr(module, "PygNeighborSampler", Compiled)
+    sampler = NeighborSampler(small_graph(), "4,3")
     assert asked == [[4, 3]]
     assert sampler.sample_from_nodes(None) == "from pyg-lib"
     assert sampler.edge_permutation is Compiled.edge_permutation

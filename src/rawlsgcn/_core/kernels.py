@@ -14,19 +14,22 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
 from torch import Tensor
 
 if TYPE_CHECKING:
-    from .vectors import Array, Damping
+    from .array_backend import Array
 
 _wanted: ContextVar[bool] = ContextVar("_wanted", default=True)
 SOURCE = Path(__file__).with_name("kernels.c")
 _ADDRESS, _COUNT, _NUMBER = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
 _MATRIX: list[Any] = [_COUNT, _ADDRESS, _ADDRESS, ctypes.c_int, _ADDRESS]
+#: c and m of a step −x ∘ u with u = e / ((c + e) (1 + m x²)), where e = x ∘ (M x) − 1; m is a
+#: number (0.0 or 1.0) for all nodes, or an array of one for each.
+StepCoefficients: TypeAlias = "tuple[float, Array]"
 #: The type of the values, as kernels.c numbers them.
 _KINDS = {None: 0, torch.float32: 1, torch.float64: 2}
 
@@ -60,7 +63,7 @@ def _loaded() -> Kernels | None:
         return None
 
 
-class Stored(NamedTuple):
+class CSRArrays(NamedTuple):
     """Rows of a CSR matrix with 32-bit indices on the CPU; ``values`` is None for ones."""
 
     row_start: Tensor
@@ -88,7 +91,7 @@ class Stored(NamedTuple):
         )
 
 
-class Found(NamedTuple):
+class MatrixInspection(NamedTuple):
     """What an inspection finds: the stored diagonal, whether M = Mᵀ, and the ends of its values.
 
     Both ends are nan where a value is, and 1 for a matrix of ones.
@@ -100,7 +103,7 @@ class Found(NamedTuple):
     high: float
 
 
-class _Found(ctypes.Structure):
+class _Inspection(ctypes.Structure):
     _fields_ = (("asymmetry", ctypes.c_uint64), ("low", _NUMBER), ("high", _NUMBER))
 
 
@@ -109,14 +112,14 @@ class Kernels:
 
     def __init__(self, library: ctypes.CDLL) -> None:
         threads = ctypes.c_int
-        # Sums are made apart for so many entries or nodes, and are so many numbers.
+        # UpdateSums are made apart for so many entries or nodes, and are so many numbers.
         self._entries, self._nodes, self._sums = (_COUNT * 3).in_dll(library, "rawls_sizes")
         self._product, self._inspect = library.rawls_product, library.rawls_inspect
         self._move, self._roots = library.rawls_move, library.rawls_roots
         self._product.argtypes = [*_MATRIX, _COUNT, _ADDRESS, _ADDRESS, ctypes.c_int]
         self._product.argtypes += [_ADDRESS, _ADDRESS, threads]
         self._inspect.argtypes = [*_MATRIX, _COUNT, ctypes.c_uint64, _ADDRESS]
-        self._inspect.argtypes += [ctypes.POINTER(_Found), threads]
+        self._inspect.argtypes += [ctypes.POINTER(_Inspection), threads]
         self._move.argtypes = [*[_COUNT] * 3, *[_ADDRESS] * 6, *[_NUMBER] * 4]
         self._move.argtypes += [_ADDRESS, _ADDRESS, threads]
         self._wide_product = library.rawls_wide_product
@@ -126,20 +129,21 @@ class Kernels:
         self._product.restype = _NUMBER
         self._inspect.restype = ctypes.c_int
 
-    def multiplication(self, matrix: Stored, loops: bool) -> Multiplication:
+    def multiplication(self, matrix: CSRArrays, loops: bool) -> Multiplication:
         """Products with M, or with M + I."""
         return Multiplication(self._product, matrix, loops, len(matrix.column) // self._entries + 1)
 
-    def wide_product(self, matrix: Stored) -> WideProduct:
+    def wide_product(self, matrix: CSRArrays) -> WideProduct:
         """Products with a matrix of many columns; M has values."""
         return WideProduct(self._wide_product, matrix)
 
-    def inspect(self, matrix: Stored, seed: int) -> Found | None:
+    def inspect(self, matrix: CSRArrays, seed: int) -> MatrixInspection | None:
         """All that has to be known of a matrix; None where it names nodes outside itself."""
-        diagonal, found = torch.empty(len(matrix.row_start) - 1, dtype=torch.float64), _Found()
-        whole = *matrix.arguments(), len(matrix.column), seed, diagonal.data_ptr()
-        sound = self._inspect(*whole, ctypes.byref(found), torch.get_num_threads())
-        return Found(diagonal, found.asymmetry == 0, found.low, found.high) if sound else None
+        diagonal, out = torch.empty(len(matrix.row_start) - 1, dtype=torch.float64), _Inspection()
+        arguments = *matrix.arguments(), len(matrix.column), seed, diagonal.data_ptr()
+        if not self._inspect(*arguments, ctypes.byref(out), torch.get_num_threads()):
+            return None
+        return MatrixInspection(diagonal, out.asymmetry == 0, out.low, out.high)
 
     def roots(self, sums: Array, diagonal: Array, mean: float, out: Array) -> None:
         """Write x with m x² + (sums − m) s x = 1, where m is the diagonal and s the mean."""
@@ -156,14 +160,14 @@ class Kernels:
         size: int,
         vectors: Sequence[int],
         weights: tuple[float, float],
-        damping: Damping,
+        coefficients: StepCoefficients,
         room: Array,
     ) -> list[float]:
-        """The pass of ``Passes.move`` over the nodes ``where``; the numbers of its ``Sums``.
+        """Run ``VectorUpdates.move`` for the nodes ``where``; return the numbers of ``UpdateSums``.
 
         The vectors are the addresses of three points (at, before, to), p, M p and the next p.
         """
-        constant, diagonal = damping
+        constant, diagonal = coefficients
         alike = isinstance(diagonal, float)
         self._move(
             *where,
@@ -183,7 +187,7 @@ class Kernels:
 class Multiplication:
     """Products with one matrix; what is the same for all of them is made once."""
 
-    def __init__(self, function: Any, matrix: Stored, loops: bool, pieces: int) -> None:
+    def __init__(self, function: Any, matrix: CSRArrays, loops: bool, pieces: int) -> None:
         self._function, self._matrix, self._room = function, matrix, np.empty(pieces)
         self._given, self._loops, self._at_room = matrix.arguments(), loops, self._room.ctypes.data
 
@@ -200,7 +204,7 @@ class Multiplication:
 class WideProduct:
     """The same with a matrix of many columns."""
 
-    def __init__(self, function: Any, matrix: Stored) -> None:
+    def __init__(self, function: Any, matrix: CSRArrays) -> None:
         self._function, self._matrix, self._given = function, matrix, matrix.arguments()
 
     def __call__(self, right: Tensor, out: Tensor) -> None:

@@ -1,7 +1,7 @@
-"""Reading back what the library keeps on disk, in JSON and safetensors, without trusting it.
+"""Checked reading of the library's own files, JSON and safetensors.
 
-The files may have been cut short, edited or copied from elsewhere: what does not hold is told in
-one sentence that names the file, before anything is built from it.
+The files may be truncated, edited or copied from elsewhere. Everything is checked before it is used
+and an error names the file.
 """
 
 from __future__ import annotations
@@ -17,59 +17,65 @@ from .errors import RawlsError, reading
 if TYPE_CHECKING:
     from torch import Tensor
 
-Entries = Mapping[str, tuple[str, Callable[[Any], bool]]]
-"""By name what an entry must be, in words and as a test."""
+JsonFields = Mapping[str, tuple[str, Callable[[Any], bool]]]
+"""For each required field a description of its values, and a test of them."""
 
 
-def is_whole(value: Any) -> bool:
-    """Whether this is an integer of 0 or more that fits 64 bits; true and false are none."""
+def is_nonnegative_int(value: Any) -> bool:
+    """Whether this is an integer from 0 to 2⁶³ − 1; booleans are not."""
     return type(value) is int and 0 <= value < 2**63
 
 
-def is_count(value: Any) -> bool:
-    return is_whole(value) and value >= 1
+def is_positive_int(value: Any) -> bool:
+    """Whether this is an integer from 1 to 2⁶³ − 1; booleans are not."""
+    return is_nonnegative_int(value) and value >= 1
 
 
-def is_text(value: Any) -> bool:
+def is_string(value: Any) -> bool:
+    """Whether this is a string."""
     return isinstance(value, str)
 
 
-def is_truth(value: Any) -> bool:
+def is_bool(value: Any) -> bool:
+    """Whether this is a boolean."""
     return isinstance(value, bool)
 
 
-def read_json(path: Path, entries: Entries) -> dict[str, Any]:
-    """A JSON file's table of entries, each of them checked; others in it are left alone.
+def read_json(path: Path, fields: JsonFields) -> dict[str, Any]:
+    """Read a JSON object and check its ``fields``; further fields are ignored.
 
-    A file that cannot be opened is the caller's to tell (``OSError``).
+    Raises:
+        OSError: If the file cannot be opened.
+        RawlsError: If it is no JSON object, or a field is missing or invalid.
     """
     content = path.read_bytes()
     with reading(path, "JSON"):
-        found = json.loads(content.decode("utf-8"))
-    if not isinstance(found, dict):
-        raise RawlsError(f"{path} is damaged: it holds no table of entries")
-    for name, (what, holds) in entries.items():
-        if name not in found:
+        entries = json.loads(content.decode("utf-8"))
+    if not isinstance(entries, dict):
+        raise RawlsError(f"{path} is damaged: it is not a JSON object")
+    for name, (description, is_valid) in fields.items():
+        if name not in entries:
             raise RawlsError(f"{path} is damaged: it has no {name}")
-        if not holds(found[name]):
-            raise RawlsError(f"{path}: {name} must be {what}, not {short(found[name])}")
-    return found
+        if not is_valid(entries[name]):
+            raise RawlsError(f"{path}: {name} must be {description}, not {short(entries[name])}")
+    return entries
 
 
 def read_tensors(path: Path, prefix: str = "") -> dict[str, Tensor]:
-    """The tensors of a safetensors file whose names begin so, without that beginning.
+    """Read the tensors of a safetensors file whose names begin with ``prefix``, without it.
 
-    All are finite numbers of the types that are written here.
+    Raises:
+        RawlsError: If the file is damaged, or a tensor has NaN, infinity or an unexpected dtype.
     """
     import torch
     from safetensors import safe_open
 
-    kinds = (torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.bool)
+    dtypes = (torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.bool)
     with reading(path, "safetensors"), safe_open(path, framework="pt") as file:
         names = [name for name in file.keys() if name.startswith(prefix)]  # noqa: SIM118
         tensors = {name.removeprefix(prefix): file.get_tensor(name) for name in names}
     for name, tensor in tensors.items():
-        if tensor.dtype not in kinds:
+        if tensor.dtype not in dtypes:
             raise RawlsError(f"{path}: {short(name)} holds {tensor.dtype}, which is never written")
         if not bool(tensor.isfinite().all()):
             raise RawlsError(
@@ -79,12 +85,12 @@ def read_tensors(path: Path, prefix: str = "") -> dict[str, Tensor]:
     return tensors
 
 
-def require_fit(tensors: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> None:
-    """Refuse tensors that are not those ``wanted``, by name, shape and type."""
-    for name in sorted(tensors.keys() | wanted.keys()):
-        if name not in tensors or name not in wanted:
-            known = "missing" if name in wanted else "not known"
-            raise RawlsError(f"the tensor {short(name)} is {known}")
-        ours, theirs = ((tuple(each[name].shape), each[name].dtype) for each in (wanted, tensors))
+def require_matching_tensors(tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
+    """Raise an error unless the tensors have the names, shapes and types of those ``expected``."""
+    for name in sorted(tensors.keys() | expected.keys()):
+        if name not in tensors or name not in expected:
+            problem = "missing" if name in expected else "not known"
+            raise RawlsError(f"the tensor {short(name)} is {problem}")
+        ours, theirs = ((tuple(each[name].shape), each[name].dtype) for each in (expected, tensors))
         if ours != theirs:
             raise RawlsError(f"the tensor {short(name)} is {theirs}, not {ours}")

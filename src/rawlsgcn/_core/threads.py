@@ -27,7 +27,7 @@ from torch import Tensor
 
 #: Entries of a matrix up to which a second thread costs more than it brings in one product.
 _FEW_ENTRIES = 1 << 15
-#: Stored numbers of a graph up to which it brings nothing in all that training does (Cora-ML and
+#: CSRArrays numbers of a graph up to which it brings nothing in all that training does (Cora-ML and
 #: Citeseer have a fifth of that, Amazon-Photo three times as many).
 _SMALL_GRAPH = 1 << 20
 #: Seconds for which a look at the machine's load is good.

@@ -3,16 +3,16 @@
 ``balance`` finds the scaling; ``propagation_matrix`` is what a graph convolution multiplies by.
 """
 
-from .normalizations import NORMALISATIONS, normalise, propagation_matrix, renormalised_laplacian
-from .scaling import Outcome, Scaling
+from .normalizations import NORMALIZATIONS, normalize, propagation_matrix, renormalized_laplacian
+from .scaling import Scaling, StopReason
 from .solver import balance
 
 __all__ = [
-    "NORMALISATIONS",
-    "Outcome",
+    "NORMALIZATIONS",
     "Scaling",
+    "StopReason",
     "balance",
-    "normalise",
+    "normalize",
     "propagation_matrix",
-    "renormalised_laplacian",
+    "renormalized_laplacian",
 ]

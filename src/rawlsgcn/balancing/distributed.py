@@ -21,16 +21,16 @@ import numpy as np
 import torch
 from torch import Tensor, distributed
 
+from .._core.array_backend import Array, array_module, as_array, as_tensor, dot
 from .._core.errors import RawlsError
-from .._core.kernels import Stored, kernels
-from .._core.vectors import Array, array, dot, library, tensor
+from .._core.kernels import CSRArrays, kernels
 from ..graphs.shards import Shard, Shards
-from .descent import Descent
-from .feasibility import hash_of
+from .accelerated_descent import Descent
 from .iterations import Symmetric
-from .products import BlockProduct
-from .scaling import Outcome
-from .solver import require_limits, run
+from .scaling import StopReason
+from .solver import iterate, require_limits
+from .sparse_matrix import BlockProduct
+from .symmetry import hash_bits
 
 #: Nonzeros of a product's block, whose values are one short array of ones for all blocks.
 _BLOCK = 1 << 19
@@ -55,12 +55,12 @@ class ShardScaling:
     iterations: int
     residual: float
     history: tuple[float, ...] = field(repr=False)
-    reason: Outcome
+    reason: StopReason
     held_bytes: int
 
     @property
     def converged(self) -> bool:
-        return self.reason is Outcome.CONVERGED
+        return self.reason is StopReason.CONVERGED
 
 
 def balance_shards(
@@ -90,7 +90,7 @@ def balance_shards(
     _require_symmetric(rows, shards.folder)
     descent = _ShardDescent(_ShardIteration(rows), target, accelerate=True)
     with np.errstate(all="ignore"):
-        residual, history, reason = run(descent, tol, max_iterations)
+        residual, history, reason = iterate(descent, tol, max_iterations)
     return ShardScaling(
         first=shard.first,
         last=shard.last,
@@ -130,7 +130,7 @@ class _Rows:
         total = int(self.row_start[-1])
         fast, self._compiled, self._starts_bytes = kernels() if total < 2**31 else None, None, 0
         if fast is not None:
-            stored = Stored(self.row_start.int(), self.column, self.weight)
+            stored = CSRArrays(self.row_start.int(), self.column, self.weight)
             if stored.usable:
                 self._compiled = fast.multiplication(stored, loops=True)
                 self._starts_bytes = stored.row_start.nbytes
@@ -180,7 +180,7 @@ class _Rows:
             block = BlockProduct(crow, self.column[a:b], values, len(self.full))
             block(self.full, out[first:last])
         out += own
-        return dot(array(own), array(out))
+        return dot(as_array(own), as_array(out))
 
 
 class _ShardIteration(Symmetric):
@@ -188,12 +188,12 @@ class _ShardIteration(Symmetric):
 
     def __init__(self, rows: _Rows) -> None:
         self._rows, self._factor = rows, 1.0
-        self._library = library(rows.column.device)
+        self._library = array_module(rows.column.device)
         self.size = len(rows)
 
     def start(self, x: Array, y: Array) -> list[float]:
         """As in one process: x_i solves x² + o_i s x = 1, with o the row sums of A."""
-        self._rows.write_row_sums(tensor(y))
+        self._rows.write_row_sums(as_tensor(y))
         y -= 1
         total, nodes = _sums(float(y.sum()))[0], self._rows.cuts[-1]
         mean = math.sqrt(nodes / total) if total else 0.0
@@ -201,7 +201,7 @@ class _ShardIteration(Symmetric):
             self._write_roots(y, mean, x)
             mean = math.sqrt(mean * _sums(dot(y, x))[0] / total)
         self._write_roots(y, mean, x)
-        factor = math.sqrt(nodes / _sums(self.product(tensor(x), tensor(y)))[0])
+        factor = math.sqrt(nodes / _sums(self.product(as_tensor(x), as_tensor(y)))[0])
         x *= factor
         y *= factor
         return []
@@ -229,7 +229,7 @@ class _ShardDescent(Descent):
 
 
 def _require_symmetric(rows: _Rows, folder: Path) -> None:
-    """Refuse a matrix that is not symmetric, by the fingerprint of ``structure.inspect``."""
+    """Refuse a matrix that is not symmetric, by the fingerprint of ``symmetry.inspect_matrix``."""
     # The keys lie where x will be: they are one number a node, like x.
     key = rows.full.view(torch.int64)
     generator = torch.Generator(key.device).manual_seed(20220430)
@@ -242,7 +242,7 @@ def _require_symmetric(rows: _Rows, folder: Path) -> None:
         row, column = torch.repeat_interleave(nodes, lengths), rows.column[a:b].long()
         term = key[row] * key[column] * (row - column).sign_()
         if rows.weight is not None:
-            term *= hash_of(rows.weight[a:b])
+            term *= hash_bits(rows.weight[a:b])
         found += torch.stack([term.sum(), (row == column).sum()])
     if len(rows.cuts) > 2:
         distributed.all_reduce(found)

@@ -17,11 +17,11 @@ from __future__ import annotations
 import math
 from typing import Protocol
 
-import torch
 from torch import Tensor
 
-from .._core.vectors import Array, Damping, array, library, tensor
-from .products import Product, SparseMatrix
+from .._core.array_backend import Array, array_module, as_array, as_tensor
+from .._core.kernels import StepCoefficients
+from .sparse_matrix import Product, SparseMatrix, transposed
 
 #: Nodes from which the mean of the first guess is estimated; it need not be exact.
 _SAMPLE = 1 << 8
@@ -37,7 +37,7 @@ class Iteration(Protocol):
     def start(self, x: Array, y: Array) -> list[float]:
         """Write the first point; the residuals after each product spent, but for the last."""
 
-    def dampings(self) -> list[tuple[tuple[int, int], Damping]]:
+    def step_coefficients(self) -> list[tuple[tuple[int, int], StepCoefficients]]:
         """The next step of one range of nodes after another."""
 
     def product(self, p: Tensor, q: Tensor) -> float:
@@ -60,8 +60,8 @@ class Symmetric:
         self, matrix: SparseMatrix, product: Product, diagonal: Tensor, jacobi: bool
     ) -> None:
         self._matrix, self._multiply = matrix, product
-        self._library = library(matrix.device)
-        self._diagonal = array(diagonal)
+        self._library = array_module(matrix.device)
+        self._diagonal = as_array(diagonal)
         ends = self._diagonal.min(), self._diagonal.max()
         self._factor = 0.0 if not jacobi else 1.0 if ends == (1, 1) else self._diagonal
         self.size = matrix.size
@@ -75,28 +75,28 @@ class Symmetric:
         """
         history = []
         if self._matrix.values is None:
-            starts = array(self._matrix.row_start)
+            starts = as_array(self._matrix.row_start)
             self._library.subtract(starts[1:], starts[:-1], out=y)
             if self._matrix.loops:
                 y += 1
         else:
             x[:] = 1
-            self.product(tensor(x), tensor(y))
+            self.product(as_tensor(x), as_tensor(y))
             history.append(_residual(x, y))
-        mean = _neighbour_mean(self._library, y, self._diagonal)
+        mean = _neighbor_mean(self._library, y, self._diagonal)
         if self._matrix.fast is not None:
             self._matrix.fast.roots(y, self._diagonal, mean, x)
         else:
             linear = self._library.clip(y - self._diagonal, 0, None)
             linear *= mean
             x[:] = 2 / (linear + self._library.sqrt(linear * linear + 4 * self._diagonal))
-        energy = self.product(tensor(x), tensor(y))
+        energy = self.product(as_tensor(x), as_tensor(y))
         if energy > 0:
             x *= math.sqrt(self.size / energy)
             y *= math.sqrt(self.size / energy)
         return history
 
-    def dampings(self) -> list[tuple[tuple[int, int], Damping]]:
+    def step_coefficients(self) -> list[tuple[tuple[int, int], StepCoefficients]]:
         return [((0, self.size), (2.0, self._factor))]
 
     def product(self, p: Tensor, q: Tensor) -> float:
@@ -114,20 +114,20 @@ class SinkhornKnopp:
 
     def __init__(self, matrix: SparseMatrix, product: Product) -> None:
         self._by_rows, self._by_columns = product, Product(transposed(matrix))
-        self._library = library(matrix.device)
+        self._library = array_module(matrix.device)
         self._half, self.size = matrix.size, 2 * matrix.size
         self._columns = True
 
     def start(self, x: Array, y: Array) -> list[float]:
         n = self._half
         x[:] = 1
-        self._by_rows(tensor(x[n:]), tensor(y[:n]))
+        self._by_rows(as_tensor(x[n:]), as_tensor(y[:n]))
         rows = _residual(x[:n], y[:n])
         x[:n] = 1 / y[:n]
-        self._by_columns(tensor(x[:n]), tensor(y[n:]))
+        self._by_columns(as_tensor(x[:n]), as_tensor(y[n:]))
         return [rows]
 
-    def dampings(self) -> list[tuple[tuple[int, int], Damping]]:
+    def step_coefficients(self) -> list[tuple[tuple[int, int], StepCoefficients]]:
         # The half whose turn it is not stays where it is.
         rows, columns = (math.inf, 1.0) if self._columns else (1.0, math.inf)
         n = self._half
@@ -151,7 +151,7 @@ class SinkhornKnopp:
         return 2
 
 
-def _neighbour_mean(library: Array, sums: Array, diagonal: Array) -> float:
+def _neighbor_mean(library: Array, sums: Array, diagonal: Array) -> float:
     """s with s = Σ o_i x_i / Σ o_i and m_ii x_i² + o_i s x_i = 1, where o = d − diag(M).
 
     By Newton's method in log s: an x_i falls with s as s^(−l / √(l² + 4 m_ii)), where l = o_i s.
@@ -173,15 +173,6 @@ def _neighbour_mean(library: Array, sums: Array, diagonal: Array) -> float:
         fall = float((ends * linear / root).sum()) / found
         mean *= (found / total / mean) ** (1 / (1 + fall))
     return mean
-
-
-def transposed(matrix: SparseMatrix) -> SparseMatrix:
-    """Mᵀ, by a stable sort of the entries by column."""
-    order = torch.argsort(matrix.column, stable=True)
-    starts = torch.zeros_like(matrix.row_start)
-    torch.cumsum(torch.bincount(matrix.column, minlength=matrix.size), 0, out=starts[1:])
-    values = None if matrix.values is None else matrix.values[order]
-    return SparseMatrix(starts, matrix.rows()[order], values, matrix.loops)
 
 
 def _residual(x: Array, y: Array) -> float:

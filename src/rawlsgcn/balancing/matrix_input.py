@@ -11,11 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .._core.array_backend import array_module, as_array, as_tensor
 from .._core.errors import RawlsError
-from .._core.kernels import Stored
-from .._core.vectors import array, library, tensor
-from .feasibility import inspected
-from .products import SparseMatrix
+from .._core.kernels import CSRArrays
+from .sparse_matrix import SparseMatrix
+from .symmetry import compiled_inspection
 
 _LARGEST = 2**31 - 1
 #: The types of most arrays, which need no care.
@@ -27,7 +27,7 @@ _UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
 
 
 @dataclass(frozen=True)
-class Form:
+class InputFormat:
     """How the matrix was given, so that the balanced one can be handed back the same way."""
 
     kind: str  # "edges", "numpy edges", "scipy" or "torch"
@@ -35,14 +35,16 @@ class Form:
     layout: torch.layout = torch.sparse_csr
 
 
-def read(matrix: Any, edge_weight: Any, num_nodes: int | None) -> tuple[SparseMatrix, Form]:
+def read_matrix(
+    matrix: Any, edge_weight: Any, num_nodes: int | None
+) -> tuple[SparseMatrix, InputFormat]:
     """The matrix as given, its stored diagonal included, and the form it was given in."""
     if hasattr(matrix, "tocsr"):
         _refuse_extras(edge_weight, num_nodes, "a scipy matrix")
-        return _checked(*_from_scipy(matrix)), Form("scipy", scipy_class=type(matrix))
+        return _checked(*_from_scipy(matrix)), InputFormat("scipy", scipy_class=type(matrix))
     if isinstance(matrix, Tensor) and matrix.layout != torch.strided:
         _refuse_extras(edge_weight, num_nodes, "a torch sparse tensor")
-        return _checked(*_from_torch(matrix.detach())), Form("torch", layout=matrix.layout)
+        return _checked(*_from_torch(matrix.detach())), InputFormat("torch", layout=matrix.layout)
     if isinstance(matrix, np.ndarray):
         edges, kind = _tensor(matrix), "numpy edges"
     elif isinstance(matrix, Tensor):
@@ -60,17 +62,7 @@ def read(matrix: Any, edge_weight: Any, num_nodes: int | None) -> tuple[SparseMa
         )
     edges = edges.long() if edges.dtype in _UNSIGNED else edges
     weight = None if edge_weight is None else _tensor(edge_weight).detach().to(edges.device)
-    return _checked(*_from_edges(edges, weight, num_nodes)), Form(kind)
-
-
-def without_diagonal(matrix: SparseMatrix) -> SparseMatrix:
-    """The matrix without its stored diagonal."""
-    row = matrix.rows()
-    keep = row != matrix.column
-    starts = torch.zeros_like(matrix.row_start)
-    torch.cumsum(torch.bincount(row[keep], minlength=matrix.size), 0, out=starts[1:])
-    values = None if matrix.values is None else matrix.values[keep]
-    return SparseMatrix(starts, matrix.column[keep], values, matrix.loops)
+    return _checked(*_from_edges(edges, weight, num_nodes)), InputFormat(kind)
 
 
 def _whole(number: Any, name: str) -> int:
@@ -145,7 +137,7 @@ def _index(array: Any) -> Tensor:
 
 def _require_rising(starts: Tensor, nodes: int, entries: int) -> None:
     """Refuse starts of rows that are not those of so many rows and entries."""
-    begins = array(starts)
+    begins = as_array(starts)
     fitting = len(begins) == nodes + 1 and begins[0] == 0 and begins[-1] == entries
     if not (fitting and (begins[1:] >= begins[:-1]).all()):
         raise _damaged(nodes)
@@ -243,7 +235,7 @@ def _from_edges(
 
 def _ordered(row: Tensor, column: Tensor, num_nodes: int) -> tuple[Tensor, Tensor] | None:
     """Row starts and columns of edges that are sorted and unique already; None for others."""
-    rows, columns = array(row), array(column)
+    rows, columns = as_array(row), as_array(column)
     turn = rows[1:] != rows[:-1]
     rising = columns[1:] > columns[:-1]
     rising |= turn
@@ -251,7 +243,7 @@ def _ordered(row: Tensor, column: Tensor, num_nodes: int) -> tuple[Tensor, Tenso
         return None
     starts = torch.zeros(num_nodes + 1, dtype=torch.int32, device=row.device)
     if len(row):
-        last = tensor(library(row.device).argwhere(turn))[:, 0]
+        last = as_tensor(array_module(row.device).argwhere(turn))[:, 0]
         last = torch.cat([last, last.new_tensor([len(row) - 1])])
         degree = torch.zeros(num_nodes, dtype=torch.long, device=row.device)
         degree[row[last].long()] = last.diff(prepend=last.new_tensor([-1]))
@@ -275,11 +267,11 @@ def _checked(starts: Tensor, column: Tensor, values: Tensor | None) -> SparseMat
         raise RawlsError(f"a matrix of {len(column)} entries is too large: 2³¹ − 1 at most.")
     if values is not None:
         values = _weights(values) if len(values) else None
-    found = inspected(Stored(starts, column, values))
-    if found is None:  # nothing is compiled for it, or it is damaged
+    inspection = compiled_inspection(CSRArrays(starts, column, values))
+    if inspection is None:  # nothing is compiled for it, or it is damaged
         _require_inside(column, len(starts) - 1)
     if values is not None:
-        low, high = found[2:] if found else (end.item() for end in values.aminmax())
+        low, high = inspection[2:] if inspection else (end.item() for end in values.aminmax())
         if not (np.isfinite(low) and np.isfinite(high)) or low < 0:
             bad = (values < 0) if np.isfinite(low) and low < 0 else ~values.isfinite()
             at = int(bad.nonzero()[0])
@@ -293,11 +285,11 @@ def _checked(starts: Tensor, column: Tensor, values: Tensor | None) -> SparseMat
             kept = torch.zeros(len(values) + 1, dtype=torch.int32, device=values.device)
             torch.cumsum(keep, 0, out=kept[1:])
             starts, column, values = kept[starts.long()], column[keep], values[keep]
-            found = None
+            inspection = None
         elif low == high == 1:
             values = None
     starts, column = (index.to(torch.int32).contiguous() for index in (starts, column))
-    return SparseMatrix(starts, column, values, loops=False, found=found)
+    return SparseMatrix(starts, column, values, loops=False, inspection=inspection)
 
 
 def _weights(values: Tensor) -> Tensor:

@@ -20,16 +20,16 @@ from torch import Tensor
 
 from .._core.errors import RawlsError, unknown_name
 from .._core.sparse import csr_tensor
-from .matrix_input import read, without_diagonal
-from .products import SparseMatrix
-from .scaling import Scaling, with_stored_loops
+from .matrix_input import read_matrix
+from .scaling import Scaling
 from .solver import balance
+from .sparse_matrix import SparseMatrix, with_stored_loops, without_diagonal
 
 #: The ablation's four kinds (the paper's Table 3); ``propagation_matrix`` knows "renormalised" too.
-NORMALISATIONS = ("row", "column", "symmetric", "doubly-stochastic")
+NORMALIZATIONS = ("row", "column", "symmetric", "doubly-stochastic")
 
 
-def renormalised_laplacian(
+def renormalized_laplacian(
     edge_index: Any,
     edge_weight: Any = None,
     num_nodes: int | None = None,
@@ -37,9 +37,9 @@ def renormalised_laplacian(
 ) -> Tensor:
     r"""Â = D̃^(-1/2) (A + I) D̃^(-1/2) as a sparse CSR tensor with 32-bit indices.
 
-    Stored self-loops are dropped before I is added; repeated edges add up.
+    CSRArrays self-loops are dropped before I is added; repeated edges add up.
     """
-    graph, _ = read(edge_index, edge_weight, num_nodes)
+    graph, _ = read_matrix(edge_index, edge_weight, num_nodes)
     if bool((graph.rows() == graph.column).any()):
         graph = without_diagonal(graph)
     graph = with_stored_loops(SparseMatrix(graph.row_start, graph.column, graph.values, True))
@@ -50,13 +50,13 @@ def renormalised_laplacian(
     return _csr(graph.row_start, graph.column, values.to(dtype))
 
 
-def normalise(A_hat: Tensor, kind: str) -> Tensor:
-    """One of :data:`NORMALISATIONS` of Â (sparse), as a sparse CSR tensor of the same dtype."""
-    if kind not in NORMALISATIONS:
-        raise unknown_name("normalisation", kind, NORMALISATIONS)
+def normalize(A_hat: Tensor, kind: str) -> Tensor:
+    """One of :data:`NORMALIZATIONS` of Â (sparse), as a sparse CSR tensor of the same dtype."""
+    if kind not in NORMALIZATIONS:
+        raise unknown_name("normalisation", kind, NORMALIZATIONS)
     if kind == "doubly-stochastic":
         return _csr(*_usable(balance(A_hat, tol=_tolerance(A_hat.dtype))).csr(A_hat.dtype))
-    matrix, _ = read(A_hat, None, None)
+    matrix, _ = read_matrix(A_hat, None, None)
     row, column = matrix.rows(), matrix.column
     values = matrix.entries(0, len(column))
     # A row of Â without entries (no self-loops) has nothing to divide and stays empty.
@@ -80,19 +80,19 @@ def propagation_matrix(
 ) -> Tensor:
     """The matrix of a graph convolution by name, computed in float64 and then cast.
 
-    ``kind`` is "renormalised" or one of :data:`NORMALISATIONS`. The result is a sparse CSR tensor
+    ``kind`` is "renormalised" or one of :data:`NORMALIZATIONS`. The result is a sparse CSR tensor
     with 32-bit indices, with which products take a fraction of the time of 64-bit ones.
     """
-    if kind not in ("renormalised", *NORMALISATIONS):
-        raise unknown_name("normalisation", kind, ("renormalised", *NORMALISATIONS))
+    if kind not in ("renormalised", *NORMALIZATIONS):
+        raise unknown_name("normalisation", kind, ("renormalised", *NORMALIZATIONS))
     if kind == "doubly-stochastic":
         # The same matrix as the doubly stochastic form of Â, from simpler entries.
         tol = _tolerance(dtype)
         scaling = balance(edge_index, edge_weight, num_nodes=num_nodes, tol=tol)
         matrix = _csr(*_usable(scaling).csr(dtype))
     else:
-        matrix = renormalised_laplacian(edge_index, edge_weight, num_nodes)
-        matrix = matrix if kind == "renormalised" else normalise(matrix, kind)
+        matrix = renormalized_laplacian(edge_index, edge_weight, num_nodes)
+        matrix = matrix if kind == "renormalised" else normalize(matrix, kind)
         starts, column, values = matrix.crow_indices(), matrix.col_indices(), matrix.values()
         matrix = _csr(starts, column, values.to(dtype))
     return matrix if device is None else matrix.to(device)

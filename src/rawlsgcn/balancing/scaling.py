@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from .._core.sparse import csr_tensor
-from .matrix_input import Form
-from .products import SparseMatrix
+from .matrix_input import InputFormat
+from .sparse_matrix import SparseMatrix, with_stored_loops
 
 
-class Outcome(Enum):
+class StopReason(Enum):
     """How a balancing ended; the value is a sentence that says what to do next."""
 
     CONVERGED = "The row and column sums are within tol of 1; nothing is left to do."
@@ -47,7 +47,7 @@ class Scaling:
         iterations: products with M (or Mᵀ) that were spent.
         residual: max |sum − 1| over all rows and columns of the balanced matrix.
         history: the residual after each product.
-        reason: how it ended and what to do next, see :class:`Outcome`.
+        reason: how it ended and what to do next, see :class:`StopReason`.
     """
 
     scale: Tensor | None
@@ -56,13 +56,13 @@ class Scaling:
     iterations: int
     residual: float
     history: tuple[float, ...] = field(repr=False)
-    reason: Outcome
+    reason: StopReason
     _matrix: SparseMatrix = field(repr=False)
-    _form: Form = field(repr=False)
+    _format: InputFormat = field(repr=False)
 
     @property
     def converged(self) -> bool:
-        return self.reason is Outcome.CONVERGED
+        return self.reason is StopReason.CONVERGED
 
     def __str__(self) -> str:
         return f"residual {self.residual:.1e} after {self.iterations} products. {self.reason.value}"
@@ -98,45 +98,23 @@ class Scaling:
         """
         starts, column, values = self.csr(dtype)
         size = (len(starts) - 1, len(starts) - 1)
-        if self._form.kind in ("edges", "numpy edges"):
+        if self._format.kind in ("edges", "numpy edges"):
             whole = SparseMatrix(starts, column, None, loops=False)
             edges = torch.stack([whole.rows().long(), column.long()])
             return (
-                (edges, values) if self._form.kind == "edges" else (edges.numpy(), values.numpy())
+                (edges, values) if self._format.kind == "edges" else (edges.numpy(), values.numpy())
             )
-        if self._form.kind == "scipy":
+        if self._format.kind == "scipy":
             from scipy.sparse import csr_array
 
             numpy_csr = csr_array((values.numpy(), column.numpy(), starts.numpy()), shape=size)
-            return self._form.scipy_class(numpy_csr)
-        if self._form.layout != torch.sparse_csr:
+            return self._format.scipy_class(numpy_csr)
+        if self._format.layout != torch.sparse_csr:
             starts, column = starts.long(), column.long()
         csr = csr_tensor(starts, column, values, size)
         same = (
             csr
-            if self._form.layout == torch.sparse_csr
-            else csr.to_sparse(layout=self._form.layout)
+            if self._format.layout == torch.sparse_csr
+            else csr.to_sparse(layout=self._format.layout)
         )
-        return same.coalesce() if self._form.layout == torch.sparse_coo else same
-
-
-def with_stored_loops(matrix: SparseMatrix) -> SparseMatrix:
-    """The same matrix with its self-loops among the stored entries, each in its sorted place."""
-    if not matrix.loops:
-        return matrix
-    row, node = matrix.rows(), torch.arange(matrix.size + 1, device=matrix.device)
-    after = matrix.column > row
-    before = torch.bincount(row[~after], minlength=matrix.size)
-    # An entry moves on by one for each row above it, and by one more if its own loop precedes it.
-    place = torch.arange(len(row), device=matrix.device) + row + after
-    loop = matrix.row_start[:-1] + node[:-1] + before
-    total = len(row) + matrix.size
-    column = torch.empty(total, dtype=torch.int32, device=matrix.device)
-    column[place] = matrix.column
-    column[loop] = node[:-1].int()
-    values = matrix.values
-    if values is not None:
-        filled = torch.ones(total, dtype=values.dtype, device=matrix.device)
-        filled[place] = values
-        values = filled
-    return SparseMatrix(matrix.row_start + node.int(), column, values, loops=False)
+        return same.coalesce() if self._format.layout == torch.sparse_coo else same

@@ -12,12 +12,13 @@ from torch import Tensor
 
 from .._core.errors import RawlsError
 from .._core.threads import threads_for
-from .descent import Descent
-from .feasibility import inspect, require_support
+from .accelerated_descent import Descent
 from .iterations import Iteration, SinkhornKnopp, Symmetric
-from .matrix_input import Form, read, without_diagonal
-from .products import Product, SparseMatrix
-from .scaling import Outcome, Scaling
+from .matrix_input import InputFormat, read_matrix
+from .scaling import Scaling, StopReason
+from .sparse_matrix import Product, SparseMatrix, without_diagonal
+from .symmetry import inspect_matrix
+from .total_support import require_support
 
 #: Products without a gain of a tenth after which a residual this small is taken to be rounding.
 _PATIENCE, _ROUNDING = 20, 1e-9
@@ -60,8 +61,8 @@ def balance(
     """
     require_limits(tol, max_iterations)
     with threads_for(_entries(matrix)):
-        stored, form = read(matrix, edge_weight, num_nodes)
-        return _balance(stored, form, self_loops, tol, max_iterations, accelerate)
+        stored, input_format = read_matrix(matrix, edge_weight, num_nodes)
+        return _balance(stored, input_format, self_loops, tol, max_iterations, accelerate)
 
 
 def require_limits(tol: float, max_iterations: int) -> None:
@@ -86,15 +87,15 @@ def _entries(matrix: Any) -> int:
 
 def _balance(
     stored: SparseMatrix,
-    form: Form,
+    input_format: InputFormat,
     self_loops: bool | None,
     tol: float,
     max_iterations: int,
     accelerate: bool,
 ) -> Scaling:
-    diagonal, symmetric = inspect(stored)
+    diagonal, symmetric = inspect_matrix(stored)
     if self_loops is None:
-        self_loops = form.kind in ("edges", "numpy edges")
+        self_loops = input_format.kind in ("edges", "numpy edges")
     if self_loops:
         if bool((diagonal != 0).any()):
             stored = without_diagonal(stored)
@@ -110,7 +111,7 @@ def _balance(
         iteration = SinkhornKnopp(stored, product)
     descent = Descent(iteration, stored.device, accelerate)
     with np.errstate(all="ignore"):
-        residual, history, reason = run(descent, tol, max_iterations)
+        residual, history, reason = iterate(descent, tol, max_iterations)
     x = descent.best
     if not math.isfinite(residual):
         x.fill_(1.0)
@@ -124,11 +125,13 @@ def _balance(
         history=tuple(history),
         reason=reason,
         _matrix=stored,
-        _form=form,
+        _format=input_format,
     )
 
 
-def run(descent: Descent, tol: float, max_iterations: int) -> tuple[float, list[float], Outcome]:
+def iterate(
+    descent: Descent, tol: float, max_iterations: int
+) -> tuple[float, list[float], StopReason]:
     """The residual of the best point, the residual after each product, and the reason to stop."""
     history = descent.begin()
     best, gained, gained_at = math.inf, math.inf, 0
@@ -143,15 +146,15 @@ def run(descent: Descent, tol: float, max_iterations: int) -> tuple[float, list[
             best = residual
             descent.keep()
         if best <= tol:
-            return best, history, Outcome.CONVERGED
+            return best, history, StopReason.CONVERGED
         if not math.isfinite(residual):
-            return best, history, Outcome.OVERFLOWED
+            return best, history, StopReason.OVERFLOWED
         if residual <= 0.9 * gained:
             gained, gained_at = residual, len(history)
         stalled = len(history) - gained_at if gained < _ROUNDING else 0
         if stalled >= _PATIENCE:
-            return best, history, Outcome.STAGNATED
+            return best, history, StopReason.STAGNATED
         if len(history) >= max_iterations:
-            return best, history, Outcome.OUT_OF_ITERATIONS
+            return best, history, StopReason.OUT_OF_ITERATIONS
         descent.step()
         history.append(math.nan)

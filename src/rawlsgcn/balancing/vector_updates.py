@@ -1,6 +1,6 @@
 """The vectors of a descent, and the pass over them that every step makes.
 
-``passes_over`` gives the compiled ones where there are any, and otherwise those of numpy (on the
+``vector_updates`` gives the compiled ones where there are any, and otherwise those of numpy (on the
 CPU) and torch (on CUDA), which handle a part of the nodes at a time.
 """
 
@@ -14,8 +14,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import torch
 
-from .._core.kernels import Kernels, addresses, kernels
-from .._core.vectors import Array, Damping, empty, library
+from .._core.array_backend import Array, array_module, empty_array
+from .._core.kernels import Kernels, StepCoefficients, addresses, kernels
 from .iterations import Iteration
 
 #: Nodes handled at once: many to a call, but few enough that their vectors stay in the cache.
@@ -23,7 +23,7 @@ _CPU_PART = 1 << 15
 _CUDA_PART = 1 << 24
 
 
-class Sums(NamedTuple):
+class UpdateSums(NamedTuple):
     """What a move adds up, with u = p / x, v = d / x and e = x ∘ y − 1 at the new point."""
 
     uu: float
@@ -39,15 +39,15 @@ class Sums(NamedTuple):
     least: float
     longest: float
 
-    def and_of(self, other: Sums) -> Sums:
+    def and_of(self, other: UpdateSums) -> UpdateSums:
         """The sums over the nodes of both."""
         uu, uv, ue, vv, ve, dp = (a + b for a, b in zip(self[:6], other[:6], strict=True))
         high, low = max(self.high, other.high), min(self.low, other.low)
         least, longest = min(self.least, other.least), max(self.longest, other.longest)
-        return Sums(uu, uv, ue, vv, ve, dp, high, low, least, longest)
+        return UpdateSums(uu, uv, ue, vv, ve, dp, high, low, least, longest)
 
 
-class Passes(Protocol):
+class VectorUpdates(Protocol):
     """Vectors of all nodes: three ``points`` (x, y = M x), two ``steps`` p, and M p.
 
     The last displacement d is the difference of two points, and M d that of their products.
@@ -57,7 +57,9 @@ class Passes(Protocol):
     steps: Array
     image: Array
 
-    def move(self, at: int, before: int, to: int, now: int, weights: tuple[float, float]) -> Sums:
+    def move(
+        self, at: int, before: int, to: int, now: int, weights: tuple[float, float]
+    ) -> UpdateSums:
         """Write point ``to`` = point ``at`` + t₁ p + t₂ d, and the next p.
 
         p is the step ``now``, d leads from point ``before`` to point ``at``; ``to`` may be
@@ -65,21 +67,21 @@ class Passes(Protocol):
         """
 
 
-def passes_over(iteration: Iteration, device: torch.device) -> Passes:
+def vector_updates(iteration: Iteration, device: torch.device) -> VectorUpdates:
     """The fastest passes that there are for this device."""
     fast = kernels() if device.type == "cpu" else None
-    return Compiled(iteration, fast) if fast else ByParts(iteration, device)
+    return CompiledUpdates(iteration, fast) if fast else ChunkedUpdates(iteration, device)
 
 
 class _Vectors:
     def __init__(self, size: int, device: torch.device) -> None:
-        self.points, self.steps = empty((3, 2, size), device), empty((2, size), device)
-        self.image = empty((size,), device)
+        self.points, self.steps = empty_array((3, 2, size), device), empty_array((2, size), device)
+        self.image = empty_array((size,), device)
         # Before the first step there is none.
         self.steps[0], self.image[:] = 0, 0
 
 
-class Compiled(_Vectors):
+class CompiledUpdates(_Vectors):
     """One sweep of compiled code over all nodes."""
 
     def __init__(self, iteration: Iteration, fast: Kernels) -> None:
@@ -89,33 +91,37 @@ class Compiled(_Vectors):
         self._at_points, self._at_steps = addresses(*self.points), addresses(*self.steps)
         (self._at_image,) = addresses(self.image)
 
-    def move(self, at: int, before: int, to: int, now: int, weights: tuple[float, float]) -> Sums:
+    def move(
+        self, at: int, before: int, to: int, now: int, weights: tuple[float, float]
+    ) -> UpdateSums:
         points = (self._at_points[place] for place in (at, before, to))
         vectors = *points, self._at_steps[now], self._at_image, self._at_steps[1 - now]
         size, move = self._iteration.size, self._fast.move
         sums = (
-            Sums(*move(where, size, vectors, weights, damping, self._room))
-            for where, damping in self._iteration.dampings()
+            UpdateSums(*move(where, size, vectors, weights, coefficients, self._room))
+            for where, coefficients in self._iteration.step_coefficients()
         )
-        return reduce(Sums.and_of, sums)
+        return reduce(UpdateSums.and_of, sums)
 
 
-class ByParts(_Vectors):
+class ChunkedUpdates(_Vectors):
     """Calls of numpy or torch, for one part of the nodes after another."""
 
     def __init__(self, iteration: Iteration, device: torch.device) -> None:
         super().__init__(iteration.size, device)
-        self._iteration, self._library, self._device = iteration, library(device), device
+        self._iteration, self._library, self._device = iteration, array_module(device), device
         step = _CPU_PART if device.type == "cpu" else _CUDA_PART
-        room = empty((5, min(iteration.size, step)), device)
+        room = empty_array((5, min(iteration.size, step)), device)
         self._parts = [
             _Part(span, slice(start, min(start + step, last)), self, room)
-            for span, ((first, last), _) in enumerate(iteration.dampings())
+            for span, ((first, last), _) in enumerate(iteration.step_coefficients())
             for start in range(first, last, step)
         ]
 
-    def move(self, at: int, before: int, to: int, now: int, weights: tuple[float, float]) -> Sums:
-        lib, (t, s), dampings = self._library, weights, self._iteration.dampings()
+    def move(
+        self, at: int, before: int, to: int, now: int, weights: tuple[float, float]
+    ) -> UpdateSums:
+        lib, (t, s), coefficients = self._library, weights, self._iteration.step_coefficients()
         ends = [-math.inf] * 4
         products = self._zeros(2, 4)
         for part in self._parts:
@@ -131,7 +137,7 @@ class ByParts(_Vectors):
             lib.add(part.points[at], part.both, out=point)
             lib.multiply(x, y, out=excess)
             excess -= 1
-            self._propose(x, excess, part.where, dampings[part.span][1], u)
+            self._propose(x, excess, part.where, coefficients[part.span][1], u)
             lib.multiply(x, u, out=new_p)
             image *= x  # (M d)ᵀ p is its product with u
             lib.divide(displacement, x, out=v)
@@ -141,7 +147,7 @@ class ByParts(_Vectors):
             here = self._numbers(excess.max(), -excess.min(), -x.min(), v.max())
             ends = [max(pair) for pair in zip(ends, here, strict=True)]
         (dp, uu, uv, ue), (_, _, vv, ve) = products.tolist()
-        return Sums(uu, uv, ue, vv, ve, dp, ends[0], -ends[1], -ends[2], ends[3])
+        return UpdateSums(uu, uv, ue, vv, ve, dp, ends[0], -ends[1], -ends[2], ends[3])
 
     def _numbers(self, *results: Array) -> Sequence[float]:
         """Results as numbers, for all of which a GPU is waited for once."""
@@ -150,9 +156,11 @@ class ByParts(_Vectors):
         numbers: list[float] = torch.stack(results).tolist()
         return numbers
 
-    def _propose(self, x: Array, excess: Array, where: slice, damping: Damping, u: Array) -> None:
+    def _propose(
+        self, x: Array, excess: Array, where: slice, coefficients: StepCoefficients, u: Array
+    ) -> None:
         """Write u = e / ((c + e) (1 + m x²))."""
-        constant, diagonal = damping
+        constant, diagonal = coefficients
         self._library.add(excess, constant, out=u)
         if not isinstance(diagonal, float) or diagonal:
             weight = self._library.multiply(x, x)

@@ -54,8 +54,8 @@ def audit(
     json_path: Json = None,
 ) -> None:
     """Judge predictions of any model by degree: who is worst off, and is it chance?"""
-    from ..evaluation.audit.columns import BUILT_IN
-    from ..experiments.auditing import audit as audit_predictions
+    from ..evaluation.node_columns import BUILT_IN
+    from ..experiments.audit import audit as audit_predictions
     from ..reporting.audit_table import audit_table
     from ..reporting.audit_words import verdict
     from ..reporting.progress import working
@@ -100,8 +100,8 @@ def _graph(
     """The graph, with masks only where they are stored, and with its in-degrees."""
     from ..graphs import load
     from ..graphs.edges import in_degrees
-    from ..graphs.readers.read_graph import find
-    from ..graphs.validation import assemble
+    from ..graphs.readers.read_graph import read_raw_graph
+    from ..graphs.validation import validate
 
     if (dataset is None) == (graph is None):
         raise RawlsError("name one graph: either --dataset NAME or --graph FILE")
@@ -110,8 +110,8 @@ def _graph(
             raise RawlsError("--labels goes with --graph, not with --dataset")
         return load(dataset, root=data_root)
     assert graph is not None
-    found = find(graph, labels=labels)
-    data = assemble(found, need_features=False, need_labels=False)
+    found = read_raw_graph(graph, labels=labels)
+    data = validate(found, need_features=False, need_labels=False)
     data.in_degree = in_degrees(found.source, found.target, int(data.num_nodes))
     return data
 
@@ -132,9 +132,9 @@ def survive(
     json_path: Json = None,
 ) -> None:
     """Test which of the paper's differences in bias are more than chance."""
-    from ..graphs.catalog import CATALOGUE
     from ..paper.chance import BEGIN, END, markdown
     from ..paper.chance import survive as run
+    from ..paper.plan import PAPER_DATASETS
     from ..paper.readme import fill, place_in
     from ..reporting.progress import working
 
@@ -143,7 +143,7 @@ def survive(
         place_in(out, BEGIN, END)  # tables without a place are told of before the training
     with working("training") as tell:
         document = run(
-            split_names(datasets) if datasets else tuple(CATALOGUE),
+            split_names(datasets) if datasets else PAPER_DATASETS,
             seeds=seeds,
             evaluate=evaluate,
             draws=draws,

@@ -88,7 +88,7 @@ def check_outputs(
 ) -> None:
     """Tell before the work, not after it, that its result could not be written, or would take the
     place of a file that it is made from or of another result."""
-    from .._core.files import check_file, check_folder, same_file
+    from .._core.atomic_files import check_file, check_folder, same_file
 
     if folder is not None:
         check_folder(folder)
@@ -118,7 +118,7 @@ def write_json(path: str | None, value: Any) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
         return
-    from .._core.files import atomic_file
+    from .._core.atomic_files import atomic_file
 
     with atomic_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")

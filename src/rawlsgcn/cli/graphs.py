@@ -81,11 +81,11 @@ def balance(
 ) -> None:
     """Write the doubly stochastic form of a graph's A + I, and its scaling vector."""
     from .._core.machine import pick_device
-    from ..balancing import Outcome
+    from ..balancing import StopReason
     from ..balancing import balance as balance_graph
-    from ..balancing.output import check_path, write_balanced
+    from ..balancing.matrix_output import check_matrix_path, write_balanced
 
-    check_path(out)
+    check_matrix_path(out)
     check_outputs(json_path, file=out, inputs=[graph])
     where = pick_device(device)
     data = read_graph(dataset, graph, data_root=data_root, need_labels=False, need_features=False)
@@ -97,7 +97,7 @@ def balance(
         tol=tol,
         max_iterations=max_iterations,
     )
-    best_there_is = scaling.reason is Outcome.STAGNATED
+    best_there_is = scaling.reason is StopReason.STAGNATED
     if not scaling.converged and not best_there_is:
         raise RawlsError(
             f"not balanced: the residual is {scaling.residual:.1e} after {scaling.iterations} "

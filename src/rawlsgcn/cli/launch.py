@@ -169,11 +169,11 @@ def train(
     """Train on sampled neighbourhoods; goes on from the checkpoint in --out if there is one."""
     from ..experiments.sampled_fit import fit_sampled
     from ..methods import find_method
-    from ..sampling.neighbourhoods import checked_fan_out
+    from ..sampling.neighborhoods import parse_num_neighbors
     from ..training.sampled.distributed_context import distributed_context
     from ..training.sampled.trainer import require_sampled
 
-    numbers = checked_fan_out(num_neighbors)
+    numbers = parse_num_neighbors(num_neighbors)
     chosen = find_method(method)
     changes = parse_settings(settings, lr=lr, epochs=epochs)
     changed = chosen.configure({"num_layers": len(numbers), **changes})

@@ -65,13 +65,13 @@ def demo(
 @command
 def datasets(data_root: DataRoot = None, json_path: Json = None) -> None:
     """List the named graphs, whether they are on disk, and their statistics."""
-    from ..graphs.catalog import CATALOGUE, SYNTHETIC
+    from ..graphs.catalog import CATALOG, SYNTHETIC
     from ..graphs.catalog import data_root as root_folder
     from ..reporting.progress import progress
     from ..reporting.table import datasets_table
 
     check_outputs(json_path)
-    entries = [(entry.name, entry.title, entry.on_disk(data_root)) for entry in CATALOGUE.values()]
+    entries = [(entry.name, entry.title, entry.on_disk(data_root)) for entry in CATALOG.values()]
     entries.append((SYNTHETIC, "Synthetic (made on the spot)", True))
     rows: list[dict[str, Any]] = []
     with progress("reading the graphs") as tell:
@@ -136,7 +136,7 @@ def train(
             **changes,
         )
     if out is not None:
-        from .._core.files import atomic_directory
+        from .._core.atomic_files import atomic_directory
         from ..experiments.saved_models import write_model
         from ..reporting import figures
         from ..reporting.page import report
@@ -176,7 +176,7 @@ def compare(
 ) -> None:
     """Train several methods on one graph and set them side by side."""
     from ..experiments.fitting import configure_all
-    from ..graphs.masks import evaluate_on
+    from ..graphs.splits import evaluate_on
 
     names = [name.strip() for name in methods.split(",") if name.strip()]
     changes = parse_settings(settings, lr=lr, epochs=epochs, normalization=normalization)
@@ -212,7 +212,7 @@ def _compare(
         )
     figures_json = [result.to_dict() for result in results]
     if out is not None:
-        from .._core.files import atomic_directory
+        from .._core.atomic_files import atomic_directory
         from ..reporting import figures
         from ..reporting.accuracy_bias_plot import plane
         from ..reporting.page import report
@@ -286,7 +286,7 @@ def tune(
             **changes,
         )
     if out is not None:
-        from .._core.files import atomic_directory
+        from .._core.atomic_files import atomic_directory
         from ..experiments.saved_models import write_model
 
         with atomic_directory(out) as folder:

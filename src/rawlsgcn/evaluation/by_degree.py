@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from .._core.errors import RawlsError
-from .degree_bias import LINE_NODES, Groups, node_scores
+from .degree_bias import LINE_NODES, DegreeGroups, node_scores
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,7 +58,7 @@ def degree_frame(
     # Nodes of a degree side by side: a group is then a slice, and a draw within it an offset.
     nodes = nodes[degree.cpu()[nodes].argsort(stable=True)]
     loss, right = _mean_scores(logits, nodes, y[nodes])
-    groups = Groups.of(degree.cpu()[nodes])
+    groups = DegreeGroups.of(degree.cpu()[nodes])
     count = groups.count.numpy()
 
     columns: dict[str, Any] = {"count": count}

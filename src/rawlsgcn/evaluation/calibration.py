@@ -1,4 +1,4 @@
-"""Temperature scaling: how sure a model should have been, found on the validation nodes."""
+"""Calibration: temperature scaling on the validation nodes, and the calibration error."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import math
 from enum import Enum
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 LOWEST, HIGHEST = 1e-3, 1e3
+BINS = 15
 
 
-class Outcome(str, Enum):
+class CalibrationOutcome(str, Enum):
     """How the search for the temperature ended; the value is a sentence for people."""
 
     FOUND = "the temperature was found"
@@ -33,7 +36,7 @@ class Temperature(NamedTuple):
     """The temperature T and how it came about."""
 
     value: float
-    outcome: Outcome
+    outcome: CalibrationOutcome
 
 
 def temperature(logits: Tensor, y: Tensor) -> Temperature:
@@ -47,15 +50,15 @@ def temperature(logits: Tensor, y: Tensor) -> Temperature:
     which never falls: its root is bracketed by the bounds and found to rounding.
     """
     if not len(y):
-        return Temperature(1.0, Outcome.NO_NODES)
+        return Temperature(1.0, CalibrationOutcome.NO_NODES)
     z = logits.double()
     z = z - z.amax(-1, keepdim=True)
     if bool(z.isnan().any()):
-        return Temperature(math.nan, Outcome.DIVERGED)
+        return Temperature(math.nan, CalibrationOutcome.DIVERGED)
     # A probability of exactly 0 is a logit of -inf, and 0 times -inf would be NaN.
     z = z.clamp(min=-1e30)
     if float(z.min()) == 0:
-        return Temperature(1.0, Outcome.FLAT)
+        return Temperature(1.0, CalibrationOutcome.FLAT)
     of_label = z.gather(-1, y.unsqueeze(-1)).squeeze(-1)
 
     def derivative(log_beta: float) -> float:
@@ -64,11 +67,23 @@ def temperature(logits: Tensor, y: Tensor) -> Temperature:
 
     blurred, sharp = -math.log(HIGHEST), -math.log(LOWEST)
     if derivative(sharp) <= 0:
-        return Temperature(LOWEST, Outcome.SEPARABLE)
+        return Temperature(LOWEST, CalibrationOutcome.SEPARABLE)
     if derivative(blurred) >= 0:
-        return Temperature(HIGHEST, Outcome.HOPELESS)
+        return Temperature(HIGHEST, CalibrationOutcome.HOPELESS)
 
     from scipy.optimize import brentq
 
     root = float(brentq(derivative, blurred, sharp, xtol=1e-14, rtol=1e-14))
-    return Temperature(math.exp(-root), Outcome.FOUND)
+    return Temperature(math.exp(-root), CalibrationOutcome.FOUND)
+
+
+def calibration_error(confidence: npt.NDArray[np.float64], right: npt.NDArray[np.float64]) -> float:
+    """The expected calibration error over 15 bins of equal width (Guo et al. 2017), in per cent.
+
+    Σ_b (n_b / n) |mean confidence - accuracy|, a bin holding confidences in (b/15, (b+1)/15].
+    """
+    if not len(confidence):
+        return math.nan
+    member = np.clip(np.ceil(confidence * BINS).astype(np.int64) - 1, 0, BINS - 1)
+    away = np.bincount(member, confidence - right, BINS)
+    return 100 * float(np.abs(away).sum()) / len(confidence)

@@ -25,7 +25,7 @@ def node_scores(logits: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
 
 
 @dataclass(frozen=True)
-class Groups:
+class DegreeGroups:
     """The nodes that share a degree: D_k in the paper.
 
     ``degree`` holds the degrees present in rising order, ``count`` the nodes of each, ``member``
@@ -37,7 +37,7 @@ class Groups:
     member: Tensor
 
     @classmethod
-    def of(cls, degree: Tensor) -> Groups:
+    def of(cls, degree: Tensor) -> DegreeGroups:
         present, member, count = torch.unique(degree, return_inverse=True, return_counts=True)
         return cls(present, count, member)
 
@@ -67,7 +67,7 @@ def regression_line(x: Tensor, y: Tensor) -> tuple[float, float]:
     return slope, float(y.mean()) - slope * float(x.mean())
 
 
-def degree_line(groups: Groups, means: Tensor) -> tuple[float, float]:
+def degree_line(groups: DegreeGroups, means: Tensor) -> tuple[float, float]:
     """Slope and intercept of the line in the paper's Figures 1 and 3.
 
     Every group of more than five nodes is one point, whatever its size.

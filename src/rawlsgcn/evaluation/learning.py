@@ -1,15 +1,24 @@
-"""Whether a model has learned: is it better on its own training nodes than the majority class?"""
+"""Whether a model has learned: is it better than always predicting the most frequent class?"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
-#: A training accuracy that a model of no use reaches this often is not clearly above chance.
+from .audit.intervals import SMALLEST, normal_quantile
+
+Ints = npt.NDArray[np.int64]
 LEVEL = 0.05
+"""An accuracy that a useless model reaches this often is not clearly above chance."""
+LEAST_KAPPA = 0.1
+"""The least agreement with the labels of a model that is not right more often than a constant."""
+SUBSET_LEVEL = 0.01
 
 
 @dataclass(frozen=True)
@@ -89,3 +98,49 @@ def has_learned(predicted: Tensor, labels: Tensor) -> bool:
     for the test, and :meth:`Learning.sentence` for what to say where it has not.
     """
     return Learning.of(predicted, labels).learned
+
+
+def better_than_constant(
+    predicted: Ints, y: Ints, subsets: Sequence[npt.NDArray[np.bool_]] = ()
+) -> tuple[bool, float]:
+    """Whether ``predicted`` is clearly better than a constant answer, and what that reaches.
+
+    The second is the per cent of the nodes of the most frequent class. Better is what is
+    right clearly more often (:attr:`Learning.learned`). Two kinds of
+    useful models may not be, and count as better all the same:
+
+    - where classes are very uneven, one whose answers go with the labels, by Cohen's kappa with p_c
+      and q_c the shares of class c in both,
+
+          κ = (accuracy - e) / (1 - e),   e = Σ_c p_c q_c,
+
+      at least ``LEAST_KAPPA`` and the accuracy clearly over e;
+    - one that is right clearly more often, at the level ``SUBSET_LEVEL``, on the nodes of one of
+      the ``subsets``: an audit is for models that serve high degrees and fail low ones.
+
+    Nodes of one class tell nothing.
+    """
+    counts = Learning.of(torch.from_numpy(predicted), torch.from_numpy(y))
+    better = counts.classes < 2 or counts.learned or _agrees(predicted, y, counts)
+    better = better or any(_better(predicted[subset], y[subset]) for subset in subsets)
+    return better, counts.majority
+
+
+def _agrees(predicted: Ints, y: Ints, counts: Learning) -> bool:
+    classes = 1 + int(max(predicted.max(), y.max()))
+    shares = [np.bincount(each, minlength=classes) / len(y) for each in (predicted, y)]
+    by_chance = float(shares[0] @ shares[1])
+    over = counts.accuracy / 100 - by_chance
+    # One-sided at 5 %, as the binomial test is.
+    margin = normal_quantile(0.9) * math.sqrt(by_chance * (1 - by_chance) / len(y))
+    return over > margin and over >= LEAST_KAPPA * (1 - by_chance)
+
+
+def _better(predicted: Ints, y: Ints) -> bool:
+    from scipy.special import bdtrc
+
+    counts = Learning.of(torch.from_numpy(predicted), torch.from_numpy(y))
+    if counts.nodes < SMALLEST or counts.classes < 2:
+        return False
+    chance = counts.most_frequent / counts.nodes
+    return bool(bdtrc(counts.right - 1, counts.nodes, chance) < SUBSET_LEVEL)

@@ -8,12 +8,12 @@ import numpy as np
 from torch import Tensor
 
 from .._core.errors import RawlsError
-from .calibration import Outcome, temperature
-from .degree_bias import Groups, degree_line, node_scores, variance
+from .calibration import CalibrationOutcome, temperature
+from .degree_bias import DegreeGroups, degree_line, node_scores, variance
 
 
 @dataclass(frozen=True)
-class Judgement:
+class RunMetrics:
     """One run, judged on its evaluated nodes. A figure that is not defined is NaN.
 
     Attributes:
@@ -39,10 +39,12 @@ class Judgement:
     high_degree_accuracy: float
     loss_slope: float
     accuracy_slope: float
-    calibration: Outcome
+    calibration: CalibrationOutcome
 
 
-def judge(logits: Tensor, y: Tensor, degree: Tensor, mask: Tensor, val_mask: Tensor) -> Judgement:
+def evaluate_run(
+    logits: Tensor, y: Tensor, degree: Tensor, mask: Tensor, val_mask: Tensor
+) -> RunMetrics:
     """Judge the ``logits`` (nodes, classes) of one run on the nodes in ``mask``.
 
     The temperature is chosen on the nodes in ``val_mask``. Nodes without a label (``y`` = -1)
@@ -58,12 +60,12 @@ def judge(logits: Tensor, y: Tensor, degree: Tensor, mask: Tensor, val_mask: Ten
     val_logits, val_y, _ = _evaluated(logits, y, degree, val_mask)
 
     loss, right = node_scores(test_logits, test_y)
-    groups = Groups.of(test_degree)
+    groups = DegreeGroups.of(test_degree)
     mean_loss = groups.mean(loss)
     scaling, outcome = temperature(val_logits, val_y)
     scaled_loss, _ = node_scores(test_logits / scaling, test_y)
     low, high = np.percentile(test_degree.numpy(), [25, 75])
-    return Judgement(
+    return RunMetrics(
         accuracy=_percent(right),
         bias=variance(mean_loss),
         calibrated_bias=variance(groups.mean(scaled_loss)),

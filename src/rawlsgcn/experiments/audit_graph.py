@@ -13,8 +13,8 @@ from torch_geometric.data import Data
 from .._core.errors import RawlsError
 from ..graphs import check, load
 from ..graphs.edges import both_ways, in_degrees
-from ..graphs.masks import INVENTED, has_own_split
-from ..graphs.raw_graph import MASKS
+from ..graphs.labels import INVENTED, has_own_split
+from ..graphs.splits import MASKS
 
 Ints = npt.NDArray[np.int64]
 NOT_USED = (

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from .._core.errors import RawlsError, reading
-from ..evaluation.audit.forms import Rows
+from ..evaluation.audit.prediction_formats import PredictionChunk
 from ..evaluation.predictions.files import Part, PredictionFile, numbers_of
 
 Array = npt.NDArray[Any]
@@ -109,7 +109,7 @@ class KeyedFile:
         self.name, self.source = name or self._file.name, self._file.source
         self.named_form, self.row = self._file.named_form, self._file.row
 
-    def rows(self) -> Iterator[Rows]:
+    def rows(self) -> Iterator[PredictionChunk]:
         total = 0
         for part in self._file.parts():
             total += len(part.predicted if part.scores is None else part.scores)  # type: ignore[arg-type]
@@ -168,7 +168,7 @@ class GivenArray:
     def row(self, index: int) -> str:
         return f"row {index} (counted from 0)"
 
-    def rows(self) -> Iterator[Rows]:
+    def rows(self) -> Iterator[PredictionChunk]:
         wide = 1 if self._values.ndim == 1 else self._values.shape[1]
         step = max(1000, (1 << 18) // max(wide, 1))
         for first in range(0, len(self._values), step):

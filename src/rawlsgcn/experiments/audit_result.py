@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .._core.files import atomic_file
-from ..evaluation.audit.parts import Comparison, How, ModelAudit, Nodes
+from .._core.atomic_files import atomic_file
+from ..evaluation.audit.findings import ModelAudit, ModelComparison, Provenance, ShownNodes
 from .result import jsonable
 
 
@@ -28,10 +28,10 @@ class Audit:
     column: str
     ordered: bool
     models: list[ModelAudit]
-    comparisons: list[Comparison]
-    how: How
+    comparisons: list[ModelComparison]
+    how: Provenance
     training_nodes_excluded: bool
-    nodes: Nodes | None = field(default=None, repr=False)
+    nodes: ShownNodes | None = field(default=None, repr=False)
     notes: list[str] = field(default_factory=list)
 
     def model(self, name: str) -> ModelAudit:

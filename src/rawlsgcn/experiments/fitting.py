@@ -14,10 +14,10 @@ from .._core.errors import RawlsError
 from .._core.machine import peak_memory_mb, pick_device
 from .._core.progress import ProgressCallback
 from .._core.threads import fork_safe_threads, threads_for_graph
-from ..evaluation.calibration import Outcome
-from ..evaluation.run_metrics import judge
+from ..evaluation.calibration import CalibrationOutcome
+from ..evaluation.run_metrics import evaluate_run
 from ..graphs import check, load
-from ..graphs.masks import evaluate_on
+from ..graphs.splits import evaluate_on
 from ..methods import MAIN_METHODS, Inputs, Method, Settings, find_method
 from ..methods.inputs import has_negative_features
 from ..training import Job, train_runs
@@ -214,14 +214,15 @@ def evaluate_runs(
     with threads_for_graph(graph.x, graph.edge_index):
         degree = inputs.degree.cpu()
         judgements = [
-            judge(run.logits, graph.y, degree, graph.test_mask, graph.val_mask) for run in runs
+            evaluate_run(run.logits, graph.y, degree, graph.test_mask, graph.val_mask)
+            for run in runs
         ]
     notes = list(graph.get("notes") or [])
     notes += dict.fromkeys(note for run in runs for note in run.notes)
     if settings.normalize_features and has_negative_features(graph.x):
         notes.append("some features are negative: rows were not divided by their sums.")
     outcomes = {judgement.calibration for judgement in judgements}
-    outcomes -= {Outcome.FOUND, Outcome.DIVERGED}
+    outcomes -= {CalibrationOutcome.FOUND, CalibrationOutcome.DIVERGED}
     notes += [f"temperature scaling: {outcome.value}" for outcome in sorted(outcomes)]
     result = Result(
         dataset=graph.get("name") or "graph",

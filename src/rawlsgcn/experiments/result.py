@@ -13,13 +13,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .._core.atomic_files import atomic_directory, atomic_file
 from .._core.errors import RawlsError
-from .._core.files import atomic_directory, atomic_file
 from ..evaluation.by_degree import degree_frame, worst_off
-from ..evaluation.calibration import Outcome
+from ..evaluation.calibration import CalibrationOutcome
 from ..evaluation.degree_bias import node_scores
 from ..evaluation.learning import Learning
-from ..evaluation.run_metrics import Judgement
+from ..evaluation.run_metrics import RunMetrics
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,7 +78,7 @@ class Result:
     parameters: int
     seconds: dict[str, float]
     peak_memory_mb: float
-    judgements: list[Judgement]
+    judgements: list[RunMetrics]
     graph: Data = field(repr=False)
     degree: Tensor = field(repr=False)
     mask: Tensor = field(repr=False)
@@ -174,7 +174,9 @@ class Result:
     @property
     def caution(self) -> str | None:
         """A warning where the bias is low because the model is blurred, as far as known."""
-        found = [j.temperature for j in self.judgements if j.calibration is Outcome.FOUND]
+        found = [
+            j.temperature for j in self.judgements if j.calibration is CalibrationOutcome.FOUND
+        ]
         mean = float(np.mean(found)) if found else math.nan
         if not mean < BLURRED:
             return None
@@ -276,7 +278,7 @@ class Result:
 
     def audit(self, **options: Any) -> Audit:
         """Judge the best run on validation in full: see :func:`rawlsgcn.audit` for the options."""
-        from .auditing import audit
+        from .audit import audit
 
         return audit(self.graph, self, **options)
 

@@ -10,10 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor, distributed
 
+from .._core.atomic_files import atomic_directory
 from .._core.errors import RawlsError
-from .._core.files import atomic_directory
 from .._core.machine import peak_memory_mb
-from ..evaluation.run_metrics import judge
+from ..evaluation.run_metrics import evaluate_run
 from ..methods import Method, Settings
 from ..reporting.progress import progress
 from ..training.sampled.checkpoints import Position, load_checkpoint, save_checkpoint
@@ -112,7 +112,9 @@ def _judged(
 ) -> dict[str, Any]:
     source, masks = training.source, training.source.masks
     degree = torch.from_numpy(source.adjacency.degree)
-    judgement = asdict(judge(logits, source.y, degree, masks["test_mask"], masks["val_mask"]))
+    judgement = asdict(
+        evaluate_run(logits, source.y, degree, masks["test_mask"], masks["val_mask"])
+    )
     judgement["calibration"] = judgement["calibration"].value
     figures = {
         name: None if isinstance(value, float) and value != value else value

@@ -14,11 +14,18 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
+from .._core.atomic_files import one_version
 from .._core.errors import RawlsError, out_of_memory
-from .._core.files import one_version
 from .._core.machine import pick_device
 from .._core.random_state import kept_random_state
-from .._core.serialization import Entries, is_count, is_text, is_truth, read_json, read_tensors
+from .._core.serialization import (
+    JsonFields,
+    is_bool,
+    is_positive_int,
+    is_string,
+    read_json,
+    read_tensors,
+)
 from .._core.threads import fork_safe_threads
 from .._core.version import __version__
 from ..graphs import check, load
@@ -222,15 +229,15 @@ def _are_seeds(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(type(each) is int for each in value)
 
 
-_ENTRIES: Entries = {
-    "method": ("a method's name", is_text),
+_ENTRIES: JsonFields = {
+    "method": ("a method's name", is_string),
     "settings": ("a table of settings", lambda value: isinstance(value, dict)),
-    "row_normalized": ("true or false", is_truth),
-    "num_features": ("a whole number of at least 1", is_count),
-    "num_classes": ("a whole number of at least 1", is_count),
+    "row_normalized": ("true or false", is_bool),
+    "num_features": ("a whole number of at least 1", is_positive_int),
+    "num_classes": ("a whole number of at least 1", is_positive_int),
     "seeds": ("a list of whole numbers", _are_seeds),
     "best_seed": ("one of the seeds", lambda value: type(value) is int),
-    "dataset": ("a name", is_text),
+    "dataset": ("a name", is_string),
 }
 
 

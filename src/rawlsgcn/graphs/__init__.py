@@ -11,9 +11,9 @@ from .._core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from .datasets import load as load
+    from .graph_statistics import statistics as statistics
     from .readers.read_graph import read as read
     from .splits import paper_split as paper_split
-    from .statistics_table import statistics as statistics
     from .synthetic_graph import synthetic as synthetic
     from .validation import check as check
 
@@ -22,7 +22,7 @@ _HOMES = {
     "load": "datasets",
     "paper_split": "splits",
     "read": "readers.read_graph",
-    "statistics": "statistics_table",
+    "statistics": "graph_statistics",
     "synthetic": "synthetic_graph",
 }
 __all__ = sorted(_HOMES)

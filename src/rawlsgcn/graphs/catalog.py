@@ -15,7 +15,7 @@ SYNTHETIC = "synthetic"
 
 
 @dataclass(frozen=True)
-class Entry:
+class DatasetEntry:
     """One of the paper's graphs: what it is called, and where its raw files lie under the root.
 
     ``loader`` is the torch_geometric class and ``loader_name`` the name which that class knows
@@ -50,8 +50,8 @@ _GEOM_GCN = (
 
 # name, the paper's name, torch_geometric's class and name, folder, files, default split
 _ENTRIES = (
-    Entry("cora-ml", "Cora-ML", "CitationFull", "Cora_ML", "cora_ml/raw", ("cora_ml.npz",)),
-    Entry(
+    DatasetEntry("cora-ml", "Cora-ML", "CitationFull", "Cora_ML", "cora_ml/raw", ("cora_ml.npz",)),
+    DatasetEntry(
         "citeseer",
         "Citeseer",
         "Planetoid",
@@ -59,8 +59,8 @@ _ENTRIES = (
         "CiteSeer/raw",
         tuple(f"ind.citeseer.{part}" for part in _PLANETOID),
     ),
-    Entry("coauthor-cs", "Coauthor-CS", "Coauthor", "CS", "CS/raw", ("ms_academic_cs.npz",)),
-    Entry(
+    DatasetEntry("coauthor-cs", "Coauthor-CS", "Coauthor", "CS", "CS/raw", ("ms_academic_cs.npz",)),
+    DatasetEntry(
         "coauthor-physics",
         "Coauthor-Physics",
         "Coauthor",
@@ -68,7 +68,7 @@ _ENTRIES = (
         "Physics/raw",
         ("ms_academic_phy.npz",),
     ),
-    Entry(
+    DatasetEntry(
         "amazon-computers",
         "Amazon-Computers",
         "Amazon",
@@ -76,7 +76,7 @@ _ENTRIES = (
         "Computers/raw",
         ("amazon_electronics_computers.npz",),
     ),
-    Entry(
+    DatasetEntry(
         "amazon-photo",
         "Amazon-Photo",
         "Amazon",
@@ -86,7 +86,7 @@ _ENTRIES = (
     ),
     # The paper's Chameleon accuracies are multiples of 1/(5 x 456): they can only come from
     # the 456 test nodes of the stored split, not from the 20-per-class split of its text.
-    Entry(
+    DatasetEntry(
         "chameleon",
         "Chameleon",
         "WikipediaNetwork",
@@ -97,8 +97,16 @@ _ENTRIES = (
     ),
 )
 
-CATALOGUE: dict[str, Entry] = {entry.name: entry for entry in _ENTRIES}
-NAMES: tuple[str, ...] = (*CATALOGUE, SYNTHETIC)
+CATALOG: dict[str, DatasetEntry] = {entry.name: entry for entry in _ENTRIES}
+
+
+def datasets() -> list[str]:
+    """List the names that :func:`rawlsgcn.load` knows.
+
+    Returns:
+        The names of the catalog, and ``'synthetic'`` last.
+    """
+    return [*CATALOG, SYNTHETIC]
 
 
 def data_root(root: str | Path | None = None) -> Path:
@@ -108,9 +116,9 @@ def data_root(root: str | Path | None = None) -> Path:
     return Path(root).expanduser()
 
 
-def find(name: str) -> Entry:
+def catalog_entry(name: str) -> DatasetEntry:
     """The entry called ``name``, in upper or lower case."""
-    entry = CATALOGUE.get(name.lower())
+    entry = CATALOG.get(name.lower())
     if entry is None:
-        raise unknown_name("dataset", name, NAMES)
+        raise unknown_name("dataset", name, datasets())
     return entry

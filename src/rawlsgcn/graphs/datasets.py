@@ -15,16 +15,15 @@ from urllib.error import URLError
 from torch_geometric import datasets as pyg
 from torch_geometric.data import Data
 
+from .._core.atomic_files import atomic_directory
 from .._core.errors import RawlsError, reading
-from .._core.files import atomic_directory
 from .._core.threads import fork_safe_threads
-from .catalog import SYNTHETIC, Entry, data_root, find
-from .from_data import found_in
-from .raw_graph import MASKS
+from .catalog import SYNTHETIC, DatasetEntry, catalog_entry, data_root
+from .raw_graph import raw_from_data
 from .readers.raw_datasets import READERS
-from .splits import require_split
+from .splits import MASKS, require_split
 from .synthetic_graph import synthetic
-from .validation import assemble
+from .validation import validate
 
 
 @fork_safe_threads()
@@ -40,7 +39,7 @@ def load(name: str, *, root: str | Path | None = None, split: str | None = None)
     require_split(split)
     if name.lower() == SYNTHETIC:
         return synthetic(split=split)
-    entry = find(name)
+    entry = catalog_entry(name)
     folder = data_root(root)
     if folder.exists() and not folder.is_dir():
         raise RawlsError(
@@ -50,7 +49,7 @@ def load(name: str, *, root: str | Path | None = None, split: str | None = None)
     with reading(entry.raw_dir(folder), "a graph", (entry.title, entry.name)):
         data = _read(entry, folder)
         stored_edges = int(data.edge_index.size(1))
-        found = found_in(data, entry.title)
+        found = raw_from_data(data, entry.title)
         found.name = entry.name
         # Geom-GCN stores ten splits side by side.
         found.masks = {key: mask.reshape(len(mask), -1)[:, 0] for key, mask in found.masks.items()}
@@ -58,7 +57,7 @@ def load(name: str, *, root: str | Path | None = None, split: str | None = None)
             raise RawlsError(
                 f"{entry.title} comes with no split of its own: use 'paper' or 'random'"
             )
-        graph = assemble(found, split=split or entry.split)
+        graph = validate(found, split=split or entry.split)
     if graph.edge_index.size(1) != stored_edges:
         graph.stored_edges = stored_edges
     if entry.split == "stored" and split in (None, "stored"):
@@ -73,7 +72,7 @@ def load(name: str, *, root: str | Path | None = None, split: str | None = None)
 class _InMemory:
     """Over a torch_geometric dataset class: process the raw files anew, and write nothing."""
 
-    entry: Entry
+    entry: DatasetEntry
     raw_paths: list[str]
     graph: Data
     #: Where to download to, until all of it is there.
@@ -134,7 +133,7 @@ def _remove_empty(folder: Path, kept: Path) -> None:
         folder = folder.parent
 
 
-def _read(entry: Entry, root: Path) -> Data:
+def _read(entry: DatasetEntry, root: Path) -> Data:
     base = getattr(pyg, entry.loader)
     kind: Any = type(f"InMemory{entry.loader}", (_InMemory, base), {"entry": entry})
     graph: Data = kind(str(root), entry.loader_name).graph

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from .raw_graph import MASKS
+from .splits import MASKS
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 
-def mark_of(graph: Data) -> str:
+def fingerprint(graph: Data) -> str:
     """Sizes and a hash of each part, so that two marks also say in what their graphs differ."""
     parts = {
         "edges": [graph.edge_index, graph.get("edge_weight")],

@@ -1,18 +1,32 @@
-"""A graph as it was found, before any check: what every reader hands to the door."""
+"""A graph as it was read, before validation: what every reader returns."""
 
 from __future__ import annotations
 
+import operator
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
+from torch_geometric.data import Data
 
-MASKS = ("train_mask", "val_mask", "test_mask")
+from .._core.errors import RawlsError
+from .readers.sparse_matrices import plausible, sound
+from .splits import MASKS
+
+Array = NDArray[Any]
+_BYTES_A_NODE = 64
+"""The least that a node costs: its place in a CSR matrix and in a few vectors over the nodes."""
 
 
 @dataclass
-class Found:
+class RawGraph:
     """The pieces of a graph and, for the error messages, where each came from.
 
     ``x`` may be a numpy, scipy.sparse or torch matrix; the other arrays are numpy's.
@@ -39,3 +53,218 @@ class Found:
         if self.node_ids is None:
             return f"node {node} (counted from 0)"
         return f"node {self.node_ids[node]}"
+
+
+def raw_from_data(data: Any, where: str = "the graph") -> RawGraph:
+    """The pieces of a torch_geometric ``Data``."""
+    if not isinstance(data, Data):
+        hint = ": convert it with .to_homogeneous()" if hasattr(data, "to_homogeneous") else ""
+        raise RawlsError(f"a graph must be a torch_geometric Data, not {type(data).__name__}{hint}")
+    edge_index, weight = data.edge_index, data.get("edge_weight")
+    num_nodes = data.num_nodes if "num_nodes" in data else None
+    if edge_index is None and isinstance(data.get("adj_t"), Tensor):
+        edge_index, weight = _edges_of(data.adj_t, where)
+        num_nodes = data.adj_t.size(0) if num_nodes is None else num_nodes
+    if edge_index is None:
+        raise RawlsError(f"{where} has no edge_index: give its edges as a (2, edges) tensor")
+    source, target = endpoints(_numpy(edge_index, "edge_index", where), where)
+    notes = _notes(data.get("notes"), where)
+    if data.get("edge_attr") is not None:
+        notes.append("edge_attr is not used: put edge weights into edge_weight.")
+    name, x, y, node_ids = data.get("name"), data.x, data.y, data.get("node_ids")
+    return RawGraph(
+        name=name if isinstance(name, str) else "graph",
+        source=source,
+        target=target,
+        weight=None if weight is None else _numpy(weight, "edge_weight", where),
+        num_nodes=None if num_nodes is None else node_count(num_nodes, where),
+        x=_matrix(x, where),
+        y=None if y is None else _numpy(y, "y", where),
+        masks={key: _numpy(data[key], key, where) for key in MASKS if data.get(key) is not None},
+        node_ids=None if node_ids is None else clean_ids(node_ids, where),
+        synthetic=data.get("synthetic") is True,
+        notes=notes,
+        graph_from=where,
+        features_from=where,
+        labels_from=where,
+    )
+
+
+def endpoints(edge_index: Array, where: str) -> tuple[Array, Array]:
+    """The two rows of an edge index, also when it is given as one edge a row."""
+    if edge_index.ndim == 2 and edge_index.shape[0] != 2 and edge_index.shape[1] == 2:
+        edge_index = edge_index.T
+    if edge_index.ndim != 2 or edge_index.shape[0] != 2:
+        raise RawlsError(
+            f"{where}: edge_index has the shape {tuple(edge_index.shape)}, it must be (2, edges)"
+        )
+    if edge_index.size == 0:
+        edge_index = edge_index.astype(np.int64)  # an empty list is one of floats
+    if edge_index.dtype.kind not in "iu":
+        raise RawlsError(f"{where}: edge_index must hold integers, not {edge_index.dtype}")
+    return edge_index[0], edge_index[1]
+
+
+def node_count(value: Any, where: str) -> int:
+    """``num_nodes`` as the user gave it."""
+    try:
+        count = operator.index(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        given = " ".join(repr(value).split())[:40]
+        raise RawlsError(f"{where}: num_nodes must be one integer, not {given}") from error
+    if count < 0:
+        raise RawlsError(f"{where}: num_nodes is {count}, a number of nodes is not negative")
+    return check_count(count, where)
+
+
+def clean_ids(ids: Any, where: str) -> Array:
+    """The ids of the nodes as whole numbers or as texts, each once."""
+    # Texts stay objects: numpy's own would all be as long as the longest of them.
+    listed = isinstance(ids, list | tuple) and any(isinstance(each, str) for each in ids)
+    given = np.array(ids, dtype=object) if listed else _numpy(ids, "node_ids", where)
+    if given.dtype.kind == "S":
+        given = np.char.decode(given, "utf-8", "replace")
+    texts = given.dtype.kind == "O" and all(isinstance(each, str | int) for each in given.flat)
+    if given.dtype == np.uint64 and given.size and int(given.max()) < 2**63:
+        given = given.astype(np.int64)
+    whole = given.dtype.kind in "iuU" and given.dtype != np.uint64
+    if given.ndim != 1 or not (whole or texts):
+        raise RawlsError(
+            f"{where}: node_ids must be a list of whole numbers or texts, one for each node, not "
+            f"{given.dtype} of the shape {given.shape}"
+        )
+    known: Array
+    if given.dtype.kind in "iu":
+        known = given.astype(np.int64)
+        if len(known) < 2 or bool((known[1:] > known[:-1]).all()):
+            return known
+    else:
+        known = np.array([str(each).strip() for each in given], dtype=object)
+    again = pd.Series(known).duplicated().to_numpy()
+    if again.any():
+        second = int(again.argmax())
+        first = int(np.flatnonzero(known == known[second])[0])
+        raise RawlsError(
+            f"{where}: the node id '{known[second]}' appears twice, as node {first} and as node "
+            f"{second} (counted from 0): every node needs an id of its own"
+        )
+    return known
+
+
+def check_count(nodes: int, where: str, stored: int | None = None) -> int:
+    """Refuse a number of nodes whose every vector would fill the memory.
+
+    ``stored`` is how much the graph says of its nodes: one number alone is not believed.
+    """
+    try:
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # not on this system
+        memory = 2**40
+    if nodes * _BYTES_A_NODE > memory or (stored is not None and not plausible(nodes, stored)):
+        raise RawlsError(
+            f"{where} has {nodes:,} nodes by its own account, too many for this machine's memory "
+            "or for what is said of them: "
+            "number them from 0 without gaps, or write an edge list, whose ids may be any numbers"
+        )
+    return nodes
+
+
+def stored_in(found: RawGraph) -> int:
+    """How many things are said of the nodes: arcs, rows or entries of features, labels, ids."""
+    x = found.x
+    rows = 0
+    if isinstance(x, Tensor):
+        rows = len(x) if x.layout == torch.strided and x.dim() else x._nnz()
+    elif x is not None:
+        rows = x.nnz if sp.issparse(x) else len(np.atleast_1d(x))
+    parts = (found.source, found.y, found.node_ids)
+    return rows + sum(np.size(part) for part in parts if part is not None)
+
+
+def highest(found: RawGraph) -> int:
+    """The largest id that an edge names, -1 without edges."""
+    if len(found.source) == 0:
+        return -1
+    return max(int(found.source.max()), int(found.target.max()))
+
+
+def _edges_of(adjacency: Tensor, where: str) -> tuple[Tensor, Tensor]:
+    from torch_geometric.utils import to_edge_index
+
+    if adjacency.dim() != 2 or adjacency.size(0) != adjacency.size(1):
+        raise RawlsError(
+            f"{where}: adj_t has the shape {tuple(adjacency.shape)}, it must be square, "
+            "a row and a column for each node"
+        )
+    adjacency = sound_tensor(adjacency.detach().cpu(), "adj_t", where)
+    if adjacency.layout == torch.strided:
+        adjacency = adjacency.to_sparse(layout=torch.sparse_coo)
+    edge_index, weight = to_edge_index(adjacency)
+    return edge_index, weight
+
+
+def _notes(notes: Any, where: str) -> list[str]:
+    if notes is None:
+        return []
+    if isinstance(notes, str):
+        return [notes]
+    if not isinstance(notes, list | tuple) or not all(isinstance(note, str) for note in notes):
+        raise RawlsError(
+            f"{where}: its attribute 'notes' must be a list of sentences: rename it if it is yours"
+        )
+    return list(notes)
+
+
+def _matrix(x: Any, where: str) -> Any:
+    """Features as a sound matrix of torch, scipy or numpy."""
+    if x is None:
+        return None
+    if isinstance(x, Tensor):
+        return sound_tensor(x, "x", where)
+    if sp.issparse(x):
+        try:
+            return sound(x)
+        except RawlsError as error:
+            raise RawlsError(f"{where}: x {error}") from error
+    return _numpy(x, "x", where)
+
+
+def sound_tensor(value: Tensor, what: str, where: str) -> Tensor:
+    """A tensor of plain numbers that are there; the indices of a sparse one are checked."""
+    if value.is_quantized or value.is_meta or value.is_nested or value.is_complex():
+        kind = "quantized" if value.is_quantized else "meta" if value.is_meta else "nested"
+        kind = "complex" if value.is_complex() else kind
+        raise RawlsError(f"{where}: {what} is a {kind} tensor: give one of real numbers")
+    if value.layout == torch.strided:
+        return value
+    try:
+        if value.layout == torch.sparse_coo:
+            parts = value._indices(), value._values()
+            return torch.sparse_coo_tensor(
+                *parts, value.shape, is_coalesced=value.is_coalesced(), check_invariants=True
+            )
+        parts = (
+            (value.crow_indices(), value.col_indices())
+            if value.layout in (torch.sparse_csr, torch.sparse_bsr)
+            else (value.ccol_indices(), value.row_indices())
+        )
+        return torch.sparse_compressed_tensor(
+            *parts, value.values(), value.shape, layout=value.layout, check_invariants=True
+        )
+    except RuntimeError as error:
+        reason = " ".join(str(error).split())
+        raise RawlsError(f"{where}: {what} is a damaged sparse tensor: {reason}") from error
+
+
+def _numpy(value: Any, what: str, where: str) -> Array:
+    if isinstance(value, Tensor):
+        value = sound_tensor(value.detach().cpu(), what, where)
+        if value.layout != torch.strided:
+            raise RawlsError(f"{where}: {what} is a sparse tensor: give a dense one")
+        value = value.float() if value.dtype == torch.bfloat16 else value.resolve_neg()
+    try:
+        return np.asarray(value)
+    except (ValueError, TypeError) as error:
+        raise RawlsError(
+            f"{where}: {what} holds lists of different lengths: give a tensor"
+        ) from error

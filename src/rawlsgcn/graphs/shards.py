@@ -20,13 +20,20 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from .._core.atomic_files import atomic_directory, atomic_file
 from .._core.errors import RawlsError
-from .._core.files import atomic_directory, atomic_file
-from .._core.serialization import Entries, is_count, is_text, is_truth, is_whole, read_json
+from .._core.serialization import (
+    JsonFields,
+    is_bool,
+    is_nonnegative_int,
+    is_positive_int,
+    is_string,
+    read_json,
+)
 from .features import has_negative_features
-from .fingerprint import mark_of
-from .raw_graph import MASKS
+from .fingerprint import fingerprint
 from .readers.arrays import read_header
+from .splits import MASKS
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -39,7 +46,7 @@ _FORMAT = 1
 _OURS = re.compile(r"shards\.json|\d{5}\.json|\d{5}-(row_start|column|weight|x|y|split|scale)\.npy")
 #: Rows of sparse features that are made dense at a time.
 _ROWS = 1 << 14
-#: Entries of a file that are checked at a time.
+#: JsonFields of a file that are checked at a time.
 _BLOCK = 1 << 20
 #: The types that each array may have, and its dimensions.
 _FORMS: dict[str, tuple[int, tuple[type[np.generic], ...]]] = {
@@ -57,20 +64,20 @@ def _are_cuts(value: Any) -> bool:
     return (
         isinstance(value, list)
         and len(value) > 1
-        and all(map(is_whole, value))
+        and all(map(is_nonnegative_int, value))
         and value[0] == 0
         and all(a < b for a, b in pairwise(value))
     )
 
 
-_ENTRIES: Entries = {
+_ENTRIES: JsonFields = {
     "format": (f"{_FORMAT}, which this version reads", lambda value: value == _FORMAT),
-    "name": ("a name", is_text),
-    "graph": ("the graph's mark", is_text),
-    "nodes": ("a whole number of at least 1", is_count),
-    "arcs": ("a whole number", is_whole),
-    "classes": ("a whole number", is_whole),
-    "negative_features": ("true or false", is_truth),
+    "name": ("a name", is_string),
+    "graph": ("the graph's mark", is_string),
+    "nodes": ("a whole number of at least 1", is_positive_int),
+    "arcs": ("a whole number", is_nonnegative_int),
+    "classes": ("a whole number", is_nonnegative_int),
+    "negative_features": ("true or false", is_bool),
     "cuts": ("a list of rows from 0 that rise", _are_cuts),
 }
 
@@ -297,7 +304,7 @@ def write_shards(graph: Data, count: int, folder: str | Path) -> Shards:
         about = {
             "format": _FORMAT,
             "name": str(graph.get("name") or "graph"),
-            "graph": mark_of(graph),
+            "graph": fingerprint(graph),
             "nodes": nodes,
             "arcs": len(column),
             "classes": 0 if graph.get("y") is None else int(graph.y.max()) + 1,
@@ -339,7 +346,7 @@ def _save_features(path: Path, x: torch.Tensor, rows: slice) -> None:
     mapped.flush()
 
 
-def _read_json(path: Path, entries: Entries) -> dict[str, Any]:
+def _read_json(path: Path, entries: JsonFields) -> dict[str, Any]:
     try:
         return read_json(path, entries)
     except OSError as error:

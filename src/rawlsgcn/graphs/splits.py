@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import copy
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
@@ -10,8 +11,15 @@ from torch import Tensor
 from .._core.errors import RawlsError, unknown_name
 from .catalog import SPLIT_SEED
 
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
 SPLITS = ("paper", "stored", "random")
 """The values of ``split=`` and ``--split``."""
+
+
+EVALUATE = ("test", "all")
+"""The values of ``evaluate=`` and ``--evaluate``."""
 
 
 def require_split(split: str | None) -> None:
@@ -26,6 +34,10 @@ class Split(NamedTuple):
     train_mask: Tensor
     val_mask: Tensor
     test_mask: Tensor
+
+
+MASKS = Split._fields
+"""The names of the masks, as torch_geometric has them."""
 
 
 def paper_split(
@@ -112,3 +124,17 @@ def _mask(y: Tensor, nodes: Tensor) -> Tensor:
     mask = torch.zeros(len(y), dtype=torch.bool)
     mask[nodes] = True
     return mask
+
+
+def evaluate_on(graph: Data, which: str) -> Data:
+    """The graph with the nodes to judge as its test nodes; the one given is not touched.
+
+    "test" keeps the test mask, "all" judges every labelled node outside training and validation.
+    """
+    if which not in EVALUATE:
+        raise unknown_name("choice of nodes", which, EVALUATE)
+    if which == "test":
+        return graph
+    chosen = copy.copy(graph)
+    chosen.test_mask = ~(graph.train_mask | graph.val_mask) & (graph.y >= 0)
+    return chosen

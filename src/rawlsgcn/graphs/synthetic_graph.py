@@ -16,8 +16,7 @@ from .._core.threads import fork_safe_threads
 from .catalog import SYNTHETIC
 from .edges import clean_edges
 from .features import compact
-from .raw_graph import MASKS
-from .splits import Split, paper_split, random_split
+from .splits import MASKS, Split, paper_split, random_split
 
 Array = NDArray[Any]
 

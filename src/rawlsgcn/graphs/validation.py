@@ -14,11 +14,9 @@ from torch_geometric.data import Data
 from .._core.errors import RawlsError
 from .edges import clean_edges
 from .features import all_finite, compact, first_not_finite
-from .from_data import check_count, clean_ids, found_in, highest, stored_in
-from .labels import clean_labels
-from .masks import choose_split
-from .raw_graph import MASKS, Found
-from .splits import require_split
+from .labels import choose_split, clean_labels
+from .raw_graph import RawGraph, check_count, clean_ids, highest, raw_from_data, stored_in
+from .splits import MASKS, require_split
 
 
 def check(
@@ -35,8 +33,8 @@ def check(
     ``notes`` says in sentences what was changed. Attributes of the user's own are kept, except
     edge attributes, whose edges may be others now.
     """
-    found = found_in(data)
-    clean = assemble(found, split=split, need_features=need_features, need_labels=need_labels)
+    found = raw_from_data(data)
+    clean = validate(found, split=split, need_features=need_features, need_labels=need_labels)
     result = copy.copy(data)
     for key in list(result.keys()):
         if key.startswith("edge_") or key in ("adj_t", "x", "y", *MASKS):
@@ -46,8 +44,8 @@ def check(
     return result
 
 
-def assemble(
-    found: Found,
+def validate(
+    found: RawGraph,
     *,
     split: str | None = None,
     need_features: bool = True,
@@ -106,7 +104,7 @@ def _left_out_unless(needed: bool, what: str, notes: list[str]) -> Iterator[None
         notes.append(f"the {what} are left out, as nothing here needs them: {error}.")
 
 
-def _refuse_absent(found: Found, need_features: bool, need_labels: bool) -> None:
+def _refuse_absent(found: RawGraph, need_features: bool, need_labels: bool) -> None:
     """Before anything large is made."""
     if need_features and found.x is None:
         raise RawlsError(
@@ -120,7 +118,7 @@ def _refuse_absent(found: Found, need_features: bool, need_labels: bool) -> None
         )
 
 
-def _count_nodes(found: Found, need_features: bool, need_labels: bool) -> int:
+def _count_nodes(found: RawGraph, need_features: bool, need_labels: bool) -> int:
     """The number of nodes, on which everything that is needed must agree."""
     deciding: dict[str, int] = {}
     spare: list[int] = []
@@ -153,7 +151,7 @@ def _count_nodes(found: Found, need_features: bool, need_labels: bool) -> int:
     return check_count(nodes, found.graph_from, stored_in(found))
 
 
-def _check_edges(found: Found, nodes: int, needed: bool) -> None:
+def _check_edges(found: RawGraph, nodes: int, needed: bool) -> None:
     where = found.graph_from
     if len(found.source) == 0 and needed:
         raise RawlsError(f"{where} has no edges")
@@ -189,7 +187,7 @@ def _check_edges(found: Found, nodes: int, needed: bool) -> None:
         )
 
 
-def _check_matrix(found: Found) -> None:
+def _check_matrix(found: RawGraph) -> None:
     if found.x.ndim != 2 or found.x.shape[1] == 0:
         raise RawlsError(
             f"{found.features_from}: features must be a matrix with a row for each node, "
@@ -197,7 +195,7 @@ def _check_matrix(found: Found) -> None:
         )
 
 
-def _features(found: Found, nodes: int) -> Tensor:
+def _features(found: RawGraph, nodes: int) -> Tensor:
     where, kind = found.features_from, found.x.dtype
     _check_matrix(found)
     if found.x.shape[0] != nodes:

@@ -19,7 +19,7 @@ from torch_geometric import EdgeIndex
 from torch_geometric.typing import SparseTensor
 from torch_geometric.utils import is_sparse, to_edge_index
 
-from .._core.edge_index import require_nodes
+from .._core.argument_checks import require_nodes
 from .._core.errors import RawlsError
 from .._core.sparse import csr_tensor
 from ..balancing import Scaling, balance

@@ -15,7 +15,7 @@ from torch_geometric.nn.dense.linear import is_uninitialized_parameter
 from torch_geometric.typing import SparseTensor
 from torch_geometric.utils import is_sparse
 
-from .._core.edge_index import require_edges
+from .._core.argument_checks import require_edges
 from .._core.errors import RawlsError
 from .balanced_weights import Loops, edges_of, fair_weight_of, same_graph
 from .fair_gradient import FairMatrix

@@ -12,7 +12,7 @@ from torch_geometric.typing import OptTensor
 from .balanced_weights import Loops
 from .fair_gradient import attach
 from .fair_layer import FairLayer, ready
-from .normalized import normalised
+from .gcn_normalization import cached_normalized_edges
 
 
 class FairGCNConv(FairLayer, GCNConv):  # type: ignore[misc]
@@ -51,7 +51,9 @@ class FairGCNConv(FairLayer, GCNConv):  # type: ignore[misc]
         weight, nodes = ready(self.lin, x), x.shape[self.node_dim]
         sizes = (nodes, nodes)
         matrix = self._fair_matrix(edge_index, edge_weight, fair_weight, sizes, weight.dtype)
-        edge_index, edge_weight = normalised(self, x, edge_index, edge_weight, self.improved)
+        edge_index, edge_weight = cached_normalized_edges(
+            self, x, edge_index, edge_weight, self.improved
+        )
         out = self.propagate(
             edge_index, x=functional.linear(x, weight.detach()), edge_weight=edge_weight
         )

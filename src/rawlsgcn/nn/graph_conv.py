@@ -10,7 +10,7 @@ from torch_geometric.nn import GraphConv
 from torch_geometric.typing import OptPairTensor, OptTensor, Size
 from torch_geometric.utils import is_sparse
 
-from .._core.edge_index import require_edges
+from .._core.argument_checks import require_edges
 from .fair_gradient import attach
 from .fair_layer import FairLayer, ready
 

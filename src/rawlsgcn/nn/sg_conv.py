@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 from torch import Tensor
 from torch.nn import functional
 from torch_geometric.nn import SGConv
-from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.typing import OptTensor
 
 from .fair_gradient import attach
 from .fair_layer import FairLayer, ready
+from .gcn_normalization import normalized_edges
 
 
 class FairSGConv(FairLayer, SGConv):  # type: ignore[misc]
@@ -47,11 +47,9 @@ class FairSGConv(FairLayer, SGConv):  # type: ignore[misc]
     def _propagated(self, x: Tensor, edge_index: Any, edge_weight: Tensor | None) -> Tensor:
         if self._cached_x is not None:
             return self._cached_x.detach()
-        nodes = x.shape[self.node_dim]
-        answer = gcn_norm(
-            edge_index, edge_weight, nodes, False, self.add_self_loops, self.flow, x.dtype
+        edge_index, edge_weight = normalized_edges(
+            self, x, edge_index, edge_weight, add_self_loops=self.add_self_loops
         )
-        edge_index, edge_weight = answer if isinstance(edge_index, Tensor) else (answer, None)
         for _ in range(self.K):
             x = self.propagate(edge_index, x=x, edge_weight=edge_weight)
         if self.cached:

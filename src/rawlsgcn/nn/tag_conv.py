@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 from torch import Tensor
 from torch.nn import functional
 from torch_geometric.nn import TAGConv
-from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.typing import OptTensor
 
 from .fair_gradient import attach
 from .fair_layer import FairLayer, ready
+from .gcn_normalization import normalized_edges
 
 
 class FairTAGConv(FairLayer, TAGConv):  # type: ignore[misc]
@@ -41,10 +41,9 @@ class FairTAGConv(FairLayer, TAGConv):  # type: ignore[misc]
         sizes = (nodes, nodes)
         matrix = self._fair_matrix(edge_index, edge_weight, fair_weight, sizes, weights[0].dtype)
         if self.normalize:
-            answer = gcn_norm(
-                edge_index, edge_weight, nodes, False, False, flow=self.flow, dtype=x.dtype
+            edge_index, edge_weight = normalized_edges(
+                self, x, edge_index, edge_weight, add_self_loops=False
             )
-            edge_index, edge_weight = answer if isinstance(edge_index, Tensor) else (answer, None)
         h, out = x, functional.linear(x, weights[0].detach())
         for weight in weights[1:]:
             h = self.propagate(edge_index, x=h, edge_weight=edge_weight)

@@ -18,14 +18,14 @@ from .._core.errors import RawlsError
 from .._core.machine import machine, pick_device
 from .._core.threads import fork_safe_threads
 from .._core.version import __version__
+from ..evaluation.audit.group_statistics import GroupedScores
 from ..evaluation.audit.net_variance import net_variance
 from ..evaluation.audit.permutation import shuffled_bias
 from ..evaluation.audit.resampling import resampled
-from ..evaluation.audit.slope import slopes
-from ..evaluation.audit.strata import Strata
+from ..evaluation.audit.trend import slopes
 from ..experiments import fitting as api
 from ..graphs import load
-from ..graphs.catalog import CATALOGUE
+from ..graphs.catalog import CATALOG
 from .node_scores import Nodes
 from .paired import LEVEL, compare
 from .plan import MAIN
@@ -74,7 +74,7 @@ def _graph(name: str, results: Sequence[Result], draws: int) -> dict[str, Any]:
     base = nodes[0]
     return {
         "dataset": name,
-        "title": CATALOGUE[name].title if name in CATALOGUE else name,
+        "title": CATALOG[name].title if name in CATALOG else name,
         "nodes": len(base.degree),
         "degrees": len(counts),
         "single": int((counts == 1).sum()),
@@ -101,10 +101,10 @@ def _method(result: Result, nodes: Nodes, draws: int) -> dict[str, Any]:
         )
     tests, nets, lines = [], [], []
     for seed, loss, right in zip(result.seeds, nodes.loss, nodes.right, strict=True):
-        strata = Strata.of(nodes.degree, loss, right.astype(np.float64))
-        tests.append(shuffled_bias(strata, draws, seed))
-        nets.append(net_variance(strata, draws, seed))
-        lines.append(slopes(strata, resampled(strata, draws, seed)))
+        grouped = GroupedScores.of(nodes.degree, loss, right.astype(np.float64))
+        tests.append(shuffled_bias(grouped, draws, seed))
+        nets.append(net_variance(grouped))
+        lines.append(slopes(grouped, resampled(grouped, draws, seed)))
     told = [line for line in lines if line is not None]
     return {
         "method": result.method,
@@ -114,7 +114,6 @@ def _method(result: Result, nodes: Nodes, draws: int) -> dict[str, Any]:
         "shuffled": [test.mean for test in tests],
         "p": [test.p for test in tests],
         "net": [net.value for net in nets],
-        "net_low": [net.low for net in nets],
         "slope": [line.loss.value for line in told],
         "slope_clear": [line.loss.clear for line in told],
         "correlation": [line.loss_correlation for line in told],
@@ -125,22 +124,19 @@ def markdown(document: dict[str, Any]) -> str:
     """Two tables: whether a bias is more than chance, and whether it is lower than GCN's."""
     rows = [
         "| graph | method | accuracy | bias | shuffled | p | seeds with p ≤ 0.05 | net of noise "
-        "| seeds with net > 0 | loss per doubling | correlation |",
-        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| loss per doubling | correlation |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for graph in document["graphs"]:
         for each in graph["methods"]:
             runs = len(each["p"])
-            rejected, left = (
-                sum(p <= LEVEL for p in each["p"]),
-                sum(low > 0 for low in each["net_low"]),
-            )
+            rejected = sum(p <= LEVEL for p in each["p"])
             clear = sum(way != 0 for way in each["slope_clear"])
             rows.append(
                 f"| {graph['title']} | {each['title']} | {each['accuracy']:.1f} "
                 f"| {np.mean(each['bias']):.3f} | {np.mean(each['shuffled']):.3f} "
                 f"| {np.median(each['p']):.3f} | {rejected} of {runs} | {np.mean(each['net']):.3f} "
-                f"| {left} of {runs} | {np.mean(each['slope']):+.3f} ({clear} of {runs} clear) "
+                f"| {np.mean(each['slope']):+.3f} ({clear} of {runs} clear) "
                 f"| {np.mean(each['correlation']):+.2f} |"
             )
     rows += [

@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 from .._core.version import __version__
-from ..graphs.catalog import CATALOGUE
+from ..graphs.catalog import CATALOG
 from ..methods import find_method, method_names
 from . import printed, verdict
 from .claims import claims
 from .node_scores import Nodes
-from .plan import BASELINES, MAIN, PARTS, Cell, Plan, best
+from .plan import BASELINES, MAIN, PAPER_DATASETS, PARTS, Cell, Plan, best
 from .store import Kept, Store
 from .train import FIGURES
 
@@ -29,7 +29,7 @@ def collect(store: Store, plan: Plan) -> dict[str, Any]:
     whole = replace(
         plan,
         parts=PARTS,
-        datasets=tuple(dict.fromkeys((*CATALOGUE, *plan.datasets))),
+        datasets=tuple(dict.fromkeys((*PAPER_DATASETS, *plan.datasets))),
         methods=tuple(dict.fromkeys((*known, *plan.methods))),
     )
     made = {cell.name for cell in store.matching(whole.cells())}
@@ -57,10 +57,10 @@ def collect(store: Store, plan: Plan) -> dict[str, Any]:
 
 
 def _described(cell: Cell, status: str, quick: bool) -> dict[str, Any]:
-    graph = CATALOGUE.get(cell.dataset)
+    graph = CATALOG.get(cell.dataset)
     if cell.protocol == "paper":
         paper: dict[str, Any] | None = printed.figures(cell.dataset, cell.method, cell.variant)
-    elif cell.protocol == "efficiency" and cell.dataset in CATALOGUE:
+    elif cell.protocol == "efficiency" and cell.dataset in PAPER_DATASETS:
         paper = printed.efficiency(cell.method, cell.variant)
     else:
         paper = None

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from .._core.atomic_files import atomic_file
 from .._core.errors import RawlsError
-from .._core.files import atomic_file
-from .._core.swapping import is_temporary
+from .._core.temporary_files import is_temporary
 from ..reporting.figures import save
 from .formats import all_markdown, cells_csv, latex
 from .page import render

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from .._core.atomic_files import atomic_file
 from .._core.errors import RawlsError
-from .._core.files import atomic_file
 from .formats import markdown_rows
 from .notes import TUNING
 from .output import said

@@ -11,7 +11,7 @@ from .._core.errors import RawlsError
 from .._core.machine import machine, pick_device
 from .._core.threads import fork_safe_threads
 from ..graphs import load, statistics
-from ..graphs.catalog import CATALOGUE, SYNTHETIC, data_root
+from ..graphs.catalog import CATALOG, SYNTHETIC, data_root, datasets
 from . import printed, verdict
 from .collect import collect
 from .output import RESULTS, STUDIES, check_folder, earlier, write
@@ -75,7 +75,7 @@ def reproduce(
     results = _document(store, plan, before, machine(where), command)
     if "datasets" in plan.parts:
         rows = {row["dataset"]: row for row in (*before["datasets"], *_statistics(plan, root))}
-        results["datasets"] = [rows[name] for name in (*CATALOGUE, SYNTHETIC) if name in rows]
+        results["datasets"] = [rows[name] for name in datasets() if name in rows]
     if "figures" in plan.parts and not work.out_of_time:
         results["figures"] = paper_figures(results["cells"], plan, str(where), root, out)
     write(results, out)
@@ -104,7 +104,7 @@ def _document(
 def _check_datasets(plan: Plan, root: Path | None) -> None:
     """What is missing and cannot be downloaded is told before any work."""
     for name in plan.datasets:
-        if name != SYNTHETIC and not CATALOGUE[name].on_disk(root):
+        if name != SYNTHETIC and not CATALOG[name].on_disk(root):
             try:
                 load(name, root=root)
             except RawlsError as error:
@@ -133,7 +133,7 @@ def _statistics(plan: Plan, root: Path | None) -> list[dict[str, Any]]:
             for figure, value in (paper or {}).items()
             if value is not None
         }
-        title = CATALOGUE[name].title if name in CATALOGUE else name
+        title = CATALOG[name].title if name in CATALOG else name
         known = verdict.REPRODUCED if verdicts == {verdict.REPRODUCED} else verdict.DIFFERS
         rows.append(
             {

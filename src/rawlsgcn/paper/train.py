@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .._core.progress import ProgressCallback, no_progress
 from ..experiments.fitting import evaluate_runs, prepare_inputs
 from ..graphs import load
-from ..graphs.masks import evaluate_on
+from ..graphs.splits import evaluate_on
 from ..methods import find_method
 from ..training import Job, train_runs
 from .node_scores import Nodes

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ..evaluation.audit.slope import log_scale
+from ..evaluation.audit.trend import log_scale
 from .wording import printable
 
 if TYPE_CHECKING:
-    from ..evaluation.audit.parts import Group, ModelAudit
+    from ..evaluation.audit.findings import GroupAudit, ModelAudit
     from ..experiments.audit_result import Audit
 
 Floats = npt.NDArray[np.float64]
 
 
 def log_kind(audit: Audit) -> str | None:
-    """How the axis can be logarithmic: as the slope is, see :func:`.slope.log_scale`."""
+    """How the axis can be logarithmic: as the slope is, see :func:`.trend.log_scale`."""
     if not audit.ordered:
         return None
     return log_scale(np.array([point.value for point in audit.models[0].curve]))
@@ -45,7 +45,7 @@ def unstretched(place: float | Floats, kind: str | None) -> Floats:
     return numbers if kind is None else np.exp(numbers) - (kind == "one more")
 
 
-def centre(model: ModelAudit, group: Group, kind: str | None) -> float:
+def centre(model: ModelAudit, group: GroupAudit, kind: str | None) -> float:
     """The mean place of the group's nodes: the middle of 43 to 997 says little about them."""
     inside = [point for point in model.curve if group.low <= point.value <= group.high]
     if not inside:

@@ -1,4 +1,4 @@
-"""The pictures of an audit with matplotlib: curves, chance, inequality and calibration.
+"""The pictures of an audit with matplotlib: curves, chance and calibration.
 
 Each function gives a ``matplotlib.figure.Figure``; ``figures.save`` writes it.
 """
@@ -17,7 +17,7 @@ from .figures import FAINT, INK, PALETTE, PAPER, plain_axes
 from .wording import dataset_name, number, printable
 
 if TYPE_CHECKING:
-    from ..evaluation.audit.parts import Estimate, ModelAudit
+    from ..evaluation.audit.findings import Estimate, ModelAudit
     from ..experiments.audit_result import Audit
 
 #: Models are told apart by colour, mark and dash, so that no one of them is needed.
@@ -65,28 +65,6 @@ def chance(audit: Audit) -> Figure:
         plain_axes(axes)
         axes.margins(x=0.04)
     grid[0].set_ylabel(f"of {max(m.permutation.draws for m in audit.models):,} shufflings")
-    return figure
-
-
-def lorenz(audit: Audit) -> Figure:
-    """Lorenz curves: the worst-off share of the nodes, and their share of all right answers."""
-    figure = Figure(figsize=(5.6, 5.0), layout="constrained")
-    axes = figure.subplots()
-    axes.plot([0, 100], [0, 100], color=FAINT, linewidth=1, label="all groups alike")
-    for place, model in enumerate(audit.models):
-        axes.plot(
-            100 * np.asarray(model.inequality.population),
-            100 * np.asarray(model.inequality.accuracy),
-            color=PALETTE[place % len(PALETTE)],
-            linestyle=DASHES[place % len(DASHES)],
-            linewidth=2,
-            label=f"{printable(model.name)}: Gini {number(model.inequality.gini.value)}",
-        )
-    axes.set_xlabel("worst-off share of the nodes (%)")
-    axes.set_ylabel("their share of the right answers (%)")
-    axes.set_aspect("equal")
-    plain_axes(axes)
-    axes.legend(loc="upper left", frameon=False, fontsize=10, labelcolor=INK)
     return figure
 
 

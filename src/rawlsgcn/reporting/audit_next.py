@@ -11,7 +11,7 @@ from .audit_words import CLEAR, headline_model, p_words
 from .wording import number, percent, printable
 
 if TYPE_CHECKING:
-    from ..evaluation.audit.parts import ModelAudit
+    from ..evaluation.audit.findings import ModelAudit
     from ..experiments.audit_result import Audit
 
 

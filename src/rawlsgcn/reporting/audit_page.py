@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment
 from markupsafe import Markup
 
-from .._core.files import atomic_file
+from .._core.atomic_files import atomic_file
 from . import audit_figures
 from .audit_axis import doubled, group_places, log_kind
 from .audit_next import next_steps
@@ -26,7 +26,7 @@ from .wording import number, percent, plural, printable
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from ..evaluation.audit.parts import BiasTest, Estimate, ModelAudit, Permutation
+    from ..evaluation.audit.findings import Estimate, ModelAudit, PairedBiasTest, PermutationTest
     from ..experiments.audit_result import Audit
 
 #: Nodes in the table of a page without scripts.
@@ -99,7 +99,7 @@ def _script() -> str:
     return '"use strict";\n(() => {\n' + "\n".join(parts) + "})();\n"
 
 
-def _p(test: Permutation | BiasTest, which: str = "p") -> str:
+def _p(test: PermutationTest | PairedBiasTest, which: str = "p") -> str:
     p = float(getattr(test, which))
     return "–" if math.isnan(p) else p_words(p, test.draws)
 
@@ -129,13 +129,6 @@ def _figures(audit: Audit) -> dict[str, Markup]:
                 f"{number(model.permutation.low)} and {number(model.permutation.high)}."
                 if model.permutation.draws
                 else f"{printable(model.name)}: nothing to shuffle."
-                for model in audit.models
-            ),
-        ),
-        "lorenz": (
-            audit_figures.lorenz(audit),
-            " ".join(
-                f"{printable(model.name)}: Gini coefficient {number(model.inequality.gini.value)}."
                 for model in audit.models
             ),
         ),

@@ -16,8 +16,7 @@ from .audit_words import p_words
 from .wording import MINUS, number, percent, printable
 
 if TYPE_CHECKING:
-    from ..evaluation.audit.parts import Estimate, ModelAudit
-    from ..evaluation.audit.parts import Group as Judged
+    from ..evaluation.audit.findings import Estimate, GroupAudit, ModelAudit
     from ..experiments.audit_result import Audit
 
 
@@ -75,7 +74,7 @@ def _headings(audit: Audit) -> list[str]:
     return short_names([printable(model.name) for model in audit.models])
 
 
-def _cells(judged: ModelAudit | Judged, several: bool) -> list[str]:
+def _cells(judged: ModelAudit | GroupAudit, several: bool) -> list[str]:
     accuracy = _figure(judged.accuracy, "percent")
     return [accuracy] if several else [accuracy, _figure(judged.loss, "number")]
 
@@ -98,17 +97,6 @@ def _chance(model: ModelAudit) -> str:
     return f"{number(test.mean)}, {p_words(test.p, test.draws)}" if test.draws else "–"
 
 
-def _net(model: ModelAudit) -> str:
-    net = model.net_variance
-    low, high = (_short(max(end, 0.0)) for end in (net.low, net.high))
-    return number(net.value) if math.isnan(net.low) else f"{number(net.value)} [{low}, {high}]"
-
-
-def _gini(gini: Estimate) -> str:
-    ends = "" if math.isnan(gini.low) else f" [{_short(gini.low)}, {_short(gini.high)}]"
-    return f"{number(gini.value)}{ends}"
-
-
 def _worst(model: ModelAudit) -> str:
     worst = next((each for each in model.worst if each.percent == 10), None)
     return "–" if worst is None else _figure(worst.loss, "number")
@@ -117,7 +105,7 @@ def _worst(model: ModelAudit) -> str:
 _FIGURES: dict[str, Callable[[ModelAudit], str]] = {
     "bias": lambda model: number(model.bias),
     "bias when shuffled": _chance,
-    "net of noise": _net,
+    "net of noise": lambda model: number(model.net_variance.value),
     "bias, calibrated": lambda model: (
         "–" if model.scaling is None else number(model.scaling.calibrated_bias)
     ),
@@ -125,7 +113,6 @@ _FIGURES: dict[str, Callable[[ModelAudit], str]] = {
         "–" if model.slope is None else _figure(model.slope.loss, "number")
     ),
     "loss of worst 10 %": _worst,
-    "Gini of accuracy": lambda model: _gini(model.inequality.gini),
 }
 
 

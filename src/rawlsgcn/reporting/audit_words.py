@@ -11,7 +11,13 @@ from .verdict import Verdict
 from .wording import number, percent, plural, printable, several
 
 if TYPE_CHECKING:
-    from ..evaluation.audit.parts import BiasTest, Comparison, Estimate, LowAgainstRest, ModelAudit
+    from ..evaluation.audit.findings import (
+        Estimate,
+        LowAgainstRest,
+        ModelAudit,
+        ModelComparison,
+        PairedBiasTest,
+    )
     from ..experiments.audit_result import Audit
 
 CLEAR = 0.05
@@ -166,24 +172,15 @@ def _bias(audit: Audit, model: ModelAudit) -> list[str]:
         f"on average ({p_words(test.p, test.draws)}), so that by this test it "
         f"{'is more than chance' if clear else 'may be chance'}."
     )
-    left = (
-        f"{number(net.value)} is left, with a 95 % interval from {number(max(net.low, 0.0))} to "
-        f"{number(max(net.high, 0.0))}"
-    )
-    said = [bias]
-    if clear and net.low > 0:
-        said.append(f"Net of noise {left}.")
-    elif clear and math.isfinite(net.low):
-        said.append(
-            f"Net of each {groups[:-1]}'s own noise {left}: it may be how much losses scatter, and "
-            f"not their average, that differs between {groups}."
+    if not clear or math.isnan(net.value):
+        return [bias]
+    left = f"Net of each {groups[:-1]}'s own noise {number(net.value)} is left"
+    if net.value == 0:
+        left += (
+            f": it may be how much losses scatter, and not their average, that differs between "
+            f"{groups}"
         )
-    elif net.low > 0:
-        said.append(
-            f"Shuffling deals the noise of all nodes to all {groups}; net of each {groups[:-1]}'s "
-            f"own noise {left}."
-        )
-    return said
+    return [bias, f"{left}."]
 
 
 def _reconciled(audit: Audit, first: ModelAudit) -> list[str]:
@@ -260,7 +257,7 @@ def _trend(audit: Audit, model: ModelAudit) -> list[str]:
     ]
 
 
-def _pair(pair: Comparison) -> str:
+def _pair(pair: ModelComparison) -> str:
     first, second = printable(pair.first), printable(pair.second)
     test, after = pair.bias, pair.calibrated_bias
     if math.isnan(test.first) or math.isnan(test.second):
@@ -285,7 +282,7 @@ def _pair(pair: Comparison) -> str:
     return f"{said}."
 
 
-def _calibrated(after: BiasTest, forward: bool, clear: bool, lower: str, higher: str) -> str:
+def _calibrated(after: PairedBiasTest, forward: bool, clear: bool, lower: str, higher: str) -> str:
     """What becomes of the order of two biases, ``lower`` and ``higher``, with calibration."""
     still = (after.first <= after.second) == forward
     if after.p > CLEAR:
@@ -301,7 +298,7 @@ def _calibrated(after: BiasTest, forward: bool, clear: bool, lower: str, higher:
     return "" if clear else f", but it is once both are calibrated ({_biases(after, forward)})"
 
 
-def _biases(test: BiasTest, forward: bool) -> str:
+def _biases(test: PairedBiasTest, forward: bool) -> str:
     """``0.083 against 0.541, p = 0.002``, the first model's first if ``forward``."""
     each = (test.first, test.second) if forward else (test.second, test.first)
     return f"{number(each[0])} against {number(each[1])}, {p_words(test.p, test.draws)}"

@@ -15,8 +15,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from .._core.atomic_files import atomic_file
 from .._core.errors import RawlsError
-from .._core.files import atomic_file
 from ..evaluation.influence import degrees_in_laplacian
 from .trend import Trend, shown_groups, trend
 from .wording import dataset_name, evaluated, names, number, plural, seeds, together

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from .._core.files import atomic_file
-from ..evaluation.calibration import Outcome
+from .._core.atomic_files import atomic_file
+from ..evaluation.calibration import CalibrationOutcome
 from .accuracy_bias_plot import plane
 from .figures import by_degree, degrees, side_by_side
 from .svg import inline_svg
@@ -261,7 +261,7 @@ def _caution(results: list[Result], labels: list[str]) -> list[str]:
     for result, label in able:
         temperatures = [judgement.temperature for judgement in result.judgements]
         mean = sum(temperatures) / len(temperatures)
-        unfinished = {j.calibration for j in result.judgements} - {Outcome.FOUND}
+        unfinished = {j.calibration for j in result.judgements} - {CalibrationOutcome.FOUND}
         if unfinished:
             told.append(f"{label}: {several(sorted(outcome.value for outcome in unfinished))}.")
         elif mean == mean:

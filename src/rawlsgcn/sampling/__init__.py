@@ -1,21 +1,21 @@
 """Neighbours drawn from a large graph, with weights that keep every expectation right.
 
-``NeighbourSampler`` and ``SampledWeights`` go into torch_geometric's ``NodeLoader``.
+``NeighborSampler`` and ``SampledWeights`` go into torch_geometric's ``NodeLoader``.
 """
 
 from __future__ import annotations
 
 from .adjacency import Adjacency
-from .factors import Factors
-from .neighbourhoods import Neighbourhoods, checked_fan_out
-from .sampler import NeighbourSampler
-from .weights import SampledWeights
+from .neighborhoods import Neighborhoods, parse_num_neighbors
+from .normalization_factors import Factors
+from .sampled_weights import SampledWeights
+from .sampler import NeighborSampler
 
 __all__ = [
     "Adjacency",
     "Factors",
-    "NeighbourSampler",
-    "Neighbourhoods",
+    "NeighborSampler",
+    "Neighborhoods",
     "SampledWeights",
-    "checked_fan_out",
+    "parse_num_neighbors",
 ]

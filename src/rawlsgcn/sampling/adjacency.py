@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from .._core.edge_index import require_edges, require_nodes
+from .._core.argument_checks import require_edges, require_nodes
 
 if TYPE_CHECKING:
     from ..graphs.shards import Shard
@@ -47,10 +47,10 @@ class Adjacency:
 
     def sources(self, arcs: Array) -> Array:
         """The sources of the arcs of these numbers."""
-        return take(self.columns, arcs)
+        return take_concatenated(self.columns, arcs)
 
     def arc_weights(self, arcs: Array) -> Array | None:
-        return None if self.weights is None else take(self.weights, arcs)
+        return None if self.weights is None else take_concatenated(self.weights, arcs)
 
     def row_blocks(self, first: int, last: int) -> Iterator[tuple[int, int]]:
         """Ranges of rows within [first, last) that hold few arcs enough to be handled at once."""
@@ -124,7 +124,7 @@ class Adjacency:
         return cls(np.concatenate(starts), [part.column for part in parts], weights or None)
 
 
-def take(pieces: Sequence[Array], places: Array) -> Array:
+def take_concatenated(pieces: Sequence[Array], places: Array) -> Array:
     """The entries at ``places`` of arrays that follow each other."""
     if len(pieces) == 1:
         return np.asarray(pieces[0])[places]

@@ -13,18 +13,18 @@ from torch_geometric.sampler import (
     BaseSampler,
     EdgeSamplerInput,
     NegativeSampling,
-    NeighborSampler,
     NodeSamplerInput,
     SamplerOutput,
 )
+from torch_geometric.sampler import NeighborSampler as PygNeighborSampler
 
-from .._core.edge_index import require_nodes
+from .._core.argument_checks import require_nodes
 from .._core.errors import RawlsError
 from .adjacency import Adjacency
-from .neighbourhoods import Neighbourhoods, checked_fan_out
+from .neighborhoods import Neighborhoods, parse_num_neighbors
 
 
-class NeighbourSampler(BaseSampler):  # type: ignore[misc]
+class NeighborSampler(BaseSampler):  # type: ignore[misc]
     """Neighbours without replacement, min(k, d) of each node, for ``NodeLoader(node_sampler=…)``.
 
     What comes out is what ``NeighborLoader`` gives: the nodes met, seeds first, and the arcs
@@ -35,28 +35,28 @@ class NeighbourSampler(BaseSampler):  # type: ignore[misc]
 
     Args:
         data: A homogeneous torch_geometric ``Data`` with an ``edge_index``.
-        fan_out: How many neighbours to draw in each hop, outermost layer first; −1 for all.
+        num_neighbors: How many neighbours to draw in each hop, outermost layer first; −1 for all.
     """
 
-    def __init__(self, data: Data, fan_out: Any) -> None:
-        self.fan_out = checked_fan_out(fan_out)
+    def __init__(self, data: Data, num_neighbors: Any) -> None:
+        self.num_neighbors = parse_num_neighbors(num_neighbors)
         edge_index = edges_of(data, "the sampler")
         self._compiled = None
         self._order: Tensor | None
         if pyg.WITH_PYG_LIB:
-            self._compiled = NeighborSampler(data, list(self.fan_out))
+            self._compiled = PygNeighborSampler(data, list(self.num_neighbors))
             self._order = self._compiled.edge_permutation
             return
         adjacency = Adjacency.of(edge_index, None, int(data.num_nodes))
         self._order = adjacency.order
-        self._neighbourhoods = Neighbourhoods(adjacency)
+        self._neighborhoods = Neighborhoods(adjacency)
 
     def sample_from_nodes(self, index: NodeSamplerInput, **kwargs: Any) -> SamplerOutput:
         if self._compiled is not None:
             return self._compiled.sample_from_nodes(index, **kwargs)
-        require_nodes(index.node, self._neighbourhoods.adjacency.num_nodes, "the sampler")
+        require_nodes(index.node, self._neighborhoods.adjacency.num_nodes, "the sampler")
         key = int(torch.randint(2**63 - 1, ()))
-        sample = self._neighbourhoods.sample(index.node.numpy(), self.fan_out, key)
+        sample = self._neighborhoods.sample(index.node.numpy(), self.num_neighbors, key)
         return SamplerOutput(
             node=torch.from_numpy(sample.nodes),
             row=_joined([hop.source for hop in sample.hops]),

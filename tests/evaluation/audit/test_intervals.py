@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rawlsgcn.evaluation.audit.findings import Estimate
 from rawlsgcn.evaluation.audit.intervals import difference, paired_mean, ratio, wilson
-from rawlsgcn.evaluation.audit.parts import Estimate
 
 
 def test_wilson_is_that_of_scipy() -> None:

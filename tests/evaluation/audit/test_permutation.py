@@ -1,4 +1,4 @@
-"""Permutation tests against every permutation there is, and where the answer is plain."""
+"""PermutationTest tests against every permutation there is, and where the answer is plain."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
+from rawlsgcn.evaluation.audit.group_statistics import GroupedScores
 from rawlsgcn.evaluation.audit.permutation import shuffled_bias, swapped_bias
-from rawlsgcn.evaluation.audit.strata import Strata
 
 DEGREE = np.array([1, 1, 2, 2, 2, 3])
 LOSS = np.array([2.0, 1.7, 0.9, 1.1, 0.3, 0.2])
 
 
-def strata(loss: np.ndarray) -> Strata:
-    return Strata.of(DEGREE, loss, np.ones(len(loss)))
+def grouped(loss: np.ndarray) -> GroupedScores:
+    return GroupedScores.of(DEGREE, loss, np.ones(len(loss)))
 
 
 def test_shuffling_is_near_all_permutations() -> None:
-    biases = np.array([strata(LOSS[list(order)]).bias for order in permutations(range(6))])
-    test = shuffled_bias(strata(LOSS), 20_000, seed=0)
-    assert test.seen == pytest.approx(strata(LOSS).bias)
+    biases = np.array([grouped(LOSS[list(order)]).bias for order in permutations(range(6))])
+    test = shuffled_bias(grouped(LOSS), 20_000, seed=0)
+    assert test.seen == pytest.approx(grouped(LOSS).bias)
     assert test.mean == pytest.approx(biases.mean(), rel=0.02)
     assert test.p == pytest.approx((biases >= test.seen - 1e-12).mean(), abs=0.01)
     assert sum(test.counts) == test.draws
@@ -30,24 +30,24 @@ def test_shuffling_is_near_all_permutations() -> None:
 
 def test_swapping_is_near_all_ways_to_swap() -> None:
     other = LOSS[::-1] * 0.5
-    seen = np.log(strata(LOSS).bias / strata(other).bias)
+    seen = np.log(grouped(LOSS).bias / grouped(other).bias)
     ways = []
     for at in product((False, True), repeat=6):
         first, second = np.where(at, other, LOSS), np.where(at, LOSS, other)
-        ways.append(np.log(strata(first).bias / strata(second).bias))
-    test = swapped_bias(strata(LOSS), strata(other), 20_000, seed=0)
+        ways.append(np.log(grouped(first).bias / grouped(second).bias))
+    test = swapped_bias(grouped(LOSS), grouped(other), 20_000, seed=0)
     assert test.ratio == pytest.approx(np.exp(seen))
     assert test.p_lower == pytest.approx((np.array(ways) <= seen + 1e-9).mean(), abs=0.015)
     assert test.p_higher == pytest.approx((np.array(ways) >= seen - 1e-9).mean(), abs=0.015)
 
 
 def test_one_model_is_not_fairer_than_itself() -> None:
-    test = swapped_bias(strata(LOSS), strata(LOSS), 100, seed=0)
+    test = swapped_bias(grouped(LOSS), grouped(LOSS), 100, seed=0)
     assert test.p_lower == test.p_higher == 1
 
 
 def test_a_single_degree_has_nothing_to_test() -> None:
-    alone = Strata.of(np.ones(5), np.arange(5.0), np.ones(5))
+    alone = GroupedScores.of(np.ones(5), np.arange(5.0), np.ones(5))
     assert shuffled_bias(alone, 100, seed=0).draws == 0
     assert swapped_bias(alone, alone, 100, seed=0).draws == 0
 
@@ -57,8 +57,8 @@ def test_shuffling_that_changes_nothing_has_nothing_to_say(seed: int) -> None:
     """Nodes with a degree of their own, or equal losses: the biases differ by rounding only."""
     loss = np.random.default_rng(seed).exponential(size=50)
     for own in (
-        Strata.of(np.arange(50), loss, np.ones(50)),
-        Strata.of(np.arange(50) % 7, np.full(50, loss[0]), np.ones(50)),
+        GroupedScores.of(np.arange(50), loss, np.ones(50)),
+        GroupedScores.of(np.arange(50) % 7, np.full(50, loss[0]), np.ones(50)),
     ):
         test = shuffled_bias(own, 200, seed)
         assert test.seen == own.bias

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 import torch
 
+from rawlsgcn.evaluation.audit.group_statistics import GroupedScores
 from rawlsgcn.evaluation.audit.resampling import poisson, resampled
-from rawlsgcn.evaluation.audit.strata import Strata
 
 
-def strata(nodes: int = 4000) -> Strata:
+def grouped(nodes: int = 4000) -> GroupedScores:
     """Groups of one node to more than five hundred, so that every way of summing is taken."""
     rng = np.random.default_rng(0)
     degree = np.minimum(rng.zipf(1.6, nodes), 300)
-    return Strata.of(degree, 100 + rng.exponential(size=nodes), rng.random(nodes) < 0.7)
+    return GroupedScores.of(degree, 100 + rng.exponential(size=nodes), rng.random(nodes) < 0.7)
 
 
 def test_weights_are_poisson() -> None:
@@ -25,7 +25,7 @@ def test_weights_are_poisson() -> None:
 
 
 def test_sums_are_those_of_the_nodes() -> None:
-    data = strata()
+    data = grouped()
     assert (data.count == 1).any()
     assert (data.count >= 512).any()
     drawn = resampled(data, 2000, seed=0)
@@ -43,7 +43,7 @@ def test_sums_are_those_of_the_nodes() -> None:
 
 
 def test_wider_groups_are_sums_of_narrower_ones() -> None:
-    data = strata(500)
+    data = grouped(500)
     drawn = resampled(data, 100, seed=1)
     whole = drawn.joined(np.zeros(len(data.count), np.int64))
     np.testing.assert_allclose(whole.total[:, 0], drawn.total.sum(1))
@@ -58,7 +58,7 @@ def test_threads_do_not_change_the_draws() -> None:
         found = []
         for threads in (1, 2):
             torch.set_num_threads(threads)
-            found.append(resampled(strata(40_000), 500, seed=3).total)
+            found.append(resampled(grouped(40_000), 500, seed=3).total)
     finally:
         torch.set_num_threads(before)
     np.testing.assert_array_equal(*found)

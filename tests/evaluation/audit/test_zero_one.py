@@ -11,11 +11,11 @@ from scipy.stats import binom
 from torch_geometric.data import Data
 
 import rawlsgcn as rg
-from rawlsgcn.evaluation.audit.means import Means
-from rawlsgcn.evaluation.audit.parts import Estimate
+from rawlsgcn.evaluation.audit.findings import Estimate
+from rawlsgcn.evaluation.audit.group_statistics import GroupedScores
+from rawlsgcn.evaluation.audit.intervals import GroupMeans
 from rawlsgcn.evaluation.audit.resampling import resampled
-from rawlsgcn.evaluation.audit.slope import slopes
-from rawlsgcn.evaluation.audit.strata import Strata
+from rawlsgcn.evaluation.audit.trend import slopes
 from rawlsgcn.experiments.audit_result import Audit
 
 
@@ -59,8 +59,10 @@ def test_intervals_of_a_share_cover_it(nodes: int) -> None:
     intervals = []
     for wrong in count:
         loss = (np.arange(nodes) < wrong).astype(float)
-        strata = Strata.of(np.ones(nodes), loss, 1 - loss)
-        intervals.append(Means(strata.sums(), resampled(strata, 100, 0), zero_one=True).loss(0))
+        grouped = GroupedScores.of(np.ones(nodes), loss, 1 - loss)
+        intervals.append(
+            GroupMeans(grouped.sums(), resampled(grouped, 100, 0), zero_one=True).loss(0)
+        )
     low, high = (np.array([getattr(each, end) for each in intervals]) for end in ("low", "high"))
     shares = np.arange(5, 96) / 100
     covered = np.array(
@@ -72,8 +74,8 @@ def test_intervals_of_a_share_cover_it(nodes: int) -> None:
 
 def test_where_everybody_is_right_the_truth_is_covered() -> None:
     loss = np.zeros(25)
-    strata = Strata.of(np.ones(25), loss, 1 - loss)
-    found = Means(strata.sums(), resampled(strata, 100, 0), zero_one=True)
+    grouped = GroupedScores.of(np.ones(25), loss, 1 - loss)
+    found = GroupMeans(grouped.sums(), resampled(grouped, 100, 0), zero_one=True)
     assert found.loss(0).low == 0
     assert found.accuracy(0).high == 100
 
@@ -82,8 +84,8 @@ def test_where_everybody_is_right_the_truth_is_covered() -> None:
 def test_a_trend_of_answers_needs_ten_right_and_ten_wrong(wrong: int) -> None:
     """With fewer wrong ones its interval would cover too little, and have no width with none."""
     loss = (np.random.default_rng(0).permutation(50) < wrong).astype(float)
-    strata = Strata.of(np.arange(50) % 5 + 1, loss, 1 - loss)
-    found = slopes(strata, resampled(strata, 200, 0))
+    grouped = GroupedScores.of(np.arange(50) % 5 + 1, loss, 1 - loss)
+    found = slopes(grouped, resampled(grouped, 200, 0))
     assert found is not None
     told = 10 <= wrong <= 40
     assert np.isfinite(found.loss.low) == np.isfinite(found.accuracy.high) == told
@@ -97,8 +99,8 @@ def test_the_trend_of_answers_covers_less_where_few_are_wrong(nodes: int, least:
     for repeat in range(1000):
         degree = np.minimum(np.floor(3 * rng.pareto(1.1, nodes) + 1), 64)
         right = (rng.random(nodes) < 0.85 + 0.1 * np.log2(1 + degree) / 6).astype(float)
-        strata = Strata.of(degree, 1 - right, right)
-        found = slopes(strata, resampled(strata, 200, repeat))
+        grouped = GroupedScores.of(degree, 1 - right, right)
+        found = slopes(grouped, resampled(grouped, 200, repeat))
         assert found is not None
         if np.isfinite(found.accuracy.low):
             covered.append(found.accuracy.low <= 10 / 6 <= found.accuracy.high)

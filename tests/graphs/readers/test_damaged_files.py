@@ -24,7 +24,7 @@ from torch_geometric.io.planetoid import read_planetoid_data
 
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.graphs import check, load, read
-from rawlsgcn.graphs.catalog import CATALOGUE
+from rawlsgcn.graphs.catalog import CATALOG
 
 EDGES = np.array([[0, 1, 2, 3, 4], [1, 2, 3, 4, 5]])
 X = np.arange(18.0).reshape(6, 3)
@@ -476,7 +476,7 @@ def planetoid(root: Path, **changes: Any) -> Path:
         "x": x[:4], "tx": x[20:], "allx": x[:20], "y": y[:4], "ty": y[20:], "ally": y[:20],
         "graph": table, **changes,
     }  # fmt: skip
-    folder = CATALOGUE["citeseer"].raw_dir(root)
+    folder = CATALOG["citeseer"].raw_dir(root)
     folder.mkdir(parents=True, exist_ok=True)
     index = parts.pop("index", [30, 20, 21, 28, 22, 23, 24, 25, 26, 27])
     for name, part in parts.items():
@@ -492,7 +492,7 @@ def test_planetoid_files_are_read_as_torch_geometric_reads_them(
     from rawlsgcn.graphs.readers.raw_datasets import read_planetoid
 
     folder = planetoid(tmp_path)
-    ours = read_planetoid(CATALOGUE["citeseer"].raw_paths(tmp_path))
+    ours = read_planetoid(CATALOG["citeseer"].raw_paths(tmp_path))
     small = torch.arange
     # Its validation nodes are 500, which this graph has not.
     monkeypatch.setattr(torch, "arange", lambda *a, **k: small(*[min(n, 10) for n in a], **k))
@@ -544,7 +544,7 @@ def test_damaged_planetoid_files_are_one_sentence(changes: Any, tmp_path: Path) 
 
 
 def test_damaged_archives_of_published_graphs_are_one_sentence(tmp_path: Path) -> None:
-    path = CATALOGUE["cora-ml"].raw_paths(tmp_path)[0]
+    path = CATALOG["cora-ml"].raw_paths(tmp_path)[0]
     path.parent.mkdir(parents=True)
     a = sp.csr_matrix((np.ones(5), tuple(EDGES)), shape=(6, 6))
     good: dict[str, Any] = {"labels": Y}

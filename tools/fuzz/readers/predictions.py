@@ -7,15 +7,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from rawlsgcn.evaluation.audit.forms import Nodes
-from rawlsgcn.evaluation.audit.gather import gather
+from rawlsgcn.evaluation.audit.node_scores import score_nodes
+from rawlsgcn.evaluation.audit.prediction_formats import LabeledNodes
 from rawlsgcn.experiments.audit_inputs import KeyedFile, NodeIndex
 
 from ..reader import Files, Reader
 from . import graphs as tiny
 
 _SCORES = np.array([[0.75, 0.25], [0.5, 0.5], [0.125, 0.875], [1, 0], [0, 1], [0.25, 0.75]])
-_NODES = Nodes(tiny.Y, tiny.MASKS["test_mask"], tiny.MASKS["val_mask"])
+_NODES = LabeledNodes(tiny.Y, tiny.MASKS["test_mask"], tiny.MASKS["val_mask"])
 
 
 def _read(folder: Path) -> object:
@@ -23,7 +23,7 @@ def _read(folder: Path) -> object:
     path = next(folder.iterdir())
     ids = {"ids": tiny.IDS, "names": tiny.NAMES}.get(path.stem)
     source = KeyedFile(path, NodeIndex(ids, tiny.NODES))
-    return gather(source, _NODES, "auto")
+    return score_nodes(source, _NODES, "auto")
 
 
 def _frames() -> dict[str, pd.DataFrame]:

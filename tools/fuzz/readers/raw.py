@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from rawlsgcn.graphs import load
-from rawlsgcn.graphs.catalog import CATALOGUE
+from rawlsgcn.graphs.catalog import CATALOG
 
 from ..reader import Files, Reader
 from . import graphs as tiny
@@ -20,7 +20,7 @@ from . import graphs as tiny
 def _read(name: str, folder: Path) -> object:
     """Load a dataset whose raw files lie in ``folder``: the root is one that points there."""
     root = folder.parent / "root"
-    raw = CATALOGUE[name].raw_dir(root)
+    raw = CATALOG[name].raw_dir(root)
     if not raw.exists():
         raw.parent.mkdir(parents=True, exist_ok=True)
         raw.symlink_to(folder, target_is_directory=True)

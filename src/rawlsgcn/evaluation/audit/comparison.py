@@ -5,38 +5,39 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from .findings import Estimate, ModelComparison
+from .group_statistics import GroupedScores
+from .grouping import Grouping
 from .intervals import paired_mean
-from .model import Layout, Settings
-from .parts import Comparison, Estimate
+from .model_audit import ResamplingSettings
+from .node_scores import NodeScores
 from .permutation import swapped_bias
-from .scores import Scores
-from .strata import Strata
 
 
 def compare_models(
-    first: Scores,
-    second: Scores,
-    layout: Layout,
+    first: NodeScores,
+    second: NodeScores,
+    grouping: Grouping,
     low: npt.NDArray[np.bool_],
-    settings: Settings,
-) -> Comparison:
+    settings: ResamplingSettings,
+) -> ModelComparison:
     """Paired differences, the first's less the second's, and the paired tests of the biases."""
     gain = 100 * (first.right - second.right)
     same_loss = first.loss_kind == second.loss_kind
     # A cross entropy and a count of errors cannot be held against each other; the errors can.
-    strata = [
-        Strata.of(layout.value, each.loss if same_loss else 1 - each.right, each.right)
+    grouped = [
+        GroupedScores.of(grouping.value, each.loss if same_loss else 1 - each.right, each.right)
         for each in (first, second)
     ]
     calibrated = None
     if first.calibrated_loss is not None and second.calibrated_loss is not None:
         calibrated = swapped_bias(
-            strata[0].with_loss(first.calibrated_loss),
-            strata[1].with_loss(second.calibrated_loss),
+            grouped[0].with_loss(first.calibrated_loss),
+            grouped[1].with_loss(second.calibrated_loss),
             settings.resamples,
             settings.seed,
         )
-    return Comparison(
+    return ModelComparison(
         first.name,
         second.name,
         len(gain),
@@ -46,6 +47,6 @@ def compare_models(
         else Estimate(float("nan")),
         # Where all nodes are of one degree, none of them is of a low one.
         Estimate(float("nan")) if low.all() else paired_mean(gain[low], settings.level),
-        swapped_bias(strata[0], strata[1], settings.resamples, settings.seed),
+        swapped_bias(grouped[0], grouped[1], settings.resamples, settings.seed),
         calibrated,
     )

@@ -11,42 +11,18 @@ import numpy as np
 import numpy.typing as npt
 
 from ..._core.errors import RawlsError
+from ..node_columns import MOST_VALUES, NodeColumn
 
 Values = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 MOST_GROUPS = 12
 """More groups than this are not shown singly unless they are asked for."""
 MOST_TEXTS = 200
 """Texts that stand alone at most; the nodes of rarer ones are judged together."""
 MOST_BINS = 1000
 """Groups of numbers at most: every pair of them is compared."""
-COUNTS = ("degree", "in-degree", "core")
-"""The graph's own counts, of which there are never many: n different degrees need n²/2 edges."""
-MOST_VALUES = 2000
-"""A user's column of more different whole numbers is looked at by bin only, as fractions are: every
-value is a group of the bootstrap, whose memory grows with their number."""
 _QUANTILES = 5
-
-
-@dataclass(frozen=True)
-class Column:
-    """What the nodes are grouped by: a number or a text of every node of the graph.
-
-    Whole numbers (degrees, cores) are also looked at value by value: their ``single`` values are
-    the groups of the paper's bias. Of others (PageRank, text) the bins are.
-    """
-
-    name: str
-    values: Values
-
-    @property
-    def ordered(self) -> bool:
-        return self.values.dtype.kind in "biuf"
-
-    @property
-    def single(self) -> bool:
-        if not self.ordered or not (self.values == np.floor(self.values)).all():
-            return False
-        return self.name in COUNTS or len(np.unique(self.values)) <= MOST_VALUES
 
 
 @dataclass(frozen=True)
@@ -146,3 +122,68 @@ def _edges(text: str, how: str) -> Values:
     if len(edges) >= MOST_BINS:
         raise RawlsError(f"--bins edges: give at most {MOST_BINS - 1} of them, not {len(edges):,}")
     return np.array(edges)
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """Where the evaluated nodes stand: ``value`` is each one's place among the fine groups (single
+    degrees), ``labels`` and ``numbers`` those groups' names and values; ``bins`` are the
+    table's groups and ``bin_of`` (fine groups,) says which of them a fine group lies in.
+    ``bias_over`` and ``note`` are words: what the fine groups are, and what was bounded if
+    anything was."""
+
+    value: Ints
+    labels: list[str]
+    numbers: Floats
+    bins: list[Bin]
+    bin_of: Ints
+    ordered: bool
+    by_degree: bool
+    degree: Ints
+    bias_over: str
+    note: str | None
+
+    @classmethod
+    def of(cls, column: NodeColumn, degree: Ints, bins: str | None) -> tuple[Grouping, str]:
+        """The groups of the evaluated nodes, whose ``column`` and ``degree`` are given."""
+        table, member, words = bins_of(column.values, bins)
+        value, bin_of = member, np.arange(len(table))
+        numbers = np.array([(each.low + each.high) / 2 for each in table])
+        labels = [each.label for each in table]
+        single = column.single
+        if single:
+            present, value = np.unique(column.values, return_inverse=True)
+            bin_of = np.zeros(len(present), np.int64)
+            bin_of[value] = member
+            numbers = present.astype(float)
+            labels = [f"{each:.0f}" for each in present]
+        grouping = cls(
+            value,
+            labels,
+            numbers,
+            table,
+            bin_of,
+            column.ordered,
+            column.name == "degree",
+            degree,
+            f"single values of {column.name}" if single else "the groups",
+            _bounded(column, table, member, single),
+        )
+        return grouping, words
+
+
+def _bounded(column: NodeColumn, table: list[Bin], member: Ints, single: bool) -> str | None:
+    """What is said where there are too many different values to compare them one by one."""
+    if table[-1].pooled:
+        alone, together = len(table) - 1, int((member == len(table) - 1).sum())
+        return (
+            f"{column.name} has too many different values to compare them all: the {alone} of the "
+            f"most nodes stand alone, and the nodes of all others ({together:,}) are one group, "
+            "which is never named worst or best."
+        )
+    if column.ordered and not single and bool((column.values == np.floor(column.values)).all()):
+        return (
+            f"{column.name} has more than {MOST_VALUES:,} different values: its bias is taken over "
+            "the groups of the table, not over single values."
+        )
+    return None

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from .parts import Estimate
+from .findings import Estimate
+from .group_statistics import GroupedScores, GroupSums
 
 Floats = npt.NDArray[np.float64]
-Interval = tuple[Floats, Floats, Floats]
+Ints = npt.NDArray[np.int64]
+Interval = Sequence[Floats]
 """Values with the low and the high ends of their intervals."""
 SMALLEST = 10
 """Nodes under which a group is too small to say anything: not even 95 % of a skewed loss's
@@ -61,11 +64,6 @@ def bootstrap_t(
     low, high = np.where(constant, 0, low), np.where(constant, 0, high)
     with np.errstate(invalid="ignore"):  # no error can be told of two nodes
         return seen - high * error, seen - low * error
-
-
-def stretched(seen: Floats, ends: tuple[Floats, Floats], by: float) -> tuple[Floats, Floats]:
-    """An interval as many times as wide: from one level to another, by the normal's quantiles."""
-    return seen - by * (seen - ends[0]), seen + by * (ends[1] - seen)
 
 
 def difference(a: Estimate, b: Estimate) -> Estimate:
@@ -138,3 +136,53 @@ def _quantiles(t: Floats, level: float) -> tuple[Floats, Floats]:
         if len(kept) > 1:
             low[column], high[column] = np.quantile(kept, ends)
     return low, high
+
+
+class GroupMeans:
+    """Groups of nodes by the sums of what was ``seen`` (one row) and ``drawn``.
+
+    With ``zero_one`` the loss is 1 - right. Its mean is a share then, of which a draw without
+    spread has no t, so its interval is the accuracy's, mirrored.
+    """
+
+    def __init__(
+        self, seen: GroupSums, drawn: GroupSums, level: float = 0.95, zero_one: bool = False
+    ) -> None:
+        self._seen, self._drawn, self._level, self._zero_one = seen, drawn, level, zero_one
+        self.count, self.right = seen.count[0], seen.right[0]
+        self._rate_ends = wilson(self.right, self.count, level)
+        mean, error = (each[0] for each in seen.moments())
+        self.mean = mean
+        if zero_one:
+            self._ends = 1 - self._rate_ends[1], 1 - self._rate_ends[0]
+        else:
+            drawn_mean, drawn_error = drawn.moments()
+            self._ends = bootstrap_t(mean, np.sqrt(error), drawn_mean, np.sqrt(drawn_error), level)
+
+    @classmethod
+    def of(
+        cls,
+        grouped: GroupedScores,
+        drawn: GroupSums,
+        member: Ints,
+        level: float = 0.95,
+        zero_one: bool = False,
+    ) -> GroupMeans:
+        """Groups that are unions of the grouped; ``member`` says to which each of them belongs."""
+        return cls(grouped.sums().joined(member), drawn.joined(member), level, zero_one)
+
+    def others(self) -> GroupMeans:
+        """For every group, all nodes but its own."""
+        return GroupMeans(self._seen.others(), self._drawn.others(), self._level, self._zero_one)
+
+    def loss(self, k: int) -> Estimate:
+        if self.count[k] < SMALLEST:
+            return Estimate(float(self.mean[k]))
+        return Estimate(float(self.mean[k]), float(self._ends[0][k]), float(self._ends[1][k]))
+
+    def accuracy(self, k: int) -> Estimate:
+        rate = 100 * float(self.right[k] / self.count[k]) if self.count[k] else float("nan")
+        if self.count[k] < SMALLEST:
+            return Estimate(rate)
+        low, high = (100 * float(end[k]) for end in self._rate_ends)
+        return Estimate(rate, low, high)

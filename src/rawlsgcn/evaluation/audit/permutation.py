@@ -1,4 +1,4 @@
-"""Permutation tests: 'degree does not matter', and 'this model is not fairer than that one'."""
+"""PermutationTest tests: 'degree does not matter', and 'this model is not fairer than that one'."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .parts import BiasTest, Permutation
-from .strata import Strata
-from .threads import in_blocks
+from .findings import PairedBiasTest, PermutationTest
+from .group_statistics import GroupedScores
+from .resampling import in_blocks
 
 Floats = npt.NDArray[np.float64]
 _BINS = 30
@@ -19,38 +19,40 @@ _SLACK = 1e-9
 """What differs by rounding only is the same."""
 
 
-def shuffled_bias(strata: Strata, draws: int, seed: int, level: float = 0.95) -> Permutation:
+def shuffled_bias(
+    grouped: GroupedScores, draws: int, seed: int, level: float = 0.95
+) -> PermutationTest:
     """The paper's bias with the degrees shuffled among the nodes, against the one seen.
 
     p = (1 + #{shuffled >= seen}) / (1 + draws), which never is 0 and rejects a true null at α in
     at most α of cases (Phipson and Smyth 2010). Where shuffling changes nothing there are no draws
     and no p.
     """
-    seen = strata.bias
+    seen = grouped.bias
     nan = math.nan
     if not math.isfinite(seen):
-        return Permutation(seen, nan, nan, nan, nan, 0, [], [])
+        return PermutationTest(seen, nan, nan, nan, nan, 0, [], [])
     # Around the mean, so that single precision is enough even for losses far from zero.
-    centred = strata.loss - strata.loss.mean()
+    centred = grouped.loss - grouped.loss.mean()
     large = len(centred) > 100_000
     losses = centred.astype(np.float32 if large else np.float64)
 
     def draw(rng: np.random.Generator, rows: int) -> Floats:
         own = np.tile(losses, (rows, 1))
         rng.permuted(own, axis=1, out=own)
-        return _biases(np.add.reduceat(own, strata.start, axis=1), strata)
+        return _biases(np.add.reduceat(own, grouped.start, axis=1), grouped)
 
     rows = _rows(len(losses))
     biases = np.concatenate(in_blocks(draw, draws, len(losses), (seed, 2), rows))
     # Where every node is a group of its own, or all losses are the same, the shuffled biases differ
     # by rounding only and tell nothing.
-    rounding = (10 * np.finfo(float).eps * float(np.abs(strata.loss).max())) ** 2
+    rounding = (10 * np.finfo(float).eps * float(np.abs(grouped.loss).max())) ** 2
     if np.ptp(biases) <= (1e-5 if large else _SLACK) * biases.max() + rounding:
-        return Permutation(seen, nan, nan, nan, nan, 0, [], [])
+        return PermutationTest(seen, nan, nan, nan, nan, 0, [], [])
     reached = int((biases >= seen * (1 - (1e-5 if large else _SLACK))).sum())
     low, high = np.quantile(biases, [(1 - level) / 2, (1 + level) / 2])
     counts, edges = np.histogram(biases, _BINS)
-    return Permutation(
+    return PermutationTest(
         seen,
         float(biases.mean()),
         float(low),
@@ -62,7 +64,9 @@ def shuffled_bias(strata: Strata, draws: int, seed: int, level: float = 0.95) ->
     )
 
 
-def swapped_bias(first: Strata, second: Strata, draws: int, seed: int) -> BiasTest:
+def swapped_bias(
+    first: GroupedScores, second: GroupedScores, draws: int, seed: int
+) -> PairedBiasTest:
     """Whether one model's bias is lower, the two models changing places at random nodes.
 
     Both must hold the same nodes. The statistic is the ratio of the biases. Under the null the
@@ -70,7 +74,7 @@ def swapped_bias(first: Strata, second: Strata, draws: int, seed: int) -> BiasTe
     """
     biases = first.bias, second.bias
     if not all(map(math.isfinite, biases)):
-        return BiasTest(*biases, math.nan, math.nan, math.nan, 0)
+        return PairedBiasTest(*biases, math.nan, math.nan, math.nan, 0)
     away = second.loss - first.loss
     sums = first.sum(first.loss), second.sum(second.loss)
     seen = math.log(max(biases[0], 1e-300)) - math.log(max(biases[1], 1e-300))
@@ -90,12 +94,12 @@ def swapped_bias(first: Strata, second: Strata, draws: int, seed: int) -> BiasTe
     lower = (1 + int((ratios <= seen + slack).sum())) / (1 + draws)
     higher = (1 + int((ratios >= seen - slack).sum())) / (1 + draws)
     p = min(1.0, 2 * min(lower, higher))
-    return BiasTest(*biases, math.exp(seen), lower, higher, draws, p)
+    return PairedBiasTest(*biases, math.exp(seen), lower, higher, draws, p)
 
 
-def _biases(sums: npt.NDArray[np.floating[Any]], strata: Strata) -> Floats:
+def _biases(sums: npt.NDArray[np.floating[Any]], grouped: GroupedScores) -> Floats:
     """The bias of every row of group sums."""
-    biases: Floats = (sums / strata.count).var(1, ddof=1)
+    biases: Floats = (sums / grouped.count).var(1, ddof=1)
     return biases
 
 

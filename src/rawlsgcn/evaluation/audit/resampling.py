@@ -13,15 +13,20 @@ within a group are those of the usual bootstrap with N_k draws.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
-from .strata import Strata
-from .sums import Sums
-from .threads import in_blocks
+from .group_statistics import GroupedScores, GroupSums
 
 Floats = npt.NDArray[np.float64]
+Answer = TypeVar("Answer")
+_WORTH_A_THREAD = 1 << 24
+"""Random numbers under which starting threads costs more than it saves."""
 _NUMBERS = 1 << 20
 """Weights made at once by a thread: 4 MB in single precision."""
 _LARGE = 512
@@ -32,16 +37,41 @@ _STEPS = [
 ]
 
 
-def resampled(strata: Strata, resamples: int, seed: int) -> Sums:
+def in_blocks(
+    work: Callable[[np.random.Generator, int], Answer],
+    draws: int,
+    size: int,
+    seed: Sequence[int],
+    rows: int,
+) -> list[Answer]:
+    """``work(generator, how many)`` for blocks of at most ``rows`` out of ``draws``.
+
+    ``size`` is the random numbers of one draw. Every block has a generator of its own, made from
+    ``seed`` and its place, so that the answers do not depend on the threads.
+    """
+    sizes = [min(rows, draws - first) for first in range(0, draws, rows)]
+    sources = np.random.SeedSequence(list(seed)).spawn(len(sizes))
+
+    def block(index: int) -> Answer:
+        return work(np.random.Generator(np.random.SFC64(sources[index])), sizes[index])
+
+    threads = min(torch.get_num_threads(), len(sizes))
+    if threads == 1 or draws * size < _WORTH_A_THREAD:
+        return [block(index) for index in range(len(sizes))]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(block, range(len(sizes))))
+
+
+def resampled(grouped: GroupedScores, resamples: int, seed: int) -> GroupSums:
     """The sums of ``resamples`` draws of all nodes."""
-    by_size = np.argsort(strata.count, kind="stable")
-    count = strata.count[by_size]
-    order = _slices(strata.start[by_size], count)
+    by_size = np.argsort(grouped.count, kind="stable")
+    count = grouped.count[by_size]
+    order = _slices(grouped.start[by_size], count)
     start = np.cumsum(count) - count
-    mean = strata.mean_loss
+    mean = grouped.mean_loss
     # Around the group's mean single precision is enough; the means come back in float64 below.
-    away = (strata.loss - np.repeat(mean, strata.count))[order]
-    scores = np.stack([np.ones_like(away), away, away**2, strata.right[order]], 1)
+    away = (grouped.loss - np.repeat(mean, grouped.count))[order]
+    scores = np.stack([np.ones_like(away), away, away**2, grouped.right[order]], 1)
     scores = scores.astype(np.float32)
     nodes = len(order)
     rows = min(resamples, max(64, _NUMBERS // nodes))
@@ -64,7 +94,7 @@ def resampled(strata: Strata, resamples: int, seed: int) -> Sums:
     sums = np.concatenate(in_blocks(draw, resamples, nodes, (seed, 1), rows))
     back = np.argsort(by_size)
     number, away_sum, away_square, right = (sums[:, column, back] for column in range(4))
-    return Sums(
+    return GroupSums(
         number,
         away_sum + mean * number,
         away_square + 2 * mean * away_sum + mean**2 * number,

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from ..._core.argument_checks import node_id_array
+from ..._core.atomic_files import atomic_file
 from ..._core.errors import RawlsError, missing_extra
-from ..._core.files import atomic_file, plain_ids
 
 SUFFIXES = (".csv", ".tsv", ".parquet", ".npz")
 
@@ -33,7 +34,7 @@ def write_predictions(
     check_path(path)
     suffix = path.suffix.lower()
     values = probabilities.numpy()
-    nodes = plain_ids(node_ids, len(values))
+    nodes = node_id_array(node_ids, len(values))
     with atomic_file(path) as temporary:
         if suffix == ".npz":
             with temporary.open("wb") as file:

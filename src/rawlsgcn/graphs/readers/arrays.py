@@ -15,7 +15,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError, reading
-from ..raw_graph import MASKS
+from ..splits import MASKS
 from . import sparse_matrices as matrices
 
 Array = NDArray[Any]

@@ -11,9 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError
-from ..raw_graph import Found
-from .node_tables import Side
-from .tables import UNNAMED, Table, is_index_header, is_number, read_table
+from ..raw_graph import RawGraph
+from .node_tables import NodeTable
+from .tables import UNNAMED, TableFile, is_index_header, is_number, read_table
 
 Array = NDArray[Any]
 _SOURCES = {"source", "src", "from", "u", "node1", "source_id", "from_id", "head"}
@@ -23,7 +23,7 @@ _NUMBERINGS = UNNAMED | {"index", "edge_id"}
 """Names of a first column that only numbers the edges."""
 
 
-def read_edge_list(path: Path, sides: list[Side]) -> Found:
+def read_edge_list(path: Path, sides: list[NodeTable]) -> RawGraph:
     """The edges of a table, between the nodes that ``sides`` (labels, then features) name.
 
     The nodes are, in this order: 0 to n - 1 where a side is in node order and the ids are whole
@@ -37,7 +37,7 @@ def read_edge_list(path: Path, sides: list[Side]) -> Found:
     text = [each.has_text_ids(column) for each, column in columns]  # looks for empty ids in all
     as_text = any(text)
     ids, codes = _encode(table.ids(source, as_text), table.ids(target, as_text), as_text)
-    found = Found(path.stem, *codes, notes=notes, graph_from=path.name)
+    found = RawGraph(path.stem, *codes, notes=notes, graph_from=path.name)
     if weight is not None:
         found.weight = table.numbers([weight])[:, 0]
     order = _node_order(ids, found.graph_from, sides, as_text)
@@ -62,7 +62,7 @@ def read_edge_list(path: Path, sides: list[Side]) -> Found:
     return found
 
 
-def attach(found: Found, sides: list[Side], order: Array) -> None:
+def attach(found: RawGraph, sides: list[NodeTable], order: Array) -> None:
     """Bring tables keyed by node id into the order of the nodes; refuse ids that do not match."""
     for side in sides:
         if side.table is None:
@@ -103,7 +103,7 @@ def _has_header(cells: list[str], numeric: Callable[[int], bool]) -> bool:
     return any(numeric(index) for index in range(len(words)))
 
 
-def _columns(table: Table) -> tuple[int, int, int | None, list[str]]:
+def _columns(table: TableFile) -> tuple[int, int, int | None, list[str]]:
     """Which columns hold source, target and weight, and a note on those that are not used."""
     width = table.frame.shape[1]
     if width < 2:
@@ -163,7 +163,7 @@ def _encode(source: Any, target: Any, as_text: bool) -> tuple[Array, tuple[Array
     return ids, (codes[: len(source)], codes[len(source) :])
 
 
-def _node_order(ids: Array, graph: str, sides: list[Side], as_text: bool) -> Array:
+def _node_order(ids: Array, graph: str, sides: list[NodeTable], as_text: bool) -> Array:
     """The ids of the nodes, in the order in which the graph numbers them."""
     keyed = [side for side in sides if side.table is not None]
     in_order = [side for side in sides if side.table is None]

@@ -11,9 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError, reading
-from ..raw_graph import MASKS
+from ..splits import MASKS
 from .arrays import FEATURE_KEYS, LABEL_KEYS, Archive, read_npy
-from .tables import ID_NAMES, SURE_ID_NAMES, TABLES, Table, is_index_header, is_number, read_table
+from .tables import (
+    ID_NAMES,
+    SURE_ID_NAMES,
+    TABLES,
+    TableFile,
+    is_index_header,
+    is_number,
+    read_table,
+)
 
 Array = NDArray[Any]
 _LABEL_NAMES = {"label", "labels", "y", "class", "target"}
@@ -22,7 +30,7 @@ _SPLIT_VALUES = {"train": 0, "val": 1, "valid": 1, "validation": 1, "test": 2}
 
 
 @dataclass
-class Side:
+class NodeTable:
     """Values for the nodes; ``table`` holds their ids in the column ``key``, or is absent.
 
     Without a table the rows are in the order of the nodes, 0 to n - 1.
@@ -31,7 +39,7 @@ class Side:
     path: Path
     values: Any
     masks: dict[str, Array] = field(default_factory=dict)
-    table: Table | None = None
+    table: TableFile | None = None
     key: int = 0
     notes: list[str] = field(default_factory=list)
 
@@ -61,19 +69,19 @@ class Side:
         self.masks = {key: mask[rows] for key, mask in self.masks.items()}
 
 
-def read_features(path: Path) -> Side:
+def read_features(path: Path) -> NodeTable:
     """Features from .csv, .tsv, .parquet (id first), .npy, or .npz (dense or scipy sparse)."""
     with reading(path, "features"):
         return _read_features(path)
 
 
-def read_labels(path: Path) -> Side:
+def read_labels(path: Path) -> NodeTable:
     """Labels from .csv, .tsv, .parquet (``id,label[,split]``), .npy, or .npz (maybe with masks)."""
     with reading(path, "labels"):
         return _read_labels(path)
 
 
-def _read_features(path: Path) -> Side:
+def _read_features(path: Path) -> NodeTable:
     suffix = path.suffix.lower()
     if suffix in TABLES:
         table = read_table(path, _features_have_header)
@@ -83,9 +91,9 @@ def _read_features(path: Path) -> Side:
                 f"{path} has one column: give the node id first and the features after it, "
                 f"separated by {'tabs' if suffix == '.tsv' else 'commas'}"
             )
-        return Side(path, table.numbers(columns), table=table, key=key)
+        return NodeTable(path, table.numbers(columns), table=table, key=key)
     if suffix == ".npy":
-        return Side(path, read_npy(path))
+        return NodeTable(path, read_npy(path))
     if suffix == ".npz":
         archive = Archive(path)
         x = archive.whole()
@@ -95,16 +103,16 @@ def _read_features(path: Path) -> Side:
             x = archive[next(iter(archive.keys))]
         if x is None:
             raise RawlsError(f"{path} has none of the keys attr_data, {', '.join(FEATURE_KEYS)}")
-        return Side(path, x.tocsr() if hasattr(x, "tocsr") else x)
+        return NodeTable(path, x.tocsr() if hasattr(x, "tocsr") else x)
     raise _unknown(path, "features")
 
 
-def _read_labels(path: Path) -> Side:
+def _read_labels(path: Path) -> NodeTable:
     suffix = path.suffix.lower()
     if suffix in TABLES:
         return _label_table(path)
     if suffix == ".npy":
-        return Side(path, read_npy(path))
+        return NodeTable(path, read_npy(path))
     if suffix == ".npz":
         archive = Archive(path)
         y = archive.first(LABEL_KEYS)
@@ -112,11 +120,11 @@ def _read_labels(path: Path) -> Side:
             y = archive[next(iter(archive.keys))]
         if y is None:
             raise RawlsError(f"{path} has none of the keys {', '.join(LABEL_KEYS)}")
-        return Side(path, y, archive.masks())
+        return NodeTable(path, y, archive.masks())
     raise _unknown(path, "labels")
 
 
-def _label_table(path: Path) -> Side:
+def _label_table(path: Path) -> NodeTable:
     table = read_table(path, _labels_have_header)
     width = table.frame.shape[1]
     key, columns = _columns(table)
@@ -130,7 +138,7 @@ def _label_table(path: Path) -> Side:
         label = next((index for index in columns if index != split), None)
     if label is None:
         raise RawlsError(f"{path} has no column of labels: give the node id first and its label")
-    side = Side(path, table.numbers([label])[:, 0], table=table, key=key)
+    side = NodeTable(path, table.numbers([label])[:, 0], table=table, key=key)
     others = set(columns) - {label, split}
     if others:
         unused = ", ".join(table.column(index) for index in sorted(others)[:3])
@@ -140,7 +148,7 @@ def _label_table(path: Path) -> Side:
     return side
 
 
-def _masks(table: Table, column: int) -> dict[str, Array]:
+def _masks(table: TableFile, column: int) -> dict[str, Array]:
     """The masks of a column that says train, val or test, or nothing, for each node."""
     words = table.frame[column].astype("object").fillna("").astype(str)
     words = words.str.strip().str.lower()
@@ -155,7 +163,7 @@ def _masks(table: Table, column: int) -> dict[str, Array]:
     return {key: codes == code for code, key in enumerate(MASKS)}
 
 
-def _columns(table: Table) -> tuple[int, list[int]]:
+def _columns(table: TableFile) -> tuple[int, list[int]]:
     """The column of the ids, and the others; a pandas index beside the ids says nothing."""
     key = table.id_column()
     apart = {key, 0} if table.has_unnamed_index else {key}

@@ -18,7 +18,7 @@ from torch_geometric.data import Data
 from ..._core.errors import RawlsError, reading
 from ..edges import clean_edges
 from ..features import compact
-from ..raw_graph import MASKS
+from ..splits import MASKS
 from . import sparse_matrices as matrices
 from .arrays import Archive
 from .pickles import NUMPY, Call, array_of, load_inert

@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from torch_geometric.data import Data
 
 from ..._core.errors import RawlsError, reading
 from ..._core.threads import fork_safe_threads
-from ..from_data import check_count, clean_ids, found_in, highest, stored_in
-from ..raw_graph import Found
+from ..raw_graph import (
+    RawGraph,
+    check_count,
+    clean_ids,
+    endpoints,
+    highest,
+    node_count,
+    raw_from_data,
+    stored_in,
+)
 from ..splits import require_split
-from ..validation import assemble
+from ..validation import validate
+from .arrays import LABEL_KEYS, Archive
 from .edge_lists import attach, read_edge_list
-from .node_tables import Side, read_features, read_labels
-from .npz_graphs import read_archive
+from .node_tables import NodeTable, read_features, read_labels
 from .tables import TABLES
 from .torch_files import read_saved
 
+Array = NDArray[Any]
 FORMATS = (*TABLES, ".npz", ".pt")
 
 
@@ -36,20 +47,20 @@ def read(
 
     ``features`` and ``labels`` are files of their own (.csv, .tsv, .parquet with the node id
     first; .npy or .npz in the order of the nodes); they take the place of what ``path`` holds.
-    ``split`` is 'stored', 'paper' or 'random'; see :func:`.checks.assemble`. Who only balances
+    ``split`` is 'stored', 'paper' or 'random'; see :func:`.checks.validate`. Who only balances
     or predicts sets ``need_labels`` (and ``need_features``) to ``False``. The formats are in
     docs/graphs.md.
     """
     require_split(split)
     beside = [Path(side).name for side in (features, labels) if side is not None]
     with reading(path, "a graph", beside):
-        found = find(path, features=features, labels=labels)
-        return assemble(found, split=split, need_features=need_features, need_labels=need_labels)
+        found = read_raw_graph(path, features=features, labels=labels)
+        return validate(found, split=split, need_features=need_features, need_labels=need_labels)
 
 
-def find(
+def read_raw_graph(
     path: str | Path, *, features: str | Path | None = None, labels: str | Path | None = None
-) -> Found:
+) -> RawGraph:
     """What the files hold, before any check: the edges still have their directions."""
     path = Path(path).expanduser()
     for file in (path, features, labels):
@@ -64,9 +75,9 @@ def find(
     if suffix in TABLES:
         found = read_edge_list(path, sides)
     elif suffix == ".npz":
-        found = _with_sides(read_archive(path), sides)
+        found = _with_sides(_read_npz(path), sides)
     elif suffix in (".pt", ".pth"):
-        found = _with_sides(found_in(read_saved(path), path.name), sides)
+        found = _with_sides(raw_from_data(read_saved(path), path.name), sides)
     else:
         raise RawlsError(f"{path}: graphs are read from {', '.join(FORMATS)} files")
     if label_side is not None:
@@ -79,17 +90,61 @@ def find(
     return found
 
 
-def _with_sides(found: Found, sides: list[Side]) -> Found:
+def _with_sides(found: RawGraph, sides: list[NodeTable]) -> RawGraph:
     """Put keyed tables into the order of the graph's own nodes."""
     if any(side.table is not None for side in sides):
         attach(found, sides, _order(found))
     return found
 
 
-def _order(found: Found) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
+def _order(found: RawGraph) -> Array:
     if found.node_ids is not None:
         return clean_ids(found.node_ids, found.graph_from)
     nodes = highest(found) + 1 if found.num_nodes is None else found.num_nodes
     if found.num_nodes is None and found.x is not None and found.x.ndim == 2:
         nodes = int(found.x.shape[0])
     return np.arange(check_count(nodes, found.graph_from, stored_in(found)))
+
+
+def _read_npz(path: Path) -> RawGraph:
+    """The graph in an .npz file, under the keys that docs/graphs.md lists."""
+    archive = Archive(path)
+    whole = archive.whole()
+    if whole is not None:
+        return _from_adjacency(path, whole)
+    matrix = archive.csr("adj")
+    if matrix is not None:
+        found = _from_adjacency(path, matrix)
+    elif "edge_index" in archive.keys:
+        found = RawGraph(path.stem, *endpoints(archive["edge_index"], path.name))
+        if "edge_weight" in archive.keys:
+            found.weight = archive["edge_weight"]
+        if "num_nodes" in archive.keys:
+            found.num_nodes = _num_nodes(archive["num_nodes"], path)
+    else:
+        raise RawlsError(
+            f"{path} has no graph in it: expected the keys adj_data, adj_indices, adj_indptr and "
+            "adj_shape, or edge_index, or a file of scipy.sparse.save_npz"
+        )
+    found.x, found.y, found.masks = archive.features(), archive.first(LABEL_KEYS), archive.masks()
+    if "node_ids" in archive.keys:
+        found.node_ids = archive["node_ids"]
+    found.graph_from = found.features_from = found.labels_from = path.name
+    return found
+
+
+def _from_adjacency(path: Path, matrix: Any) -> RawGraph:
+    rows, columns = matrix.shape
+    if rows != columns:
+        raise RawlsError(
+            f"{path}: the adjacency matrix has {rows} rows and {columns} columns, "
+            "it must be square, a row and a column for each node"
+        )
+    coo = matrix.tocoo()
+    return RawGraph(path.stem, coo.row, coo.col, coo.data, num_nodes=rows, graph_from=path.name)
+
+
+def _num_nodes(value: Array, path: Path) -> int:
+    if value.size != 1 or value.dtype.kind not in "iu":
+        raise RawlsError(f"{path}: num_nodes must be one integer")
+    return node_count(value.reshape(-1)[0], path.name)

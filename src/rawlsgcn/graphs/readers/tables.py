@@ -35,7 +35,7 @@ _TEXT = frozenset({"string", "integer", "mixed-integer", "boolean", "empty", "fl
 
 
 @dataclass
-class Table:
+class TableFile:
     """A table whose columns are numbered from 0; ``names`` is its header, if it has one."""
 
     path: Path
@@ -118,7 +118,7 @@ class Table:
         )
 
 
-def read_table(path: Path, has_header: HeaderRule) -> Table:
+def read_table(path: Path, has_header: HeaderRule) -> TableFile:
     """Read a table; for text files ``has_header`` judges whether the first line is a header."""
     if path.suffix.lower() == ".parquet":
         return _read_parquet(path)
@@ -133,8 +133,8 @@ def read_table(path: Path, has_header: HeaderRule) -> Table:
                 raise RawlsError(
                     f"{path} has {len(first)} columns in its header and {frame.shape[1]} below it"
                 )
-            return Table(path, frame, first)
-    return Table(path, _read_text(path, False), None)
+            return TableFile(path, frame, first)
+    return TableFile(path, _read_text(path, False), None)
 
 
 def is_index_header(cells: list[str]) -> bool:
@@ -263,7 +263,7 @@ def open_parquet(path: Path) -> Any:
         return file
 
 
-def _read_parquet(path: Path) -> Table:
+def _read_parquet(path: Path) -> TableFile:
     file = open_parquet(path)
     with reading(path, "parquet"):
         _require_width(path, file.metadata.num_columns)
@@ -280,7 +280,7 @@ def _read_parquet(path: Path) -> Table:
             valid = frame[index].first_valid_index()
             if valid is not None and isinstance(frame[index][valid], Decimal):
                 frame[index] = _without_decimals(frame[index])
-    return Table(path, frame, names)
+    return TableFile(path, frame, names)
 
 
 def _without_decimals(column: pd.Series[Any]) -> pd.Series[Any]:

@@ -21,7 +21,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ..._core.errors import RawlsError, reading
-from ..raw_graph import MASKS
+from ..splits import MASKS
 from .arrays import open_zip, read_member, sound_array
 from .pickles import Call, array_of, is_array, load_inert, whole_numbers
 from .sparse_matrices import plausible

@@ -22,8 +22,8 @@ from torch import Tensor
 
 from ..._core.sparse import csr_tensor
 from ...methods._ops.fixed_matrix import FixedMatrix
-from ...sampling import Adjacency, Factors, Neighbourhoods
-from ...sampling.neighbourhoods import Hop
+from ...sampling import Adjacency, Factors, Neighborhoods
+from ...sampling.neighborhoods import Hop
 
 Array = NDArray[Any]
 
@@ -69,13 +69,13 @@ class BlockMaker:
         num_neighbors: Sequence[int],
         dtype: torch.dtype = torch.float32,
     ) -> None:
-        self.neighbourhoods = Neighbourhoods(adjacency)
+        self.neighborhoods = Neighborhoods(adjacency)
         self._adjacency, self._num_neighbors = adjacency, num_neighbors
         self._forward, self._fair, self._dtype = forward, fair, dtype
 
     def make(self, seeds: Array, key: int) -> Blocks:
         """Blocks that end in the ``seeds``, drawn as ``key`` says."""
-        sample = self.neighbourhoods.sample(seeds, self._num_neighbors, key, anew=True)
+        sample = self.neighborhoods.sample(seeds, self._num_neighbors, key, anew=True)
         met = np.cumsum(sample.new)
         layers = [
             self._block(hop, sample.nodes[: met[number + 1]])

@@ -15,13 +15,19 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Adam
 
+from ..._core.atomic_files import atomic_directory, remove_folder
 from ..._core.errors import RawlsError
-from ..._core.files import atomic_directory, remove_folder
-from ..._core.serialization import Entries, is_whole, read_json, read_tensors, require_fit
+from ..._core.serialization import (
+    JsonFields,
+    is_nonnegative_int,
+    read_json,
+    read_tensors,
+    require_matching_tensors,
+)
 
 _WEIGHTS, _OPTIMIZER, _ABOUT = "weights.safetensors", "optimizer.safetensors", "checkpoint.json"
-_ENTRIES: Entries = {
-    **dict.fromkeys(("epoch", "step", "total"), ("a whole number", is_whole)),
+_ENTRIES: JsonFields = {
+    **dict.fromkeys(("epoch", "step", "total"), ("a whole number", is_nonnegative_int)),
     "run": ("a table of settings", lambda value: isinstance(value, dict)),
 }
 
@@ -76,7 +82,7 @@ def load_checkpoint(
         raise _unreadable(newest, error) from error
     _require_same(about["run"], run, folder)
     try:
-        require_fit(weights, network.state_dict())
+        require_matching_tensors(weights, network.state_dict())
         _require_moments(moments, optimizer)
     except RawlsError as error:
         raise _unreadable(newest, error) from error
@@ -98,7 +104,7 @@ def _require_moments(moments: dict[str, Tensor], optimizer: Adam) -> None:
     for at, parameter in enumerate(parameters if moments else ()):
         wanted |= {f"{at}/exp_avg": parameter, f"{at}/exp_avg_sq": parameter}
         wanted[f"{at}/step"] = torch.tensor(0.0)
-    require_fit(moments, wanted)
+    require_matching_tensors(moments, wanted)
     for name, value in moments.items():
         if not name.endswith("/exp_avg") and bool((value < 0).any()):
             raise RawlsError(f"the tensor '{name}' has negative numbers")

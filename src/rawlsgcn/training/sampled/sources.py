@@ -14,12 +14,12 @@ from torch import Tensor
 from ..._core.errors import RawlsError
 from ..._core.sparse import aligned
 from ...graphs.features import has_negative_features
-from ...graphs.fingerprint import mark_of
-from ...graphs.raw_graph import MASKS
+from ...graphs.fingerprint import fingerprint
+from ...graphs.splits import MASKS
 from ...methods._ops.receptive_field import select_rows
 from ...methods.inputs import row_normalized
 from ...sampling import Adjacency
-from ...sampling.adjacency import take
+from ...sampling.adjacency import take_concatenated
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -54,7 +54,7 @@ class Source:
     def features(self, nodes: Array) -> Tensor:
         """The rows of X of these nodes."""
         if not isinstance(self.x, Tensor):
-            x = aligned(torch.from_numpy(take(self.x, nodes)))
+            x = aligned(torch.from_numpy(take_concatenated(self.x, nodes)))
             return row_normalized(x) if self.normalize else x
         places = torch.from_numpy(nodes).long()
         sparse = self.x.layout == torch.sparse_csr
@@ -68,7 +68,7 @@ class Source:
         normalize = normalize and not has_negative_features(graph.x)
         return cls(
             name=graph.get("name") or "graph",
-            mark=mark_of(graph),
+            mark=fingerprint(graph),
             adjacency=adjacency,
             x=row_normalized(graph.x) if normalize else graph.x,
             normalize=normalize,

@@ -23,7 +23,7 @@ from ...methods import Convolutional, Method, Settings
 from ...methods._ops.convolution import GraphConvolutionalNetwork
 from ...methods._ops.fixed_matrix import FixedMatrix
 from ...sampling import Factors
-from ...sampling.draw import mixed
+from ...sampling.random_draws import derive_key
 from .blocks import BlockMaker, Blocks
 from .distributed_context import DistributedContext
 from .inference import whole_graph_logits
@@ -187,7 +187,9 @@ class SampledTraining:
         """Learn from one batch; the result is this share's loss."""
         self.model.train()
         # A restart must draw the masks that an unbroken run would have drawn.
-        self.random.manual_seed(mixed(self.seed, epoch, number, self.context.rank, _DROPOUT) >> 1)
+        self.random.manual_seed(
+            derive_key(self.seed, epoch, number, self.context.rank, _DROPOUT) >> 1
+        )
         self.optimizer.zero_grad()
         loss = self.loss(batch)
         loss.backward()  # type: ignore[no-untyped-call]
@@ -217,13 +219,13 @@ class _Batches(Dataset[Batch]):
 
     def __init__(self, training: SampledTraining, epoch: int) -> None:
         self.training, self.epoch = training, epoch
-        random = np.random.default_rng(mixed(training.seed, epoch, _ORDER))
+        random = np.random.default_rng(derive_key(training.seed, epoch, _ORDER))
         self.seeds = np.array_split(random.permutation(training.train), training.steps)
 
     def __getitem__(self, step: int) -> Batch:
         of, seeds = self.training, self.seeds[step]
         own = seeds[of.context.rank :: of.context.world_size]
-        blocks = of.maker.make(own, mixed(of.seed, self.epoch, step, _DRAW))
+        blocks = of.maker.make(own, derive_key(of.seed, self.epoch, step, _DRAW))
         return Batch(
             blocks=blocks,
             x=of.source.features(blocks.nodes),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..._core.kernels import Stored, WideProduct, kernels
+from ..._core.kernels import CSRArrays, WideProduct, kernels
 
 #: Bytes of a row under which there is nothing to gain, and which the compiled code needs.
 _NARROW = 64
@@ -22,7 +22,7 @@ class SparseProduct:
         self._compiled: WideProduct | None = None
         fast = kernels() if matrix.device.type == "cpu" else None
         if fast is not None:
-            stored = Stored(matrix.crow_indices(), matrix.col_indices(), matrix.values())
+            stored = CSRArrays(matrix.crow_indices(), matrix.col_indices(), matrix.values())
             self._compiled = fast.wide_product(stored) if stored.usable else None
 
     def __call__(self, right: Tensor, out: Tensor) -> Tensor:

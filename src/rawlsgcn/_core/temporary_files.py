@@ -1,0 +1,195 @@
+"""Temporary files and folders that are locked by their writer and removed after its death.
+
+A temporary file or folder is locked (``flock``) by the process that writes it. The system releases
+the lock with the process, so an unlocked one was left by a killed process, and the next process
+that writes there removes it. On a disk without locks nothing is removed.
+
+A temporary folder that is complete but not yet moved into its place has a name that ends in
+``-ready`` (see :mod:`rawlsgcn._core.folder_replacement`); what a killed process left of that move
+is finished here.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import secrets
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from .errors import RawlsError
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+PREFIX, READY = ".rawlsgcn-", "-ready"
+_TEMPORARY = re.compile(rf"\{PREFIX}[0-9a-f]{{8}}({READY}|\.[^.]*)?")
+#: In a folder that is ready to be moved in: the files that it replaced, and the names to remove.
+REPLACED, REMOVED = f"{PREFIX}replaced", f"{PREFIX}removed"
+#: How long to wait for another process that puts a new version in place, which takes milliseconds.
+PATIENCE_SECONDS = 30.0
+
+
+def is_temporary(path: Path) -> bool:
+    """Whether this is the name of a temporary file or folder of this package."""
+    return _TEMPORARY.fullmatch(path.name) is not None
+
+
+@contextmanager
+def temporary_file(folder: Path, suffix: str) -> Iterator[Path]:
+    """Create an empty file in ``folder``; at the end it is removed if it still exists."""
+    with locked_temporary(folder, suffix, _make_file) as path:
+        try:
+            yield path
+        finally:
+            path.unlink(missing_ok=True)
+
+
+@contextmanager
+def locked_temporary(folder: Path, suffix: str, make: Callable[[Path], None]) -> Iterator[Path]:
+    """Make a temporary file or folder by ``make`` and hold its lock."""
+    remove_leftovers(folder)
+    while True:
+        path = folder / f"{PREFIX}{secrets.token_hex(4)}{suffix}"
+        try:
+            make(path)
+        except FileExistsError:
+            continue
+        handle = _open(path)
+        # Until it is locked, another process may take it for a leftover.
+        if handle is None or (_lock(handle) is not False and _is_at(handle, path)):
+            break
+        os.close(handle)
+    try:
+        yield path
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def _make_file(path: Path) -> None:
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what killed processes left in ``folder``, or finish its move; locked ones stay."""
+    try:
+        with os.scandir(folder) as entries:
+            leftovers = [Path(entry) for entry in entries if entry.name.startswith(PREFIX)]
+    except OSError:
+        return
+    for path in leftovers:
+        if not is_temporary(path) or path.is_symlink():
+            continue
+        handle = _open(path)
+        if handle is None:
+            continue
+        try:
+            if _lock(handle) and _is_at(handle, path):
+                if path.name.endswith(READY):
+                    finish_move(path, folder)
+                remove(path)
+        except OSError:
+            continue  # no right to write here; folder_version raises the error for a reader
+        finally:
+            os.close(handle)
+
+
+def finish_move(ready: Path, final: Path) -> None:
+    """Move the files of a folder that is ready into ``final``, from wherever the move stopped."""
+    new = sorted(entry.name for entry in ready.iterdir() if entry.name not in (REMOVED, REPLACED))
+    for name in (*json.loads((ready / REMOVED).read_text(encoding="utf-8")), *new):
+        if os.path.lexists(final / name):
+            os.replace(final / name, ready / REPLACED / name)
+    for name in new:
+        os.replace(ready / name, final / name)
+    sync(final)
+
+
+def remove(path: Path) -> None:
+    """Remove a file, or a folder after one rename to a temporary name."""
+    if not path.is_dir() or path.is_symlink():
+        path.unlink(missing_ok=True)
+        return
+    if not is_temporary(path) or path.name.endswith(READY):
+        hidden = path.with_name(f"{PREFIX}{secrets.token_hex(4)}")
+        os.rename(path, hidden)
+        path = hidden
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file's content, or a folder's names, are on the disk."""
+    handle = _open(path)
+    if handle is None:
+        return
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # a disk without this function
+            raise
+    finally:
+        os.close(handle)
+
+
+def sync_tree(folder: Path) -> None:
+    """Wait until a folder and everything in it are on the disk."""
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            if not Path(parent, name).is_symlink():
+                sync(Path(parent, name))
+        sync(Path(parent))
+
+
+@contextmanager
+def only_writer(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder, so that no other process replaces its content meanwhile."""
+    until = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        handle = _open(folder)
+        if handle is None or (_lock(handle) is not False and _is_at(handle, folder)):
+            break
+        os.close(handle)
+        if time.monotonic() > until:
+            raise RawlsError(f"cannot write into {folder}: another process is writing there")
+        time.sleep(0.01)
+    try:
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def _open(path: Path) -> int | None:
+    """Open a file or folder to sync or lock it; None where that is not possible."""
+    if fcntl is None:
+        return None
+    try:
+        return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+
+
+def _lock(handle: int) -> bool | None:
+    """Lock an open file until it is closed; False if another process has, None without locks."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def _is_at(handle: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle), path.lstat())
+    except OSError:
+        return False

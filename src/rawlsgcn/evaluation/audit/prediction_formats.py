@@ -1,0 +1,206 @@
+"""What predictions may look like: probabilities, logits or classes, and what is wrong with them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ..._core.errors import RawlsError
+
+Array = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+FORMS = ("auto", "probabilities", "logits", "classes")
+SUM_WITHIN = 0.01
+"""Probabilities are rounded in files; their sum may be off by this much."""
+LARGEST_LOSS = -math.log(float(np.finfo(np.float32).tiny))
+"""What a probability of exactly 0 counts as: about 87.3, the most that single precision tells."""
+LARGEST_LOGIT = 1e12
+"""GroupSums of squares of losses of this size still fit the single precision of the resampling."""
+
+
+class PredictionChunk(Protocol):
+    """Some rows of predictions, whose ``nodes`` are positions in the graph."""
+
+    nodes: Ints
+    first: int
+    predicted: Array | None
+    scores: Array | None
+
+
+class PredictionSource(Protocol):
+    """What can be gathered from: a file or an array."""
+
+    name: str
+    source: str
+    named_form: str | None
+
+    def row(self, index: int) -> str: ...
+
+    def rows(self) -> Iterator[PredictionChunk]: ...
+
+
+@dataclass(frozen=True)
+class LabeledNodes:
+    """The graph's side: labels, -1 where there is none; which nodes may be judged (``eligible``);
+    which the temperature is found on (``validation``, maybe none); and how to name a node."""
+
+    y: Ints
+    eligible: npt.NDArray[np.bool_]
+    validation: npt.NDArray[np.bool_]
+    ids: Any = None
+
+    @property
+    def classes(self) -> int:
+        return int(self.y.max()) + 1
+
+    @property
+    def present(self) -> Ints:
+        """The classes that some node has."""
+        return np.unique(self.y[self.y >= 0])
+
+    def who(self, node: int) -> str:
+        return f"node {node if self.ids is None else self.ids[node]}"
+
+
+def capped(loss: Floats) -> Floats:
+    """Losses of which an infinite one counts as ``LARGEST_LOSS``."""
+    return np.where(np.isinf(loss), LARGEST_LOSS, loss)
+
+
+def log_sum(z: Floats) -> Floats:
+    """log Σ exp of every row, as a column."""
+    top = z.max(1, keepdims=True)
+    total: Floats = top + np.log(np.exp(z - top).sum(1, keepdims=True))
+    return total
+
+
+def log_scores(
+    predictions: PredictionSource, part: PredictionChunk, form: str, nodes: LabeledNodes
+) -> Floats:
+    """log p of every class: of probabilities over their sum, or of the softmax of logits."""
+    assert part.scores is not None
+    scores: Floats = part.scores
+    if form == "logits":
+        bad = ~(np.abs(scores) <= LARGEST_LOGIT).all(1)
+        if bad.any():
+            row = int(bad.argmax())
+            size = float(np.abs(scores[row]).max())
+            what = "that is infinite" if math.isinf(size) else f"of size {size:.1e}"
+            raise RawlsError(
+                f"{predictions.row(part.first + row)}: {nodes.who(int(part.nodes[row]))} has a "
+                f"logit {what}: the training diverged, or give probabilities"
+            )
+        return scores - log_sum(scores)
+    with np.errstate(invalid="ignore", over="ignore"):
+        total = scores.sum(1)
+        bad = (scores < 0).any(1) | ~(np.abs(total - 1) <= SUM_WITHIN)
+    if bad.any():
+        row = int(bad.argmax())
+        what = f"sum to {total[row]:.6g}" if (scores[row] >= 0).all() else "are not all positive"
+        more = f" (and those of {int(bad.sum()) - 1:,} more near it)" if bad.sum() > 1 else ""
+        raise RawlsError(
+            f"{predictions.row(part.first + row)}: the probabilities of "
+            f"{nodes.who(int(part.nodes[row]))} {what}{more}: they must sum to 1; "
+            "say --scores logits (scores='logits') if they are logits"
+        )
+    with np.errstate(divide="ignore"):
+        logs: Floats = np.log(scores / total[:, None])
+    return logs
+
+
+def form_of(predictions: PredictionSource, part: PredictionChunk) -> tuple[str, str]:
+    """Probabilities or logits: by the columns' names if they say it, else by the first rows.
+
+    Probabilities where most rows lie between 0 and 1 and sum to one; logits where any score is
+    outside of that; and where neither is so, it is not guessed.
+    """
+    assert part.scores is not None
+    if predictions.named_form is not None:
+        return predictions.named_form, "the columns are called so"
+    inside = ((part.scores >= 0) & (part.scores <= 1)).all(1)
+    with np.errstate(invalid="ignore", over="ignore"):
+        sums = np.abs(part.scores.sum(1) - 1) <= SUM_WITHIN
+    if (inside & sums).mean() > 0.5:
+        return "probabilities", "they lie between 0 and 1 and sum to one"
+    if not inside.all():
+        return "logits", "they do not lie between 0 and 1 or do not sum to one"
+    row = int((~sums).argmax())
+    raise RawlsError(
+        f"{predictions.row(part.first + row)}: the scores lie between 0 and 1 but sum to "
+        f"{part.scores[row].sum():.6g}: if they are probabilities, make them sum to one; if they "
+        "are logits, say --scores logits (scores='logits')"
+    )
+
+
+def check_columns(
+    predictions: PredictionSource, part: PredictionChunk, nodes: LabeledNodes
+) -> None:
+    """Refuse scores of more or fewer classes than the labels have."""
+    assert part.scores is not None
+    columns = part.scores.shape[1]
+    if columns == nodes.classes:
+        return
+    if columns > nodes.classes:
+        raise RawlsError(
+            f"{predictions.source} has scores of {columns} classes, but the labels have "
+            f"{nodes.classes} only (0 to {nodes.classes - 1}): is it the right graph, or are "
+            "labels missing?"
+        )
+    first = int(np.flatnonzero(nodes.y >= columns)[0])
+    cure = f"give a score of every class, 0 to {nodes.classes - 1}"
+    present = nodes.present
+    if len(present) < nodes.classes:
+        some = ", ".join(map(str, present[:5])) + (", …" if len(present) > 5 else "")
+        cure = (
+            f"the labels are {some}, so number them 0 to {len(present) - 1} in the order of the "
+            f"columns, or give {nodes.classes} columns, of classes without nodes too"
+        )
+    raise RawlsError(
+        f"{predictions.source} has scores of {columns} classes only, but {nodes.who(first)} is of "
+        f"class {nodes.y[first]}: {cure}"
+    )
+
+
+def classes_of(predictions: PredictionSource, part: PredictionChunk, nodes: LabeledNodes) -> Ints:
+    """The predicted classes, each one that the labels have."""
+    values = part.predicted
+    if values is None:
+        assert part.scores is not None
+        return np.asarray(part.scores.argmax(1), dtype=np.int64)
+    bad = (values != np.floor(values)) | (values < 0) | (values >= nodes.classes)
+    if bad.any():
+        row = int(bad.argmax())
+        raise RawlsError(
+            f"{predictions.row(part.first + row)}: {nodes.who(int(part.nodes[row]))} is predicted "
+            f"as class {values[row]:g}, which the labels do not have: they are "
+            f"{nodes.present[0]} to {nodes.classes - 1}"
+        )
+    return np.asarray(values, dtype=np.int64)
+
+
+def refuse_twice(
+    predictions: PredictionSource, part: PredictionChunk, seen_at: Ints, nodes: LabeledNodes
+) -> None:
+    """Refuse a node that stands there a second time, in this part or an earlier one."""
+    rows = part.first + np.arange(len(part.nodes))
+    _, once = np.unique(part.nodes, return_index=True)
+    again = np.ones(len(rows), bool)
+    again[once] = False
+    again |= seen_at[part.nodes] >= 0
+    if again.any():
+        row = int(again.argmax())
+        node = int(part.nodes[row])
+        earlier = int(seen_at[node])
+        if earlier < 0:
+            earlier = int(rows[np.flatnonzero(part.nodes == node)[0]])
+        raise RawlsError(
+            f"{predictions.row(int(rows[row]))}: {nodes.who(node)} stands there a second time "
+            f"(first: {predictions.row(earlier)}); keep one prediction a node"
+        )
+    seen_at[part.nodes] = rows

@@ -1,0 +1,139 @@
+"""Who is worst off: low-degree nodes against the rest, the worst group, and the worst nodes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from .findings import Estimate, GroupAudit, GroupGap, LowAgainstRest, WorstNodes
+from .intervals import SMALLEST, difference, difference_ends, normal_quantile, ratio, wilson
+from .resampling import in_blocks, poisson
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+PERCENTS = (1.0, 5.0, 10.0)
+
+
+def low_against_rest(degree: Ints, right: Floats, level: float = 0.95) -> LowAgainstRest | None:
+    """The quarter of lowest degree against all other nodes: the comparison fixed in advance.
+
+    None where there are no others or either side is too small.
+    """
+    from scipy.stats import fisher_exact
+
+    at_most = math.floor(np.percentile(degree, 25))
+    low = degree <= at_most
+    nodes = np.array([low.sum(), (~low).sum()])
+    if nodes.min() < SMALLEST:
+        return None
+    wrong = np.array([(1 - right[low]).sum(), (1 - right[~low]).sum()])
+    ends = wilson(wrong, nodes, level)
+    error, rest = (
+        Estimate(100 * float(wrong[i] / nodes[i]), 100 * float(ends[0][i]), 100 * float(ends[1][i]))
+        for i in (0, 1)
+    )
+    table = np.round([wrong, nodes - wrong]).astype(np.int64)
+    return LowAgainstRest(
+        at_most=at_most,
+        nodes=int(nodes[0]),
+        share=100 * float(low.mean()),
+        error=error,
+        rest_error=rest,
+        difference=difference(error, rest),
+        ratio=ratio(error, rest),
+        p=float(fisher_exact(table).pvalue),
+    )
+
+
+def worst_and_best(
+    groups: Sequence[GroupAudit], figure: str, level: float = 0.95, highest: float = math.inf
+) -> GroupGap | None:
+    """The worst and the best group by ``figure`` ("accuracy" or "loss"), of those large enough.
+
+    The largest of several means looks larger than it is. So the interval is that of the largest
+    difference of any two groups, each group's interval being widened until those of all pairs hold
+    at once (Bonferroni). No figure is under 0 or over the ``highest`` that it can be.
+    """
+    named = [group for group in groups if not group.too_small and not group.pooled]
+    if len(named) < 2:
+        return None
+    pairs = len(named) * (len(named) - 1) / 2
+    by = normal_quantile(1 - (1 - level) / pairs) / normal_quantile(level)
+    estimates: list[Estimate] = [getattr(group, figure) for group in named]
+    value, low, high = np.array([[each.value, each.low, each.high] for each in estimates]).T
+    wide = value, np.maximum(value - by * (value - low), 0.0), value + by * (high - value)
+    wide = *wide[:2], np.minimum(wide[2], highest)
+    ends = difference_ends([end[:, None] for end in wide], wide)
+    different = ~np.eye(len(named), dtype=bool)
+    least, *_, most = np.argsort(value, kind="stable").tolist()
+    worst, best = (least, most) if figure == "accuracy" else (most, least)
+    return GroupGap(
+        named[worst].label,
+        named[best].label,
+        Estimate(float(value[most] - value[least]), *(float(end[different].max()) for end in ends)),
+        float(value[least] / value[most]) if value[most] > 0 else math.nan,
+    )
+
+
+def worst_nodes(
+    loss: Floats, low: npt.NDArray[np.bool_] | None, draws: int, seed: int, level: float = 0.95
+) -> list[WorstNodes]:
+    """The mean loss of the worst 1, 5 and 10 per cent (conditional value at risk).
+
+    ``low`` marks the low-degree nodes, if they are to be counted. The worst α n of the nodes may
+    end within a node; it then counts in part. The intervals are percentiles of Poisson draws.
+    """
+    order = np.argsort(-loss, kind="stable")
+    nodes = len(loss)
+    # In a draw the worst α n come from the worst 2 α n or so; no need to draw the others.
+    reach = min(nodes, int(1.5 * PERCENTS[-1] / 100 * nodes) + 200)
+    top = loss[order[:reach]].astype(np.float32).astype(np.float64)
+
+    def draw(rng: np.random.Generator, size: int) -> Floats:
+        weights = poisson(rng, (size, reach)).astype(np.float64)
+        upto, total = np.cumsum(weights, 1), np.cumsum(weights * top, 1)
+        return np.stack([_tail(upto, total, top, p / 100 * nodes) for p in PERCENTS], 1)
+
+    at_once = min(draws, max(1, (1 << 20) // reach))
+    drawn = np.concatenate(in_blocks(draw, draws, reach, (seed, 6), at_once))
+    ends = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    ones = np.arange(1.0, reach + 1)[None]
+    sums, everything = np.cumsum(loss[order[:reach]])[None], float(loss.sum())
+    findings = []
+    for index, percent in enumerate(PERCENTS):
+        size = percent / 100 * nodes
+        if size < 1:
+            continue
+        mean = float(_tail(ones, sums, loss[order[:reach]], size)[0])
+        whole = math.ceil(size)
+        findings.append(
+            WorstNodes(
+                percent,
+                whole,
+                Estimate(mean, float(ends[0, index]), float(ends[1, index])),
+                100 * mean * size / everything if everything > 0 else math.nan,
+                math.nan if low is None else 100 * _share(low, loss, order, whole),
+                math.nan if low is None else 100 * float(low.mean()),
+            )
+        )
+    return findings
+
+
+def _share(low: npt.NDArray[np.bool_], loss: Floats, order: Ints, size: int) -> float:
+    """The share of ``low`` among the ``size`` worst, each of several equal losses as likely."""
+    last = loss[order[size - 1]]
+    worse, tied = loss > last, loss == last
+    left = size - int(worse.sum())
+    return (float(low[worse].sum()) + left * float(low[tied].mean())) / size
+
+
+def _tail(upto: Floats, total: Floats, loss: Floats, size: float) -> Floats:
+    """The mean of the first ``size`` of each row, from cumulated weights and weighted losses."""
+    rows = np.arange(len(upto))
+    last = np.minimum((upto < size).sum(1), upto.shape[1] - 1)
+    short = size - upto[rows, last]  # negative: the last node counts in part
+    mean: Floats = (total[rows, last] + short * loss[last]) / size
+    return mean

@@ -1,0 +1,157 @@
+"""Columns of the nodes to group by: degree, in-degree, PageRank, core number, or the user's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch_geometric.data import Data
+
+from .._core.errors import RawlsError, unknown_name
+
+BUILT_IN = ("degree", "in-degree", "pagerank", "core")
+COUNTS = ("degree", "in-degree", "core")
+"""The graph's own counts, of which there are never many: n different degrees need n²/2 edges."""
+MOST_VALUES = 2000
+"""A user's column of more different whole numbers is looked at by bin only, as fractions are: every
+value is a group of the bootstrap, whose memory grows with their number."""
+
+
+@dataclass(frozen=True)
+class NodeColumn:
+    """What the nodes are grouped by: a number or a text of every node of the graph.
+
+    Whole numbers (degrees, cores) are also looked at value by value: their ``single`` values are
+    the groups of the paper's bias. Of others (PageRank, text) the bins are.
+    """
+
+    name: str
+    values: npt.NDArray[Any]
+
+    @property
+    def ordered(self) -> bool:
+        return self.values.dtype.kind in "biuf"
+
+    @property
+    def single(self) -> bool:
+        if not self.ordered or not (self.values == np.floor(self.values)).all():
+            return False
+        return self.name in COUNTS or len(np.unique(self.values)) <= MOST_VALUES
+
+
+def column_of(graph: Data, by: Any) -> NodeColumn:
+    """The column called ``by``, or the user's own: values, one for each node, or (name, values)."""
+    if isinstance(by, str):
+        if by not in BUILT_IN:
+            raise unknown_name("column", by, BUILT_IN)
+        return NodeColumn(by, _BUILDERS[by](graph))
+    named = isinstance(by, tuple | list) and len(by) == 2 and isinstance(by[0], str)
+    name, values = by if named else ("column", by)
+    try:
+        values = np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
+    except (TypeError, ValueError):
+        values = np.empty(())
+    if values.ndim == 0:
+        raise RawlsError(
+            f"by must be one of {', '.join(BUILT_IN)}, a file of node ids and values, an array of "
+            f"one value for each node or a pair (name, array), not {type(by).__name__}"
+        )
+    if values.shape != (graph.num_nodes,):
+        raise RawlsError(
+            f"the column '{name}' has the shape {tuple(values.shape)}, but the graph has "
+            f"{graph.num_nodes} nodes: give one value for each"
+        )
+    name = str(name)
+    if name in BUILT_IN:  # those names are the graph's own, and are spoken of as such
+        name = f"{name} (yours)"
+    if values.dtype.kind in "biuf":
+        return NodeColumn(name, values)
+    # As objects: numpy's own texts would all be as long as the longest of them.
+    return NodeColumn(name, np.array([str(each) for each in values.tolist()], dtype=object))
+
+
+def refuse_missing(column: NodeColumn, chosen: npt.NDArray[np.int64], ids: Any) -> None:
+    """Refuse an evaluated node that has no value in the column."""
+    values = column.values[chosen]
+    missing = ~np.isfinite(values) if values.dtype.kind == "f" else values == ""
+    if missing.any():
+        node = int(chosen[int(missing.argmax())])
+        raise RawlsError(
+            f"the column '{column.name}' has no value for node {node if ids is None else ids[node]}"
+            f" and {int(missing.sum()) - 1:,} other evaluated nodes: fill them in, or leave "
+            "these nodes out of the predictions"
+        )
+
+
+def degrees(graph: Data) -> npt.NDArray[np.int64]:
+    """The number of neighbours of every node."""
+    counted = torch.bincount(graph.edge_index[0], minlength=graph.num_nodes)
+    values: npt.NDArray[np.int64] = counted.numpy()
+    return values
+
+
+def in_degrees(graph: Data) -> npt.NDArray[np.int64]:
+    """The edges that arrive at every node, where the graph was read with its directions kept."""
+    given = graph.get("in_degree")
+    if given is None:
+        raise RawlsError(
+            "every edge of this graph goes both ways, so its directions are not known any more: "
+            "audit the directed file with --graph, or give a column: --by FILE (by=(name, values))"
+        )
+    return np.asarray(given, dtype=np.int64)
+
+
+def pagerank(graph: Data, damping: float = 0.85) -> npt.NDArray[np.float64]:
+    """PageRank, r = (1 - d)/n + d P^T r, by power iteration to 1e-12 in the largest entry.
+
+    What isolated nodes hold goes to all nodes alike.
+    """
+    import scipy.sparse as sp
+
+    nodes = int(graph.num_nodes)
+    row, column = graph.edge_index.numpy()
+    degree = degrees(graph)
+    share = np.divide(1.0, degree, out=np.zeros(nodes), where=degree > 0)
+    onward = sp.csr_matrix((share[row], (column, row)), shape=(nodes, nodes))
+    rank = np.full(nodes, 1 / nodes)
+    for _ in range(200):
+        lost = rank[degree == 0].sum()
+        new = (1 - damping) / nodes + damping * (onward @ rank + lost / nodes)
+        done = np.abs(new - rank).max() < 1e-12
+        rank = new
+        if done:
+            break
+    return rank
+
+
+def cores(graph: Data) -> npt.NDArray[np.int64]:
+    """The core number: the largest k of a subgraph in which this node has k neighbours.
+
+    By peeling: all nodes of at most k neighbours go, again and again, before k rises.
+    """
+    import scipy.sparse as sp
+
+    nodes = int(graph.num_nodes)
+    row, column = graph.edge_index.numpy()
+    matrix = sp.csr_matrix((np.ones(len(row), np.int64), (row, column)), shape=(nodes, nodes))
+    left, core = degrees(graph).copy(), np.zeros(nodes, np.int64)
+    there, k = np.ones(nodes, bool), 0
+    while there.any():
+        k = max(k, int(left[there].min()))
+        going = np.flatnonzero(there & (left <= k))
+        core[going] = k
+        there[going] = False
+        left -= np.asarray(matrix[:, going].sum(1)).ravel()
+    return core
+
+
+_BUILDERS: dict[str, Callable[[Data], npt.NDArray[Any]]] = {
+    "degree": degrees,
+    "in-degree": in_degrees,
+    "pagerank": pagerank,
+    "core": cores,
+}
