@@ -52,14 +52,14 @@ def sampled_gradients(source: Source, context: DistributedContext) -> torch.Tens
 def main(folder: Path) -> None:
     with distributed_context("cpu") as context:
         shards, resident = Shards(folder), {}
-        iterate = distributed.run
+        iterate = distributed.iterate
 
         def watched(*arguments: Any) -> Any:
             found = iterate(*arguments)
             resident.update(resident_shards(folder))
             return found
 
-        distributed.run = watched  # the files are mapped only while it balances
+        distributed.iterate = watched  # the files are mapped only while it balances
         scaling = distributed.balance_shards(shards, tol=1e-12)
         shards.write_scale(context.rank, scaling.scale.numpy())
         torch.distributed.barrier()

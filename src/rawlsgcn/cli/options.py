@@ -60,6 +60,9 @@ Set = Annotated[
     list[str] | None,
     typer.Option("--set", help="Any other setting, as name=value; may be repeated."),
 ]
+Shards = Annotated[
+    Path | None, typer.Option("--shards", help="A graph as shards, a folder that 'shard' wrote.")
+]
 Seeds = Annotated[int, typer.Option(min=1, help="Number of runs, with seeds 0 to N-1.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda, or auto for a GPU where there is one.")]
 Engine = Annotated[str, typer.Option(help="auto, stacked, or reference (plain training).")]

@@ -39,9 +39,11 @@ from .options import (
     Normalization,
     Seeds,
     Set,
+    Shards,
     Split,
     out_option,
 )
+from .shards import given_options, require_one_process, require_options, train_on_samples
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -93,12 +95,18 @@ def datasets(data_root: DataRoot = None, json_path: Json = None) -> None:
     write_json(json_path, rows)
 
 
+#: The heading in --help of the options for training on samples.
+_SAMPLES = "Training on samples (with --num-neighbors or --shards)"
+
+
 @command
 def train(
+    context: typer.Context,
     dataset: Dataset = None,
     graph: Graph = None,
     features: Features = None,
     labels: Labels = None,
+    shards: Shards = None,
     method: MethodName = "rawlsgcn-graph",
     lr: Lr = None,
     epochs: Epochs = None,
@@ -115,12 +123,81 @@ def train(
         out_option("Keep the model, metrics, predictions, a page and a picture here."),
     ] = None,
     json_path: Json = None,
+    num_neighbors: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=_SAMPLES,
+            help="Neighbors drawn in each layer, outermost first; -1 for all (10,10 with "
+            "--shards).",
+        ),
+    ] = None,
+    batch_size: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            rich_help_panel=_SAMPLES,
+            help="Training nodes of a step, shared by all processes.",
+        ),
+    ] = 1024,
+    seed: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=2**63 - 1,
+            rich_help_panel=_SAMPLES,
+            help="Decides weights, order and draws.",
+        ),
+    ] = 0,
+    workers: Annotated[
+        int,
+        typer.Option(min=0, rich_help_panel=_SAMPLES, help="Further processes that draw ahead."),
+    ] = 0,
+    average: Annotated[
+        float,
+        typer.Option(
+            rich_help_panel=_SAMPLES,
+            help="Share of the steps, the last ones, whose mean weights are kept.",
+        ),
+    ] = 0.1,
+    checkpoint_every: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            rich_help_panel=_SAMPLES,
+            help="Steps between checkpoints (0: after each epoch).",
+        ),
+    ] = 0,
 ) -> None:
-    """Train one method on a graph and judge it by degree."""
+    """Train one method on a graph and evaluate it by degree.
+
+    With --shards or --num-neighbors it is trained on sampled neighborhoods, also by several
+    processes under torchrun, and goes on from the checkpoint in --out if there is one.
+    """
     from ..experiments.fitting import fit
     from ..reporting.progress import progress
 
     changes = parse_settings(settings, lr=lr, epochs=epochs, normalization=normalization)
+    sampled = shards is not None or num_neighbors is not None
+    require_options(given_options(context), sampled)
+    if sampled:
+        names = ("dataset", "graph", "features", "labels", "split", "data_root")
+        train_on_samples(
+            method,
+            changes,
+            num_neighbors or "10,10",
+            {name: context.params[name] for name in names},
+            shards,
+            out,
+            json_path,
+            device,
+            average,
+            batch_size=batch_size,
+            seed=seed,
+            workers=workers,
+            checkpoint_every=checkpoint_every,
+        )
+        return
+    require_one_process("train", "--num-neighbors or --shards")
     find_method(method).configure(changes)  # an error before a graph is read
     check_outputs(json_path, folder=out, inputs=[graph, features, labels])
     data = read_graph(dataset, graph, features, labels, split, data_root)

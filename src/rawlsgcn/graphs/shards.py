@@ -352,7 +352,7 @@ def _read_json(path: Path, entries: JsonFields) -> dict[str, Any]:
     except OSError as error:
         raise RawlsError(
             f"{path.parent} holds no whole set of shards: cannot read {path.name} "
-            f"({error.strerror}); write them with 'python -m rawlsgcn.cli.launch shard'"
+            f"({error.strerror}); write them with 'rawlsgcn shard'"
         ) from error
     except RawlsError as error:
         raise RawlsError(f"{error}; write the shards anew") from error

@@ -109,7 +109,7 @@ def test_the_weights_kept_are_the_mean_of_the_last_steps(graph: Data) -> None:
 
 def test_what_cannot_be_trained_is_told(graph: Data) -> None:
     source = Source.of(graph)
-    with pytest.raises(RawlsError, match="tail-gnn cannot be trained on sampled neighbourhoods"):
+    with pytest.raises(RawlsError, match="tail-gnn cannot be trained on sampled neighborhoods"):
         training_of(source, "tail-gnn")
     with pytest.raises(RawlsError, match="no early stopping"):
         training_of(source, settings={"patience": 5})

@@ -7,13 +7,14 @@ this one product sets every weight to one (RawlsGCN-Grad, Equation 9):
     ∂J/∂W = Hᵀ Â_DSᵀ ∂J/∂E.
 
 It happens inside the backward pass, so that any optimizer, any training loop and
-DistributedDataParallel get it.
+DistributedDataParallel use it.
 """
 
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -25,7 +26,7 @@ from .initial_weights import draw_uniform
 
 
 class _GraphConvolution(torch.autograd.Function):
-    """Â (H W), whose backward gives H its true gradient and W the fair one where asked."""
+    """Â (H W), whose backward gives H its true gradient and W the fair one if there is one."""
 
     @staticmethod
     def forward(
@@ -36,7 +37,7 @@ class _GraphConvolution(torch.autograd.Function):
         fair: FixedMatrix | None,
     ) -> Tensor:
         ctx.propagation, ctx.fair = propagation, fair
-        ctx.constant = h if isinstance(h, FixedMatrix) else None
+        ctx.fixed = h if isinstance(h, FixedMatrix) else None
         ctx.save_for_backward(*([weight] if isinstance(h, FixedMatrix) else [weight, h]))
         return propagation @ (h @ weight)
 
@@ -52,7 +53,7 @@ class _GraphConvolution(torch.autograd.Function):
             grad_h = through @ weight.t()
         if needs_weight:
             pulled = through if ctx.fair is None else ctx.fair.T @ grad
-            grad_weight = (rest[0].t() if rest else ctx.constant.T) @ pulled
+            grad_weight = (rest[0].t() if rest else ctx.fixed.T) @ pulled
         return grad_h, grad_weight, None, None
 
 
@@ -88,7 +89,10 @@ class GraphConvolution(nn.Module):
 class GraphConvolutionalNetwork(nn.Module):
     """L graph convolutions with ReLU and dropout between them: the paper's backbone.
 
-    Dropout draws from ``random``, or from torch's global generator where there is none.
+    Args:
+        sizes: The widths from the features over the hidden layers to the classes.
+        dropout: The probability with which an entry of a hidden layer is set to zero.
+        random: The generator of dropout; by default torch's global one.
     """
 
     def __init__(
@@ -99,17 +103,41 @@ class GraphConvolutionalNetwork(nn.Module):
         self.dropout = Dropout(dropout, random)
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        for layer in self.layers:
-            layer.reset_parameters(generator)  # type: ignore[operator]
+        """Draw all weights and biases uniformly from ±1/√(d_out).
+
+        Args:
+            generator: A generator on the CPU; by default torch's global one.
+        """
+        draw_uniform(self, generator)
 
     def forward(
-        self, x: Tensor | FixedMatrix, propagation: FixedMatrix, fair: FixedMatrix | None = None
+        self,
+        x: Tensor | FixedMatrix,
+        propagation: FixedMatrix | Sequence[FixedMatrix],
+        fair: FixedMatrix | Sequence[FixedMatrix] | None = None,
     ) -> Tensor:
+        """Compute the class scores.
+
+        Args:
+            x: The features, of shape (nodes, features).
+            propagation: Â, or a matrix for each layer, the first layer's first.
+            fair: The matrix in Â's place in the gradient of the weights, or one for each layer.
+
+        Returns:
+            The scores of the nodes that the last layer's matrix has a row for.
+        """
         h: Tensor | FixedMatrix = x
         for index, layer in enumerate(self.layers):
             if index:
                 assert isinstance(h, Tensor)
                 h = self.dropout(torch.relu(h))
-            h = layer(h, propagation, fair)
+            h = layer(h, _of_layer(propagation, index), _of_layer(fair, index))
         assert isinstance(h, Tensor)
         return h
+
+
+M = TypeVar("M", FixedMatrix, FixedMatrix | None)
+
+
+def _of_layer(matrices: M | Sequence[FixedMatrix], index: int) -> M | FixedMatrix:
+    return matrices[index] if isinstance(matrices, Sequence) else matrices
