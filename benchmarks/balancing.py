@@ -50,7 +50,7 @@ def on_graph(graph: Data, device: torch.device, repeats: int) -> Iterator[Figure
             rival_name="the same by numpy and torch, where nothing was compiled",
         )
     if graph.name == "amazon-photo":
-        a_hat = renormalised(matrix)
+        a_hat = renormalized(matrix)
         steps, _ = published_sinkhorn_knopp(a_hat, PUBLISHED_TOLERANCE)
         yield Figure(
             "balance",
@@ -123,7 +123,7 @@ def scipy_matrix(graph: Data) -> Any:
     return (adjacency + sparse.eye_array(nodes, format="csr")).tocsr()
 
 
-def renormalised(matrix: Any) -> Any:
+def renormalized(matrix: Any) -> Any:
     """Â = D̃^(-1/2) (A + I) D̃^(-1/2), which the published code balances."""
     from scipy import sparse
 

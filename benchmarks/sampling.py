@@ -50,10 +50,10 @@ class NaiveNeighborhoods(Neighborhoods):
     """
 
     def sample(
-        self, seeds: Array, num_neighbors: Sequence[int], key: int, *, anew: bool = False
+        self, seeds: Array, num_neighbors: Sequence[int], key: int, *, redraw: bool = False
     ) -> Sample:
         self._random = np.random.default_rng(key)
-        return super().sample(seeds, num_neighbors, key, anew=anew)
+        return super().sample(seeds, num_neighbors, key, redraw=redraw)
 
     def _draw(self, rows: Array, k: int, key: int) -> tuple[Array, Array]:
         arcs, degree = super()._draw(rows, -1, key)

@@ -48,7 +48,7 @@ def run(
             continue
         for name in datasets:
             tell(f"{part}: {name}")
-            graph = load(name, root=root)
+            graph = load(name, root=root, sparse=True)
             figures += MEASURES[part](graph, device, repeats)
     return {
         "command": command,

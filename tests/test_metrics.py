@@ -153,6 +153,7 @@ dist.destroy_process_group()
 """
 
 
+@pytest.mark.slow
 def test_ranks_agree_on_the_bias_of_the_whole(tmp_path: Path) -> None:
     """Ranks with different degrees, some shared, and a rank that saw nothing at all."""
     logits, y, degree = example(7)

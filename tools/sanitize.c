@@ -118,7 +118,7 @@ static double call_product(const Matrix *m, int64_t length, const double *x, con
                          y, work, threads);
 }
 
-static int call_inspect(const Matrix *m, double *diagonal, Found *found)
+static int call_inspect(const Matrix *m, double *diagonal, Inspection *found)
 {
     calls[INSPECT]++;
     return rawls_inspect(m->rows, m->starts, m->column, m->kind, m->values, m->entries, chance(),
@@ -303,7 +303,7 @@ static void try_inspect(void)
     int symmetric = (int)below(3) == 0;
     Matrix m = matrix_of(symmetric);
     double *diagonal = room((size_t)m.rows * sizeof(double));
-    Found found;
+    Inspection found;
     require(call_inspect(&m, diagonal, &found), "rawls_inspect refuses a sound matrix");
     require(!symmetric || found.asymmetry == 0, "rawls_inspect finds no symmetry");
     double low = INFINITY, high = -INFINITY;
@@ -360,7 +360,7 @@ static void try_damaged(void)
         }
     }
     double *diagonal = room((size_t)m.rows * sizeof(double));
-    Found found;
+    Inspection found;
     int sound = is_sound(&m, entries);
     require(call_inspect(&m, diagonal, &found) == sound, "rawls_inspect lets a damaged matrix pass");
     refused += !sound;
@@ -465,6 +465,6 @@ int main(int count, char **arguments)
     }
     for (int kernel = 0; kernel < KERNELS; kernel++)
         printf("%s %ld\n", names[kernel], calls[kernel]);
-    printf("refused %ld\nwide %d\n", refused, IS_WIDE ? 1 : 0);
+    printf("refused %ld\navx512 %d\n", refused, HAS_AVX512 ? 1 : 0);
     return 0;
 }

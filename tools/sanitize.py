@@ -19,15 +19,11 @@ import tempfile
 from pathlib import Path
 
 TOOLS = Path(__file__).resolve().parent
-SOURCE = TOOLS.parent / "src" / "rawlsgcn" / "kernels.c"
+SOURCE = TOOLS.parent / "src" / "rawlsgcn" / "_core" / "kernels.c"
 FLAGS = ("-O1", "-g", "-std=c11", "-fno-math-errno", "-fopenmp", "-fno-omit-frame-pointer")
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-#: The answers to what processor it is: wide registers or not, and whether it gathers well.
-PATHS = {
-    "wide, gathering": ("-DGATHERS_WELL=1",),
-    "wide, loading": ("-DGATHERS_WELL=0",),
-    "narrow": ("-DIS_WIDE=0",),
-}
+#: The code paths: a processor that gathers well, and another.
+PATHS = {"gathering": ("-DGATHERS_WELL=1",), "loading": ("-DGATHERS_WELL=0",)}
 
 
 class MissingError(Exception):
@@ -85,8 +81,8 @@ def sanitize(
         never = sorted(each for each in {*kernels(source), "refused"} if not found.get(each))
         if never:
             raise RuntimeError(f"{name}: sanitize.c never calls {', '.join(never)}: add it there")
-        if name != "narrow" and not found["wide"]:
-            name = f"{name} (narrow: this processor has no wide registers)"
+        if name == "gathering" and not found["avx512"]:
+            name = "gathering (not run: this processor has no AVX-512)"
         counts[name] = found
     return counts
 
@@ -101,7 +97,7 @@ def main() -> None:
             counts = sanitize(asked.rounds, asked.seed, Path(folder))
         except (MissingError, RuntimeError) as error:
             sys.exit(str(error))
-    words = sorted({word for found in counts.values() for word in found} - {"wide"})
+    words = sorted({word for found in counts.values() for word in found} - {"avx512"})
     for name, found in counts.items():
         print(f"{name}: " + ", ".join(f"{word} {found[word]:,}" for word in words))
     print("nothing found")

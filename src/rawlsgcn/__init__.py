@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from . import transforms as transforms
     from ._core.errors import RawlsError as RawlsError
     from .balancing import balance as balance
-    from .experiments.audit import audit as audit
+    from .experiments.auditing import audit as audit
     from .experiments.fitting import compare as compare
     from .experiments.fitting import fit as fit
     from .experiments.saved_models import load_model as load_model
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "RawlsError": "_core.errors",
-    "audit": "experiments.audit",
+    "audit": "experiments.auditing",
     "balance": "balancing",
     "compare": "experiments.fitting",
     "fit": "experiments.fitting",

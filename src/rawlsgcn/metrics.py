@@ -10,7 +10,8 @@ from torchmetrics import Metric
 from torchmetrics.utilities import dim_zero_cat
 
 from ._core.errors import RawlsError
-from .evaluation.degree_bias import DegreeGroups, node_scores, variance
+from .evaluation.degree_bias import node_scores, variance
+from .evaluation.degree_groups import DegreeGroups
 
 
 class DegreeBias(Metric):
@@ -29,7 +30,7 @@ class DegreeBias(Metric):
     float64, which holds degrees and counts up to 2^53 exactly.
 
     Args:
-        ignore_index: Targets with this value (by default -1, unlabelled) are left out.
+        ignore_index: Targets with this value (by default -1, unlabeled) are ignored.
         kwargs: Passed on to :class:`torchmetrics.Metric`.
 
     Shapes:
@@ -55,7 +56,16 @@ class DegreeBias(Metric):
         self.set_dtype(torch.float64)
 
     def update(self, logits: Tensor, target: Tensor, degree: Tensor) -> None:
-        """Take in a batch of nodes."""
+        """Add a batch of nodes.
+
+        Args:
+            logits: Scores before any softmax, (nodes, classes).
+            target: Classes, (nodes,).
+            degree: The nodes' degrees in the whole graph, (nodes,).
+
+        Raises:
+            RawlsError: If the shapes do not fit.
+        """
         if logits.dim() != 2 or target.shape != logits.shape[:1] or degree.shape != target.shape:
             raise RawlsError(
                 "DegreeBias needs logits (nodes, classes), target (nodes,) and degree (nodes,), "
@@ -69,14 +79,18 @@ class DegreeBias(Metric):
         self._add_up()
 
     def compute(self) -> Tensor:
-        """The bias of all nodes so far, a float64 scalar."""
+        """Compute the bias of all nodes so far.
+
+        Returns:
+            A float64 scalar; NaN until two degrees were seen.
+        """
         if not len(self.degree):
             return torch.tensor(torch.nan, dtype=torch.float64, device=self.device)
         _, count, loss = self._rows()
         return torch.tensor(variance(loss / count), dtype=torch.float64, device=self.device)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Take in a batch and return the bias of that batch alone."""
+        """Add a batch and return the bias of that batch alone."""
         value = super().forward(*args, **kwargs)
         self._add_up()  # torchmetrics has appended the batch's rows to those before
         return value

@@ -35,7 +35,7 @@ def doubly_stochastic_norm(
     .. math:: \hat A_{DS} = \operatorname{diag}(x)\, (A + I) \operatorname{diag}(x),
 
     whose every row and every column sums to one. It is the same matrix for A + I as for its
-    renormalised form Â (:mod:`rawlsgcn.balancing`). A directed graph has two vectors in x's place.
+    renormalized form Â (:mod:`rawlsgcn.balancing`). A directed graph has two vectors in x's place.
 
     Args:
         edge_index: edge indices (2, E), or a square sparse matrix (``torch.sparse_coo``,

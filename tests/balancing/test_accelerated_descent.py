@@ -44,7 +44,7 @@ def energy(matrix, x):
 @pytest.mark.parametrize("part", [7, 1 << 13])
 @pytest.mark.parametrize("accelerate", [False, True])
 def test_the_product_of_a_mixture_is_known_without_computing_it(monkeypatch, part, accelerate):
-    monkeypatch.setattr(vector_updates, "_CPU_PART", part)
+    monkeypatch.setattr(vector_updates, "_CPU_CHUNK", part)
     matrix = problem()
     descent = symmetric(matrix, accelerate)
     descent.begin()

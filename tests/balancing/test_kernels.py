@@ -247,7 +247,7 @@ class TestBuilding:
         monkeypatch.setenv("CC", "cc -m64")
         assert building.compiled(folder)[0] == compiled.path(folder)
 
-    @pytest.mark.parametrize("answer", ["-DIS_WIDE=0", "-DGATHERS_WELL=1", "-DGATHERS_WELL=0"])
+    @pytest.mark.parametrize("answer", ["-DGATHERS_WELL=1", "-DGATHERS_WELL=0"])
     def test_what_is_made_for_other_processors_computes_the_same(
         self, monkeypatch, building: Any, folder: Path, answer: str
     ) -> None:

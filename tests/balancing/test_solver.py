@@ -50,9 +50,9 @@ def test_the_form_of_the_renormalised_laplacian_is_the_same(graph):
     adjacency, _ = graph
     looped = adjacency + np.eye(len(adjacency))
     factor = looped.sum(1) ** -0.5
-    renormalised = factor[:, None] * looped * factor
-    renormalised = (renormalised + renormalised.T) / 2
-    one, other = (balance(sp.csr_array(m), tol=1e-12) for m in (looped, renormalised))
+    renormalized = factor[:, None] * looped * factor
+    renormalized = (renormalized + renormalized.T) / 2
+    one, other = (balance(sp.csr_array(m), tol=1e-12) for m in (looped, renormalized))
     np.testing.assert_allclose(one.matrix().toarray(), other.matrix().toarray(), atol=1e-9)
 
 

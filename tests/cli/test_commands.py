@@ -148,7 +148,7 @@ def test_compare_writes_a_list_a_page_and_the_figures(tmp_path: Path) -> None:
     assert [each["method"] for each in found] == ["gcn", "rawlsgcn-graph"]
     assert {path.name for path in out.iterdir()} == {
         *("by_degree-gcn.png", "by_degree-rawlsgcn-graph.png", "degrees.png"),
-        *("plane.png", "side_by_side.png", "report.html", "results.json"),
+        *("accuracy_bias.png", "side_by_side.png", "report.html", "results.json"),
         *("predictions-gcn.csv", "predictions-rawlsgcn-graph.csv"),
     }
     assert "RawlsGCN-Graph" in result.stdout
@@ -252,7 +252,7 @@ def test_compare_takes_a_normalization_with_its_default_methods() -> None:
     result = call(*words, "--normalization", "row")
     assert result.exit_code == 0, result.output
     kinds = [each["normalization"] for each in json.loads(result.stdout)]
-    assert kinds == ["renormalised", "row", "row"]
+    assert kinds == ["renormalized", "row", "row"]
     assert "GCN has no choice of normalization" in result.stderr
 
 

@@ -99,7 +99,7 @@ def test_pieces_of_two_scalings_are_never_together(
     monkeypatch.setattr(shard_balancing, "balance_shards", lambda *_, **__: scaling)
     seen = []
     monkeypatch.setattr(
-        torch.distributed, "barrier", lambda: seen.append(shards.path(0, "scale").exists())
+        torch.distributed, "barrier", lambda: seen.append((tmp_path / "00000-scale.npy").exists())
     )
     context = SimpleNamespace(rank=0, world_size=2, device="cpu")
     shard_balancing.balance_and_save(shards, context)
@@ -170,8 +170,8 @@ S = " ".join(SAMPLED)
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("train --dataset synthetic --num-neighbors 10,0", "a fan-out is one whole number a layer"),
-        ("train --dataset synthetic --num-neighbors ten", "a fan-out is one whole number a layer"),
+        ("train --dataset synthetic --num-neighbors 10,0", "num_neighbors must have a whole"),
+        ("train --dataset synthetic --num-neighbors ten", "num_neighbors must have a whole"),
         (f"{S} --method tail-gnn", "cannot be trained on sampled"),
         (f"{S} --method rawls", "unknown method 'rawls'"),
         (f"{S} --set num_layers=3", "give one number for each layer"),

@@ -11,13 +11,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rawlsgcn.evaluation.degree_bias import (
-    DegreeGroups,
-    degree_line,
-    node_scores,
-    regression_line,
-    variance,
-)
+from rawlsgcn.evaluation.degree_bias import degree_line, node_scores, regression_line, variance
+from rawlsgcn.evaluation.degree_groups import DegreeGroups
 
 nodes = st.lists(st.tuples(st.integers(0, 9), st.floats(-50, 50)), min_size=1, max_size=60)
 

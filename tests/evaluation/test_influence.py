@@ -25,7 +25,7 @@ def random_graph(seed: int, nodes: int, density: float = 0.3) -> Tensor:
     return upper + upper.T
 
 
-def renormalised(adjacency: Tensor) -> Tensor:
+def renormalized(adjacency: Tensor) -> Tensor:
     loops = adjacency + torch.eye(len(adjacency), dtype=torch.float64)
     scale = loops.sum(1).rsqrt()
     return scale[:, None] * loops * scale
@@ -70,7 +70,7 @@ def backward(
 def test_both_sums_are_the_gradient_in_every_layer(
     seed: int, nodes: int, layers: int, sparse: bool
 ) -> None:
-    matrix = renormalised(random_graph(seed, nodes))
+    matrix = renormalized(random_graph(seed, nodes))
     parts, gradients = backward(matrix, layers, seed)
     given_matrix = matrix.to_sparse_csr() if sparse else matrix
     for (inputs, gradient), expected in zip(parts, gradients, strict=True):
@@ -82,7 +82,7 @@ def test_both_sums_are_the_gradient_in_every_layer(
 @given(st.integers(0, 10_000), st.integers(2, 15))
 @settings(max_examples=30, deadline=None)
 def test_the_matrices_are_the_papers_and_add_up(seed: int, nodes: int) -> None:
-    matrix = renormalised(random_graph(seed, nodes))
+    matrix = renormalized(random_graph(seed, nodes))
     ((h, g), *_), (expected, *_) = backward(matrix, 2, seed)
     degree = matrix.sum(1)
     rows, columns = row_influence(matrix, h, g), column_influence(matrix, h, g)
@@ -120,8 +120,8 @@ def test_a_doubly_stochastic_matrix_weights_everybody_alike(seed: int, nodes: in
 def test_renormalisation_alone_does_not_weight_everybody_alike() -> None:
     star = torch.zeros(6, 6, dtype=torch.float64)
     star[0, 1:] = star[1:, 0] = 1
-    parts, _ = backward(renormalised(star), 1, 0)
-    degree = node_influence(renormalised(star), parts).row_degree
+    parts, _ = backward(renormalized(star), 1, 0)
+    degree = node_influence(renormalized(star), parts).row_degree
     assert degree[0] > 1.5 * degree[1:].max()
 
 
@@ -147,7 +147,7 @@ def test_sparse_inputs_stay_sparse_and_give_the_same(
     layout: torch.layout, feature_layout: torch.layout
 ) -> None:
     rng = torch.Generator().manual_seed(0)
-    dense = renormalised(random_graph(0, 12))
+    dense = renormalized(random_graph(0, 12))
     features = torch.rand(12, 30, generator=rng, dtype=torch.float64)
     features[features < 0.8] = 0
     ((_, gradient),), (expected,) = backward(dense, 1, 0, features)
@@ -167,7 +167,7 @@ def test_sparse_inputs_stay_sparse_and_give_the_same(
 
 
 def test_norms_of_all_layers_stand_in_one_table() -> None:
-    matrix = renormalised(random_graph(2, 10))
+    matrix = renormalized(random_graph(2, 10))
     parts, _ = backward(matrix, 4, 2)
     influence = node_influence(matrix, parts)
     assert influence.row.shape == influence.column.shape == (4, 10)

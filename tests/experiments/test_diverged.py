@@ -18,7 +18,7 @@ import rawlsgcn as rg
 from rawlsgcn.cli import app
 from rawlsgcn.methods import Inputs, Learner, find_method, method_names, with_changes
 from rawlsgcn.methods.base import accuracy_of
-from rawlsgcn.reporting.table import results_table, tuning_table
+from rawlsgcn.reporting.tables import results_table, tuning_table
 from rawlsgcn.training import Job, TrainedRun
 from rawlsgcn.training.reference import EarlyStopping
 

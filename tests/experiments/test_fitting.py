@@ -16,7 +16,7 @@ from torch_geometric.data import Data
 import rawlsgcn as rg
 from rawlsgcn.evaluation.calibration import CalibrationOutcome
 from rawlsgcn.experiments.result import Result
-from rawlsgcn.reporting.table import results_table
+from rawlsgcn.reporting.tables import results_table
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def test_on_the_embedded_graph_a_gcn_is_worse_for_low_degrees(results) -> None: 
     gcn = results[0]
     assert gcn.synthetic
     assert gcn.low_degree_accuracy.mean < gcn.high_degree_accuracy.mean - 8
-    assert gcn.frame.loc[:3, "loss"].mean() > gcn.frame.loc[20:40, "loss"].mean()
+    assert gcn.by_degree.loc[:3, "loss"].mean() > gcn.by_degree.loc[20:40, "loss"].mean()
 
 
 def test_on_the_embedded_graph_both_methods_serve_low_degrees_better(results) -> None:  # type: ignore[no-untyped-def]
@@ -45,7 +45,7 @@ def test_figures_agree_with_the_logits(results) -> None:  # type: ignore[no-unty
     nodes = result.mask
     right = result.logits[:, nodes].argmax(-1) == result.graph.y[nodes]
     assert result.accuracy.runs == pytest.approx((100 * right.double().mean(1)).tolist())
-    assert result.frame["count"].sum() == int(nodes.sum())
+    assert result.by_degree["count"].sum() == int(nodes.sum())
 
 
 def test_a_kept_model_gives_the_same_answer_later(results, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
@@ -77,7 +77,7 @@ def test_a_graph_of_ones_own_is_not_touched() -> None:
     result = rg.fit(mine, "gcn", seeds=1, epochs=2)
     assert mine.edge_index is one_way
     assert set(mine.keys()) == {"x", "y", "edge_index"}
-    assert any("symmetrised" in note for note in result.notes)
+    assert any("symmetrized" in note for note in result.notes)
     assert torch.equal(result.graph.edge_index, graph.edge_index)
 
 
@@ -132,7 +132,7 @@ def test_seeds_and_one_method_may_be_given_plainly() -> None:
 def test_a_normalization_goes_to_the_methods_that_have_a_choice() -> None:
     graph = rg.synthetic(300, classes=2)
     results = rg.compare(graph, seeds=1, epochs=1, normalization="row")
-    assert [result.normalization for result in results] == ["renormalised", "row", "row"]
+    assert [result.normalization for result in results] == ["renormalized", "row", "row"]
     told = [any("no choice" in note for note in result.notes) for result in results]
     assert told == [True, False, False]
 
@@ -149,12 +149,12 @@ def test_a_training_that_diverged_says_so() -> None:
 
 def test_a_blurred_model_carries_a_caution() -> None:
     blurred = rg.fit(rg.synthetic(300), "rawlsgcn-graph", seeds=1, epochs=8)
-    (judgement,) = blurred.judgements
+    (judgement,) = blurred.run_metrics
     assert judgement.temperature < 0.8
     assert "under-confident" in blurred.to_dict()["caution"]
     assert "under-confident" in str(blurred)
     for change in ({"temperature": 1.3}, {"calibration": CalibrationOutcome.SEPARABLE}):
-        sure = replace(blurred, judgements=[replace(judgement, **change)])
+        sure = replace(blurred, run_metrics=[replace(judgement, **change)])
         assert sure.to_dict()["caution"] is None
         assert "under-confident" not in str(sure)
 
@@ -183,8 +183,8 @@ def unlearned(graph: Data) -> Result:
     result = rg.fit(graph, "gcn", seeds=3, epochs=1)
     constant = torch.zeros_like(result.logits)
     constant[..., 0] = 1
-    bias = [replace(each, bias=0.0, calibrated_bias=0.0) for each in result.judgements]
-    return replace(result, logits=constant, judgements=bias, notes=[])
+    bias = [replace(each, bias=0.0, calibrated_bias=0.0) for each in result.run_metrics]
+    return replace(result, logits=constant, run_metrics=bias, notes=[])
 
 
 def test_a_model_that_has_not_learned_is_told_from_one_that_has() -> None:

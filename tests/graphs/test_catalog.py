@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.graphs.catalog import CATALOG, DatasetEntry, catalog_entry, data_root, datasets
-from rawlsgcn.paper.plan import PAPER_DATASETS, Plan
+from rawlsgcn.graphs.catalog import catalog_entry, data_root, datasets
+from rawlsgcn.paper.plan import PAPER_DATASETS
 
 
 def test_reading_the_table_imports_neither_torch_nor_scipy() -> None:
@@ -25,16 +25,6 @@ def test_reading_the_table_imports_neither_torch_nor_scipy() -> None:
 def test_the_papers_seven_graphs_and_the_synthetic_one_are_known() -> None:
     assert datasets() == [*PAPER_DATASETS, "synthetic"]
     assert len(PAPER_DATASETS) == 7
-
-
-def test_another_dataset_is_one_entry_and_the_papers_graphs_stay_seven(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    entry = DatasetEntry("tiny", "Tiny", "Amazon", "Photo", "tiny/raw", ("tiny.npz",), "random")
-    monkeypatch.setitem(CATALOG, "tiny", entry)
-    assert datasets()[-2:] == ["tiny", "synthetic"]
-    assert Plan().datasets == PAPER_DATASETS
-    assert "tiny" not in PAPER_DATASETS
 
 
 def test_an_unknown_name_gets_the_nearest() -> None:

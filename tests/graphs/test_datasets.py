@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import urllib.request
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,12 @@ import pytest
 import scipy.sparse as sp
 import torch
 
+import rawlsgcn as rg
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.graphs import load, statistics
-from rawlsgcn.graphs.catalog import CATALOG, catalog_entry
+from rawlsgcn.graphs.catalog import CATALOG, MASKS, DatasetEntry, catalog_entry
+from rawlsgcn.graphs.edges import clean_edges
+from rawlsgcn.paper.plan import PAPER_DATASETS, Plan
 
 
 @pytest.fixture
@@ -142,3 +146,39 @@ def test_the_synthetic_graph_has_a_name_too() -> None:
     graph = load("Synthetic")
     assert graph.synthetic is True
     assert torch.equal(graph.y, load("synthetic").y)
+
+
+@pytest.mark.parametrize("loader", ["Amazon", None])
+def test_another_dataset_is_one_entry_of_the_catalog(
+    loader: str | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    name = None if loader is None else "Photo"
+    folder, file = "tiny/raw" if loader is None else "Photo/raw", "amazon_electronics_photo.npz"
+    entry = DatasetEntry("tiny", "Tiny", loader, name, folder, (file,), split="random")
+    monkeypatch.setitem(CATALOG, "tiny", entry)
+    small_npz(entry.raw_paths(tmp_path)[0])
+    graph = load("Tiny", root=tmp_path)
+    assert graph.num_nodes == 60
+    assert graph.name == "tiny"
+    assert all(key in graph for key in MASKS)
+    assert entry.on_disk(tmp_path)
+    assert Plan().datasets == PAPER_DATASETS
+    assert "tiny" not in PAPER_DATASETS
+
+
+def test_a_graph_is_cleaned_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A dataset by name is validated when it is loaded, and not again by ``fit``."""
+    calls = []
+
+    def counted(*arguments: Any) -> Any:
+        calls.append(len(arguments[0]))
+        return clean_edges(*arguments)
+
+    monkeypatch.setattr("rawlsgcn.graphs.validation.clean_edges", counted)
+    monkeypatch.setenv("RAWLSGCN_DATA", str(tmp_path))
+    small_npz(catalog_entry("amazon-photo").raw_paths(tmp_path)[0])
+    monkeypatch.setitem(
+        CATALOG, "amazon-photo", replace(catalog_entry("amazon-photo"), split="random")
+    )
+    rg.fit("amazon-photo", "gcn", seeds=1, epochs=1)
+    assert len(calls) == 1

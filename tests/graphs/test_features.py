@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from rawlsgcn.graphs.features import compact, first_not_finite
+from rawlsgcn.graphs.features import compact, dense, first_not_finite, sparse_if_sparse
 
 SPARSE = sp.random(40, 30, density=0.05, random_state=0, format="csr")
 DENSE = np.random.default_rng(0).random((40, 30))
@@ -31,9 +31,14 @@ def test_every_form_gives_the_same_values(form, values, layout) -> None:  # type
     x = compact(form(sp.csr_matrix(values)))
     assert x.dtype == torch.float32
     assert x.layout == layout
-    dense = x.to_dense() if layout == torch.sparse_csr else x
     expected = values.toarray() if sp.issparse(values) else values
-    np.testing.assert_allclose(dense.numpy(), expected, rtol=1e-6)
+    np.testing.assert_allclose(x.to_dense().numpy(), expected, rtol=1e-6)
+    full = dense(form(sp.csr_matrix(values)))
+    assert full.layout == torch.strided
+    assert torch.equal(full, x.to_dense())
+    again = sparse_if_sparse(full)
+    assert again.layout == layout
+    assert torch.equal(compact(full).to_dense(), x.to_dense())
 
 
 def test_explicit_zeros_do_not_count_as_density() -> None:
@@ -41,6 +46,22 @@ def test_explicit_zeros_do_not_count_as_density() -> None:
     x = compact(matrix)
     assert x.layout == torch.sparse_csr
     assert x.values().numel() == 0
+
+
+def test_features_that_would_fill_the_memory_stay_sparse(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rawlsgcn.graphs.features.physical_memory", lambda: 4 * 4 * 40 * 30)
+    assert dense(SPARSE).layout == torch.strided
+    monkeypatch.setattr("rawlsgcn.graphs.features.physical_memory", lambda: 4 * 4 * 40 * 30 - 1)
+    with pytest.warns(UserWarning, match="the features stay sparse"):
+        x = dense(SPARSE)
+    assert x.layout == torch.sparse_csr
+    assert dense(SPARSE.toarray()).layout == torch.strided
+
+
+def test_a_few_numbers_do_not_make_a_large_matrix() -> None:
+    wide = sp.csr_matrix((np.ones(2), ([0, 1], [0, 10**9])), shape=(2, 10**9 + 1))
+    with pytest.warns(UserWarning, match="the features stay sparse"):
+        assert dense(wide).layout == torch.sparse_csr
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

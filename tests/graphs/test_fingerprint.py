@@ -1,4 +1,4 @@
-"""The mark of a graph: another one for a change in any of its parts."""
+"""The fingerprint of a graph: another one for a change in any of its parts."""
 
 from __future__ import annotations
 
@@ -34,3 +34,9 @@ def test_every_part_counts_and_is_named(part: str, tmp_path: Path) -> None:
     assert [a.split()[0] for a, b in zip(one, two, strict=True) if a != b] == [part]
     mark = Source.of_shards(write_shards(changed(part), 2, tmp_path)).mark
     assert mark == Source.of(changed(part)).mark != Source.of(synthetic(300)).mark
+
+
+def test_dense_and_sparse_features_have_one_fingerprint() -> None:
+    sparse, dense = (synthetic(300, features=2000, sparse=form) for form in (True, False))
+    assert (sparse.x.layout, dense.x.layout) == (torch.sparse_csr, torch.strided)
+    assert fingerprint(sparse) == fingerprint(dense)

@@ -1,4 +1,4 @@
-"""Shards: the whole graph in even parts, mapped from disk, and told when they do not fit."""
+"""Shards: the whole graph in even parts, mapped from disk, and refused when they do not fit."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from rawlsgcn.graphs.shards import Shards, write_shards
 from rawlsgcn.training.sampled.sources import Source
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(graphs(), st.data())
 def test_the_shards_are_the_graph(graph: Data, data: st.DataObject) -> None:
-    count = data.draw(st.integers(1, int(graph.num_nodes)))
+    count = data.draw(st.integers(1, min(4, int(graph.num_nodes))))
     with tempfile.TemporaryDirectory() as folder:
         shards = write_shards(graph, count, folder)
         parts = [shards.open(place) for place in range(len(shards))]
@@ -58,7 +58,7 @@ def test_parts_are_even_and_mapped_and_hold_no_pickle(tmp_path: Path) -> None:
         np.load(path, allow_pickle=False)
 
 
-def test_shards_written_anew_forget_the_old_scaling(tmp_path: Path) -> None:
+def test_shards_written_again_forget_the_old_scaling(tmp_path: Path) -> None:
     graph = synthetic(300)
     shards = write_shards(graph, 2, tmp_path)
     shards.write_scale(1, np.ones(shards.cuts[2] - shards.cuts[1]))
@@ -104,7 +104,7 @@ def test_fewer_shards_replace_more(tmp_path: Path) -> None:
     assert {path.name[:5] for path in tmp_path.iterdir()} == {"00000", "00001", "shard"}
 
 
-def test_what_does_not_fit_is_told(tmp_path: Path) -> None:
+def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     graph = synthetic(300)
     shards = write_shards(graph, 2, tmp_path)
     with pytest.raises(RawlsError, match="holds no whole set of shards"):
@@ -130,7 +130,7 @@ def test_what_does_not_fit_is_told(tmp_path: Path) -> None:
         shards.open(1)
     for text in ("{", "[]", "{}", '{"format": 7}'):
         (tmp_path / "shards.json").write_text(text)
-        with pytest.raises(RawlsError, match="anew"):
+        with pytest.raises(RawlsError, match="again"):
             Shards(tmp_path)
 
 
@@ -213,7 +213,7 @@ def test_bytes_behind_an_array_are_no_part_of_it(whole: Path, tmp_path: Path) ->
     Source.of_shards(Shards(folder))
 
 
-def test_files_that_are_no_arrays_are_told(whole: Path, tmp_path: Path) -> None:
+def test_files_that_are_no_arrays_are_refused(whole: Path, tmp_path: Path) -> None:
     folder = tmp_path / "shards"
     shutil.copytree(whole, folder)
     column = folder / "00000-column.npy"
@@ -249,17 +249,17 @@ def test_files_that_are_no_arrays_are_told(whole: Path, tmp_path: Path) -> None:
         ("name", None),
     ],
 )
-def test_a_damaged_manifest_is_told(whole: Path, tmp_path: Path, entry: str, value: Any) -> None:
+def test_a_damaged_manifest_is_refused(whole: Path, tmp_path: Path, entry: str, value: Any) -> None:
     folder = tmp_path / "shards"
     shutil.copytree(whole, folder)
     about = json.loads((folder / "shards.json").read_text())
     (folder / "shards.json").write_text(json.dumps(about | {entry: value}))
-    with pytest.raises(RawlsError, match="write the shards anew") as caught:
+    with pytest.raises(RawlsError, match="write the shards again") as caught:
         Source.of_shards(Shards(folder))
     assert str(folder) in str(caught.value)
 
 
-def test_a_manifest_of_endless_depth_or_of_no_text_is_told(whole: Path, tmp_path: Path) -> None:
+def test_a_manifest_of_endless_depth_or_of_no_text_is_refused(whole: Path, tmp_path: Path) -> None:
     folder = tmp_path / "shards"
     shutil.copytree(whole, folder)
     for content in (b"[" * 100_000, b"\xff\xfe{}", b'{"format": ' + b"9" * 5000 + b"}"):

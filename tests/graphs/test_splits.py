@@ -40,7 +40,7 @@ def test_drawing_leaves_torchs_own_generator_alone() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(-1, 3), min_size=12, max_size=80), st.integers(0, 5))
-def test_random_split_is_disjoint_covers_the_labelled_and_has_every_class(
+def test_random_split_is_disjoint_covers_the_labeled_and_has_every_class(
     labels: list[int], seed: int
 ) -> None:
     y = torch.tensor(labels)
@@ -55,7 +55,7 @@ def test_random_split_is_disjoint_covers_the_labelled_and_has_every_class(
     assert split.test_mask.any()
 
 
-def test_unlabelled_nodes_are_never_drawn() -> None:
+def test_unlabeled_nodes_are_never_drawn() -> None:
     y = torch.arange(3000) % 3
     y[::2] = -1
     y[1::2] = torch.arange(1500) % 3
@@ -65,11 +65,11 @@ def test_unlabelled_nodes_are_never_drawn() -> None:
 
 def test_a_class_with_too_few_nodes_is_named() -> None:
     y = torch.cat([torch.zeros(2000, dtype=torch.long), torch.ones(7, dtype=torch.long)])
-    with pytest.raises(RawlsError, match="class 1 has 7 labelled nodes"):
+    with pytest.raises(RawlsError, match="class 1 has 7 labeled nodes"):
         paper_split(y)
     assert not fits_paper_split(y)
 
 
 def test_too_few_remaining_nodes_are_counted() -> None:
-    with pytest.raises(RawlsError, match="960 labelled nodes remain"):
+    with pytest.raises(RawlsError, match="960 labeled nodes remain"):
         paper_split(torch.arange(1000) % 2)

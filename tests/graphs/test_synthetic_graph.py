@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.graphs import check, statistics, synthetic
+from rawlsgcn.graphs import check, graph_notes, statistics, synthetic
 
 
 @pytest.fixture(scope="module")
@@ -15,10 +15,10 @@ def graph():  # type: ignore[no-untyped-def]
     return synthetic()
 
 
-def test_the_default_graph_is_labelled_synthetic_and_has_the_papers_split(graph) -> None:  # type: ignore[no-untyped-def]
+def test_the_default_graph_is_labeled_synthetic_and_has_the_papers_split(graph) -> None:  # type: ignore[no-untyped-def]
     assert graph.synthetic is True
     assert graph.name == "synthetic"
-    assert "synthetic" in graph.notes[0]
+    assert "synthetic" in graph_notes(graph)[0]
     figures = statistics(graph)
     assert figures.nodes == 3000
     assert figures.classes == 6
@@ -27,13 +27,16 @@ def test_the_default_graph_is_labelled_synthetic_and_has_the_papers_split(graph)
         500,
         1000,
     ]
-    assert graph.x.layout == torch.sparse_csr
+    assert graph.x.layout == torch.strided
+    sparse = synthetic(sparse=True).x
+    assert sparse.layout == torch.sparse_csr
+    assert torch.equal(sparse.to_dense(), graph.x)
 
 
-def test_it_passes_the_door_unchanged(graph) -> None:  # type: ignore[no-untyped-def]
+def test_validation_does_not_change_it(graph) -> None:  # type: ignore[no-untyped-def]
     clean = check(graph)
     assert torch.equal(clean.edge_index, graph.edge_index)
-    assert clean.notes == graph.notes
+    assert clean.facts == graph.facts
     assert clean.synthetic is True
 
 
@@ -74,10 +77,10 @@ def test_small_graphs_share_out_what_they_have() -> None:
 
 
 def test_size_and_degree_are_as_asked_in_a_large_graph() -> None:
-    figures = statistics(synthetic(100_000, average_degree=12.0, isolated=0.1))
-    assert figures.nodes == 100_000
-    assert figures.edges == pytest.approx(1_200_000, rel=0.05)
-    assert figures.isolated_nodes > 10_000 * 0.95
+    figures = statistics(synthetic(50_000, average_degree=12.0, isolated=0.1, words=8))
+    assert figures.nodes == 50_000
+    assert figures.edges == pytest.approx(600_000, rel=0.05)
+    assert figures.isolated_nodes > 5_000 * 0.95
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The door: a user's Data comes out clean, his own is untouched, and each flaw gets a sentence."""
+"""Validation: a clean copy of a user's Data, the given one unchanged, one sentence for a flaw."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from torch_geometric.transforms import ToSparseTensor
 from torch_geometric.utils import to_dense_adj
 
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.graphs import check
+from rawlsgcn.graphs import check, graph_notes
+from rawlsgcn.graphs.notes import GraphFacts
 
 PARTS = torch.arange(40) % 3
 MASKS = {"train_mask": PARTS == 0, "val_mask": PARTS == 1, "test_mask": PARTS == 2}
@@ -34,13 +35,13 @@ def ring(nodes: int = 40, **changes: Any) -> Data:
     return Data(**{key: value for key, value in parts.items() if value is not None})
 
 
-def test_a_directed_graph_is_symmetrised_and_that_is_said() -> None:
+def test_a_directed_graph_is_symmetrized_and_that_is_said() -> None:
     graph = check(ring())
     assert graph.edge_index.size(1) == 80
     assert graph.is_undirected()
     assert graph.is_coalesced()
-    assert any("directed graph symmetrised: 40 of its 40" in note for note in graph.notes)
-    assert any("random split" in note for note in graph.notes)
+    assert any("directed graph symmetrized: 40 of its 40" in note for note in graph_notes(graph))
+    assert any("random split" in note for note in graph_notes(graph))
     assert graph.num_nodes == 40
 
 
@@ -70,13 +71,13 @@ def test_the_given_data_is_not_touched() -> None:
     assert graph.mine == "kept"
     assert graph.x.dtype == torch.float32
     assert "edge_attr" not in graph
-    assert any("edge_attr is not used" in note for note in graph.notes)
+    assert any("edge_attr is not used" in note for note in graph_notes(graph))
 
 
 def test_checking_twice_is_checking_once() -> None:
     once = check(ring(edge_weight=torch.rand(40)))
     twice = check(once)
-    assert twice.notes == once.notes
+    assert twice.facts == once.facts
     for key in ("edge_index", "edge_weight", "x", "y", "train_mask", "val_mask", "test_mask"):
         assert torch.equal(once[key], twice[key])
 
@@ -103,11 +104,23 @@ def test_sparse_features_of_scipy_are_features() -> None:
     assert torch.equal(check(ring(x=x)).x.to_dense(), torch.tensor(x.toarray()).float())
 
 
-def test_a_note_is_one_note_and_stands_once() -> None:
+def test_facts_survive_a_second_validation_and_an_attribute_called_notes_is_the_users() -> None:
     once = check(ring(notes="hello", y=torch.arange(40) % 2 + 1))
-    assert once.notes[0] == "hello"
-    assert check(once).notes == once.notes
-    assert len(set(once.notes)) == len(once.notes)
+    assert once.notes == "hello"
+    assert GraphFacts.of(once).empty_classes == [0]
+    assert graph_notes(check(once)) == graph_notes(once)
+    assert len(set(graph_notes(once))) == len(graph_notes(once))
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [5, "x", [1, 2], [("self_loops", "many")], [("self_loops", True)], [("unknown", 3)], [[[], 1]],
+     [("left_out", [1, ("labels",), "labels"])], [("empty_classes", ["a", 1.5])]],
+)  # fmt: skip
+def test_facts_of_another_form_are_ignored(facts: Any) -> None:
+    graph = check(ring(facts=facts, y=torch.arange(40) % 2))
+    assert GraphFacts.of(graph) == GraphFacts.of(check(ring(y=torch.arange(40) % 2)))
+    assert graph_notes(graph)
 
 
 def test_weights_that_single_precision_takes_for_zero_are_no_neighbours() -> None:
@@ -116,7 +129,7 @@ def test_weights_that_single_precision_takes_for_zero_are_no_neighbours() -> Non
     graph = check(ring(edge_weight=weight))
     assert graph.edge_index.size(1) == 78
     assert "edge_weight" not in graph
-    assert any("1 edge of weight under 1.2e-38 dropped" in note for note in graph.notes)
+    assert any("1 edge of weight under 1.2e-38 dropped" in note for note in graph_notes(graph))
 
 
 @pytest.mark.parametrize(
@@ -136,7 +149,7 @@ def test_who_predicts_is_not_refused_for_labels_or_masks(
     assert torch.equal(graph.edge_index, check(ring()).edge_index)
     assert ("y" in graph) == (lacks == "masks")
     assert "val_mask" not in graph
-    assert any(f"the {lacks} are left out" in note for note in graph.notes)
+    assert any(f"the {lacks} are left out" in note for note in graph_notes(graph))
     with pytest.raises(RawlsError):
         check(ring(**{**MASKS, **changes}))
 
@@ -146,7 +159,7 @@ def test_who_balances_is_not_refused_for_features(x: torch.Tensor) -> None:
     graph = check(ring(x=x), need_features=False, need_labels=False)
     assert graph.num_nodes == 40
     assert graph.x is None
-    assert any("the features are left out" in note for note in graph.notes)
+    assert any("the features are left out" in note for note in graph_notes(graph))
 
 
 @pytest.mark.parametrize("edges", [torch.empty(2, 0), torch.tensor([[3], [3]])])
@@ -173,16 +186,16 @@ def test_of_several_stored_splits_the_first_is_used_and_that_is_said() -> None:
     both = torch.stack([first, (first + 1) % 3], 1)
     graph = check(ring(train_mask=both == 0, val_mask=both == 1, test_mask=both == 2))
     assert torch.equal(graph.val_mask, first == 1)
-    assert any("first of 2 stored splits" in note for note in graph.notes)
+    assert any("first of 2 stored splits" in note for note in graph_notes(graph))
 
 
-def test_unlabelled_nodes_leave_the_stored_masks() -> None:
+def test_unlabeled_nodes_leave_the_stored_masks() -> None:
     y = torch.arange(40) % 2
     y[0] = -1
     third = torch.arange(40) % 3
     graph = check(ring(y=y, train_mask=third == 0, val_mask=third == 1, test_mask=third == 2))
     assert not graph.train_mask[0]
-    assert any("1 unlabelled" in note for note in graph.notes)
+    assert any("1 unlabeled" in note for note in graph_notes(graph))
 
 
 def test_a_graph_large_enough_gets_the_papers_split() -> None:
@@ -200,7 +213,7 @@ def test_balancing_needs_neither_features_nor_labels() -> None:
 
 def test_empty_classes_are_noted() -> None:
     assert any(
-        "no node has the label 0" in n for n in check(ring(y=torch.arange(40) % 2 + 1)).notes
+        "no node has the label 0" in n for n in graph_notes(check(ring(y=torch.arange(40) % 2 + 1)))
     )
 
 
@@ -227,11 +240,11 @@ NEGATIVE[3] = -1.0
         ({"y": None}, "no labels"),
         ({"y": torch.rand(40)}, "label 0.*must be integers"),
         ({"y": torch.full((40,), float("nan"))}, "node 0 .* and 37 others have no label"),
-        ({"y": torch.full((40,), -2)}, "write -1 for an unlabelled"),
+        ({"y": torch.full((40,), -2)}, "write -1 for an unlabeled"),
         ({"y": torch.arange(40) * 1000}, "number the classes 0, 1, 2"),
-        ({"y": torch.full((40,), -1)}, "every node is unlabelled"),
-        ({"y": torch.full((40,), 3)}, "every labelled node is of class 3: there must be two"),
-        ({"y": torch.tensor([0] * 20 + [-1] * 20), **MASKS}, "every labelled node is of class 0"),
+        ({"y": torch.full((40,), -1)}, "every node is unlabeled"),
+        ({"y": torch.full((40,), 3)}, "every labeled node is of class 3: there must be two"),
+        ({"y": torch.tensor([0] * 20 + [-1] * 20), **MASKS}, "every labeled node is of class 0"),
         ({"y": torch.eye(40)}, "one integer for each node"),
         ({"edge_weight": NEGATIVE}, "node 3 .* weight -1.0"),
         ({"edge_weight": torch.full((40,), float("nan"))}, "weight nan"),
@@ -248,13 +261,11 @@ NEGATIVE[3] = -1.0
         ({"num_nodes": -3}, "num_nodes is -3"),
         ({"num_nodes": 2.5}, "num_nodes must be one integer, not 2.5"),
         ({"num_nodes": 41}, "41 nodes, but .* 40 rows"),
-        ({"notes": 5}, "'notes' must be a list of sentences"),
-        ({"notes": [1, 2]}, "'notes' must be a list of sentences"),
         ({"node_ids": 5}, "node_ids must be a list"),
         ({"edge_weight": torch.full((40,), 1e-60, dtype=torch.float64)}, "no edges but"),
         ({"train_mask": PARTS == 0}, "no val_mask and no test_mask"),
         ({**MASKS, "val_mask": PARTS == 0}, "more than one of the masks"),
-        ({**MASKS, "val_mask": PARTS > 5}, "val_mask has no labelled node"),
+        ({**MASKS, "val_mask": PARTS > 5}, "val_mask has no labeled node"),
         ({**MASKS, "val_mask": PARTS[:30] == 1}, r"val_mask has the shape \(30,\)"),
         ({**MASKS, "val_mask": PARTS}, "true or false"),
         ({"y": torch.arange(40)}, "too few to split"),
@@ -267,7 +278,7 @@ def test_each_flaw_gets_one_sentence(changes: dict[str, Any], said: str) -> None
 
 
 def test_the_papers_split_is_strict_when_asked_for() -> None:
-    with pytest.raises(RawlsError, match="0 labelled nodes remain"):
+    with pytest.raises(RawlsError, match="0 labeled nodes remain"):
         check(ring(), split="paper")
     with pytest.raises(RawlsError, match="unknown split 'papr': did you mean paper"):
         check(ring(), split="papr")

@@ -33,7 +33,7 @@ def perceptron(part: torch.nn.Sequential, h: Tensor) -> Tensor:
 
 def plain_embedding(learner: AdvFairLearner, graph: Data) -> Tensor:
     """The filtered embedding of every node: ReLU(Â H W + b) in every layer, then the filter."""
-    h, laplacian = learner.inputs.x.to_dense(), dense_form(graph, "renormalised")
+    h, laplacian = learner.inputs.x.to_dense(), dense_form(graph, "renormalized")
     for layer in learner.module.convolutions:
         h = torch.relu(laplacian @ h @ layer.weight + layer.bias)
     return perceptron(learner.module.filter, h)

@@ -8,6 +8,8 @@ from hypothesis import given, settings
 from strategies import graphs
 from torch_geometric.data import Data
 
+import rawlsgcn as rg
+from rawlsgcn.graphs import synthetic
 from rawlsgcn.methods import Inputs
 from rawlsgcn.methods.inputs import row_normalized
 
@@ -52,3 +54,15 @@ def test_degree_counts_neighbours(graph: Data) -> None:
     for node in range(graph.num_nodes):
         neighbours = set(graph.edge_index[1, graph.edge_index[0] == node].tolist())
         assert inputs.degree[node] == len(neighbours - {node})
+
+
+def test_sparse_and_dense_features_of_one_graph_are_the_same_inputs() -> None:
+    dense, sparse = (synthetic(200, features=2000, sparse=form) for form in (False, True))
+    assert (dense.x.layout, sparse.x.layout) == (torch.strided, torch.sparse_csr)
+    one, two = Inputs.of(dense).x, Inputs.of(sparse).x
+    assert one.layout == two.layout == torch.sparse_csr
+    for name in ("crow_indices", "col_indices", "values"):
+        assert torch.equal(getattr(one, name)(), getattr(two, name)())
+    for method in ("gcn", "rawlsgcn-graph"):
+        logits = [rg.fit(graph, method, seeds=1, epochs=3).logits[0] for graph in (dense, sparse)]
+        assert torch.equal(*logits)

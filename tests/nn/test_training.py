@@ -161,6 +161,7 @@ def rank(number: int, folder: str) -> None:
     torch.distributed.destroy_process_group()
 
 
+@pytest.mark.slow
 def test_two_processes_agree_on_the_fair_gradient(tmp_path: Path) -> None:
     """Equal on both ranks, and equal to one process with all the labels."""
     # Processes of their own: a fork of one whose threads are at work may wait for ever.

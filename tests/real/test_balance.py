@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from benchmarks.balancing import renormalised, scipy_matrix
+from benchmarks.balancing import renormalized, scipy_matrix
 from benchmarks.rivals import published_sinkhorn_knopp
 from rawlsgcn.balancing import balance
 from rawlsgcn.graphs import load
@@ -45,7 +45,7 @@ def test_the_doubly_stochastic_form_is_exact_and_cheap(name, data_root):
 
 def test_the_rival_is_the_published_procedure(data_root):
     """Both numbers are the published code's own, on this graph and to its tolerance."""
-    a_hat = renormalised(scipy_matrix(load("amazon-photo", root=data_root)))
+    a_hat = renormalized(scipy_matrix(load("amazon-photo", root=data_root)))
     iterations, balanced = published_sinkhorn_knopp(a_hat, 1e-2)
     assert iterations == 165
     assert abs(balanced - balanced.T).max() == pytest.approx(0.116, abs=5e-4)

@@ -15,8 +15,9 @@ from torch_geometric.data import Data
 from torch_geometric.utils import coalesce, to_undirected
 
 from rawlsgcn.evaluation.run_metrics import evaluate_run
-from rawlsgcn.experiments.audit import audit as rg_audit
 from rawlsgcn.experiments.audit_result import Audit
+from rawlsgcn.experiments.auditing import audit as rg_audit
+from rawlsgcn.experiments.comparison import Comparison
 from rawlsgcn.experiments.result import Result
 
 NODES, CLASSES = 600, 4
@@ -73,13 +74,13 @@ def make() -> Make:
             "dataset": graph.name,
             "method": method,
             "title": title,
-            "settings": {"lr": 0.01, "epochs": 200, "normalization": "renormalised"},
+            "settings": {"lr": 0.01, "epochs": 200, "normalization": "renormalized"},
             "seeds": list(range(seeds)),
             "device": "cpu",
             "parameters": 48264,
             "seconds": {"prepare": 0.25, "train": 3.5, "evaluate": 0.25},
             "peak_memory_mb": 512.0,
-            "judgements": [
+            "run_metrics": [
                 evaluate_run(run, graph.y, degree, graph.test_mask, graph.val_mask)
                 for run in logits
             ],
@@ -175,7 +176,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def files(
-    three_models: Audit, make_audit: Callable[..., Audit], tmp_path_factory
+    three_models: Audit, make_audit: Callable[..., Audit], three: list[Result], tmp_path_factory
 ) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
     text = ("group", np.array(["a", "b</script>", "c"] * 200))
@@ -186,6 +187,7 @@ def files(
         "rare": make_audit(column=("name", np.array([f"v{min(i // 2, 250)}" for i in range(600)]))),
         "sample": make_audit(shown=50, only_classes=True),
         "bare": make_audit(shown=0),
+        "trained": Comparison.of(three).audit(resamples=200),
     }
     return {name: audit.to_html(folder / f"{name}.html") for name, audit in audits.items()}
 

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from rawlsgcn.reporting import audit_figures
-from rawlsgcn.reporting.audit_axis import centre, log_kind, log_marks, stretched, unstretched
+from rawlsgcn.reporting.audit_figures import (
+    from_axis,
+    group_center,
+    log_kind,
+    log_ticks,
+    to_axis,
+)
 from rawlsgcn.reporting.figures import save
 
 TEXT = ("group", np.array(["a", "b$x$", "c"] * 200))
@@ -17,14 +23,16 @@ def test_a_groups_place_is_the_mean_of_its_nodes(three_models) -> None:
     values = np.array(three_models.nodes.value, dtype=float)
     for group in model.groups:
         own = values[(values >= group.low) & (values <= group.high)]
-        assert centre(model, group, None) == pytest.approx(own.mean())
-        assert centre(model, group, "one more") == pytest.approx(np.expm1(np.log1p(own).mean()))
+        assert group_center(model, group, None) == pytest.approx(own.mean())
+        assert group_center(model, group, "one more") == pytest.approx(
+            np.expm1(np.log1p(own).mean())
+        )
 
 
 def test_stretching_goes_both_ways() -> None:
     values = np.array([0.0, 1, 5, 1000])
     for kind in (None, "one more"):
-        np.testing.assert_allclose(unstretched(stretched(values, kind), kind), values, atol=1e-9)
+        np.testing.assert_allclose(from_axis(to_axis(values, kind), kind), values, atol=1e-9)
 
 
 def test_counts_ranks_and_signed_values_have_their_axis(make_audit) -> None:
@@ -36,7 +44,7 @@ def test_counts_ranks_and_signed_values_have_their_axis(make_audit) -> None:
 
 @pytest.mark.parametrize(("low", "high"), [(0, 3), (0, 997), (4, 7), (1, 10**7)])
 def test_marks_of_the_axis_lie_inside_and_are_few(low, high) -> None:
-    marks = log_marks(low, high, "one more")
+    marks = log_ticks(low, high, "one more")
     assert all(low <= mark <= high for mark in marks)
     assert marks == sorted(set(marks))
     assert 1 <= len(marks) <= 12

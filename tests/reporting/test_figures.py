@@ -33,14 +33,14 @@ def test_a_dot_for_every_degree_of_more_than_five_nodes_and_their_regression_lin
     make, place, name
 ):
     result = make()
-    big = result.frame[result.frame["count"] > 5]
-    assert 5 < len(big) < len(result.frame)
+    big = result.by_degree[result.by_degree["count"] > 5]
+    assert 5 < len(big) < len(result.by_degree)
     axes = figures.by_degree(result).axes[place]
     np.testing.assert_allclose(dots(axes), np.column_stack([big.index, big[name]]))
     slope, intercept = np.polyfit(big.index, big[name], 1)
     x, y = line(axes).get_data()
     np.testing.assert_allclose(y, intercept + slope * np.asarray(x), rtol=1e-9)
-    judged = np.mean([getattr(judgement, f"{name}_slope") for judgement in result.judgements])
+    judged = np.mean([getattr(judgement, f"{name}_slope") for judgement in result.run_metrics])
     assert slope == pytest.approx(judged, rel=1e-9)
 
 
@@ -50,7 +50,7 @@ def test_side_by_side_has_a_column_a_method_on_shared_axes(three):
     for row in (figure.axes[:3], figure.axes[3:]):
         assert len({axes.get_ylim() for axes in row}) == 1
     for result, axes in zip(three, figure.axes[:3], strict=True):
-        big = result.frame[result.frame["count"] > 5]
+        big = result.by_degree[result.by_degree["count"] > 5]
         np.testing.assert_allclose(dots(axes)[:, 1], big["loss"])
         assert axes.get_title() == result.title
         assert any("slope" in text.get_text() for text in axes.texts)

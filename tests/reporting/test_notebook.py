@@ -9,7 +9,7 @@ import pytest
 
 import rawlsgcn as rg
 from rawlsgcn.experiments.comparison import Comparison
-from rawlsgcn.reporting.wording import number, percent
+from rawlsgcn.reporting.formatting import number, percent
 
 HOSTILE = '<script>alert(1)</script>" onload=x'
 
@@ -57,7 +57,7 @@ def test_a_comparison_is_a_list_that_shows_itself(three) -> None:
     assert list(both) == three
     display = shown(both)
     assert all(result.title in display.words for result in three)
-    assert len(both.plane().axes) == 2
+    assert len(both.accuracy_bias_plot().axes) == 2
 
 
 def test_two_displays_on_one_page_share_no_id(three, three_models) -> None:

@@ -27,18 +27,18 @@ def drawn(graph: Data, seeds: list[int], num_neighbors: list[int], **how: Any) -
 @settings(max_examples=60, deadline=None)
 @given(graphs(), st.integers(1, 3), st.booleans(), st.integers(-1, 5).filter(bool), st.data())
 def test_every_hop_draws_rows_of_the_graph(
-    graph: Data, hops: int, anew: bool, k: int, data: st.DataObject
+    graph: Data, hops: int, redraw: bool, k: int, data: st.DataObject
 ) -> None:
     nodes = int(graph.num_nodes)
     seeds = data.draw(st.lists(st.integers(0, nodes - 1), min_size=1, max_size=5, unique=True))
-    sample = drawn(graph, seeds, [k] * hops, anew=anew)
+    sample = drawn(graph, seeds, [k] * hops, redraw=redraw)
     arcs = set(zip(*graph.edge_index.tolist(), strict=True))
     degree = Counter(graph.edge_index[0].tolist())
     assert sample.nodes[: len(seeds)].tolist() == seeds
     assert len(set(sample.nodes.tolist())) == len(sample.nodes) == sum(sample.new)
     for number, hop in enumerate(sample.hops):
         met = sum(sample.new[: number + 1])
-        first = 0 if anew else met - sample.new[number]
+        first = 0 if redraw else met - sample.new[number]
         assert (hop.first, len(hop.drawn)) == (first, met - first)
         pairs = list(
             zip(sample.nodes[hop.target].tolist(), sample.nodes[hop.source].tolist(), strict=True)
@@ -78,7 +78,7 @@ def test_arcs_run_into_the_nodes_whose_rows_they_are() -> None:
 
 @pytest.mark.parametrize("num_neighbors", ["", "10,", "a", [], [0], [-2], [1.5], None, "10;10", 3])
 def test_a_bad_fan_out_is_told(num_neighbors: Any) -> None:
-    with pytest.raises(RawlsError, match="a fan-out is one whole number a layer"):
+    with pytest.raises(RawlsError, match="num_neighbors must have a whole number for each layer"):
         parse_num_neighbors(num_neighbors)
 
 

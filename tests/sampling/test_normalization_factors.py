@@ -1,4 +1,4 @@
-"""Two vectors give every entry of every normalisation."""
+"""Two vectors give every entry of every normalization."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from strategies import graphs
 from torch_geometric.data import Data
 
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.balancing import propagation_matrix
+from rawlsgcn.balancing import NORMALIZATIONS, propagation_matrix
 from rawlsgcn.sampling import Adjacency, Factors
-from rawlsgcn.sampling.normalization_factors import FORMS, doubly_stochastic_scale
+from rawlsgcn.sampling.normalization_factors import doubly_stochastic_scale
 
 
 @settings(max_examples=60, deadline=None)
-@given(graphs(), st.sampled_from(FORMS), st.booleans())
+@given(graphs(), st.sampled_from(NORMALIZATIONS), st.booleans())
 def test_entries_equal_those_of_the_whole_matrix(graph: Data, form: str, weighted: bool) -> None:
     weight = None
     if weighted:
@@ -35,7 +35,7 @@ def test_entries_equal_those_of_the_whole_matrix(graph: Data, form: str, weighte
 
 def test_wrong_names_and_directed_graphs_are_told() -> None:
     adjacency = Adjacency.of(torch.tensor([[0, 1, 2], [1, 2, 0]]), None, 3)
-    with pytest.raises(RawlsError, match="unknown normalisation"):
+    with pytest.raises(RawlsError, match="unknown normalization"):
         Factors.of(adjacency, "rows")
     with pytest.raises(RawlsError, match="not symmetric"):
         doubly_stochastic_scale(adjacency)

@@ -55,7 +55,7 @@ def gradients(
 
 def exact_gradients(graph: Data, model: nn.Module) -> Tensor:
     """∂J/∂W = Hᵀ Â_DSᵀ ∂J/∂E, dense."""
-    forward, fair = dense_form(graph, "renormalised"), dense_form(graph, "doubly-stochastic")
+    forward, fair = dense_form(graph, "renormalized"), dense_form(graph, "doubly-stochastic")
     weights = [layer.lin.weight.detach().t() for layer in model.layers]
     hidden = [graph.x]
     for layer, weight in zip(model.layers, weights, strict=True):

@@ -31,7 +31,7 @@ def tool(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
 
 def test_the_kernels_read_and_write_only_what_is_theirs(tool: ModuleType, tmp_path: Path) -> None:
     counts = tool.sanitize(30, 0, tmp_path)
-    assert len(counts) == 3
+    assert len(counts) == 2
 
 
 @pytest.mark.parametrize(

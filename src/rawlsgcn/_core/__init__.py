@@ -1,1 +1,1 @@
-"""What every room uses: errors, atomic files, sparse matrices, threads and the compiled kernels."""
+"""Errors, argument checks, atomic files, sparse matrices, threads and the compiled kernels."""

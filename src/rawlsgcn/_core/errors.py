@@ -1,4 +1,4 @@
-"""The one kind of error that is the user's to mend, and the way names are suggested in it."""
+"""The error for invalid input, and helpers that write its message."""
 
 from __future__ import annotations
 
@@ -16,10 +16,21 @@ _DAMAGE = (zipfile.BadZipFile, zlib.error, struct.error, EOFError)
 
 
 class RawlsError(ValueError):
-    """Something the user gave cannot be used; the message says what, where and what to do.
+    """Invalid input: the message says what is wrong, where, and what to do.
 
-    The command line prints it as one sentence and exits with status 2. Whatever of the user's is
-    quoted in it, the message is one line of reasonable length.
+    The command line prints it as one sentence and exits with status 2. The message is one line of
+    limited length, whatever it quotes.
+
+    Args:
+        message: The message.
+
+    Example:
+        >>> import rawlsgcn as rg
+        >>> try:
+        ...     rg.load("chamelon")
+        ... except rg.RawlsError as error:
+        ...     print(error)
+        unknown dataset 'chamelon': did you mean chameleon?
     """
 
     def __init__(self, message: object = "") -> None:
@@ -31,11 +42,10 @@ class RawlsError(ValueError):
 
 @contextmanager
 def reading(path: str | Path, what: str = "", beside: Iterable[str] = ()) -> Iterator[None]:
-    """Turn whatever is raised while the file ``path`` is read into one sentence that names it.
+    """Turn any exception while the file ``path`` is read into a RawlsError that names the file.
 
-    Every reader of files works inside of it, so that no file can end in a traceback. ``what`` says
-    what the file was to be read as ("a table"); ``beside`` are further names by which an error may
-    call it, or files that are read with it.
+    Every reader of files uses it, so that no file ends in a traceback. ``what`` is the expected
+    content ("a table"); ``beside`` are other names of the file, or files that are read with it.
     """
     try:
         yield
@@ -58,7 +68,7 @@ def reading(path: str | Path, what: str = "", beside: Iterable[str] = ()) -> Ite
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> RawlsError:
-    """The error for a ``name`` that is not one of ``known``, with the nearest ones."""
+    """Return the error for a ``name`` that is not one of ``known``, with the nearest ones."""
     known = list(known)
     near = difflib.get_close_matches(str(name).lower(), known, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(known)}."
@@ -66,12 +76,12 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> RawlsError:
 
 
 def missing_extra(what: str, extra: str) -> RawlsError:
-    """The error for a feature whose optional dependency is not installed."""
+    """Return the error for a feature whose optional dependency is not installed."""
     return RawlsError(f"{what} needs an optional package: pip install 'rawlsgcn[{extra}]'")
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether ``error`` says that memory ran out, which torch says in several ways."""
+    """Whether ``error`` means that memory ran out, which torch reports in several ways."""
     if isinstance(error, MemoryError):
         return True
     words = ("allocate", "out of memory", "storage size", "overflow when unpacking")

@@ -1,10 +1,10 @@
 /* The loops over matrices and vectors in which balancing and training spend their time.
  *
- * They compute what balancing/passes.py, products.py and structure.py compute with numpy and torch,
- * and what training/sparse.py does with torch, and are used in their place on the CPU where the
- * package was installed with a C compiler (hatch_build.py compiles this file, compiled.py calls
- * it). Work is cut into pieces that do not depend on the number of threads, and sums are made in
- * the order of the pieces: so the result does not either.
+ * They compute what balancing/vector_updates.py, sparse_matrix.py and symmetry.py compute with
+ * numpy and torch, and what training/stacked/sparse_product.py does with torch, and replace them on
+ * the CPU where the package was installed with a C compiler (hatch_build.py compiles this file,
+ * kernels.py calls it). Work is cut into pieces that do not depend on the number of threads, and
+ * sums are made in the order of the pieces, so the result does not depend on it either.
  */
 
 #include <stddef.h>
@@ -17,14 +17,13 @@
 #define FOR_ANY_WIDTH
 #endif
 
-/* Registers of 512 bits, by hand, for loops over rows of few entries each. */
+/* Registers of 512 bits, by intrinsics, for the one loop that gains more than 15 % by them: see
+ * multiply_gathering(). */
 #ifdef __x86_64__
 #include <immintrin.h>
-#define WIDE __attribute__((target("avx512f,avx512dq,avx512vl")))
-/* Whether the processor has them, and gathers well: the tests compile with other answers. */
-#ifndef IS_WIDE
-#define IS_WIDE (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-#endif
+#define WIDE __attribute__((target("avx512f,avx512vl")))
+#define HAS_AVX512 (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl"))
+/* Whether its gather instruction is fast; the tests compile with both answers. */
 #ifndef GATHERS_WELL
 #define GATHERS_WELL __builtin_cpu_is("intel")
 #endif
@@ -35,8 +34,7 @@ static inline __mmask8 mask_of(int64_t left)
     return left < 8 ? (__mmask8)((1u << left) - 1) : 0xFF;
 }
 #else
-#undef IS_WIDE
-#define IS_WIDE 0
+#define HAS_AVX512 0
 #endif
 
 /* Entries of a matrix and nodes of a vector in a piece: tens of microseconds of work. */
@@ -111,8 +109,9 @@ static inline __attribute__((always_inline)) double multiply(
 }
 
 #ifdef __x86_64__
-/* The same for a matrix of ones, eight numbers at once. Only processors of one make gather faster
- * than they load, and only from a cache: see gathers(). */
+/* The same for a matrix of ones, eight numbers at once. Intel's processors gather faster than they
+ * load, as long as x is in a core's cache: balancing takes 1.13 to 1.46 times as long without it
+ * (benchmarks/README.md). On AMD's it is slower. */
 WIDE static double multiply_gathering(
     int64_t first, int64_t last, const int32_t *restrict starts, const int32_t *restrict column,
     const double *restrict x, const double *own, int loops, double *restrict y)
@@ -135,7 +134,7 @@ WIDE static double multiply_gathering(
 
 static int gathers(int kind, int64_t length)
 {
-    return kind == ONES && length <= SHORT_VECTOR && IS_WIDE && GATHERS_WELL;
+    return kind == ONES && length <= SHORT_VECTOR && HAS_AVX512 && GATHERS_WELL;
 }
 #else
 #define gathers(kind, length) 0
@@ -176,7 +175,7 @@ typedef struct {
     double uu, uv, ue, vv, ve, dp, high, low, least, longest;
 } Sums;
 
-/* By which compiled.py makes room: the entries and nodes of a piece, the numbers of a Sums. */
+/* By which kernels.py allocates memory: the entries and nodes of a piece, the numbers of a Sums. */
 const int64_t rawls_sizes[] = {PIECE_ENTRIES, PIECE_NODES, sizeof(Sums) / sizeof(double)};
 
 /* The vectors of one piece: what is read, and what is written. x and y may be written to where
@@ -291,8 +290,8 @@ static inline __attribute__((always_inline)) uint64_t mixed(uint64_t bits)
     return bits ^ (bits >> 31);
 }
 
-/* A random number for a node. It is made anew wherever it is needed, which takes less time than to
- * read it from memory in random order. Nothing simpler will do: numbers of which one is twice
+/* A random number for a node. It is computed again wherever it is needed, which takes less time
+ * than to read it from memory in random order. Nothing simpler will do: numbers of which one is twice
  * another for twice the node let unsymmetric matrices pass. */
 static inline __attribute__((always_inline)) uint64_t key(uint64_t seed, int64_t node)
 {
@@ -338,49 +337,6 @@ static inline __attribute__((always_inline)) uint64_t inspect(
     }
     return total;
 }
-
-#ifdef __x86_64__
-/* The same for a matrix of ones, eight entries at once: rows are too short to leave that to the
- * compiler. */
-WIDE static uint64_t inspect_ones(int64_t first, int64_t last, const int32_t *restrict starts,
-                                  const int32_t *restrict column, uint64_t seed,
-                                  double *restrict diagonal)
-{
-    const __m512i seeds = _mm512_set1_epi64((int64_t)seed);
-    const __m512i one = _mm512_set1_epi64((int64_t)ONE_FACTOR);
-    const __m512i other = _mm512_set1_epi64((int64_t)OTHER_FACTOR);
-    uint64_t total = 0;
-    for (int64_t row = first; row < last; row++) {
-        int64_t start = starts[row], end = starts[row + 1], loop = start;
-        __m256i own = _mm256_set1_epi32((int32_t)row);
-        __m512i sum = _mm512_setzero_si512();
-        for (int64_t at = start; at < end; at += 8) {
-            __mmask8 inside = mask_of(end - at);
-            __m256i nodes = _mm256_maskz_loadu_epi32(inside, column + at);
-            __mmask8 left = _mm256_mask_cmplt_epi32_mask(inside, nodes, own);
-            __m512i bits = _mm512_add_epi64(_mm512_cvtepi32_epi64(nodes), seeds);
-            bits = _mm512_xor_epi64(bits, _mm512_srli_epi64(bits, 30));
-            bits = _mm512_mullo_epi64(bits, one);
-            bits = _mm512_xor_epi64(bits, _mm512_srli_epi64(bits, 27));
-            bits = _mm512_mullo_epi64(bits, other);
-            bits = _mm512_xor_epi64(bits, _mm512_srli_epi64(bits, 31));
-            sum = _mm512_mask_add_epi64(sum, left, sum, bits);
-            sum = _mm512_mask_sub_epi64(sum, inside & ~left, sum, bits);
-            loop += __builtin_popcount(left);
-        }
-        int stored = loop < end && column[loop] == row;
-        uint64_t own_key = key(seed, row), parts[8], all = stored ? own_key : 0;
-        _mm512_storeu_si512(parts, sum);
-        for (int i = 0; i < 8; i++)
-            all += parts[i];
-        total += own_key * all;
-        diagonal[row] = stored;
-    }
-    return total;
-}
-#else
-#define inspect_ones(...) 0
-#endif
 
 FOR_ANY_WIDTH static uint64_t inspect_rows(int kind, int64_t first, int64_t last,
                                            const int32_t *starts, const int32_t *column,
@@ -436,21 +392,21 @@ FOR_ANY_WIDTH static Ends ends_of(int kind, int64_t start, int64_t end, const vo
     return kind == FLOAT32 ? ends(FLOAT32, start, end, values) : ends(FLOAT64, start, end, values);
 }
 
-/* What an inspection finds, but for the diagonal. */
+/* The result of an inspection, except the diagonal. */
 typedef struct {
     /* The sum modulo 2^64 of k_i k_j h(m_ij) with the sign of i - j over all entries: zero for a
-     * symmetric matrix, and hardly ever for another (see structure.py). */
+     * symmetric matrix, and hardly ever for another (see balancing/symmetry.py). */
     uint64_t asymmetry;
     /* The least and the largest entry; no numbers where an entry is none. */
     double low, high;
-} Found;
+} Inspection;
 
-/* All that has to be known of a matrix of so many entries, in one sweep: what is Found, and the
+/* All that has to be known of a matrix of so many entries, in one sweep: its Inspection, and the
  * stored diagonal, zero where no entry is stored. The result is whether it names nothing outside
  * itself; nothing else is right where it does. */
 int rawls_inspect(int64_t rows, const int32_t *starts, const int32_t *column, int kind,
                   const void *values, int64_t entries, uint64_t seed, double *diagonal,
-                  Found *found, int threads)
+                  Inspection *out, int threads)
 {
     if (!rise(rows, starts, entries))
         return 0;
@@ -469,15 +425,13 @@ int rawls_inspect(int64_t rows, const int32_t *starts, const int32_t *column, in
         outside += !are_rows(end - start, column + start, rows);
         none += here.low != here.low;
         low = here.low < low ? here.low : low, high = here.high > high ? here.high : high;
-        /* Ones need no look at the values, whatever the others are. */
+        /* A piece of ones needs no values, whatever the other pieces are. */
         if (here.low != 1 || here.high != 1)
             total += inspect_rows(kind, first, last, starts, column, values, seed, diagonal);
-        else if (IS_WIDE)
-            total += share * inspect_ones(first, last, starts, column, seed, diagonal);
         else
             total += share * inspect_rows(ONES, first, last, starts, column, NULL, seed, diagonal);
     }
-    *found = (Found){total, none ? __builtin_nan("") : low, none ? __builtin_nan("") : high};
+    *out = (Inspection){total, none ? __builtin_nan("") : low, none ? __builtin_nan("") : high};
     return !outside;
 }
 

@@ -1,8 +1,8 @@
-"""The compiled loops of ``kernels.c``, where the package was installed with a C compiler.
+"""The loader of the compiled kernels of ``kernels.c``.
 
-Without them everything works as well, by numpy and torch, only slower. ``hatch_build.py`` puts them
-beside this file under a name that carries the digest of their source, so that passes compiled from
-another source are never called.
+They exist where the package was installed with a C compiler; elsewhere numpy and torch compute the
+same, slower. ``hatch_build.py`` puts the library beside this file under a name with the digest of
+its source, so that kernels of another source are never called.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ _KINDS = {None: 0, torch.float32: 1, torch.float64: 2}
 
 
 def path(folder: Path = SOURCE.parent) -> Path:
-    """Where the passes lie, once they are compiled."""
+    """Return the path of the compiled library, whether it exists or not."""
     digest = hashlib.blake2b(SOURCE.read_bytes(), digest_size=6).hexdigest()
     return folder / f"_kernels-{digest}.so"
 
 
 def kernels() -> Kernels | None:
-    """The passes, or None where they were not compiled, cannot be loaded or are not wanted."""
+    """Return the kernels; None if they were not compiled, cannot be loaded or are switched off."""
     return _loaded() if _wanted.get() else None
 
 
 @contextmanager
 def without_kernels() -> Iterator[None]:
-    """Balance and train by numpy and torch meanwhile, as where nothing was compiled."""
+    """Use numpy and torch meanwhile, as if nothing was compiled."""
     token = _wanted.set(False)
     try:
         yield
@@ -59,7 +59,7 @@ def without_kernels() -> Iterator[None]:
 def _loaded() -> Kernels | None:
     try:
         return Kernels(ctypes.CDLL(str(path())))
-    except (OSError, AttributeError, ValueError):  # no such file, or another's
+    except (OSError, AttributeError, ValueError):  # no such file, or another library
         return None
 
 
@@ -72,7 +72,7 @@ class CSRArrays(NamedTuple):
 
     @property
     def usable(self) -> bool:
-        """Whether the passes know these types, and numbers lie one behind the other."""
+        """Whether the kernels support these types, and all arrays are contiguous."""
         parts = [part for part in self if part is not None]
         return (
             getattr(self.values, "dtype", None) in _KINDS
@@ -81,6 +81,7 @@ class CSRArrays(NamedTuple):
         )
 
     def arguments(self) -> tuple[int, int, int, int, int | None]:
+        """Return the arguments that describe the matrix to a kernel."""
         values = self.values
         return (
             len(self.row_start) - 1,
@@ -92,9 +93,9 @@ class CSRArrays(NamedTuple):
 
 
 class MatrixInspection(NamedTuple):
-    """What an inspection finds: the stored diagonal, whether M = Mᵀ, and the ends of its values.
+    """The stored diagonal of a matrix, whether M = Mᵀ, and its least and largest value.
 
-    Both ends are nan where a value is, and 1 for a matrix of ones.
+    Both are NaN if a value is, and 1 for a matrix of ones.
     """
 
     diagonal: Tensor
@@ -112,7 +113,7 @@ class Kernels:
 
     def __init__(self, library: ctypes.CDLL) -> None:
         threads = ctypes.c_int
-        # UpdateSums are made apart for so many entries or nodes, and are so many numbers.
+        # The entries and nodes of a piece, and how many sums are made of each.
         self._entries, self._nodes, self._sums = (_COUNT * 3).in_dll(library, "rawls_sizes")
         self._product, self._inspect = library.rawls_product, library.rawls_inspect
         self._move, self._roots = library.rawls_move, library.rawls_roots
@@ -130,15 +131,15 @@ class Kernels:
         self._inspect.restype = ctypes.c_int
 
     def multiplication(self, matrix: CSRArrays, loops: bool) -> Multiplication:
-        """Products with M, or with M + I."""
+        """Prepare products with M, or with M + I."""
         return Multiplication(self._product, matrix, loops, len(matrix.column) // self._entries + 1)
 
     def wide_product(self, matrix: CSRArrays) -> WideProduct:
-        """Products with a matrix of many columns; M has values."""
+        """Prepare products of M, which has values, with a matrix of many columns."""
         return WideProduct(self._wide_product, matrix)
 
     def inspect(self, matrix: CSRArrays, seed: int) -> MatrixInspection | None:
-        """All that has to be known of a matrix; None where it names nodes outside itself."""
+        """Inspect a matrix; None if it is damaged."""
         diagonal, out = torch.empty(len(matrix.row_start) - 1, dtype=torch.float64), _Inspection()
         arguments = *matrix.arguments(), len(matrix.column), seed, diagonal.data_ptr()
         if not self._inspect(*arguments, ctypes.byref(out), torch.get_num_threads()):
@@ -151,7 +152,7 @@ class Kernels:
         self._roots(len(out), *given, mean / 2, to, torch.get_num_threads())
 
     def move_room(self, nodes: int) -> Array:
-        """What ``move`` needs for its sums."""
+        """Allocate the memory of ``move`` for its sums."""
         return np.empty((nodes // self._nodes + 1, self._sums))
 
     def move(
@@ -185,14 +186,14 @@ class Kernels:
 
 
 class Multiplication:
-    """Products with one matrix; what is the same for all of them is made once."""
+    """Products with one matrix, whose arguments are prepared once."""
 
     def __init__(self, function: Any, matrix: CSRArrays, loops: bool, pieces: int) -> None:
         self._function, self._matrix, self._room = function, matrix, np.empty(pieces)
         self._given, self._loops, self._at_room = matrix.arguments(), loops, self._room.ctypes.data
 
     def __call__(self, x: Tensor, own: Tensor, out: Tensor) -> float:
-        """Write M x to ``out``; the result is the product of both.
+        """Write M x to ``out``; return xᵀ M x.
 
         ``own`` is x, or its part for these rows.
         """
@@ -202,7 +203,7 @@ class Multiplication:
 
 
 class WideProduct:
-    """The same with a matrix of many columns."""
+    """Products of one matrix with matrices of many columns."""
 
     def __init__(self, function: Any, matrix: CSRArrays) -> None:
         self._function, self._matrix, self._given = function, matrix, matrix.arguments()
@@ -214,5 +215,5 @@ class WideProduct:
 
 
 def addresses(*arrays: Array) -> list[int]:
-    """Where numpy arrays begin."""
+    """Return the addresses of numpy arrays."""
     return [array.ctypes.data for array in arrays]

@@ -1,4 +1,4 @@
-"""Names of a package that are imported on first use."""
+"""Import the names of a package on first use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def lazy_names(
 
     Args:
         package: The package's ``__name__``.
-        homes: The module of each name, relative to the package. A name whose home ends in it
+        homes: The module of each name, relative to the package. A name that equals its home
             (``"nn": "nn"``) is that module itself.
     """
 

@@ -14,7 +14,7 @@ from .kernels import kernels
 
 
 def machine(device: torch.device) -> dict[str, Any]:
-    """What the figures were taken on."""
+    """Describe the machine and the software, for committed results."""
     processor = platform.processor() or platform.machine()
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
@@ -35,7 +35,11 @@ def machine(device: torch.device) -> dict[str, Any]:
 
 
 def pick_device(name: str | torch.device) -> torch.device:
-    """The device called ``name``; ``auto`` is a GPU where there is one, else the CPU."""
+    """Return the device called ``name``; ``auto`` is a GPU where there is one, else the CPU.
+
+    Raises:
+        RawlsError: If there is no such device.
+    """
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -53,7 +57,7 @@ def pick_device(name: str | torch.device) -> torch.device:
 
 
 def peak_memory_mb(device: torch.device) -> float:
-    """Peak memory: the tensors' on a GPU, the whole process's resident set on the CPU."""
+    """Return the peak memory: of the tensors on a GPU, of the whole process on the CPU."""
     if device.type == "cuda":
         return float(torch.cuda.max_memory_allocated(device)) / 2**20
     import resource

@@ -1,4 +1,4 @@
-"""The caller's random state, which no call of the library changes."""
+"""Keep the caller's random state, which no call of the library changes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from torch import Tensor
 
 @contextmanager
 def kept_random_state() -> Iterator[None]:
-    """Put the global generators of Python, numpy and torch (CPU and GPUs) back afterwards.
+    """Restore the global generators of Python, numpy and torch (CPU and GPUs) afterwards.
 
-    Our own methods draw from generators of their own. This is for code that is not ours, such as
-    a user's method, and for recorded training steps on a GPU, which need torch's global generator.
+    The library's methods use their own generators. This is for a user's method, and for recorded
+    training steps on a GPU, which need torch's global generator.
     """
     python, arrays, cpu = random.getstate(), np.random.get_state(), torch.get_rng_state()
     gpus = _gpu_states()
@@ -32,13 +32,13 @@ def kept_random_state() -> Iterator[None]:
 
 
 def _gpu_states() -> list[Tensor]:
-    """The generators' states of all GPUs; of none where torch has not met one yet."""
+    """Return the states of all GPUs' generators; of none before torch has used a GPU."""
     started = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
     return torch.cuda.get_rng_state_all() if started else []
 
 
 def random_state() -> dict[str, object]:
-    """The state of the global generators of Python, numpy and torch, to be compared."""
+    """Return the state of the global generators of Python, numpy and torch, to be compared."""
     numpy: Any = np.random.get_state(legacy=False)
     if torch.cuda.is_available():
         torch.cuda.init()  # type: ignore[no-untyped-call]  # or its state would only appear later

@@ -7,6 +7,7 @@ and an error names the file.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from reprlib import repr as short
@@ -94,3 +95,12 @@ def require_matching_tensors(tensors: Mapping[str, Tensor], expected: Mapping[st
         ours, theirs = ((tuple(each[name].shape), each[name].dtype) for each in (expected, tensors))
         if ours != theirs:
             raise RawlsError(f"the tensor {short(name)} is {theirs}, not {ours}")
+
+
+def jsonable(value: Any) -> Any:
+    """Replace numbers that JSON does not have, NaN and the infinities, by null."""
+    if isinstance(value, dict):
+        return {name: jsonable(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [jsonable(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,4 +1,4 @@
-"""Text from users, made safe to print: names on one line, and paths without folders."""
+"""Text that others read: without control characters and without this machine's folders."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from pathlib import Path
 
 
 def printable(text: object) -> str:
-    """``text`` on one line, without the control characters that could steer a terminal."""
+    """Return ``text`` on one line, without the control characters that could steer a terminal."""
     line = " ".join(str(text).split())
     return "".join(character if character.isprintable() else "\ufffd" for character in line)
 
 
 def shown_path(path: str | Path) -> str:
-    """``path`` without this machine's folders, for pages and files that others may read.
+    """Return ``path`` without this machine's folders, for pages and files that others may read.
 
-    A relative path stays as it is; of an absolute one the part inside the working directory is
+    A relative path is unchanged; of an absolute one the part inside the working directory is
     shown, or else its last name only.
     """
     path = Path(path)

@@ -1,13 +1,20 @@
-"""The doubly stochastic form of a graph, and the other normalisations of its matrix.
+"""The doubly stochastic form of a graph, and the other normalizations of its matrix.
 
-``balance`` finds the scaling; ``propagation_matrix`` is what a graph convolution multiplies by.
+``balance`` computes the scaling; ``propagation_matrix`` is what a graph convolution multiplies by.
 """
 
-from .normalizations import NORMALIZATIONS, normalize, propagation_matrix, renormalized_laplacian
+from .normalizations import (
+    ABLATION_NORMALIZATIONS,
+    NORMALIZATIONS,
+    normalize,
+    propagation_matrix,
+    renormalized_laplacian,
+)
 from .scaling import Scaling, StopReason
 from .solver import balance
 
 __all__ = [
+    "ABLATION_NORMALIZATIONS",
     "NORMALIZATIONS",
     "Scaling",
     "StopReason",

@@ -1,4 +1,4 @@
-"""Accelerated descent of the scaling energy: two remembered directions and no wasted product.
+"""Accelerated descent of the scaling energy: two search directions and no wasted product.
 
 The only expensive part of a scaling problem, the product y = M x, is linear. So the product of any
 mixture of known vectors is the same mixture of known products and costs nothing, and a mixture can
@@ -6,7 +6,7 @@ be judged by the true residual x ∘ (M x) − 1 rather than by a model of it, a
 (Anderson 1965; Walker and Ni 2011) has to.
 
 Near the solution the energy is quadratic, and there the best mixture of *all* earlier steps lies in
-the plane of the newest step and the last displacement: the conjugate gradient method in its locally
+the span of the newest step and the last displacement: the conjugate gradient method in its locally
 optimal form (Knyazev 2001, "Toward the optimal preconditioned eigensolver"). Two directions
 therefore bring what a long memory would.
 """
@@ -38,7 +38,7 @@ _PLAIN, _STAY = (-1.0, 0.0), (0.0, 0.0)
 class Descent:
     r"""Lowers the scaling energy, one step of ``iteration`` after another.
 
-    A point is a pair (x, y = M x) with M symmetric. Balancing minimises
+    A point is a pair (x, y = M x) with M symmetric. Balancing minimizes
 
     .. math:: φ(x) = ½ xᵀ M x − Σ_i \log x_i, \qquad x ∘ ∇φ(x) = x ∘ (M x) − 1.
 
@@ -61,8 +61,8 @@ class Descent:
     def __init__(self, iteration: Iteration, device: torch.device, accelerate: bool) -> None:
         self._iteration, self._accelerate = iteration, accelerate
         self._library, self._updates = array_module(device), vector_updates(iteration, device)
-        # A point has one of three places, so that the present and the best survive any move. Where
-        # it was before is known as long as no move led there; the last displacement d is that.
+        # A point has one of three places, so that every move keeps the present one and the best
+        # one. The one before is kept as long as no move led there; from it follows d.
         self._points, self._at, self._before, self._best_at = self._updates.points, 0, 0, 0
         # The newest step p has one of two places, as a move that is refused makes the next one.
         self._now = 0
@@ -98,7 +98,7 @@ class Descent:
         self._add_errors(size, image)
 
     def measure(self) -> int:
-        """Compute y = M x anew, which ends the error; the result is the products it took."""
+        """Compute y = M x again, which resets the error; return the number of products."""
         x, y = self._points[self._at]
         spent = self._iteration.measure(as_tensor(x), as_tensor(y))
         self._least, self.error, self._error_of_image = math.inf, 0.0, 0.0
@@ -124,7 +124,7 @@ class Descent:
 
     @property
     def held_bytes(self) -> int:
-        """What its vectors take."""
+        """Memory of its vectors."""
         passes = self._updates
         return int(passes.points.nbytes + passes.steps.nbytes + passes.image.nbytes)
 
@@ -138,7 +138,7 @@ class Descent:
         residual = self._move(weights)
         if not self._positive:
             kept = self._least_kept()
-            if kept >= _LEAST_KEPT:  # nothing that a shorter move could mend
+            if kept >= _LEAST_KEPT:  # a shorter move would not help
                 return None
             shorter = (1 - _LEAST_KEPT) / (1 - kept)
             # Back from where that move led, as it may have been to where d began.
@@ -151,7 +151,7 @@ class Descent:
         return residual if small or self._energy_change() < 0 else None
 
     def _newton_weights(self) -> tuple[float, float]:
-        """t minimising the quadratic model of φ(x + t₁ p + t₂ d); the plain step without one."""
+        """t minimizing the quadratic model of φ(x + t₁ p + t₂ d); the plain step without one."""
         (pq, dq, dd), (uu, uv, ue, vv, ve, _) = self._images, self._products
         pp, pd, dd = uu + pq, uv + dq, vv + dd
         determinant = pp * dd - pd * pd
@@ -204,9 +204,9 @@ class Descent:
         return self._sums(float(change.sum()))[0]
 
     def _sums(self, *numbers: float) -> Sequence[float]:
-        """Sums over the nodes at hand made sums over all nodes; here these are the same."""
+        """Turn sums over this process's nodes into sums over all nodes; here these are the same."""
         return numbers
 
     def _largest(self, *numbers: float) -> Sequence[float]:
-        """The same for the largest of numbers."""
+        """Do the same for maxima."""
         return numbers

@@ -1,10 +1,10 @@
-"""``balance`` over many processes, each with a range of rows: one vector is exchanged per step.
+"""``balance`` over several processes, each with a range of rows: one vector is exchanged per step.
 
 Every process of a ``torch.distributed`` group maps one shard from disk (see
 :mod:`rawlsgcn.graphs.shards`) and holds its rows of A and its piece of every vector of the
-iteration; only the vector to be multiplied is there in full, 8 bytes a node. A step gathers the
-pieces of that vector, multiplies the rows at hand and moves its own piece of x. The acceleration
-needs no vector of the others: its few inner products are added up over the processes.
+iteration; only the vector to be multiplied is held in full, 8 bytes a node. A step gathers the
+pieces of that vector, multiplies this process's rows and updates its piece of x. The acceleration
+needs no vector of the other processes: its few inner products are summed over the processes.
 """
 
 from __future__ import annotations
@@ -38,15 +38,17 @@ _BLOCK = 1 << 19
 
 @dataclass(frozen=True, eq=False)
 class ShardScaling:
-    """One process's rows of the scaling x, and how all of them were reached.
+    """One process's rows of the scaling x: the result of :func:`balance_shards`.
 
     Attributes:
-        scale: x_i for the rows ``first`` to ``last`` of the shard, float64.
-        iterations: Products that were spent, each with one exchange of a vector.
+        first: The first row of the shard.
+        last: The row after its last one.
+        scale: x_i for these rows, float64.
+        iterations: Number of products, each with one exchange of a vector.
         residual: max |sum − 1| over all rows of all processes.
         history: The residual after each product.
-        reason: How it ended and what to do next.
-        held_bytes: What this process holds: its rows of the matrix and its vectors.
+        reason: Why it stopped and what to do next.
+        held_bytes: Memory of this process's rows of the matrix and of its vectors.
     """
 
     first: int
@@ -60,6 +62,7 @@ class ShardScaling:
 
     @property
     def converged(self) -> bool:
+        """Whether the residual is at most ``tol``."""
         return self.reason is StopReason.CONVERGED
 
 
@@ -72,18 +75,31 @@ def balance_shards(
 ) -> ShardScaling:
     """Balance A + I in the processes of the default group, shard i in process i.
 
-    Without a group the one shard is balanced in this process. A must be symmetric; that is
-    checked by a random fingerprint of each shard's arcs.
+    Without a process group the one shard is balanced in this process.
+
+    Args:
+        shards: The shards of a symmetric A without self-loops, as many as there are processes.
+        tol: Largest |sum − 1| of a row that counts as converged.
+        max_iterations: Maximum number of products.
+        device: The device of this process.
+
+    Returns:
+        This process's rows of the scaling.
+
+    Raises:
+        RawlsError: If there are more or fewer shards than processes, if the matrix is not symmetric
+            (which a random fingerprint of the arcs shows) or has self-loops, or if there is no such
+            device.
     """
     require_limits(tol, max_iterations)
     target = _device(device)
-    rank, world = _own_place()
+    rank, world = _rank_and_world_size()
     if len(shards) != world:
         raise RawlsError(
             f"{shards.folder} has {len(shards)} shard{'s' * (len(shards) != 1)}, but "
             f"{world} process{'es' * (world != 1)} "
             f"{'were' if world != 1 else 'was'} started: use torchrun --nproc-per-node "
-            f"{len(shards)}, or write the shards anew"
+            f"{len(shards)}, or write the shards again"
         )
     shard = shards.open(rank)
     rows = _Rows(shard, shards.cuts, target)
@@ -108,8 +124,8 @@ def _device(name: Any) -> torch.device:
         device = torch.device(name)
     except (RuntimeError, TypeError):
         device = torch.device("meta")
-    lost = device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count()
-    if device.type not in ("cpu", "cuda") or lost:
+    missing = device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count()
+    if device.type not in ("cpu", "cuda") or missing:
         raise RawlsError(f"there is no device {name!r} to balance on: use cpu or a cuda device")
     return device
 
@@ -135,11 +151,11 @@ class _Rows:
                 self._compiled = fast.multiplication(stored, loops=True)
                 self._starts_bytes = stored.row_start.nbytes
         wanted = torch.arange(0, total, _BLOCK)
-        marks = sorted(
+        bounds = sorted(
             {0, *torch.searchsorted(self.row_start, wanted).tolist(), self.last - self.first}
         )
-        self.spans = list(pairwise(marks))
-        arcs = self.row_start[marks].tolist()
+        self.spans = list(pairwise(bounds))
+        arcs = self.row_start[bounds].tolist()
         self._ones = torch.ones(
             max((b - a for a, b in pairwise(arcs)), default=0), dtype=torch.float64, device=device
         )
@@ -149,7 +165,7 @@ class _Rows:
 
     @property
     def held_bytes(self) -> int:
-        """What the exchange takes: x in full, its pieces that are sent and gathered, row starts."""
+        """Memory of x in full, of its pieces that are sent and gathered, and of row starts."""
         sent = self.full.nbytes + self.gathered.nbytes + self._own.nbytes
         return sent + self._starts_bytes
 
@@ -229,12 +245,12 @@ class _ShardDescent(Descent):
 
 
 def _require_symmetric(rows: _Rows, folder: Path) -> None:
-    """Refuse a matrix that is not symmetric, by the fingerprint of ``symmetry.inspect_matrix``."""
-    # The keys lie where x will be: they are one number a node, like x.
+    """Raise an error unless the matrix is symmetric, by the fingerprint of ``inspect_matrix``."""
+    # The keys use the memory of x: they are one number for each node too.
     key = rows.full.view(torch.int64)
     generator = torch.Generator(key.device).manual_seed(20220430)
     key.random_(-(2**63), 2**63 - 1, generator=generator).bitwise_or_(1)
-    found = torch.zeros(2, dtype=torch.int64, device=rows.column.device)
+    totals = torch.zeros(2, dtype=torch.int64, device=rows.column.device)
     for first, last in rows.spans:
         a, b = rows.row_start[[first, last]].tolist()
         lengths = rows.row_start[first : last + 1].diff().to(rows.column.device)
@@ -243,16 +259,16 @@ def _require_symmetric(rows: _Rows, folder: Path) -> None:
         term = key[row] * key[column] * (row - column).sign_()
         if rows.weight is not None:
             term *= hash_bits(rows.weight[a:b])
-        found += torch.stack([term.sum(), (row == column).sum()])
+        totals += torch.stack([term.sum(), (row == column).sum()])
     if len(rows.cuts) > 2:
-        distributed.all_reduce(found)
-    uneven, loops = found.tolist()
+        distributed.all_reduce(totals)
+    asymmetry, loops = totals.tolist()
     if loops:
         raise RawlsError(
-            f"the shards in {folder} hold {loops} self-loops, which balancing adds itself: write "
-            "them without"
+            f"the shards in {folder} have {loops} self-loops, which balancing adds itself: write "
+            "them without self-loops"
         )
-    if uneven:
+    if asymmetry:
         raise RawlsError(
             f"the matrix in the shards in {folder} is not symmetric: write both directions of "
             "every edge, with the same weight"
@@ -264,7 +280,7 @@ def _sums(*numbers: float) -> list[float]:
 
 
 def _reduced(numbers: Sequence[float], how: Any) -> list[float]:
-    if _own_place()[1] == 1:
+    if _rank_and_world_size()[1] == 1:
         return list(numbers)
     on_gpu = distributed.get_backend() == "nccl"
     values = torch.tensor(numbers, dtype=torch.float64, device="cuda" if on_gpu else "cpu")
@@ -273,8 +289,8 @@ def _reduced(numbers: Sequence[float], how: Any) -> list[float]:
     return reduced
 
 
-def _own_place() -> tuple[int, int]:
-    """This process's number and how many there are."""
+def _rank_and_world_size() -> tuple[int, int]:
+    """Return the number of this process and the number of processes."""
     if not distributed.is_initialized():
         return 0, 1
     return distributed.get_rank(), distributed.get_world_size()

@@ -9,7 +9,7 @@ and there; where r > 1, between there and 1/r, at which ½ / r + log r < ½ r. A
 same side lowers φ too.
 
 **Sinkhorn-Knopp**, for any other matrix: c ← 1 / (Mᵀ r) and r ← 1 / (M c) in turn. It is alternate
-minimisation of the same energy for the symmetric matrix [[0, M], [Mᵀ, 0]] and the vector (r, c).
+minimization of the same energy for the symmetric matrix [[0, M], [Mᵀ, 0]] and the vector (r, c).
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ _SAMPLE = 1 << 8
 
 
 class Iteration(Protocol):
-    """What the descent needs of an iteration."""
+    """The steps of a fixed-point iteration, as the descent uses them."""
 
     size: int
     #: Whether no step is longer than x.
     short: bool
 
     def start(self, x: Array, y: Array) -> list[float]:
-        """Write the first point; the residuals after each product spent, but for the last."""
+        """Write the first point; return the residual after each product, except the last."""
 
     def step_coefficients(self) -> list[tuple[tuple[int, int], StepCoefficients]]:
-        """The next step of one range of nodes after another."""
+        """Return the coefficients of the next step for one range of nodes after another."""
 
     def product(self, p: Tensor, q: Tensor) -> float:
-        """Write M p to ``q``, where p is the whole step last proposed; the result is pᵀ M p."""
+        """Write M p to ``q``, where p is the whole step last proposed; return pᵀ M p."""
 
     def measure(self, x: Tensor, y: Tensor) -> int:
-        """Write M x to ``y``; the products it took."""
+        """Write M x to ``y``; return the number of products."""
 
 
 class Symmetric:
@@ -69,7 +69,7 @@ class Symmetric:
     def start(self, x: Array, y: Array) -> list[float]:
         """The exact answer for the random graph of these degrees (the configuration model).
 
-        There the neighbours of every node have the same mean s of x, so that x_i solves
+        There the neighbors of every node have the same mean s of x, so that x_i solves
         m_ii x² + (d_i − m_ii) s x = 1, with d the row sums. A factor to all of x that minimises
         φ, n = xᵀ M x, then costs nothing.
         """

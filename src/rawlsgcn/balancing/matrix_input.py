@@ -1,4 +1,4 @@
-"""Every form in which a matrix can be given, read into one CSR form without needless copies."""
+"""Read every supported matrix format into one CSR form, without needless copies."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
 
 @dataclass(frozen=True)
 class InputFormat:
-    """How the matrix was given, so that the balanced one can be handed back the same way."""
+    """The format of the input, in which the balanced matrix is returned."""
 
     kind: str  # "edges", "numpy edges", "scipy" or "torch"
     scipy_class: Any = None
@@ -38,7 +38,7 @@ class InputFormat:
 def read_matrix(
     matrix: Any, edge_weight: Any, num_nodes: int | None
 ) -> tuple[SparseMatrix, InputFormat]:
-    """The matrix as given, its stored diagonal included, and the form it was given in."""
+    """Read a matrix, its stored diagonal included; return it and its input format."""
     if hasattr(matrix, "tocsr"):
         _refuse_extras(edge_weight, num_nodes, "a scipy matrix")
         return _checked(*_from_scipy(matrix)), InputFormat("scipy", scipy_class=type(matrix))
@@ -51,14 +51,14 @@ def read_matrix(
         edges, kind = matrix, "edges"
     else:
         raise RawlsError(
-            f"cannot balance a {type(matrix).__name__}: give an edge index of shape (2, E), "
+            f"cannot balance a {type(matrix).__name__}: pass an edge index of shape (2, E), "
             "a scipy sparse matrix or a torch sparse tensor."
         )
     whole = not (edges.is_floating_point() or edges.is_complex() or edges.dtype == torch.bool)
     if edges.dim() != 2 or edges.shape[0] != 2 or not whole:
         raise RawlsError(
             f"an edge index has shape (2, E) and integers, this one has shape "
-            f"{tuple(edges.shape)} and {edges.dtype}; give a dense matrix as a sparse one."
+            f"{tuple(edges.shape)} and {edges.dtype}; pass a dense matrix as a sparse one."
         )
     edges = edges.long() if edges.dtype in _UNSIGNED else edges
     weight = None if edge_weight is None else _tensor(edge_weight).detach().to(edges.device)
@@ -77,9 +77,7 @@ def _whole(number: Any, name: str) -> int:
 
 def _refuse_extras(edge_weight: Any, num_nodes: int | None, what: str) -> None:
     if edge_weight is not None or num_nodes is not None:
-        raise RawlsError(
-            f"edge_weight and num_nodes belong to an edge index; {what} carries its own."
-        )
+        raise RawlsError(f"edge_weight and num_nodes are for an edge index; {what} has its own.")
 
 
 def _tensor(array: Any) -> Tensor:
@@ -104,7 +102,7 @@ def _tensor(array: Any) -> Tensor:
 
 
 def _summable(values: Tensor) -> Tensor:
-    """The same numbers in a type in which they add up as numbers do: 200 + 200 is not 144."""
+    """Cast to a type in which sums do not overflow: 200 + 200 is not 144."""
     if values.is_complex() or values.dtype in (torch.float32, torch.float64):
         return values
     return values.float() if values.is_floating_point() else values.double()
@@ -130,13 +128,13 @@ def _from_scipy(matrix: Any) -> tuple[Tensor, Tensor, Tensor | None]:
 
 
 def _index(array: Any) -> Tensor:
-    """Numbers of rows, columns or entries, in a type that torch compares."""
+    """Return numbers of rows, columns or entries in a type that torch compares."""
     index = _tensor(array)
     return index.long() if index.dtype in _UNSIGNED else index
 
 
 def _require_rising(starts: Tensor, nodes: int, entries: int) -> None:
-    """Refuse starts of rows that are not those of so many rows and entries."""
+    """Raise an error unless these are the row starts of so many rows and entries."""
     begins = as_array(starts)
     fitting = len(begins) == nodes + 1 and begins[0] == 0 and begins[-1] == entries
     if not (fitting and (begins[1:] >= begins[:-1]).all()):
@@ -144,7 +142,7 @@ def _require_rising(starts: Tensor, nodes: int, entries: int) -> None:
 
 
 def _require_inside(index: Tensor, nodes: int) -> None:
-    """Refuse rows or columns outside the matrix."""
+    """Raise an error for rows or columns outside the matrix."""
     low, high = (int(end) for end in index.aminmax()) if len(index) else (0, -1)
     if low < 0 or high >= nodes:
         raise _damaged(nodes)
@@ -185,7 +183,7 @@ def _from_torch(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         starts, column = csr.crow_indices(), csr.col_indices()
         if not _is_sorted(starts, column):
             _require_inside(column, len(matrix))
-            # The conversion takes for granted that its entries are unique: count them anew.
+            # The conversion assumes that its entries are unique: count them again.
             coo = csr.to_sparse(layout=torch.sparse_coo)
             coo = torch.sparse_coo_tensor(
                 coo.indices(), _summable(coo.values()), coo.shape, check_invariants=False
@@ -196,7 +194,7 @@ def _from_torch(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
 
 
 def _entries(index: Tensor, matrix: Tensor) -> int:
-    """The number of entries that have both a place and a value; −1 where others have not."""
+    """Return the number of entries; −1 if positions and values differ in number."""
     return len(index) if len(index) == len(matrix.values()) else -1
 
 
@@ -220,7 +218,7 @@ def _from_edges(
     ordered = _ordered(row, column.int(), num_nodes)
     if ordered is not None:
         return *ordered, weight
-    # Repeated edges add up, as they do in torch_geometric's own normalisation.
+    # Repeated edges add up, as they do in torch_geometric's own normalization.
     if weight is None:
         weight = torch.ones(edges.shape[1], dtype=torch.float32, device=edges.device)
     weight = _summable(weight)
@@ -234,7 +232,7 @@ def _from_edges(
 
 
 def _ordered(row: Tensor, column: Tensor, num_nodes: int) -> tuple[Tensor, Tensor] | None:
-    """Row starts and columns of edges that are sorted and unique already; None for others."""
+    """Return row starts and columns of edges that are sorted and unique; None for others."""
     rows, columns = as_array(row), as_array(column)
     turn = rows[1:] != rows[:-1]
     rising = columns[1:] > columns[:-1]
@@ -252,7 +250,7 @@ def _ordered(row: Tensor, column: Tensor, num_nodes: int) -> tuple[Tensor, Tenso
 
 
 def _is_sorted(starts: Tensor, column: Tensor) -> bool:
-    """Whether columns grow strictly within each row (so that none is there twice)."""
+    """Whether columns grow strictly within each row (so that none appears twice)."""
     rising = column[1:] > column[:-1]
     first = starts[1:-1]
     rising[first[(first > 0) & (first < len(column))].long() - 1] = True
@@ -260,7 +258,7 @@ def _is_sorted(starts: Tensor, column: Tensor) -> bool:
 
 
 def _checked(starts: Tensor, column: Tensor, values: Tensor | None) -> SparseMatrix:
-    """The matrix with 32-bit indices; a matrix of ones without values; no stored zeros."""
+    """Check a matrix; return it with 32-bit indices, without stored zeros or values of one."""
     if len(starts) == 1:
         raise RawlsError("an empty matrix cannot be balanced: it has no rows.")
     if len(starts) > _LARGEST or len(column) > _LARGEST:
@@ -293,10 +291,10 @@ def _checked(starts: Tensor, column: Tensor, values: Tensor | None) -> SparseMat
 
 
 def _weights(values: Tensor) -> Tensor:
-    """The values as float32 or float64, whichever holds them exactly.
+    """Return the values as float32 or float64, whichever holds them exactly.
 
     One of these two types for every matrix: then one product is used for all of them, and the
-    result depends on the numbers alone, not on the type they were given in.
+    result depends on the numbers alone, not on their type.
     """
     if values.is_complex():
         raise RawlsError("a matrix of complex numbers cannot be balanced.")

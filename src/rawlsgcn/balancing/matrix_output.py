@@ -1,4 +1,4 @@
-"""A balanced graph as a file: scipy's npz, or an edge list with weights."""
+"""Write a balanced graph as scipy's npz file or as an edge list with weights."""
 
 from __future__ import annotations
 
@@ -17,7 +17,14 @@ SUFFIXES = (".npz", ".csv", ".tsv")
 
 
 def check_matrix_path(path: str | Path) -> None:
-    """Refuse a path whose suffix names no form that can be written."""
+    """Raise an error unless the suffix of a path is one of a supported format.
+
+    Args:
+        path: The file to write.
+
+    Raises:
+        RawlsError: If the suffix is not ``.npz``, ``.csv`` or ``.tsv``.
+    """
     if Path(path).suffix.lower() not in SUFFIXES:
         raise RawlsError(f"cannot write {path}: end its name in one of {', '.join(SUFFIXES)}")
 
@@ -25,10 +32,17 @@ def check_matrix_path(path: str | Path) -> None:
 def write_balanced(scaling: Scaling, node_ids: Sequence[Any] | None, path: str | Path) -> None:
     """Write the balanced matrix of a graph, self-loops included.
 
-    ``.npz``: what ``scipy.sparse.load_npz`` reads, with the scaling vector x beside it as
-    ``scale`` and the user's own ids, if there are any, as ``node_ids``; ``.csv`` and ``.tsv``:
-    source, target, weight, with those ids. There x needs no file of its own: the weight of a
-    node's self-loop is x_i².
+    ``.npz``: a file for ``scipy.sparse.load_npz``, with the scaling vector x in it as ``scale`` and
+    the user's node ids, if there are any, as ``node_ids``; ``.csv`` and ``.tsv``: source, target,
+    weight, with those ids. In these the weight of a node's self-loop is x_i².
+
+    Args:
+        scaling: The balanced graph.
+        node_ids: The user's id of each node; by default nodes are numbered from 0.
+        path: The file to write, which ends in ``.npz``, ``.csv`` or ``.tsv``.
+
+    Raises:
+        RawlsError: If the file cannot be written or has another suffix.
     """
     path = Path(path)
     check_matrix_path(path)

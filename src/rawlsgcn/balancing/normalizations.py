@@ -1,9 +1,9 @@
-r"""The matrices a graph convolution multiplies by: Â and the paper's four normalisations of it.
+r"""The matrices a graph convolution multiplies by: Â and the paper's four normalizations of it.
 
 With A without self-loops, D̃ the degrees of A + I and Â = D̃^(-1/2) (A + I) D̃^(-1/2):
 
 ================== ===================================================================
-renormalised       Â itself (Kipf and Welling 2017), the plain GCN
+renormalized       Â itself (Kipf and Welling 2017), the plain GCN
 row                Â divided by its row sums; every row sums to 1
 column             Â divided by its column sums; every column sums to 1
 symmetric          D^(-1/2) Â D^(-1/2), with D the degrees of Â itself
@@ -25,8 +25,10 @@ from .scaling import Scaling
 from .solver import balance
 from .sparse_matrix import SparseMatrix, with_stored_loops, without_diagonal
 
-#: The ablation's four kinds (the paper's Table 3); ``propagation_matrix`` knows "renormalised" too.
-NORMALIZATIONS = ("row", "column", "symmetric", "doubly-stochastic")
+#: The normalizations that the paper compares in its ablation (Table 3).
+ABLATION_NORMALIZATIONS = ("row", "column", "symmetric", "doubly-stochastic")
+#: Every matrix that :func:`propagation_matrix` computes.
+NORMALIZATIONS = ("renormalized", *ABLATION_NORMALIZATIONS)
 
 
 def renormalized_laplacian(
@@ -35,9 +37,24 @@ def renormalized_laplacian(
     num_nodes: int | None = None,
     dtype: torch.dtype = torch.float64,
 ) -> Tensor:
-    r"""Â = D̃^(-1/2) (A + I) D̃^(-1/2) as a sparse CSR tensor with 32-bit indices.
+    r"""Compute Â, the renormalized graph Laplacian of the GCN.
 
-    CSRArrays self-loops are dropped before I is added; repeated edges add up.
+    .. math:: \hat A = \tilde D^{-1/2} (A + I) \tilde D^{-1/2}
+
+    Stored self-loops are dropped before I is added; repeated edges add up. See `Kipf and Welling
+    (2017) <https://arxiv.org/abs/1609.02907>`_.
+
+    Args:
+        edge_index: An edge index of shape (2, E), a scipy sparse matrix or a torch sparse tensor.
+        edge_weight: Weights (E,) of the edges of an edge index; by default all are one.
+        num_nodes: Number of nodes of an edge index; by default its largest node plus one.
+        dtype: Type of the values.
+
+    Returns:
+        Â as a sparse CSR tensor (nodes, nodes) with 32-bit indices.
+
+    Raises:
+        RawlsError: If the input is not such a matrix.
     """
     graph, _ = read_matrix(edge_index, edge_weight, num_nodes)
     if bool((graph.rows() == graph.column).any()):
@@ -50,19 +67,30 @@ def renormalized_laplacian(
     return _csr(graph.row_start, graph.column, values.to(dtype))
 
 
-def normalize(A_hat: Tensor, kind: str) -> Tensor:
-    """One of :data:`NORMALIZATIONS` of Â (sparse), as a sparse CSR tensor of the same dtype."""
-    if kind not in NORMALIZATIONS:
-        raise unknown_name("normalisation", kind, NORMALIZATIONS)
-    if kind == "doubly-stochastic":
+def normalize(A_hat: Tensor, normalization: str) -> Tensor:
+    """Compute one of the paper's four normalizations of Â.
+
+    Args:
+        A_hat: Â, a sparse tensor (nodes, nodes).
+        normalization: One of :data:`ABLATION_NORMALIZATIONS`.
+
+    Returns:
+        A sparse CSR tensor of the same dtype.
+
+    Raises:
+        RawlsError: If there is no such normalization, or Â has no doubly stochastic form.
+    """
+    if normalization not in ABLATION_NORMALIZATIONS:
+        raise unknown_name("normalization", normalization, ABLATION_NORMALIZATIONS)
+    if normalization == "doubly-stochastic":
         return _csr(*_usable(balance(A_hat, tol=_tolerance(A_hat.dtype))).csr(A_hat.dtype))
     matrix, _ = read_matrix(A_hat, None, None)
     row, column = matrix.rows(), matrix.column
     values = matrix.entries(0, len(column))
     # A row of Â without entries (no self-loops) has nothing to divide and stays empty.
-    if kind == "row":
+    if normalization == "row":
         values = values / _sums(row, values, matrix.size)[row]
-    elif kind == "column":
+    elif normalization == "column":
         values = values / _sums(column, values, matrix.size)[column]
     else:
         factor = _sums(row, values, matrix.size).rsqrt()
@@ -74,37 +102,58 @@ def propagation_matrix(
     edge_index: Any,
     edge_weight: Any = None,
     num_nodes: int | None = None,
-    kind: str = "renormalised",
+    normalization: str = "renormalized",
     dtype: torch.dtype = torch.float32,
     device: torch.device | str | None = None,
 ) -> Tensor:
-    """The matrix of a graph convolution by name, computed in float64 and then cast.
+    """Compute the matrix of a graph convolution, in float64, and cast it to ``dtype``.
 
-    ``kind`` is "renormalised" or one of :data:`NORMALIZATIONS`. The result is a sparse CSR tensor
-    with 32-bit indices, with which products take a fraction of the time of 64-bit ones.
+    Args:
+        edge_index: An edge index of shape (2, E), a scipy sparse matrix or a torch sparse tensor.
+        edge_weight: Weights (E,) of the edges of an edge index; by default all are one.
+        num_nodes: Number of nodes of an edge index; by default its largest node plus one.
+        normalization: One of :data:`NORMALIZATIONS`.
+        dtype: Type of the values.
+        device: Device of the result; by default that of the input.
+
+    Returns:
+        A sparse CSR tensor (nodes, nodes) with 32-bit indices, with which products take a fraction
+        of the time of 64-bit ones.
+
+    Raises:
+        RawlsError: If there is no such normalization, or the input is not such a matrix.
+
+    Example:
+        >>> import torch
+        >>> from rawlsgcn.balancing import propagation_matrix
+        >>> path = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+        >>> propagation_matrix(path).to_dense()
+        tensor([[0.5000, 0.4082, 0.0000],
+                [0.4082, 0.3333, 0.4082],
+                [0.0000, 0.4082, 0.5000]])
     """
-    if kind not in ("renormalised", *NORMALIZATIONS):
-        raise unknown_name("normalisation", kind, ("renormalised", *NORMALIZATIONS))
-    if kind == "doubly-stochastic":
+    if normalization not in NORMALIZATIONS:
+        raise unknown_name("normalization", normalization, NORMALIZATIONS)
+    if normalization == "doubly-stochastic":
         # The same matrix as the doubly stochastic form of Â, from simpler entries.
         tol = _tolerance(dtype)
         scaling = balance(edge_index, edge_weight, num_nodes=num_nodes, tol=tol)
         matrix = _csr(*_usable(scaling).csr(dtype))
     else:
         matrix = renormalized_laplacian(edge_index, edge_weight, num_nodes)
-        matrix = matrix if kind == "renormalised" else normalize(matrix, kind)
+        matrix = matrix if normalization == "renormalized" else normalize(matrix, normalization)
         starts, column, values = matrix.crow_indices(), matrix.col_indices(), matrix.values()
         matrix = _csr(starts, column, values.to(dtype))
     return matrix if device is None else matrix.to(device)
 
 
 def _tolerance(dtype: torch.dtype) -> float:
-    """As exact as the values can tell."""
+    """Return the tolerance of a balancing whose values are stored in ``dtype``."""
     return 1e-12 if dtype == torch.float64 else 1e-8
 
 
 def _usable(scaling: Scaling) -> Scaling:
-    """A scaling that stopped at the rounding of float64 is as good as there is."""
+    """Raise an error unless it converged, or stopped at the rounding of float64."""
     if not scaling.converged and not scaling.residual <= 1e-8:
         raise RawlsError(f"the matrix could not be balanced: {scaling}")
     return scaling

@@ -1,4 +1,4 @@
-"""The answer of ``balance``: the scaling, how it was reached, and the balanced matrix."""
+"""The result of ``balance``: the scaling, its residual, why it stopped, and the balanced matrix."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .sparse_matrix import SparseMatrix, with_stored_loops
 
 
 class StopReason(Enum):
-    """How a balancing ended; the value is a sentence that says what to do next."""
+    """Why a balancing stopped; the value is a sentence that says what to do next."""
 
     CONVERGED = "The row and column sums are within tol of 1; nothing is left to do."
     OUT_OF_ITERATIONS = (
@@ -33,21 +33,31 @@ class StopReason(Enum):
 
     @property
     def message(self) -> str:
+        """The sentence that says what to do next."""
         return self.value
 
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """diag(``row_scale``) M diag(``col_scale``) is doubly stochastic (the paper's Â_DS).
+    """A scaling r, c with diag(r) M diag(c) doubly stochastic: the result of :func:`balance`.
 
     Attributes:
         scale: x with diag(x) M diag(x) balanced, for symmetric M; None otherwise.
-        row_scale: r, float64, on the device of the matrix; equal to ``scale`` for symmetric M.
+        row_scale: r (nodes,), float64, on the device of the matrix; ``scale`` for symmetric M.
         col_scale: c, likewise.
-        iterations: products with M (or Mᵀ) that were spent.
+        iterations: Number of products with M (or Mᵀ).
         residual: max |sum − 1| over all rows and columns of the balanced matrix.
-        history: the residual after each product.
-        reason: how it ended and what to do next, see :class:`StopReason`.
+        history: The residual after each product.
+        reason: Why it stopped and what to do next, see :class:`StopReason`.
+
+    Example:
+        >>> import torch
+        >>> import rawlsgcn as rg
+        >>> scaling = rg.balance(torch.tensor([[0, 1], [1, 0]]))
+        >>> scaling.scale
+        tensor([0.7071, 0.7071], dtype=torch.float64)
+        >>> scaling.reason.name
+        'CONVERGED'
     """
 
     scale: Tensor | None
@@ -62,23 +72,37 @@ class Scaling:
 
     @property
     def converged(self) -> bool:
+        """Whether the residual is at most ``tol``."""
         return self.reason is StopReason.CONVERGED
 
     def __str__(self) -> str:
         return f"residual {self.residual:.1e} after {self.iterations} products. {self.reason.value}"
 
     def weight(self, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
-        """(x_i x_j) a_ij for the given edges (a_ij = 1 without ``edge_weight``).
+        """Compute the balanced matrix's entries r_i a_ij c_j at some edges.
 
-        Right on any sampled part of the graph too, since an entry of the balanced matrix depends
-        on nothing else. A self-loop of the graph form has a_ii = 1.
+        They are exact on any sampled part of the graph too, since an entry depends on nothing else.
+
+        Args:
+            edge_index: Edge indices (2, E). A self-loop of a balanced graph has a_ii = 1.
+            edge_weight: Weights a_ij (E,) of these edges; by default all are one.
+
+        Returns:
+            The entries (E,), float64.
         """
         row, column = edge_index
         weight = self.row_scale[row] * self.col_scale[column]
         return weight if edge_weight is None else weight * edge_weight
 
     def csr(self, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, Tensor]:
-        """The balanced matrix as (row starts, columns, values), self-loops stored."""
+        """Compute the balanced matrix in CSR form, with its self-loops.
+
+        Args:
+            dtype: Type of the values.
+
+        Returns:
+            Row starts (nodes + 1,), columns and values, indices in 32 bits.
+        """
         matrix = with_stored_loops(self._matrix)
         values = torch.empty(len(matrix.column), dtype=dtype, device=matrix.device)
         for first, last in matrix.row_blocks():
@@ -92,9 +116,14 @@ class Scaling:
         return matrix.row_start, matrix.column, values
 
     def matrix(self, dtype: torch.dtype = torch.float64) -> Any:
-        """The balanced matrix in the form it was given in; exactly symmetric if that was.
+        """Compute the balanced matrix in the format of the input; exactly symmetric if that was.
 
-        For an edge index: the pair (edge_index, edge_weight), self-loops among the edges.
+        Args:
+            dtype: Type of the values.
+
+        Returns:
+            For an edge index the pair (edge_index, edge_weight), self-loops included; otherwise a
+            scipy matrix of the same class or a torch sparse tensor of the same layout.
         """
         starts, column, values = self.csr(dtype)
         size = (len(starts) - 1, len(starts) - 1)

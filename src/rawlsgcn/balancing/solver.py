@@ -22,7 +22,7 @@ from .total_support import require_support
 
 #: Products without a gain of a tenth after which a residual this small is taken to be rounding.
 _PATIENCE, _ROUNDING = 20, 1e-9
-#: The share of a residual that may be rounding before all sums are made anew.
+#: The share of a residual that may be rounding before all sums are computed again.
 _SHARE = 0.1
 
 
@@ -40,24 +40,40 @@ def balance(
 
     .. math:: \hat A_{DS} = \operatorname{diag}(r)\, M \operatorname{diag}(c)
 
-    For symmetric M, r = c = x. The form is the same for Â as for A + I, of which it is a diagonal
-    scaling, so a graph is balanced as A + I.
+    For symmetric M, r = c = x (`Sinkhorn and Knopp 1967
+    <https://msp.org/pjm/1967/21-2/p14.xhtml>`_). The form is the same for Â as for A + I, of which
+    Â is a diagonal scaling, so a graph is balanced as A + I.
 
     Args:
-        matrix: an edge index of shape (2, E) (tensor or array of integers), a scipy sparse matrix
+        matrix: An edge index of shape (2, E) (tensor or array of integers), a scipy sparse matrix
             or array, or a torch sparse tensor (COO, CSR or CSC), on the CPU or on CUDA.
-        edge_weight: weights of the edges of an edge index; all one by default.
-        num_nodes: number of nodes of an edge index; its largest number plus one by default.
-        self_loops: balance A + I, with stored loops dropped first, rather than the matrix as it
-            is. By default true for an edge index, false for a matrix.
-        tol: largest |sum − 1| of a row or column that counts as converged.
-        max_iterations: products with M (or Mᵀ) after which to give up.
-        accelerate: mix each step with the last displacement, by conjugate gradients; without it
-            the plain iteration runs.
+        edge_weight: Weights (E,) of the edges of an edge index; by default all are one.
+        num_nodes: Number of nodes of an edge index; by default its largest node plus one.
+        self_loops: Balance A + I, without the stored self-loops, instead of the matrix itself. By
+            default true for an edge index, false for a matrix.
+        tol: Largest |sum − 1| of a row or column that counts as converged.
+        max_iterations: Maximum number of products with M (or Mᵀ).
+        accelerate: Combine each step with the last displacement, by conjugate gradients; otherwise
+            the plain iteration is used.
+
+    Returns:
+        The scaling: r and c, the residual, the reason to stop, and the balanced matrix.
 
     Raises:
-        RawlsError: for input that is no such matrix, and for a matrix without total support, which
-            has no doubly stochastic form; the rows and columns at fault are named.
+        RawlsError: If the input is not such a matrix, or has no total support and so no doubly
+            stochastic form; the message names the rows and columns.
+
+    Example:
+        >>> import torch
+        >>> import rawlsgcn as rg
+        >>> path = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+        >>> scaling = rg.balance(path, num_nodes=3)
+        >>> scaling.converged, scaling.residual < 1e-8
+        (True, True)
+        >>> edge_index, edge_weight = scaling.matrix()  # with self-loops
+        >>> edge_weight
+        tensor([0.6180, 0.3820, 0.3820, 0.2361, 0.3820, 0.3820, 0.6180],
+               dtype=torch.float64)
     """
     require_limits(tol, max_iterations)
     with threads_for(_entries(matrix)):
@@ -66,7 +82,15 @@ def balance(
 
 
 def require_limits(tol: float, max_iterations: int) -> None:
-    """Refuse limits at which no iteration could end as it should."""
+    """Raise an error for limits at which no iteration could end.
+
+    Args:
+        tol: Largest residual that counts as converged.
+        max_iterations: Maximum number of products.
+
+    Raises:
+        RawlsError: If ``tol`` is not a number of at least 0 or ``max_iterations`` not at least 2.
+    """
     if not (isinstance(tol, Real) and math.isfinite(tol) and tol >= 0):
         raise RawlsError(f"tol must be a number of at least 0, not {tol!r}.")
     if not (isinstance(max_iterations, Integral) and max_iterations >= 2):
@@ -76,7 +100,7 @@ def require_limits(tol: float, max_iterations: int) -> None:
 
 
 def _entries(matrix: Any) -> int:
-    """How many entries or edges were given; what cannot be balanced is refused elsewhere."""
+    """Return the number of entries or edges; invalid input raises its error elsewhere."""
     if isinstance(matrix, Tensor):
         return matrix.numel() // 2 if matrix.layout == torch.strided else matrix._nnz()
     try:
@@ -132,7 +156,7 @@ def _balance(
 def iterate(
     descent: Descent, tol: float, max_iterations: int
 ) -> tuple[float, list[float], StopReason]:
-    """The residual of the best point, the residual after each product, and the reason to stop."""
+    """Return the best point's residual, the residual after each product, and why it stopped."""
     history = descent.begin()
     best, gained, gained_at = math.inf, math.inf, 0
     while True:

@@ -24,7 +24,7 @@ _CUDA_BLOCK = 1 << 28
 class SparseMatrix:
     """A square matrix in CSR form with 32-bit indices, columns sorted and unique in each row.
 
-    ``values`` is None for a matrix of ones. With ``loops`` the matrix meant is this one plus I, of
+    ``values`` is None for a matrix of ones. With ``loops`` the matrix is this one plus I, of
     which the identity is never stored. ``inspection`` is known where compiled code has read it.
     """
 
@@ -49,16 +49,16 @@ class SparseMatrix:
 
     @property
     def stored(self) -> CSRArrays:
-        """What is stored of it."""
+        """The stored entries, for compiled code."""
         return CSRArrays(self.row_start, self.column, self.values)
 
     @property
     def fast(self) -> Kernels | None:
-        """The compiled passes, where there are any for this matrix."""
+        """The compiled kernels, where there are any for this matrix."""
         return kernels() if self.stored.usable else None
 
     def rows(self, start: int = 0, stop: int | None = None) -> Tensor:
-        """The row of each stored entry (of rows ``start`` to ``stop`` only, when given)."""
+        """The row of each stored entry, of the rows ``start`` to ``stop``."""
         stop = self.size if stop is None else stop
         lengths = self.degree[start:stop]
         row = torch.arange(start, stop, dtype=self.column.dtype, device=self.device)
@@ -127,12 +127,12 @@ def transposed(matrix: SparseMatrix) -> SparseMatrix:
 
 
 class Product:
-    """y = M x in float64, by a compiled pass where there is one, otherwise block by block.
+    """y = M x in float64, by a compiled kernel where there is one, otherwise block by block.
 
     A block is a CSR matrix of some rows whose index arrays are views of the matrix's. Values that
     are not float64 are made so in a buffer the size of one block: a matrix of ones has no other
     value array, which takes two thirds of the memory traffic away, and float32 weights are never
-    copied whole. The compiled pass needs no values of ones at all.
+    copied whole. The compiled kernel needs no values of ones at all.
 
     On the CPU a block is multiplied by scipy, which adds a row up from its first entry to its last.
     MKL's order depends on the number of threads and on where the numbers lie in memory.
@@ -174,7 +174,7 @@ class Product:
 
 
 class BlockProduct:
-    """Products with some rows of a matrix, without a copy of what is stored."""
+    """Products with some rows of a matrix, without a copy of its entries."""
 
     def __init__(self, row_start: Tensor, column: Tensor, values: Tensor, columns: int) -> None:
         shape = (len(row_start) - 1, columns)

@@ -14,12 +14,12 @@ _RANDOM = np.random.PCG64(20220430)
 
 
 def inspect_matrix(matrix: SparseMatrix) -> tuple[Tensor, bool]:
-    """The stored diagonal in float64, zero where no entry is stored; and whether M equals Mᵀ.
+    """Return the stored diagonal in float64, zero where no entry is stored, and whether M = Mᵀ.
 
-    Symmetry is told to the last bit, without a transpose, by a random fingerprint: a transpose
+    Symmetry is decided to the last bit, without a transpose, by a random fingerprint: a transpose
     would take as much memory as the matrix and as much time as a dozen products. Every entry
     (i, j, m) adds ± k_i k_j h(m) to a sum modulo 2⁶⁴, with the sign of i − j, a random key k for
-    each node and a hash h of the bits of m. For a matrix of ones, without compiled passes, it is
+    each node and a hash h of the bits of m. For a matrix of ones, without compiled kernels, it is
     gᵀ M h = hᵀ M g for random vectors of integers, so small that M g and M h are exact in float64,
     the rest modulo 2⁶⁴. Both hold exactly for a symmetric matrix; another passes with a chance of
     about 2⁻⁴⁰ (the more bits of 52 a hub's degree leaves, the less).
@@ -33,7 +33,7 @@ def inspect_matrix(matrix: SparseMatrix) -> tuple[Tensor, bool]:
 
 
 def compiled_inspection(matrix: CSRArrays) -> MatrixInspection | None:
-    """What the compiled inspection finds; None where there is none for it, or it is damaged."""
+    """Inspect a matrix by compiled code; None without such code, or if the matrix is damaged."""
     fast = kernels() if matrix.usable else None
     return fast.inspect(matrix, int(_RANDOM.random_raw())) if fast else None
 
@@ -77,7 +77,7 @@ def _ones_are_symmetric(matrix: SparseMatrix) -> bool:
     for key, image in zip(keys, images, strict=True):
         vector[:] = key
         product(as_tensor(vector), as_tensor(image))
-    # Beyond 2⁶³ these sums start again from below, as they should.
+    # These sums wrap around at 2⁶³, as they should.
     one, other = (
         (key * as_array(as_tensor(image).long())).sum()
         for key, image in zip(keys, reversed(list(images)), strict=True)
@@ -96,7 +96,7 @@ def _block(matrix: SparseMatrix) -> int:
 
 
 def hash_bits(values: Tensor) -> Tensor:
-    """64 well-mixed bits of each number (the finaliser of splitmix64)."""
+    """64 well-mixed bits of each number (the finalizer of splitmix64)."""
     bits = values.double().view(torch.int64).clone()
     bits ^= bits >> 30
     bits *= -0x40A7B892E31B1A47

@@ -16,7 +16,7 @@ _NAMED = 5
 
 
 def require_support(matrix: SparseMatrix, symmetric: bool, diagonal: Tensor) -> None:
-    """Refuse a matrix without total support, naming the rows and columns at fault.
+    """Raise an error that names rows and columns for a matrix without total support.
 
     A nonnegative matrix can be balanced exactly when every positive entry lies on a positive
     diagonal, that is, is used by some perfect matching of rows with columns (Sinkhorn and Knopp
@@ -67,7 +67,7 @@ def _refuse_empty(starts: Any, column: Any, n: int) -> None:
             raise RawlsError(
                 f"the matrix has no doubly stochastic form: {_names(what, lost)} "
                 f"{'has' if len(lost) == 1 else 'have'} no positive entry; "
-                "add self-loops or leave these nodes out."
+                "add self-loops or remove these nodes."
             )
 
 
@@ -92,7 +92,7 @@ def _refuse_deficient(pattern: Any, partner: Any) -> None:
     raise RawlsError(
         f"the matrix has no doubly stochastic form: {_names('row', rows)} have entries only in "
         f"{_names('column', columns)}, which cannot give each of these rows a sum of 1; "
-        "add self-loops or leave these nodes out."
+        "add self-loops or remove these nodes."
     )
 
 

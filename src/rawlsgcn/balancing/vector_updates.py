@@ -1,7 +1,7 @@
-"""The vectors of a descent, and the pass over them that every step makes.
+"""The vectors of a descent, and the update of all of them that every step makes.
 
-``vector_updates`` gives the compiled ones where there are any, and otherwise those of numpy (on the
-CPU) and torch (on CUDA), which handle a part of the nodes at a time.
+``vector_updates`` returns the compiled update where there is one, and otherwise that of numpy (on
+the CPU) or torch (on CUDA), which process a chunk of the nodes at a time.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from .._core.array_backend import Array, array_module, empty_array
 from .._core.kernels import Kernels, StepCoefficients, addresses, kernels
 from .iterations import Iteration
 
-#: Nodes handled at once: many to a call, but few enough that their vectors stay in the cache.
-_CPU_PART = 1 << 15
-_CUDA_PART = 1 << 24
+#: Nodes processed at once: many to a call, but few enough that their vectors stay in the cache.
+_CPU_CHUNK = 1 << 15
+_CUDA_CHUNK = 1 << 24
 
 
 class UpdateSums(NamedTuple):
-    """What a move adds up, with u = p / x, v = d / x and e = x ∘ y − 1 at the new point."""
+    """The sums of a move, with u = p / x, v = d / x and e = x ∘ y − 1 at the new point."""
 
     uu: float
     uv: float
@@ -68,7 +68,7 @@ class VectorUpdates(Protocol):
 
 
 def vector_updates(iteration: Iteration, device: torch.device) -> VectorUpdates:
-    """The fastest passes that there are for this device."""
+    """Return the fastest updates for this device."""
     fast = kernels() if device.type == "cpu" else None
     return CompiledUpdates(iteration, fast) if fast else ChunkedUpdates(iteration, device)
 
@@ -105,15 +105,15 @@ class CompiledUpdates(_Vectors):
 
 
 class ChunkedUpdates(_Vectors):
-    """Calls of numpy or torch, for one part of the nodes after another."""
+    """Calls of numpy or torch, for one chunk of the nodes after another."""
 
     def __init__(self, iteration: Iteration, device: torch.device) -> None:
         super().__init__(iteration.size, device)
         self._iteration, self._library, self._device = iteration, array_module(device), device
-        step = _CPU_PART if device.type == "cpu" else _CUDA_PART
+        step = _CPU_CHUNK if device.type == "cpu" else _CUDA_CHUNK
         room = empty_array((5, min(iteration.size, step)), device)
-        self._parts = [
-            _Part(span, slice(start, min(start + step, last)), self, room)
+        self._chunks = [
+            _Chunk(span, slice(start, min(start + step, last)), self, room)
             for span, ((first, last), _) in enumerate(iteration.step_coefficients())
             for start in range(first, last, step)
         ]
@@ -124,26 +124,26 @@ class ChunkedUpdates(_Vectors):
         lib, (t, s), coefficients = self._library, weights, self._iteration.step_coefficients()
         ends = [-math.inf] * 4
         products = self._zeros(2, 4)
-        for part in self._parts:
-            (displacement, image, u, v, excess), new_p = part.rows, part.steps[1 - now]
-            x, y = point = part.points[to]
-            lib.multiply(part.steps[now], t, out=displacement)
-            lib.multiply(part.image, t, out=image)
+        for chunk in self._chunks:
+            (displacement, image, u, v, excess), new_p = chunk.rows, chunk.steps[1 - now]
+            x, y = point = chunk.points[to]
+            lib.multiply(chunk.steps[now], t, out=displacement)
+            lib.multiply(chunk.image, t, out=image)
             if s:
                 # Of x and y at once; u and v are not in use yet.
-                last = lib.subtract(part.points[at], part.points[before], out=part.relative[1:3])
+                last = lib.subtract(chunk.points[at], chunk.points[before], out=chunk.relative[1:3])
                 last *= s
-                part.both += last
-            lib.add(part.points[at], part.both, out=point)
+                chunk.both += last
+            lib.add(chunk.points[at], chunk.both, out=point)
             lib.multiply(x, y, out=excess)
             excess -= 1
-            self._propose(x, excess, part.where, coefficients[part.span][1], u)
+            self._propose(x, excess, chunk.where, coefficients[chunk.span][1], u)
             lib.multiply(x, u, out=new_p)
             image *= x  # (M d)ᵀ p is its product with u
             lib.divide(displacement, x, out=v)
             # Not by BLAS, whose order of additions depends on its threads.
-            products[0] += (u * part.relative).sum(1)
-            products[1] += (v * part.relative).sum(1)
+            products[0] += (u * chunk.relative).sum(1)
+            products[1] += (v * chunk.relative).sum(1)
             here = self._numbers(excess.max(), -excess.min(), -x.min(), v.max())
             ends = [max(pair) for pair in zip(ends, here, strict=True)]
         (dp, uu, uv, ue), (_, _, vv, ve) = products.tolist()
@@ -176,13 +176,13 @@ class ChunkedUpdates(_Vectors):
         return torch.zeros(shape, dtype=torch.float64, device=self._device)
 
 
-class _Part:
-    """Views of some nodes' share of all vectors, made once rather than in every step."""
+class _Chunk:
+    """Views of a chunk of all vectors, made once rather than in every step."""
 
     def __init__(self, span: int, where: slice, whole: _Vectors, room: Array) -> None:
         self.span, self.where = span, where
         self.points, self.steps = whole.points[..., where], whole.steps[:, where]
         self.image = whole.image[where]
-        # d, M d, u, v and e: every part is done with these before the next begins.
+        # d, M d, u, v and e: every chunk is done with these before the next begins.
         own = room[:, : where.stop - where.start]
         self.rows, self.both, self.relative = tuple(own), own[:2], own[1:]

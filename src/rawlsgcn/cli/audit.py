@@ -50,24 +50,24 @@ def audit(
     ] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="The seed of those draws.")] = 0,
     data_root: DataRoot = None,
-    out: Annotated[Path | None, out_option("Write a page (.html) here.")] = None,
+    out: Annotated[Path | None, out_option("Write the report (.html) here.")] = None,
     json_path: Json = None,
 ) -> None:
-    """Judge predictions of any model by degree: who is worst off, and is it chance?"""
+    """Audit predictions of any model by degree: who is worst off, and is it chance?"""
     from ..evaluation.node_columns import BUILT_IN
-    from ..experiments.audit import audit as audit_predictions
-    from ..reporting.audit_table import audit_table
-    from ..reporting.audit_words import verdict
-    from ..reporting.progress import working
+    from ..experiments.auditing import audit as audit_predictions
+    from ..reporting.progress import spinner
+    from ..reporting.tables import audit_table
+    from ..reporting.words import verdict
 
     column = None if by in BUILT_IN else by
     check_outputs(json_path, file=out, inputs=[*predictions, graph, labels, column])
-    with working("auditing"):
+    with spinner("auditing"):
         data = _graph(dataset, graph, labels, data_root)
         root = data_root if dataset is not None else None
-        given = {"dataset": dataset, "data-root": root, "graph": graph, "labels": labels}
-        files = {name: str(value) for name, value in given.items() if value is not None}
-        found = audit_predictions(
+        options = {"dataset": dataset, "data-root": root, "graph": graph, "labels": labels}
+        files = {name: str(value) for name, value in options.items() if value is not None}
+        made = audit_predictions(
             data,
             list(predictions),
             by=by,
@@ -80,18 +80,18 @@ def audit(
             files=files,
         )
     if out is not None:
-        found.to_html(out)
+        made.to_html(out)
     console = people(json_path)
-    say_notes(found.notes, console)
-    words = verdict(found)
+    say_notes(made.notes, console)
+    words = verdict(made)
     console.print(words.headline, style="bold", markup=False, highlight=False)
-    console.print(audit_table(found))
-    for sentence in words.sentences:
-        console.print(sentence, markup=False, highlight=False)
+    console.print(audit_table(made))
+    for line in words.lines[1:]:
+        console.print(line, markup=False, highlight=False)
     if out is not None:
         console.print(f"Page: {out}", markup=False, highlight=False, soft_wrap=True)
     if json_path is not None:
-        write_json(json_path, found.to_dict())
+        write_json(json_path, made.to_dict())
 
 
 def _graph(
@@ -108,11 +108,11 @@ def _graph(
     if dataset is not None:
         if labels is not None:
             raise RawlsError("--labels goes with --graph, not with --dataset")
-        return load(dataset, root=data_root)
+        return load(dataset, root=data_root, sparse=True)
     assert graph is not None
-    found = read_raw_graph(graph, labels=labels)
-    data = validate(found, need_features=False, need_labels=False)
-    data.in_degree = in_degrees(found.source, found.target, int(data.num_nodes))
+    raw = read_raw_graph(graph, labels=labels)
+    data = validate(raw, need_features=False, need_labels=False)
+    data.in_degree = in_degrees(raw.source, raw.target, int(data.num_nodes))
     return data
 
 
@@ -136,12 +136,12 @@ def survive(
     from ..paper.chance import survive as run
     from ..paper.plan import PAPER_DATASETS
     from ..paper.readme import fill, place_in
-    from ..reporting.progress import working
+    from ..reporting.progress import spinner
 
     check_outputs(json_path, file=out)
     if out is not None:
         place_in(out, BEGIN, END)  # tables without a place are told of before the training
-    with working("training") as tell:
+    with spinner("training") as tell:
         document = run(
             split_names(datasets) if datasets else PAPER_DATASETS,
             seeds=seeds,

@@ -62,9 +62,9 @@ def read_graph(
     if dataset is not None:
         if features is not None or labels is not None:
             raise RawlsError("--features and --labels go with --graph, not with --dataset")
-        return load(dataset, root=data_root, split=split)
+        return load(dataset, root=data_root, split=split, sparse=True)
     assert graph is not None
-    return read(graph, features=features, labels=labels, split=split, **needs)
+    return read(graph, features=features, labels=labels, split=split, sparse=True, **needs)
 
 
 def parse_settings(pairs: Sequence[str] | None, **given: Any) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def write_json(path: str | None, value: Any) -> None:
 
 
 def show(results: list[Result], json_path: str | None) -> None:
-    from ..reporting.table import results_table
+    from ..reporting.tables import results_table
 
     console = people(json_path)
     say_notes([note for result in results for note in result.notes], console)
@@ -158,7 +158,7 @@ def split_names(text: str) -> tuple[str, ...]:
 
 def typed_command(program: str = "rawlsgcn") -> str:
     """The command line for a page, which others may read: without the password of a storage and
-    without this machine's folders (see :func:`~rawlsgcn.reporting.wording.shown_path`)."""
+    without this machine's folders (see :func:`~rawlsgcn._core.text.shown_path`)."""
     import shlex
 
     return shlex.join([*program.split(), *map(_shown_word, sys.argv[1:])])
@@ -168,7 +168,7 @@ def _shown_word(word: str) -> str:
     """One word of the command line: a path, a URL, or either after ``--option=``."""
     import re
 
-    from ..reporting.wording import shown_path
+    from .._core.text import shown_path
 
     option, equals, value = word.partition("=") if word.startswith("-") else ("", "", word)
     value = re.sub(r"(://[^:/@]*):[^@]*@", r"\1:…@", value)

@@ -30,6 +30,7 @@ def predict(
     """Predict every node's class with a trained model, on the same or another graph."""
     from ..evaluation.predictions.writing import check_path, write_predictions
     from ..experiments.saved_models import load_model
+    from ..graphs import graph_notes
     from ..methods.inputs import has_negative_features
 
     check_path(out)
@@ -38,7 +39,7 @@ def predict(
     data = read_graph(dataset, graph, features, data_root=data_root, need_labels=False)
     probabilities = trained.predict(data, device=device)
     write_predictions(probabilities, data.get("node_ids"), out)
-    notes = list(data.get("notes") or [])
+    notes = graph_notes(data)
     if trained.row_normalized and has_negative_features(data.x):
         notes.append("some features are negative, but those that the model learnt from were not.")
     summary = {

@@ -70,7 +70,7 @@ def datasets(data_root: DataRoot = None, json_path: Json = None) -> None:
     from ..graphs.catalog import CATALOG, SYNTHETIC
     from ..graphs.catalog import data_root as root_folder
     from ..reporting.progress import progress
-    from ..reporting.table import datasets_table
+    from ..reporting.tables import datasets_table
 
     check_outputs(json_path)
     entries = [(entry.name, entry.title, entry.on_disk(data_root)) for entry in CATALOG.values()]
@@ -84,7 +84,7 @@ def datasets(data_root: DataRoot = None, json_path: Json = None) -> None:
 
                 tell(count, len(entries), f"reading {name}")
                 try:
-                    row |= statistics(load(name, root=data_root)).to_dict()
+                    row |= statistics(load(name, root=data_root, sparse=True)).to_dict()
                 except RawlsError as error:
                     row["damaged"] = str(error)
             rows.append(row)
@@ -291,7 +291,7 @@ def _compare(
     if out is not None:
         from .._core.atomic_files import atomic_directory
         from ..reporting import figures
-        from ..reporting.accuracy_bias_plot import plane
+        from ..reporting.accuracy_bias_plot import accuracy_bias_plot
         from ..reporting.page import report
 
         with atomic_directory(out) as folder, progress("drawing") as tell:
@@ -304,7 +304,7 @@ def _compare(
                 tell(count, len(results) + 3)
             figures.save(figures.degrees(results[0].graph), folder / "degrees.png")
             figures.save(figures.side_by_side(results), folder / "side_by_side.png")
-            figures.save(plane(results), folder / "plane.png")
+            figures.save(accuracy_bias_plot(results), folder / "accuracy_bias.png")
             report(results, folder / "report.html", command=said)
             (folder / "results.json").write_text(json.dumps(figures_json, indent=2) + "\n")
     show(results, json_path)
@@ -340,7 +340,7 @@ def tune(
     """Search a grid of settings, all runs at once, and choose by validation accuracy."""
     from ..experiments.tuning import tune as tune_method
     from ..reporting.progress import progress
-    from ..reporting.table import tuning_table
+    from ..reporting.tables import tuning_table
 
     changes = parse_settings(settings, normalization=normalization)
     chosen = find_method(method)

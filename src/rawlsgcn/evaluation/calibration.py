@@ -12,11 +12,13 @@ import torch
 from torch import Tensor
 
 LOWEST, HIGHEST = 1e-3, 1e3
+UNDER_CONFIDENT = 0.8
+"""Under this temperature a model is so unsure that a low bias may be due to that alone."""
 BINS = 15
 
 
 class CalibrationOutcome(str, Enum):
-    """How the search for the temperature ended; the value is a sentence for people."""
+    """How the search for the temperature ended; the value is a sentence for the user."""
 
     FOUND = "the temperature was found"
     NO_NODES = "there are no labelled validation nodes, so nothing was scaled: give some"
@@ -33,21 +35,28 @@ class CalibrationOutcome(str, Enum):
 
 
 class Temperature(NamedTuple):
-    """The temperature T and how it came about."""
+    """The temperature T and how the search for it ended."""
 
     value: float
     outcome: CalibrationOutcome
 
 
 def temperature(logits: Tensor, y: Tensor) -> Temperature:
-    """The T in [1e-3, 1e3] for which softmax(logits / T) has the least cross entropy.
+    """Find the T in [1e-3, 1e3] for which softmax(logits / T) has the least cross entropy.
 
-    Guo et al., On Calibration of Modern Neural Networks (2017). ``logits`` is (nodes, classes),
-    ``y`` the classes. The mean cross entropy is convex in β = 1/T, with derivative
+    Guo et al., On Calibration of Modern Neural Networks (2017). The mean cross entropy is convex in
+    β = 1/T, with derivative
 
         g(β) = mean over u of (Σ_c softmax(β z_u)_c z_uc - z_u,y(u)),
 
     which never falls: its root is bracketed by the bounds and found to rounding.
+
+    Args:
+        logits: Scores before any softmax, (nodes, classes).
+        y: Classes, (nodes,).
+
+    Returns:
+        The temperature, and how the search for it ended.
     """
     if not len(y):
         return Temperature(1.0, CalibrationOutcome.NO_NODES)
@@ -78,9 +87,16 @@ def temperature(logits: Tensor, y: Tensor) -> Temperature:
 
 
 def calibration_error(confidence: npt.NDArray[np.float64], right: npt.NDArray[np.float64]) -> float:
-    """The expected calibration error over 15 bins of equal width (Guo et al. 2017), in per cent.
+    """Compute the expected calibration error over 15 bins of equal width (Guo et al. 2017).
 
     Σ_b (n_b / n) |mean confidence - accuracy|, a bin holding confidences in (b/15, (b+1)/15].
+
+    Args:
+        confidence: The probability of the predicted class, (nodes,).
+        right: Whether that class is correct, 0 or 1, (nodes,).
+
+    Returns:
+        The error in per cent; NaN without nodes.
     """
     if not len(confidence):
         return math.nan

@@ -25,8 +25,10 @@ from torch_geometric.data import Data
 class Influence:
     """The influences of all nodes in one layer: I_v = left[v]^T right[v], weighted by degree[v].
 
-    ``left`` is (nodes, d_in), sparse where the layer's input is; ``right`` is (nodes, d_out);
-    ``degree`` is deg_Â, (nodes,).
+    Attributes:
+        left: (nodes, d_in), sparse where the layer's input is.
+        right: (nodes, d_out).
+        degree: deg_Â, (nodes,).
     """
 
     left: Tensor
@@ -34,24 +36,43 @@ class Influence:
     degree: Tensor
 
     def matrices(self, nodes: Tensor) -> Tensor:
-        """The influence matrices of the chosen ``nodes`` (k,), dense: (k, d_in, d_out)."""
+        """Compute the influence matrices of some nodes.
+
+        Args:
+            nodes: Positions of the nodes, (k,).
+
+        Returns:
+            Dense matrices, (k, d_in, d_out).
+        """
         return _rows(self.left, nodes).unsqueeze(-1) * self.right[nodes].unsqueeze(-2)
 
     def norms(self) -> Tensor:
-        """‖I_v‖_F of every node: for a matrix of rank one the product of its vectors' norms."""
+        """Compute ‖I_v‖_F of every node, the product of its two vectors' norms.
+
+        Returns:
+            The norms, (nodes,).
+        """
         return _squared_rows(self.left).sqrt() * _squared_rows(self.right).sqrt()
 
     def total(self) -> Tensor:
-        """Σ_v deg_Â(v) I_v, which is ∂J/∂W by the theorem."""
+        """Compute Σ_v deg_Â(v) I_v, which is ∂J/∂W by the theorem.
+
+        Returns:
+            The gradient of the weights, (d_in, d_out).
+        """
         return self.left.t() @ (self.degree.unsqueeze(-1) * self.right)
 
 
 @dataclass(frozen=True)
 class NodeInfluence:
-    """Who moves the weights: each node's ‖I‖_F in every layer (layers, nodes), and its weight.
+    """The influence of every node on the weights of every layer.
 
-    ``row_degree`` weights ``row`` and ``column_degree`` weights ``column``; for a symmetric Â
-    they are the same, and for a doubly stochastic one they are all 1.
+    Attributes:
+        row: ‖I^(row)‖_F, (layers, nodes).
+        column: ‖I^(col)‖_F, (layers, nodes).
+        row_degree: The weight of ``row``, (nodes,).
+        column_degree: The weight of ``column``, (nodes,); the same for a symmetric Â, and 1 for a
+            doubly stochastic one.
     """
 
     row: Tensor
@@ -61,14 +82,17 @@ class NodeInfluence:
 
 
 def row_influence(matrix: Tensor, inputs: Tensor, gradient: Tensor) -> Influence:
-    """I_j^(row) = H[j]^T E_{i ~ Â[:, j]} [∂J/∂E[i]], of every node j.
+    """Compute I_j^(row) = H[j]^T E_{i ~ Â[:, j]} [∂J/∂E[i]] of every node j.
+
+    deg_Â(j) is the sum of column j, so that the theorem also holds where Â is not symmetric.
 
     Args:
         matrix: Â, (nodes, nodes), not negative, dense or sparse in any of torch's layouts.
-        inputs: H^(l-1), the input of the layer (after dropout), dense or sparse.
-        gradient: ∂J/∂E^(l).
+        inputs: H^(l-1), the input of the layer (after dropout), (nodes, d_in), dense or sparse.
+        gradient: ∂J/∂E^(l), (nodes, d_out).
 
-    deg_Â(j) is the sum of column j, so that the theorem also holds where Â is not symmetric.
+    Returns:
+        The influences of all nodes.
     """
     transposed = _same_type(matrix, gradient).t()
     degree = _row_sums(transposed)
@@ -77,10 +101,18 @@ def row_influence(matrix: Tensor, inputs: Tensor, gradient: Tensor) -> Influence
 
 
 def column_influence(matrix: Tensor, inputs: Tensor, gradient: Tensor) -> Influence:
-    """I_i^(col) = (E_{j ~ Â[i, :]} [H[j]])^T ∂J/∂E[i], of every node i.
+    """Compute I_i^(col) = (E_{j ~ Â[i, :]} [H[j]])^T ∂J/∂E[i] of every node i.
 
-    Arguments as in :func:`row_influence`; deg_Â(i) is the sum of row i. The division by it is
-    done on the gradient's side, which is always dense; the product is the same.
+    deg_Â(i) is the sum of row i. The gradient is divided by it, which is always dense, and not the
+    input; the product is the same.
+
+    Args:
+        matrix: Â, (nodes, nodes), not negative, dense or sparse in any of torch's layouts.
+        inputs: H^(l-1), the input of the layer (after dropout), (nodes, d_in), dense or sparse.
+        gradient: ∂J/∂E^(l), (nodes, d_out).
+
+    Returns:
+        The influences of all nodes.
     """
     matrix, inputs = _same_type(matrix, gradient), _same_type(inputs, gradient)
     degree = _row_sums(matrix)
@@ -88,7 +120,15 @@ def column_influence(matrix: Tensor, inputs: Tensor, gradient: Tensor) -> Influe
 
 
 def node_influence(matrix: Tensor, layers: Sequence[tuple[Tensor, Tensor]]) -> NodeInfluence:
-    """The influence of every node in every layer, from the layers' (H^(l-1), ∂J/∂E^(l))."""
+    """Compute the influence of every node in every layer.
+
+    Args:
+        matrix: Â, as in :func:`row_influence`.
+        layers: (H^(l-1), ∂J/∂E^(l)) of every layer.
+
+    Returns:
+        The norms of the influences, and their weights.
+    """
     rows = [row_influence(matrix, inputs, gradient) for inputs, gradient in layers]
     columns = [column_influence(matrix, inputs, gradient) for inputs, gradient in layers]
     return NodeInfluence(
@@ -109,7 +149,7 @@ def _row_sums(matrix: Tensor) -> Tensor:
 
 
 def _divided(rows: Tensor, degree: Tensor) -> Tensor:
-    """Rows over their degree; a node of degree 0 has no neighbourhood, hence no influence."""
+    """Rows over their degree; a node of degree 0 has no neighborhood, hence no influence."""
     return torch.where(degree == 0, 0, 1 / degree).unsqueeze(-1) * rows.detach()
 
 
@@ -135,7 +175,14 @@ def _squared_rows(matrix: Tensor) -> Tensor:
 
 
 def degrees_in_laplacian(graph: Data) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Number of neighbours of every node, and its row sum in Â = D̃^(-1/2) (A+I) D̃^(-1/2)."""
+    """Compute each node's number of neighbors and its row sum in Â = D̃^(-1/2) (A+I) D̃^(-1/2).
+
+    Args:
+        graph: The graph, with or without edge weights.
+
+    Returns:
+        Both, (nodes,).
+    """
     size = int(graph.num_nodes or 0)
     source, target = graph.edge_index.cpu().numpy()
     weight = graph.get("edge_weight")

@@ -9,25 +9,27 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import torch
+from scipy.special import bdtrc, ndtri
 from torch import Tensor
 
-from .audit.intervals import SMALLEST, normal_quantile
+from .degree_groups import SMALLEST_GROUP
 
 Ints = npt.NDArray[np.int64]
 LEVEL = 0.05
 """An accuracy that a useless model reaches this often is not clearly above chance."""
+SUBSET_LEVEL = 0.01
+"""The same on a subset of the nodes, of which there are several."""
 LEAST_KAPPA = 0.1
 """The least agreement with the labels of a model that is not right more often than a constant."""
-SUBSET_LEVEL = 0.01
 
 
 @dataclass(frozen=True)
 class Learning:
-    """A model's predictions on its training nodes, counted.
+    """Counts of a model's predictions against the labels.
 
     Attributes:
-        nodes: Labelled training nodes.
-        right: Those of them that are predicted rightly.
+        nodes: Labeled nodes.
+        right: Those of them that are predicted correctly.
         classes: Classes among their labels.
         most_frequent: Nodes of the most frequent class.
     """
@@ -39,17 +41,25 @@ class Learning:
 
     @classmethod
     def of(cls, predicted: Tensor, labels: Tensor) -> Learning:
-        """Count predicted classes against labels; a node whose label is negative has none."""
+        """Count predicted classes against labels.
+
+        Args:
+            predicted: Predicted classes, (nodes,).
+            labels: Classes, (nodes,); a negative one is no label.
+
+        Returns:
+            The counts.
+        """
         predicted, labels = torch.as_tensor(predicted).cpu(), torch.as_tensor(labels).cpu()
-        labelled = labels >= 0
-        counts = torch.unique(labels[labelled], return_counts=True)[1]
-        right = int((predicted == labels)[labelled].sum())
+        labeled = labels >= 0
+        counts = torch.unique(labels[labeled], return_counts=True)[1]
+        right = int((predicted == labels)[labeled].sum())
         most = int(counts.max()) if len(counts) else 0
-        return cls(int(labelled.sum()), right, len(counts), most)
+        return cls(int(labeled.sum()), right, len(counts), most)
 
     @classmethod
     def total(cls, runs: Sequence[Learning]) -> Learning:
-        """The counts of several runs on the same nodes, added up."""
+        """Add up the counts of several runs on the same nodes."""
         nodes, right, most = (
             sum(getattr(run, name) for run in runs) for name in ("nodes", "right", "most_frequent")
         )
@@ -57,31 +67,31 @@ class Learning:
 
     @property
     def accuracy(self) -> float:
-        """The training accuracy, in percent."""
+        """The accuracy, in per cent."""
         return 100 * self.right / max(1, self.nodes)
 
     @property
     def majority(self) -> float:
-        """The accuracy, in percent, of predicting the most frequent class for every node."""
+        """The accuracy, in per cent, of predicting the most frequent class for every node."""
         return 100 * self.most_frequent / max(1, self.nodes)
 
     @property
     def learned(self) -> bool:
-        """Whether the training accuracy is clearly above the share of the most frequent class.
+        """Whether the accuracy is clearly above the share of the most frequent class.
 
-        Clearly: a one-sided binomial test rejects that share at the level of 5 %. A constant
-        prediction never passes. A model without a wrong prediction has learned all there is,
-        however few the nodes, and without training nodes nothing can be held against it.
+        Clearly: a one-sided binomial test rejects that share at the level of 5 %, which it never
+        does for a constant prediction. A model without a wrong prediction has learned, however few
+        the nodes.
         """
-        if self.right == self.nodes:
-            return True
-        from scipy.special import bdtrc
+        return self.right == self.nodes or self.p < LEVEL
 
-        chance = self.most_frequent / self.nodes
-        return bool(bdtrc(self.right - 1, self.nodes, chance) < LEVEL)
+    @property
+    def p(self) -> float:
+        """The p-value of that test: P(X >= right), X ~ Binomial(nodes, share)."""
+        return float(bdtrc(self.right - 1, self.nodes, self.most_frequent / self.nodes))
 
     def sentence(self, name: str) -> str:
-        """What to say of a model called ``name`` that has not learned."""
+        """Describe the model called ``name``, which has not learned, and what to try."""
         kinds = "class" if self.classes == 1 else "classes"
         return (
             f"{name} has not learned: training accuracy {self.accuracy:.0f} % on "
@@ -92,10 +102,14 @@ class Learning:
 
 
 def has_learned(predicted: Tensor, labels: Tensor) -> bool:
-    """Whether a model has learned, by the classes that it predicts for its training nodes.
+    """Test whether a model has learned, by the classes that it predicts for its training nodes.
 
-    ``predicted`` and ``labels`` are of the shape (training nodes,). See :attr:`Learning.learned`
-    for the test, and :meth:`Learning.sentence` for what to say where it has not.
+    Args:
+        predicted: Predicted classes, (training nodes,).
+        labels: Classes, (training nodes,).
+
+    Returns:
+        Whether it has: see :attr:`Learning.learned`.
     """
     return Learning.of(predicted, labels).learned
 
@@ -103,22 +117,27 @@ def has_learned(predicted: Tensor, labels: Tensor) -> bool:
 def better_than_constant(
     predicted: Ints, y: Ints, subsets: Sequence[npt.NDArray[np.bool_]] = ()
 ) -> tuple[bool, float]:
-    """Whether ``predicted`` is clearly better than a constant answer, and what that reaches.
+    """Test whether a model is clearly better than a constant answer on nodes it has not seen.
 
-    The second is the per cent of the nodes of the most frequent class. Better is what is
-    right clearly more often (:attr:`Learning.learned`). Two kinds of
-    useful models may not be, and count as better all the same:
+    Better is what is right clearly more often (:attr:`Learning.learned`). Two kinds of useful
+    models may not be, and count as better nevertheless:
 
-    - where classes are very uneven, one whose answers go with the labels, by Cohen's kappa with p_c
-      and q_c the shares of class c in both,
+    - where classes are very uneven, one whose answers agree with the labels, by Cohen's kappa with
+      p_c and q_c the shares of class c in both,
 
           κ = (accuracy - e) / (1 - e),   e = Σ_c p_c q_c,
 
       at least ``LEAST_KAPPA`` and the accuracy clearly over e;
-    - one that is right clearly more often, at the level ``SUBSET_LEVEL``, on the nodes of one of
-      the ``subsets``: an audit is for models that serve high degrees and fail low ones.
+    - one that is right clearly more often, at the level ``SUBSET_LEVEL``, on one of the
+      ``subsets``: an audit is for models that are good on high degrees and fail low ones.
 
-    Nodes of one class tell nothing.
+    Args:
+        predicted: Predicted classes, (nodes,).
+        y: Classes, (nodes,). If all nodes are of one class, any model counts as better.
+        subsets: Masks of some of the nodes, (nodes,), bool.
+
+    Returns:
+        Whether it is better, and the per cent of the nodes of the most frequent class.
     """
     counts = Learning.of(torch.from_numpy(predicted), torch.from_numpy(y))
     better = counts.classes < 2 or counts.learned or _agrees(predicted, y, counts)
@@ -127,20 +146,16 @@ def better_than_constant(
 
 
 def _agrees(predicted: Ints, y: Ints, counts: Learning) -> bool:
+    """Whether Cohen's kappa is large enough and clearly over 0, one-sided at 5 %."""
     classes = 1 + int(max(predicted.max(), y.max()))
     shares = [np.bincount(each, minlength=classes) / len(y) for each in (predicted, y)]
     by_chance = float(shares[0] @ shares[1])
     over = counts.accuracy / 100 - by_chance
-    # One-sided at 5 %, as the binomial test is.
-    margin = normal_quantile(0.9) * math.sqrt(by_chance * (1 - by_chance) / len(y))
+    margin = float(ndtri(1 - LEVEL)) * math.sqrt(by_chance * (1 - by_chance) / len(y))
     return over > margin and over >= LEAST_KAPPA * (1 - by_chance)
 
 
 def _better(predicted: Ints, y: Ints) -> bool:
-    from scipy.special import bdtrc
-
+    """Whether a subset of the nodes shows that the model is better there."""
     counts = Learning.of(torch.from_numpy(predicted), torch.from_numpy(y))
-    if counts.nodes < SMALLEST or counts.classes < 2:
-        return False
-    chance = counts.most_frequent / counts.nodes
-    return bool(bdtrc(counts.right - 1, counts.nodes, chance) < SUBSET_LEVEL)
+    return counts.nodes >= SMALLEST_GROUP and counts.classes > 1 and counts.p < SUBSET_LEVEL

@@ -17,16 +17,17 @@ BUILT_IN = ("degree", "in-degree", "pagerank", "core")
 COUNTS = ("degree", "in-degree", "core")
 """The graph's own counts, of which there are never many: n different degrees need n²/2 edges."""
 MOST_VALUES = 2000
-"""A user's column of more different whole numbers is looked at by bin only, as fractions are: every
-value is a group of the bootstrap, whose memory grows with their number."""
+"""A user's column of more different whole numbers is only binned, as fractions are: every value is
+a group of the bootstrap, whose memory grows with their number."""
 
 
 @dataclass(frozen=True)
 class NodeColumn:
-    """What the nodes are grouped by: a number or a text of every node of the graph.
+    """A number or a text of every node of the graph, by which nodes are grouped.
 
-    Whole numbers (degrees, cores) are also looked at value by value: their ``single`` values are
-    the groups of the paper's bias. Of others (PageRank, text) the bins are.
+    Attributes:
+        name: The column's name.
+        values: Its values, (nodes,).
     """
 
     name: str
@@ -34,17 +35,30 @@ class NodeColumn:
 
     @property
     def ordered(self) -> bool:
+        """Whether the values are numbers."""
         return self.values.dtype.kind in "biuf"
 
     @property
     def single(self) -> bool:
+        """Whether single values (degrees, cores) are the groups of the bias, and not bins."""
         if not self.ordered or not (self.values == np.floor(self.values)).all():
             return False
         return self.name in COUNTS or len(np.unique(self.values)) <= MOST_VALUES
 
 
 def column_of(graph: Data, by: Any) -> NodeColumn:
-    """The column called ``by``, or the user's own: values, one for each node, or (name, values)."""
+    """Make the column that nodes are grouped by.
+
+    Args:
+        graph: The graph.
+        by: A name of ``BUILT_IN``, one value for each node, or a pair (name, such values).
+
+    Returns:
+        The column. A user's column with a built-in name gets "(yours)" after it.
+
+    Raises:
+        RawlsError: If the name is unknown or there is not one value for each node.
+    """
     if isinstance(by, str):
         if by not in BUILT_IN:
             raise unknown_name("column", by, BUILT_IN)
@@ -66,7 +80,7 @@ def column_of(graph: Data, by: Any) -> NodeColumn:
             f"{graph.num_nodes} nodes: give one value for each"
         )
     name = str(name)
-    if name in BUILT_IN:  # those names are the graph's own, and are spoken of as such
+    if name in BUILT_IN:
         name = f"{name} (yours)"
     if values.dtype.kind in "biuf":
         return NodeColumn(name, values)
@@ -74,41 +88,41 @@ def column_of(graph: Data, by: Any) -> NodeColumn:
     return NodeColumn(name, np.array([str(each) for each in values.tolist()], dtype=object))
 
 
-def refuse_missing(column: NodeColumn, chosen: npt.NDArray[np.int64], ids: Any) -> None:
-    """Refuse an evaluated node that has no value in the column."""
+def check_complete(column: NodeColumn, chosen: npt.NDArray[np.int64], ids: Any) -> None:
+    """Raise an error for an evaluated node that has no value in the column."""
     values = column.values[chosen]
     missing = ~np.isfinite(values) if values.dtype.kind == "f" else values == ""
     if missing.any():
         node = int(chosen[int(missing.argmax())])
         raise RawlsError(
             f"the column '{column.name}' has no value for node {node if ids is None else ids[node]}"
-            f" and {int(missing.sum()) - 1:,} other evaluated nodes: fill them in, or leave "
-            "these nodes out of the predictions"
+            f" and {int(missing.sum()) - 1:,} other evaluated nodes: fill them in, or remove "
+            "these nodes from the predictions"
         )
 
 
 def degrees(graph: Data) -> npt.NDArray[np.int64]:
-    """The number of neighbours of every node."""
+    """Count the neighbors of every node."""
     counted = torch.bincount(graph.edge_index[0], minlength=graph.num_nodes)
     values: npt.NDArray[np.int64] = counted.numpy()
     return values
 
 
 def in_degrees(graph: Data) -> npt.NDArray[np.int64]:
-    """The edges that arrive at every node, where the graph was read with its directions kept."""
-    given = graph.get("in_degree")
-    if given is None:
+    """Count the edges that arrive at every node, if the graph was read with its directions."""
+    counts = graph.get("in_degree")
+    if counts is None:
         raise RawlsError(
-            "every edge of this graph goes both ways, so its directions are not known any more: "
+            "every edge of this graph goes both ways, so its directions are not known: "
             "audit the directed file with --graph, or give a column: --by FILE (by=(name, values))"
         )
-    return np.asarray(given, dtype=np.int64)
+    return np.asarray(counts, dtype=np.int64)
 
 
 def pagerank(graph: Data, damping: float = 0.85) -> npt.NDArray[np.float64]:
-    """PageRank, r = (1 - d)/n + d P^T r, by power iteration to 1e-12 in the largest entry.
+    """Compute PageRank, r = (1 - d)/n + d P^T r, by power iteration to 1e-12 in the largest entry.
 
-    What isolated nodes hold goes to all nodes alike.
+    The rank of isolated nodes is spread evenly over all nodes.
     """
     import scipy.sparse as sp
 
@@ -129,23 +143,23 @@ def pagerank(graph: Data, damping: float = 0.85) -> npt.NDArray[np.float64]:
 
 
 def cores(graph: Data) -> npt.NDArray[np.int64]:
-    """The core number: the largest k of a subgraph in which this node has k neighbours.
+    """Compute the core number: the largest k of a subgraph in which a node has k neighbors.
 
-    By peeling: all nodes of at most k neighbours go, again and again, before k rises.
+    By peeling: nodes of at most k neighbors are removed until none is left, before k rises.
     """
     import scipy.sparse as sp
 
     nodes = int(graph.num_nodes)
     row, column = graph.edge_index.numpy()
     matrix = sp.csr_matrix((np.ones(len(row), np.int64), (row, column)), shape=(nodes, nodes))
-    left, core = degrees(graph).copy(), np.zeros(nodes, np.int64)
-    there, k = np.ones(nodes, bool), 0
-    while there.any():
-        k = max(k, int(left[there].min()))
-        going = np.flatnonzero(there & (left <= k))
-        core[going] = k
-        there[going] = False
-        left -= np.asarray(matrix[:, going].sum(1)).ravel()
+    degree, core = degrees(graph).copy(), np.zeros(nodes, np.int64)
+    remaining, k = np.ones(nodes, bool), 0
+    while remaining.any():
+        k = max(k, int(degree[remaining].min()))
+        removed = np.flatnonzero(remaining & (degree <= k))
+        core[removed] = k
+        remaining[removed] = False
+        degree -= np.asarray(matrix[:, removed].sum(1)).ravel()
     return core
 
 

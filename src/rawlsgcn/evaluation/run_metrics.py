@@ -1,23 +1,23 @@
-"""The figures of one run: how accurate it is, and how unevenly by degree."""
+"""The metrics of one run: how accurate it is, and how unevenly by degree."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 from torch import Tensor
 
 from .._core.errors import RawlsError
 from .calibration import CalibrationOutcome, temperature
-from .degree_bias import DegreeGroups, degree_line, node_scores, variance
+from .degree_bias import degree_line, node_scores, variance
+from .degree_groups import DegreeGroups, degree_quarters
 
 
 @dataclass(frozen=True)
 class RunMetrics:
-    """One run, judged on its evaluated nodes. A figure that is not defined is NaN.
+    """One run on its evaluated nodes. A figure that is not defined is NaN.
 
     Attributes:
-        accuracy: Per cent of the nodes classified rightly.
+        accuracy: Per cent of the nodes classified correctly.
         bias: Var({AvgCE(k)}), the paper's bias: the sample variance (n-1), over the degrees
             present, of the mean cross entropy of the nodes of degree k. NaN for one degree only.
         calibrated_bias: The same after temperature scaling on the validation nodes.
@@ -45,16 +45,28 @@ class RunMetrics:
 def evaluate_run(
     logits: Tensor, y: Tensor, degree: Tensor, mask: Tensor, val_mask: Tensor
 ) -> RunMetrics:
-    """Judge the ``logits`` (nodes, classes) of one run on the nodes in ``mask``.
+    """Compute the metrics of one run on the nodes in ``mask``.
 
-    The temperature is chosen on the nodes in ``val_mask``. Nodes without a label (``y`` = -1)
-    are left out of both. Sums are in float64 and on the CPU, where they come out the same
-    every time.
+    Nodes without a label (``y`` = -1) are ignored. Sums are in float64 and on the CPU, where they
+    are the same every time.
+
+    Args:
+        logits: Scores before any softmax, (nodes, classes).
+        y: Classes, (nodes,).
+        degree: Number of neighbors, (nodes,).
+        mask: The evaluated nodes, (nodes,), bool.
+        val_mask: The nodes that the temperature is chosen on, (nodes,), bool.
+
+    Returns:
+        The metrics.
+
+    Raises:
+        RawlsError: If none of the evaluated nodes has a label.
     """
     test_logits, test_y, test_degree = _evaluated(logits, y, degree, mask)
     if not len(test_y):
         raise RawlsError(
-            "there is nothing to judge: none of the evaluated nodes has a label; "
+            "there is nothing to evaluate: none of the evaluated nodes has a label; "
             "give labels for them or another test mask"
         )
     val_logits, val_y, _ = _evaluated(logits, y, degree, val_mask)
@@ -64,7 +76,7 @@ def evaluate_run(
     mean_loss = groups.mean(loss)
     scaling, outcome = temperature(val_logits, val_y)
     scaled_loss, _ = node_scores(test_logits / scaling, test_y)
-    low, high = np.percentile(test_degree.numpy(), [25, 75])
+    low, high = degree_quarters(test_degree.numpy())
     return RunMetrics(
         accuracy=_percent(right),
         bias=variance(mean_loss),
@@ -81,7 +93,7 @@ def evaluate_run(
 def _evaluated(
     logits: Tensor, y: Tensor, degree: Tensor, mask: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Logits (float64), labels and degrees of the labelled nodes in ``mask``."""
+    """Logits (float64), labels and degrees of the labeled nodes in ``mask``."""
     y, degree, mask = y.cpu(), degree.cpu(), mask.cpu()
     nodes = (mask & (y >= 0)).nonzero().squeeze(-1)
     picked = logits.detach()[nodes.to(logits.device)]

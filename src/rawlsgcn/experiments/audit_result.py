@@ -1,26 +1,47 @@
-"""What an audit gives: models judged by degree, in one object that prints, saves and shows."""
+"""The audit of models by degree: one object that prints, saves and displays itself."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+import math
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._core.atomic_files import atomic_file
-from ..evaluation.audit.findings import ModelAudit, ModelComparison, Provenance, ShownNodes
-from .result import jsonable
+from .._core.errors import unknown_name
+from .._core.serialization import jsonable
+from ..evaluation.audit.findings import (
+    GroupAudit,
+    ModelAudit,
+    ModelComparison,
+    Provenance,
+    ShownNodes,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
 class Audit:
-    """One or more models on one graph, judged by degree (or by another column of the nodes).
+    """The audit of one or several models on one graph, by degree or another column of the nodes.
 
-    ``column`` names what the nodes are grouped by, ``ordered`` says whether its values have an
-    order (numbers) or not (text). ``comparisons`` holds every pair of models that have learned.
-    ``training_nodes_excluded`` is False where the graph has no masks: then nodes that a model was
-    trained on may be among the judged ones. ``nodes`` is there unless it was asked to leave
-    single nodes out.
+    Attributes:
+        graph: The name of the graph.
+        synthetic: Whether it is a synthetic graph.
+        column: What the nodes are grouped by.
+        ordered: Whether its values are numbers and not text.
+        models: The figures of every model.
+        comparisons: Comparisons of every pair of models that have learned.
+        how: How the audit was computed.
+        training_nodes_excluded: False where the graph has no masks, so that nodes that a model was
+            trained on may be among the evaluated ones.
+        nodes: Single nodes, unless ``shown=0``.
+        notes: Sentences for the user.
+        results: The trained :class:`Result` objects that were audited, by the models' names, also
+            those of which every run diverged and which are not among the ``models``; empty for
+            other predictions.
     """
 
     graph: str
@@ -33,38 +54,100 @@ class Audit:
     training_nodes_excluded: bool
     nodes: ShownNodes | None = field(default=None, repr=False)
     notes: list[str] = field(default_factory=list)
+    results: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def model(self, name: str) -> ModelAudit:
-        """The model called ``name``."""
-        return next(model for model in self.models if model.name == name)
+        """Return the figures of one model.
+
+        Args:
+            name: The model's name.
+
+        Returns:
+            Its figures.
+
+        Raises:
+            RawlsError: If there is no such model.
+        """
+        for model in self.models:
+            if model.name == name:
+                return model
+        raise unknown_name("model", name, [model.name for model in self.models])
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, in the form that ``--json`` writes; the verdict's words come first."""
-        from ..reporting.audit_words import verdict
+        """Return everything as plain values, as ``--json`` writes it.
 
-        words = asdict(verdict(self))
-        figures: dict[str, Any] = jsonable({"verdict": words, **asdict(self)})
-        return figures
+        Returns:
+            The verdict in words first, then the fields of the audit; NaN is None.
+        """
+        from ..reporting.words import verdict
+
+        contents = {"verdict": asdict(verdict(self)), **asdict(replace(self, results={}))}
+        contents["results"] = {name: result.to_dict() for name, result in self.results.items()}
+        return dict(jsonable(contents))
 
     def to_json(self, path: str | Path) -> None:
-        """Write :meth:`to_dict` to a file."""
+        """Write :meth:`to_dict` to a file, completely or not at all.
+
+        Args:
+            path: The JSON file.
+
+        Raises:
+            RawlsError: If the file cannot be written.
+        """
         text = json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n"
         with atomic_file(path) as temporary:
             temporary.write_text(text, encoding="utf-8")
 
-    def __str__(self) -> str:
-        from ..reporting.audit_words import verdict
+    def to_frame(self) -> pd.DataFrame:
+        """Return the figures of every group as a table.
 
-        words = verdict(self)
-        return "\n".join([words.headline, *words.sentences])
+        Returns:
+            One row for each model and group, with the columns model, group, nodes, share,
+            accuracy, accuracy_against_rest, loss, loss_against_rest (each of the last four with
+            _low and _high, the ends of its interval), confidence_excess, calibration_error,
+            too_small and pooled. See :class:`~rawlsgcn.evaluation.audit.findings.GroupAudit`.
+        """
+        import pandas as pd
+
+        return pd.DataFrame([_row(model, group) for model in self.models for group in model.groups])
 
     def to_html(self, path: str | Path) -> Path:
-        """Write the page: one file that needs nothing else."""
-        from ..reporting.audit_page import write_page
+        """Write the report as one self-contained HTML page: see :func:`rawlsgcn.report`.
 
-        return write_page(self, path)
+        Args:
+            path: The HTML file; it is written completely or not at all.
+
+        Returns:
+            The path of the file.
+
+        Raises:
+            RawlsError: If the file cannot be written.
+        """
+        from ..reporting.page import report
+
+        return report(self, path)
+
+    def __str__(self) -> str:
+        from ..reporting.words import verdict
+
+        return "\n".join(verdict(self).lines)
 
     def _repr_html_(self) -> str:
         from ..reporting.notebook import audit_html
 
         return audit_html(self)
+
+
+def _row(model: ModelAudit, group: GroupAudit) -> dict[str, Any]:
+    """The figures of one group, by column."""
+    row = {"model": model.name, "group": group.label, "nodes": group.nodes, "share": group.share}
+    for name in ("accuracy", "accuracy_against_rest", "loss", "loss_against_rest"):
+        estimate = getattr(group, name)
+        row |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+    known = group.calibration
+    return row | {
+        "confidence_excess": math.nan if known is None else known.excess.value,
+        "calibration_error": math.nan if known is None else known.error,
+        "too_small": group.too_small,
+        "pooled": group.pooled,
+    }

@@ -1,23 +1,146 @@
-"""Several results on one graph: a list that draws and shows itself."""
+"""Several results on one graph: a list that names, audits and shows its results."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
+from .._core.errors import RawlsError
+from .._core.text import printable
 from .result import Result
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
+
+    from .audit_result import Audit
 
 
 class Comparison(list[Result]):
-    """What ``compare`` gives: a plain list of results, with a rich display in notebooks."""
+    """Results of one or several methods on one graph: a list of :class:`Result`.
 
-    def plane(self) -> Figure:
-        """Accuracy against bias, as it stands and calibrated, of what was tried."""
-        from ..reporting.accuracy_bias_plot import plane
+    Example:
+        >>> import rawlsgcn as rg
+        >>> graph = rg.synthetic(300)
+        >>> results = rg.compare(graph, ["gcn", "rawlsgcn-graph"], seeds=1, epochs=5)
+        >>> results.names
+        ['GCN', 'RawlsGCN-Graph']
+        >>> results.to_frame().shape[0]
+        2
+    """
 
-        return plane(self)
+    @classmethod
+    def of(cls, results: Result | Sequence[Result]) -> Comparison:
+        """Return ``results`` as a comparison, checked to belong together.
+
+        Args:
+            results: A result, or several on the same graph and the same evaluated nodes.
+
+        Returns:
+            The results in their order.
+
+        Raises:
+            RawlsError: There is no result, something else than a result, or the graphs or the
+                evaluated nodes differ.
+        """
+        chosen = cls(results if isinstance(results, Sequence) else [results])
+        if not chosen:
+            raise RawlsError("there is nothing to show: give at least one result")
+        for each in chosen:
+            if not isinstance(each, Result):
+                raise RawlsError(
+                    f"a result of fit or compare can be shown, not {type(each).__name__}"
+                )
+        datasets = list(dict.fromkeys(printable(result.dataset) for result in chosen))
+        if len(datasets) > 1:
+            raise RawlsError(
+                f"results on {' and '.join(datasets)} cannot be shown together: "
+                "show the results of each graph on their own"
+            )
+        first = chosen[0]
+        for result in chosen[1:]:
+            same = result.mask.shape == first.mask.shape and bool(
+                ((result.mask == first.mask) & (result.degree == first.degree)).all()
+            )
+            if not same:
+                raise RawlsError(
+                    f"results on {datasets[0]} with different evaluated nodes cannot be compared: "
+                    "train both methods with the same split"
+                )
+        return chosen
+
+    @property
+    def names(self) -> list[str]:
+        """A distinct name for each result: its title, and the settings that differ if needed."""
+        titles = [printable(result.title) for result in self]
+        chosen = []
+        for result, title in zip(self, titles, strict=True):
+            alike = [other.settings for other in self if printable(other.title) == title]
+            differing = [
+                f"{printable(key)} {printable(value)}"
+                for key, value in result.settings.items()
+                if any(other.get(key) != value for other in alike)
+            ]
+            chosen.append(f"{title} ({', '.join(differing)})" if differing else title)
+        seen: Counter[str] = Counter()
+        distinct = []
+        for name in chosen:
+            seen[name] += 1
+            distinct.append(name if chosen.count(name) == 1 else f"{name} #{seen[name]}")
+        return distinct
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the metrics of all runs.
+
+        Returns:
+            The rows of :meth:`Result.to_frame` for each result, after a column ``method`` with
+            the result's name.
+        """
+        import pandas as pd
+
+        frames = [
+            result.to_frame().assign(method=name)
+            for result, name in zip(self, self.names, strict=True)
+        ]
+        whole = pd.concat(frames, ignore_index=True)
+        return whole[["method", *(name for name in whole.columns if name != "method")]]
+
+    def audit(self, **options: Any) -> Audit:
+        """Audit for each method the run with the highest validation accuracy.
+
+        A method of which every run diverged is left out.
+
+        Args:
+            **options: The options of :func:`rawlsgcn.audit`.
+
+        Returns:
+            The audit of all methods and of each pair of them.
+
+        Raises:
+            RawlsError: Every run of every method diverged, or an option is wrong.
+        """
+        from .auditing import audit
+
+        results = dict(zip(self.names, self, strict=True))
+        sound = {
+            name: result
+            for name, result in results.items()
+            if len(result.diverged) < len(result.seeds)
+        }
+        made = audit(self[0].graph, sound or results, **options)
+        return replace(made, results=results)
+
+    def accuracy_bias_plot(self) -> Figure:
+        """Draw the accuracy against the bias of each method, before and after calibration.
+
+        Returns:
+            A matplotlib figure with two axes.
+        """
+        from ..reporting.accuracy_bias_plot import accuracy_bias_plot
+
+        return accuracy_bias_plot(self)
 
     def _repr_html_(self) -> str:
         from ..reporting.notebook import results_html

@@ -16,7 +16,7 @@ from .._core.progress import ProgressCallback
 from .._core.threads import fork_safe_threads, threads_for_graph
 from ..evaluation.calibration import CalibrationOutcome
 from ..evaluation.run_metrics import evaluate_run
-from ..graphs import check, load
+from ..graphs import check, graph_notes, load
 from ..graphs.splits import evaluate_on
 from ..methods import MAIN_METHODS, Inputs, Method, Settings, find_method
 from ..methods.inputs import has_negative_features
@@ -213,15 +213,15 @@ def evaluate_runs(
     """
     with threads_for_graph(graph.x, graph.edge_index):
         degree = inputs.degree.cpu()
-        judgements = [
+        run_metrics = [
             evaluate_run(run.logits, graph.y, degree, graph.test_mask, graph.val_mask)
             for run in runs
         ]
-    notes = list(graph.get("notes") or [])
+    notes = graph_notes(graph)
     notes += dict.fromkeys(note for run in runs for note in run.notes)
     if settings.normalize_features and has_negative_features(graph.x):
         notes.append("some features are negative: rows were not divided by their sums.")
-    outcomes = {judgement.calibration for judgement in judgements}
+    outcomes = {each.calibration for each in run_metrics}
     outcomes -= {CalibrationOutcome.FOUND, CalibrationOutcome.DIVERGED}
     notes += [f"temperature scaling: {outcome.value}" for outcome in sorted(outcomes)]
     result = Result(
@@ -235,7 +235,7 @@ def evaluate_runs(
         parameters=runs[0].parameters,
         seconds=seconds,
         peak_memory_mb=peak_memory_mb(inputs.device) if alone else math.nan,
-        judgements=judgements,
+        run_metrics=run_metrics,
         graph=graph,
         degree=degree,
         mask=graph.test_mask,
@@ -252,8 +252,8 @@ def evaluate_runs(
 
 
 def checked(graph: Data | str) -> Data:
-    """A dataset by name, or the user's own graph, validated."""
-    return load(graph) if isinstance(graph, str) else check(graph)
+    """A dataset by name or the user's own graph, validated, with sparse features as CSR."""
+    return load(graph, sparse=True) if isinstance(graph, str) else check(graph, sparse=True)
 
 
 def seed_list(seeds: int | Iterable[int]) -> list[int]:

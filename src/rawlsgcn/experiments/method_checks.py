@@ -66,7 +66,8 @@ class Subject:
     def train(self, graph: Data, **changes: Any) -> Result:
         """One run, by the same way that ``rawlsgcn.fit`` takes."""
         settings = with_changes(self.settings, changes)
-        return train_and_evaluate(check(graph), self.method, settings, [0], device="cpu")
+        clean = check(graph, sparse=True)
+        return train_and_evaluate(clean, self.method, settings, [0], device="cpu")
 
     def model(self, result: Result, state: dict[str, Tensor] | None = None) -> TrainedModel:
         """The trained run, to be asked about any graph."""
@@ -262,7 +263,7 @@ CHECKS: tuple[Callable[[Subject], None], ...] = (
 
 
 def _inputs(graph: Data) -> Inputs:
-    return Inputs.of(check(graph))
+    return Inputs.of(check(graph, sparse=True))
 
 
 def _assert_finite_or_refused(subject: Subject, graph: Data) -> None:

@@ -15,8 +15,9 @@ from torch import Tensor
 
 from .._core.atomic_files import atomic_directory, atomic_file
 from .._core.errors import RawlsError
+from .._core.serialization import jsonable
 from ..evaluation.by_degree import degree_frame, worst_off
-from ..evaluation.calibration import CalibrationOutcome
+from ..evaluation.calibration import UNDER_CONFIDENT, CalibrationOutcome
 from ..evaluation.degree_bias import node_scores
 from ..evaluation.learning import Learning
 from ..evaluation.run_metrics import RunMetrics
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     from .audit_result import Audit
-
-#: Under this temperature a model is so much too unsure that its bias is read with care.
-BLURRED = 0.8
 
 
 @dataclass(frozen=True)
@@ -42,15 +40,6 @@ class Spread:
     @classmethod
     def of(cls, runs: list[float]) -> Spread:
         return cls(float(np.mean(runs)), float(np.std(runs)), [float(run) for run in runs])
-
-
-def jsonable(value: Any) -> Any:
-    """JSON has no NaN: an undefined figure is null."""
-    if isinstance(value, dict):
-        return {name: jsonable(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [jsonable(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _seeds(seeds: list[int]) -> str:
@@ -78,7 +67,7 @@ class Result:
     parameters: int
     seconds: dict[str, float]
     peak_memory_mb: float
-    judgements: list[RunMetrics]
+    run_metrics: list[RunMetrics]
     graph: Data = field(repr=False)
     degree: Tensor = field(repr=False)
     mask: Tensor = field(repr=False)
@@ -88,7 +77,7 @@ class Result:
     notes: list[str] = field(default_factory=list)
 
     def _spread(self, name: str) -> Spread:
-        return Spread.of([getattr(judgement, name) for judgement in self.judgements])
+        return Spread.of([getattr(each, name) for each in self.run_metrics])
 
     @property
     def normalization(self) -> str:
@@ -175,10 +164,10 @@ class Result:
     def caution(self) -> str | None:
         """A warning where the bias is low because the model is blurred, as far as known."""
         found = [
-            j.temperature for j in self.judgements if j.calibration is CalibrationOutcome.FOUND
+            j.temperature for j in self.run_metrics if j.calibration is CalibrationOutcome.FOUND
         ]
         mean = float(np.mean(found)) if found else math.nan
-        if not mean < BLURRED:
+        if not mean < UNDER_CONFIDENT:
             return None
         return (
             f"the model is under-confident (temperature {mean:.2f}), and a blurred model has less "
@@ -187,13 +176,13 @@ class Result:
         )
 
     @cached_property
-    def frame(self) -> pd.DataFrame:
-        """Count, loss and accuracy of every degree, with 95 % bootstrap intervals."""
+    def by_degree(self) -> pd.DataFrame:
+        """Count, loss and accuracy of each degree, over all runs, with 95 % bootstrap intervals."""
         return degree_frame(self.logits, self.graph.y, self.degree, self.mask)
 
     def worst_off(self, groups: int = 3) -> pd.DataFrame:
-        """The degrees with the lowest accuracy (only degrees of more than five nodes)."""
-        return worst_off(self.frame, groups)
+        """The degrees with the lowest accuracy (only degrees of ten nodes or more)."""
+        return worst_off(self.by_degree, groups)
 
     @property
     def best_run(self) -> int:
@@ -207,6 +196,35 @@ class Result:
             )
         # Without validation nodes all are NaN, and the first run is as good as any.
         return max(sound, key=lambda run: -1 if math.isnan(runs[run]) else runs[run])
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the metrics of each run, on the evaluated nodes unless their name says otherwise.
+
+        Returns:
+            One row for each seed: ``seed``, ``accuracy``, ``low_degree_accuracy``,
+            ``high_degree_accuracy``, ``validation_accuracy``, ``training_accuracy`` (in per cent),
+            ``bias``, ``calibrated_bias``, ``temperature``, ``diverged`` and ``learned``.
+        """
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "seed": self.seeds,
+                "accuracy": self.accuracy.runs,
+                "low_degree_accuracy": self.low_degree_accuracy.runs,
+                "high_degree_accuracy": self.high_degree_accuracy.runs,
+                "validation_accuracy": self.validation_accuracy.runs,
+                "training_accuracy": self.training_accuracy.runs,
+                "bias": self.bias.runs,
+                "calibrated_bias": self.calibrated_bias.runs,
+                "temperature": self._spread("temperature").runs,
+                "diverged": [seed in self.diverged for seed in self.seeds],
+                "learned": [
+                    seed not in self.diverged and seed not in self.not_learned
+                    for seed in self.seeds
+                ],
+            }
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The figures, in the form that ``--json`` writes."""
@@ -277,13 +295,23 @@ class Result:
         write_predictions(exact, self.graph.get("node_ids"), path)
 
     def audit(self, **options: Any) -> Audit:
-        """Judge the best run on validation in full: see :func:`rawlsgcn.audit` for the options."""
-        from .audit import audit
+        """Audit the run with the highest validation accuracy.
+
+        Args:
+            **options: The options of :func:`rawlsgcn.audit`.
+
+        Returns:
+            The audit of that run; it keeps this result for the section on training of its page.
+
+        Raises:
+            RawlsError: Every run diverged, or an option is wrong.
+        """
+        from .auditing import audit
 
         return audit(self.graph, self, **options)
 
     def __str__(self) -> str:
-        from ..reporting.wording import number, percent, spread
+        from ..reporting.formatting import number, percent, spread
 
         if self.failed:
             end = f"   ({self.failed})"

@@ -13,13 +13,13 @@ from .._core.atomic_files import atomic_directory
 from .._core.errors import RawlsError
 from .._core.machine import peak_memory_mb
 from .._core.progress import ProgressCallback, no_progress
+from .._core.serialization import jsonable
 from ..evaluation.run_metrics import evaluate_run
 from ..methods import Method, Settings
 from ..training.sampled.distributed_context import DistributedContext
 from ..training.sampled.resumable import train_with_checkpoints
 from ..training.sampled.sources import Source
 from ..training.sampled.trainer import SampledTraining
-from .result import jsonable
 from .saved_models import write_weights
 
 

@@ -93,7 +93,11 @@ class TrainedModel:
     def logits(self, graph: Data | str, *, device: str = "cpu") -> Tensor:
         """The class scores of every node of ``graph``, which needs features but no labels."""
         target = pick_device(device)
-        clean = load(graph) if isinstance(graph, str) else check(graph, need_labels=False)
+        clean = (
+            load(graph, sparse=True)
+            if isinstance(graph, str)
+            else check(graph, sparse=True, need_labels=False)
+        )
         if clean.x.shape[1] != self.num_features:
             raise RawlsError(
                 f"the model in {self.folder} was trained on {self.num_features} features, "

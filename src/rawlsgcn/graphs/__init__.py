@@ -12,6 +12,7 @@ from .._core.lazy import lazy_names
 if TYPE_CHECKING:
     from .datasets import load as load
     from .graph_statistics import statistics as statistics
+    from .notes import graph_notes as graph_notes
     from .readers.read_graph import read as read
     from .splits import paper_split as paper_split
     from .synthetic_graph import synthetic as synthetic
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "check": "validation",
+    "graph_notes": "notes",
     "load": "datasets",
     "paper_split": "splits",
     "read": "readers.read_graph",

@@ -1,4 +1,4 @@
-"""The named graphs: the paper's seven and the synthetic one, as a table that needs no torch."""
+"""The named graphs and the names of splits, as tables that need no torch."""
 
 from __future__ import annotations
 
@@ -11,21 +11,35 @@ from .._core.errors import unknown_name
 SPLIT_SEED = 1684992425
 """The seed of the authors' published splits."""
 
+SPLITS = ("paper", "stored", "random")
+"""The values of ``split=`` and ``--split``."""
+MASKS = ("train_mask", "val_mask", "test_mask")
+"""The names of the masks, as torch_geometric has them."""
 SYNTHETIC = "synthetic"
 
 
 @dataclass(frozen=True)
 class DatasetEntry:
-    """One of the paper's graphs: what it is called, and where its raw files lie under the root.
+    """A named graph: its names, and where its raw files are under the root.
 
-    ``loader`` is the torch_geometric class and ``loader_name`` the name which that class knows
-    the graph by.
+    Another dataset needs nothing but an entry here.
+
+    Attributes:
+        name: The name that :func:`rawlsgcn.load` knows, in lower case.
+        title: The name that people read.
+        loader: The torch_geometric class that downloads the files; one of those in
+            :data:`rawlsgcn.graphs.readers.raw_datasets.READERS`. With None, the first of ``files``
+            is in one of the formats of :func:`rawlsgcn.read`, and is never downloaded.
+        loader_name: The name by which that class knows the graph.
+        folder: The folder of the raw files, relative to the root.
+        files: The raw files, in the order of the class.
+        split: The default split: 'paper', 'stored' or 'random'.
     """
 
     name: str
     title: str
-    loader: str
-    loader_name: str
+    loader: str | None
+    loader_name: str | None
     folder: str
     files: tuple[str, ...]
     split: str = "paper"
@@ -118,7 +132,7 @@ def data_root(root: str | Path | None = None) -> Path:
 
 def catalog_entry(name: str) -> DatasetEntry:
     """The entry called ``name``, in upper or lower case."""
-    entry = CATALOG.get(name.lower())
+    entry = CATALOG.get(str(name).lower())
     if entry is None:
         raise unknown_name("dataset", name, datasets())
     return entry

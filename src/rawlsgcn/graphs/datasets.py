@@ -19,26 +19,44 @@ from .._core.atomic_files import atomic_directory
 from .._core.errors import RawlsError, reading
 from .._core.threads import fork_safe_threads
 from .catalog import SYNTHETIC, DatasetEntry, catalog_entry, data_root
-from .raw_graph import raw_from_data
+from .raw_graph import RawGraph
 from .readers.raw_datasets import READERS
-from .splits import MASKS, require_split
+from .readers.read_graph import read_raw_graph
+from .splits import require_split
 from .synthetic_graph import synthetic
 from .validation import validate
 
 
 @fork_safe_threads()
-def load(name: str, *, root: str | Path | None = None, split: str | None = None) -> Data:
-    """One of the paper's graphs, or 'synthetic', with its split.
+def load(
+    name: str,
+    *,
+    root: str | Path | None = None,
+    split: str | None = None,
+    sparse: bool = False,
+) -> Data:
+    """Load one of the named graphs, or the synthetic one, with its split.
 
-    ``root`` is the folder of the raw files (default: RAWLSGCN_DATA, else a cache in the user's
-    home); what is not there is downloaded into it. ``split`` is 'paper' (20 training nodes per
-    class, 500 for validation, 1,000 for the test), 'stored' (the first one that came with the
-    graph) or 'random'. The default is the paper's; for Chameleon, as in the paper's table, the
-    stored one.
+    Args:
+        name: One of :func:`rawlsgcn.graphs.catalog.datasets`, in upper or lower case.
+        root: The folder of the raw files (default: RAWLSGCN_DATA, else a cache in the user's
+            home). Files that are missing there are downloaded into it.
+        split: 'paper' (20 training nodes per class, 500 for validation, 1,000 for the test),
+            'stored' (the first one that came with the graph) or 'random'. The default is the
+            paper's; for Chameleon, as in the paper's table, the stored one.
+        sparse: Return ``x`` as ``torch.sparse_csr`` if under 10 % of it is non-zero. By default
+            ``x`` is dense, as torch_geometric's layers expect it, unless that would fill more than
+            a quarter of this machine's memory (a warning says so).
+
+    Returns:
+        A validated graph; docs/graphs.md lists its attributes.
+
+    Raises:
+        RawlsError: If there is no such graph, or its files are damaged or cannot be downloaded.
     """
     require_split(split)
-    if name.lower() == SYNTHETIC:
-        return synthetic(split=split)
+    if str(name).lower() == SYNTHETIC:
+        return synthetic(split=split, sparse=sparse)
     entry = catalog_entry(name)
     folder = data_root(root)
     if folder.exists() and not folder.is_dir():
@@ -47,34 +65,28 @@ def load(name: str, *, root: str | Path | None = None, split: str | None = None)
             "--data-root (root=...) or RAWLSGCN_DATA"
         )
     with reading(entry.raw_dir(folder), "a graph", (entry.title, entry.name)):
-        data = _read(entry, folder)
-        stored_edges = int(data.edge_index.size(1))
-        found = raw_from_data(data, entry.title)
-        found.name = entry.name
+        raw = _read(entry, folder)
+        raw.name = entry.name
+        raw.graph_from = raw.features_from = raw.labels_from = entry.title
         # Geom-GCN stores ten splits side by side.
-        found.masks = {key: mask.reshape(len(mask), -1)[:, 0] for key, mask in found.masks.items()}
-        if split == "stored" and not found.masks:
+        raw.masks = {key: mask.reshape(len(mask), -1)[:, 0] for key, mask in raw.masks.items()}
+        if split == "stored" and not raw.masks:
             raise RawlsError(
                 f"{entry.title} comes with no split of its own: use 'paper' or 'random'"
             )
-        graph = validate(found, split=split or entry.split)
-    if graph.edge_index.size(1) != stored_edges:
-        graph.stored_edges = stored_edges
-    if entry.split == "stored" and split in (None, "stored"):
-        sizes = " / ".join(f"{int(graph[key].sum()):,}" for key in MASKS)
-        graph.notes.append(
-            f"the first stored split of {entry.title} is used ({sizes} nodes), which the paper's "
-            "printed accuracies come from; the 20-per-class split of its text is --split paper."
-        )
+        raw.facts.published_split = entry.split == "stored" and split in (None, "stored")
+        graph = validate(raw, split=split or entry.split, sparse=sparse)
+    if not raw.undirected and graph.edge_index.size(1) != len(raw.source):
+        graph.stored_edges = len(raw.source)
     return graph
 
 
 class _InMemory:
-    """Over a torch_geometric dataset class: process the raw files anew, and write nothing."""
+    """Over a torch_geometric dataset class: read the raw files each time, and write nothing."""
 
     entry: DatasetEntry
     raw_paths: list[str]
-    graph: Data
+    graph: RawGraph
     #: Where to download to, until all of it is there.
     _to: Path | None = None
 
@@ -110,11 +122,11 @@ class _InMemory:
 
     def _process(self) -> None:
         try:
-            self.graph = READERS[self.entry.loader]([Path(path) for path in self.raw_paths])
+            self.graph = READERS[str(self.entry.loader)]([Path(path) for path in self.raw_paths])
         except Exception as error:
             raise RawlsError(
                 f"{self.entry.name}: the files in {self.raw_dir} cannot be read ({error}): "
-                "delete them so that they are downloaded again, or copy them anew"
+                "delete them so that they are downloaded again, or copy them again"
             ) from error
 
     def load(self, path: str) -> None:
@@ -133,8 +145,10 @@ def _remove_empty(folder: Path, kept: Path) -> None:
         folder = folder.parent
 
 
-def _read(entry: DatasetEntry, root: Path) -> Data:
+def _read(entry: DatasetEntry, root: Path) -> RawGraph:
+    if entry.loader is None:
+        return read_raw_graph(entry.raw_paths(root)[0])
     base = getattr(pyg, entry.loader)
     kind: Any = type(f"InMemory{entry.loader}", (_InMemory, base), {"entry": entry})
-    graph: Data = kind(str(root), entry.loader_name).graph
+    graph: RawGraph = kind(str(root), entry.loader_name).graph
     return graph

@@ -10,29 +10,28 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from .notes import GraphFacts
+
 Array = NDArray[Any]
 
 
 def clean_edges(
-    source: Array, target: Array, weight: Array | None, nodes: int
-) -> tuple[Tensor, Tensor | None, list[str]]:
-    """The symmetric adjacency matrix A of the arcs, as a sorted edge index and its weights.
+    source: Array, target: Array, weight: Array | None, nodes: int, facts: GraphFacts
+) -> tuple[Tensor, Tensor | None]:
+    """Return the symmetric adjacency matrix A of the arcs, as a sorted edge index and its weights.
 
-    Self-loops and arcs of weight zero are dropped. An arc that stands several times becomes one
-    with the sum of its weights (without weights simply one). An arc in either direction becomes
-    an edge in both; where both are there with different weights, their mean counts. Weights
-    that are all one are left away. Returns also a sentence for each thing that was changed.
+    Self-loops and arcs of weight zero are dropped. A repeated arc becomes one with the sum of its
+    weights (without weights simply one). An arc in either direction becomes an edge in both; where
+    both are there with different weights, their mean counts. Weights that are all one are not
+    kept. What was changed is counted in ``facts``.
     """
-    notes = []
     keep = source != target
-    loops = len(source) - int(np.count_nonzero(keep))
-    if loops:
-        notes.append(f"{_count(loops, 'self-loop')} dropped.")
+    facts.self_loops += len(source) - int(np.count_nonzero(keep))
     if weight is not None:
         empty = int(np.count_nonzero(keep & (weight == 0)))
         if empty:
             keep &= weight != 0
-            notes.append(f"{_count(empty, 'edge')} of weight zero dropped.")
+            facts.zero_weights += empty
     if not keep.all():
         source, target = source[keep], target[keep]
         weight = None if weight is None else weight[keep]
@@ -42,31 +41,25 @@ def clean_edges(
     forward.sum_duplicates()
     repeated = len(source) - forward.nnz
     if repeated:
-        how = "" if weight is None else ", their weights summed"
-        notes.append(f"{_count(repeated, 'repeated edge')} merged{how}.")
+        facts.repeated_edges += repeated
+        facts.weights_summed = weight is not None
     backward = forward.T.tocsr()
     if _same_pattern(forward, backward):
         matrix = forward
         if weight is not None:
             differ = int(np.count_nonzero(forward.data != backward.data)) // 2
             if differ:
-                notes.append(
-                    f"{_count(differ, 'edge')} had different weights in the two directions: "
-                    "their mean is used."
-                )
+                facts.unequal_weights += differ
                 matrix.data = (forward.data + backward.data) / 2
     else:
-        matrix = _symmetrise(forward, backward, weighted=weight is not None)
-        notes.append(
-            f"directed graph symmetrised: {matrix.nnz - forward.nnz:,} of its {forward.nnz:,} "
-            "arcs had no counterpart in the other direction."
-        )
+        matrix = _symmetrize(forward, backward, weighted=weight is not None)
+        facts.one_way_arcs, facts.arcs = matrix.nnz - forward.nnz, forward.nnz
     if weight is not None:
-        notes += _drop_tiny(matrix)
-    return _edge_index(matrix), _edge_weight(matrix, weight), notes
+        facts.tiny_weights += _drop_tiny(matrix)
+    return _edge_index(matrix), _edge_weight(matrix, weight)
 
 
-def _symmetrise(forward: Any, backward: Any, weighted: bool) -> Any:
+def _symmetrize(forward: Any, backward: Any, weighted: bool) -> Any:
     total = forward + backward
     if weighted:
         for matrix in (forward, backward):
@@ -82,15 +75,14 @@ def _same_pattern(a: Any, b: Any) -> bool:
     return np.array_equal(a.indptr, b.indptr) and np.array_equal(a.indices, b.indices)
 
 
-def _drop_tiny(matrix: Any) -> list[str]:
-    """Drop weights that single precision would keep as zero: they would count as neighbours."""
+def _drop_tiny(matrix: Any) -> int:
+    """Drop weights that single precision would keep as zero: they would count as neighbors."""
     tiny = matrix.data < np.finfo(np.float32).tiny
     number = int(np.count_nonzero(tiny)) // 2
-    if not number:
-        return []
-    matrix.data[tiny] = 0
-    matrix.eliminate_zeros()
-    return [f"{_count(number, 'edge')} of weight under 1.2e-38 dropped, too small to count."]
+    if number:
+        matrix.data[tiny] = 0
+        matrix.eliminate_zeros()
+    return number
 
 
 def _edge_index(matrix: Any) -> Tensor:
@@ -104,13 +96,9 @@ def _edge_index(matrix: Any) -> Tensor:
 def _edge_weight(matrix: Any, weight: Array | None) -> Tensor | None:
     if weight is None or bool(np.all(matrix.data == 1)):
         return None
-    # What overflows to infinity is refused at the door, with a sentence of its own.
+    # What overflows to infinity is refused by the validation, with a sentence of its own.
     with np.errstate(over="ignore"):
         return torch.from_numpy(matrix.data.astype(np.float32))
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def both_ways(source: Array, target: Array, nodes: int) -> bool:

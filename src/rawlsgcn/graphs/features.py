@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import os
+import warnings
 from typing import Any
 
 import numpy as np
@@ -13,6 +16,8 @@ from .._core.sparse import csr_tensor
 
 SPARSE_BELOW = 0.1
 """Features with a smaller share of non-zeros than this are kept as ``torch.sparse_csr``."""
+_LARGE, _NEARLY_EMPTY = 512 << 20, 1e-4
+"""Sparse features of more bytes than the first are made dense only above this density."""
 
 
 def compact(x: Any) -> Tensor:
@@ -36,6 +41,57 @@ def compact(x: Any) -> Tensor:
     if np.count_nonzero(dense) >= SPARSE_BELOW * max(dense.size, 1):
         return torch.from_numpy(dense)
     return from_scipy(sp.csr_matrix(dense))
+
+
+def dense(x: Any) -> Tensor:
+    """``x`` in float32 as a dense tensor, with a warning if it must stay sparse.
+
+    A sparse matrix stays so where its dense form would fill more than a quarter of this machine's
+    memory, or is large and nearly empty: one number in a small file may claim any width.
+    """
+    if _is_sparse(x):
+        stored, size = x._nnz() if isinstance(x, Tensor) else x.nnz, 4 * math.prod(x.shape)
+        nearly_empty = size > _LARGE and 4 * stored < _NEARLY_EMPTY * size
+        if nearly_empty or size > physical_memory() // 4:
+            warnings.warn(
+                "the features stay sparse (torch.sparse_csr): a dense matrix of them would take "
+                f"{size / 2**30:.1f} GiB",
+                stacklevel=2,
+            )
+            return compact(x)
+    if isinstance(x, Tensor):
+        x = _from_torch(x.detach().cpu())
+    with np.errstate(over="ignore"):
+        if sp.issparse(x):
+            matrix = sp.csr_matrix(x, dtype=np.float32, copy=True)
+            matrix.sum_duplicates()
+            x = matrix.toarray()
+        return torch.from_numpy(np.ascontiguousarray(x, dtype=np.float32))
+
+
+def sparse_if_sparse(x: Tensor) -> Tensor:
+    """A dense ``x`` as CSR if under 10 % of it is non-zero; any other tensor as it is.
+
+    The type of the numbers and the device are kept.
+    """
+    if x.layout != torch.strided or x.dim() != 2:
+        return x
+    if int(torch.count_nonzero(x)) >= SPARSE_BELOW * max(x.numel(), 1):
+        return x
+    found = x.to_sparse_csr()
+    return csr_tensor(found.crow_indices(), found.col_indices(), found.values(), x.shape)
+
+
+def physical_memory() -> int:
+    """The bytes of this machine's memory; a terabyte where the system does not say."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return 2**40
+
+
+def _is_sparse(x: Any) -> bool:
+    return x.layout != torch.strided if isinstance(x, Tensor) else bool(sp.issparse(x))
 
 
 def from_scipy(matrix: Any) -> Tensor:

@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from .splits import MASKS
+from .catalog import MASKS
+from .features import sparse_if_sparse
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 
 def fingerprint(graph: Data) -> str:
-    """Sizes and a hash of each part, so that two marks also say in what their graphs differ."""
+    """Return the sizes and a hash of each part, so that two texts also say what is different.
+
+    Dense and sparse features of the same values have the same hash.
+    """
     parts = {
         "edges": [graph.edge_index, graph.get("edge_weight")],
         "features": _stored(graph.get("x")),
@@ -27,6 +31,7 @@ def fingerprint(graph: Data) -> str:
 
 
 def _stored(x: Tensor | None) -> list[Tensor | None]:
+    x = None if x is None else sparse_if_sparse(x)
     if x is None or x.layout != torch.sparse_csr:
         return [x]
     return [torch.tensor(x.shape), x.crow_indices(), x.col_indices(), x.values()]

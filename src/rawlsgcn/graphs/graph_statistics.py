@@ -11,10 +11,10 @@ from torch_geometric.data import Data
 
 @dataclass(frozen=True)
 class Statistics:
-    """What ``rawlsgcn datasets`` prints of a graph.
+    """The figures that ``rawlsgcn datasets`` prints for a graph.
 
     ``edges`` counts both directions of an undirected edge; for a graph stored with directed
-    arcs and symmetrised here (Chameleon) it counts the stored arcs, as the paper does, and
+    arcs and symmetrized here (Chameleon) it counts the stored arcs, as the paper does, and
     ``symmetric_edges`` what the methods work on. Degrees are numbers of neighbours in A.
     """
 
@@ -29,11 +29,23 @@ class Statistics:
     distinct_degrees: int
 
     def to_dict(self) -> dict[str, Any]:
+        """The figures by name, for JSON.
+
+        Returns:
+            A plain dict of integers.
+        """
         return asdict(self)
 
 
 def statistics(graph: Data) -> Statistics:
-    """The figures of a graph that came from ``load``, ``read``, ``synthetic`` or ``check``."""
+    """Compute the figures that describe a graph.
+
+    Args:
+        graph: A graph from ``load``, ``read``, ``synthetic`` or ``check``.
+
+    Returns:
+        Its sizes and degrees.
+    """
     nodes, arcs = int(graph.num_nodes), int(graph.edge_index.size(1))
     degree = torch.bincount(graph.edge_index[0], minlength=nodes)
     x, y = graph.get("x"), graph.get("y")

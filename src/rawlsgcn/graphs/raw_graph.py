@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,8 +16,10 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from .._core.errors import RawlsError
-from .readers.sparse_matrices import plausible, sound
-from .splits import MASKS
+from .catalog import MASKS
+from .features import physical_memory
+from .notes import GraphFacts
+from .readers.arrays import plausible, sound_matrix
 
 Array = NDArray[Any]
 _BYTES_A_NODE = 64
@@ -31,6 +32,8 @@ class RawGraph:
 
     ``x`` may be a numpy, scipy.sparse or torch matrix; the other arrays are numpy's.
     ``num_nodes`` is set where the source itself says it (the shape of an adjacency matrix).
+    ``undirected`` means that the source defines an undirected graph, however it stores the edges:
+    to symmetrize them is to read them, and is no fact to report.
     """
 
     name: str
@@ -43,13 +46,15 @@ class RawGraph:
     masks: dict[str, NDArray[Any]] = field(default_factory=dict)
     node_ids: NDArray[Any] | Sequence[Any] | None = None
     synthetic: bool = False
-    notes: list[str] = field(default_factory=list)
+    undirected: bool = False
+    class_names: list[str] | None = None
+    facts: GraphFacts = field(default_factory=GraphFacts)
     graph_from: str = "the graph"
     features_from: str = "the graph"
     labels_from: str = "the graph"
 
     def who(self, node: int) -> str:
-        """How the user knows a node: by his own id, or by its row."""
+        """Name a node for an error message: by the user's id, or by its row."""
         if self.node_ids is None:
             return f"node {node} (counted from 0)"
         return f"node {self.node_ids[node]}"
@@ -68,9 +73,8 @@ def raw_from_data(data: Any, where: str = "the graph") -> RawGraph:
     if edge_index is None:
         raise RawlsError(f"{where} has no edge_index: give its edges as a (2, edges) tensor")
     source, target = endpoints(_numpy(edge_index, "edge_index", where), where)
-    notes = _notes(data.get("notes"), where)
-    if data.get("edge_attr") is not None:
-        notes.append("edge_attr is not used: put edge weights into edge_weight.")
+    facts = GraphFacts.of(data)
+    facts.edge_attr_ignored |= data.get("edge_attr") is not None
     name, x, y, node_ids = data.get("name"), data.x, data.y, data.get("node_ids")
     return RawGraph(
         name=name if isinstance(name, str) else "graph",
@@ -83,7 +87,8 @@ def raw_from_data(data: Any, where: str = "the graph") -> RawGraph:
         masks={key: _numpy(data[key], key, where) for key in MASKS if data.get(key) is not None},
         node_ids=None if node_ids is None else clean_ids(node_ids, where),
         synthetic=data.get("synthetic") is True,
-        notes=notes,
+        class_names=_class_names(data.get("class_names")),
+        facts=facts,
         graph_from=where,
         features_from=where,
         labels_from=where,
@@ -156,11 +161,9 @@ def check_count(nodes: int, where: str, stored: int | None = None) -> int:
 
     ``stored`` is how much the graph says of its nodes: one number alone is not believed.
     """
-    try:
-        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # not on this system
-        memory = 2**40
-    if nodes * _BYTES_A_NODE > memory or (stored is not None and not plausible(nodes, stored)):
+    if nodes * _BYTES_A_NODE > physical_memory() or (
+        stored is not None and not plausible(nodes, stored)
+    ):
         raise RawlsError(
             f"{where} has {nodes:,} nodes by its own account, too many for this machine's memory "
             "or for what is said of them: "
@@ -203,16 +206,11 @@ def _edges_of(adjacency: Tensor, where: str) -> tuple[Tensor, Tensor]:
     return edge_index, weight
 
 
-def _notes(notes: Any, where: str) -> list[str]:
-    if notes is None:
-        return []
-    if isinstance(notes, str):
-        return [notes]
-    if not isinstance(notes, list | tuple) or not all(isinstance(note, str) for note in notes):
-        raise RawlsError(
-            f"{where}: its attribute 'notes' must be a list of sentences: rename it if it is yours"
-        )
-    return list(notes)
+def _class_names(names: Any) -> list[str] | None:
+    """The names of the classes; an attribute of that name but of another kind is the user's own."""
+    if not isinstance(names, list | tuple) or not all(isinstance(each, str) for each in names):
+        return None
+    return list(names) if len(set(names)) == len(names) else None
 
 
 def _matrix(x: Any, where: str) -> Any:
@@ -223,7 +221,7 @@ def _matrix(x: Any, where: str) -> Any:
         return sound_tensor(x, "x", where)
     if sp.issparse(x):
         try:
-            return sound(x)
+            return sound_matrix(x)
         except RawlsError as error:
             raise RawlsError(f"{where}: x {error}") from error
     return _numpy(x, "x", where)

@@ -1,21 +1,22 @@
-"""Which nodes are trained on, validated on and tested on: the paper's split and a random one."""
+"""Which nodes are trained on, validated on and tested on: the paper's split, stored or random."""
 
 from __future__ import annotations
 
 import copy
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from .._core.errors import RawlsError, unknown_name
-from .catalog import SPLIT_SEED
+from .catalog import MASKS as MASKS
+from .catalog import SPLIT_SEED, SPLITS
+from .notes import GraphFacts
+from .raw_graph import RawGraph
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
-
-SPLITS = ("paper", "stored", "random")
-"""The values of ``split=`` and ``--split``."""
 
 
 EVALUATE = ("test", "all")
@@ -36,17 +37,26 @@ class Split(NamedTuple):
     test_mask: Tensor
 
 
-MASKS = Split._fields
-"""The names of the masks, as torch_geometric has them."""
-
-
 def paper_split(
     y: Tensor, per_class: int = 20, val: int = 500, test: int = 1000, seed: int = SPLIT_SEED
 ) -> Split:
-    """The paper's split: ``per_class`` training nodes of every class, then validation and test.
+    """Draw the paper's split, in the way of the authors' code.
 
-    Drawn as the authors draw it: torch's generator, a ``randperm`` over each class in order,
-    then one over all the remaining nodes. Unlabelled nodes (``y == -1``) are never drawn.
+    A ``randperm`` over each class in order, then one over all the remaining nodes. Unlabeled nodes
+    (``y == -1``) are never drawn.
+
+    Args:
+        y: The labels, of the shape (nodes,).
+        per_class: The number of training nodes of each class.
+        val: The number of validation nodes.
+        test: The number of test nodes.
+        seed: The seed of torch's generator.
+
+    Returns:
+        Three disjoint masks of the shape (nodes,).
+
+    Raises:
+        RawlsError: If there are too few labeled nodes.
     """
     reason = _misfit(y, per_class, val, test)
     if reason:
@@ -65,17 +75,17 @@ def fits_paper_split(y: Tensor, per_class: int = 20, val: int = 500, test: int =
 
 
 def random_split(y: Tensor, train: float = 0.1, val: float = 0.1, seed: int = SPLIT_SEED) -> Split:
-    """For graphs too small for the paper's split: fractions of the labelled nodes.
+    """For graphs too small for the paper's split: fractions of the labeled nodes.
 
     Training nodes are drawn class by class, at least one of each class; what is neither
     training nor validation is the test.
     """
-    labelled = int((y >= 0).sum())
+    labeled = int((y >= 0).sum())
     groups = _by_class(y)
-    rest = labelled - sum(max(1, round(train * len(nodes))) for nodes in groups)
+    rest = labeled - sum(max(1, round(train * len(nodes))) for nodes in groups)
     if rest < 2:
         raise RawlsError(
-            f"there are {labelled} labelled nodes in {len(groups)} classes, too few to split "
+            f"there are {labeled} labeled nodes in {len(groups)} classes, too few to split "
             "into training, validation and test nodes: label more nodes, or give masks of your own"
         )
     generator = torch.Generator().manual_seed(seed)
@@ -83,7 +93,7 @@ def random_split(y: Tensor, train: float = 0.1, val: float = 0.1, seed: int = SP
     for nodes in groups:
         order = torch.randperm(len(nodes), generator=generator)
         chosen.append(nodes[order[: max(1, round(train * len(nodes)))]])
-    validated = min(max(1, round(val * labelled)), rest - 1)
+    validated = min(max(1, round(val * labeled)), rest - 1)
     return _with_rest(y, torch.cat(chosen), validated, rest - validated, generator)
 
 
@@ -99,13 +109,13 @@ def _misfit(y: Tensor, per_class: int, val: int, test: int) -> str:
     for label, count in enumerate(counts):
         if 0 < count < per_class:
             return (
-                f"class {label} has {count} labelled nodes, too few for the paper's split, which "
+                f"class {label} has {count} labeled nodes, too few for the paper's split, which "
                 f"trains on {per_class} of each class: use the 'random' split, or masks of your own"
             )
     rest = sum(counts) - per_class * sum(count > 0 for count in counts)
     if rest < val + test:
         return (
-            f"{rest} labelled nodes remain after {per_class} of each class, too few for the "
+            f"{rest} labeled nodes remain after {per_class} of each class, too few for the "
             f"paper's split, which takes {val} for validation and {test} for the test: use the "
             "'random' split, or masks of your own"
         )
@@ -127,9 +137,9 @@ def _mask(y: Tensor, nodes: Tensor) -> Tensor:
 
 
 def evaluate_on(graph: Data, which: str) -> Data:
-    """The graph with the nodes to judge as its test nodes; the one given is not touched.
+    """Return the graph with the nodes to evaluate as its test nodes; the one given is not changed.
 
-    "test" keeps the test mask, "all" judges every labelled node outside training and validation.
+    "test" keeps the test mask, "all" takes every labeled node outside training and validation.
     """
     if which not in EVALUATE:
         raise unknown_name("choice of nodes", which, EVALUATE)
@@ -138,3 +148,78 @@ def evaluate_on(graph: Data, which: str) -> Data:
     chosen = copy.copy(graph)
     chosen.test_mask = ~(graph.train_mask | graph.val_mask) & (graph.y >= 0)
     return chosen
+
+
+def has_own_split(graph: Data) -> bool:
+    """Whether the masks were stored with the graph, asked for, or set since.
+
+    Those that the validation made for a graph without any are not the graph's own.
+    """
+    if any(graph.get(key) is None for key in MASKS):
+        return False
+    if not GraphFacts.of(graph).split_made:
+        return True
+    y = graph.y.cpu()
+    made = paper_split(y) if fits_paper_split(y) else random_split(y)
+    return not all(
+        torch.equal(graph[key].cpu(), mask) for key, mask in zip(MASKS, made, strict=True)
+    )
+
+
+def choose_split(graph: Data, found: RawGraph, split: str | None) -> None:
+    """Give ``graph`` its three masks: see :func:`.validation.validate` for the choice."""
+    y, facts = graph.y, found.facts
+    # Masks that are there already may have been made by an earlier validation.
+    if split is not None or not found.masks:
+        facts.split_made = ""
+    if not bool((y >= 0).any()):
+        raise RawlsError(f"{found.labels_from}: every node is unlabeled (-1), nothing to learn")
+    present = y[y >= 0]
+    if bool((present == present[0]).all()):
+        raise RawlsError(
+            f"{found.labels_from}: every labeled node is of class {int(present[0])}: "
+            "there must be two classes or more to tell apart"
+        )
+    if split is None and not found.masks:
+        split = facts.split_made = "paper" if fits_paper_split(y) else "random"
+    if split == "stored" or (split is None and found.masks):
+        masks = _stored_split(graph, found)
+    else:
+        try:
+            masks = random_split(y) if split == "random" else paper_split(y)
+        except RawlsError as error:
+            raise RawlsError(f"{found.labels_from}: {error}") from error
+    for key, mask in zip(MASKS, masks, strict=True):
+        graph[key] = mask
+
+
+def _stored_split(graph: Data, found: RawGraph) -> Split:
+    where, nodes = found.labels_from, len(graph.y)
+    absent = [key for key in MASKS if key not in found.masks]
+    if absent:
+        raise RawlsError(
+            f"{where} stores no {' and no '.join(absent)}: "
+            "give all three masks, or choose the split 'paper' or 'random'"
+        )
+    masks = []
+    for key in MASKS:
+        mask = found.masks[key]
+        if mask.ndim == 2 and len(mask) == nodes and mask.shape[1] > 0:
+            found.facts.stored_splits = mask.shape[1]
+            mask = mask[:, 0]
+        if mask.shape != (nodes,):
+            raise RawlsError(
+                f"{where}: {key} has the shape {tuple(mask.shape)}, but there are {nodes} nodes"
+            )
+        if mask.dtype.kind not in "biuf" or not np.isin(mask, (0, 1)).all():
+            raise RawlsError(f"{where}: {key} must be true or false for each node")
+        masks.append(torch.from_numpy(mask.astype(bool)))
+    overlap = (torch.stack(masks).sum(0) > 1).nonzero().view(-1)
+    if len(overlap):
+        raise RawlsError(f"{where}: {found.who(int(overlap[0]))} is in more than one of the masks")
+    found.facts.unlabeled_in_masks += int(sum((mask & (graph.y < 0)).sum() for mask in masks))
+    split = Split(*(mask & (graph.y >= 0) for mask in masks))
+    for key, chosen in zip(MASKS, split, strict=True):
+        if not bool(chosen.any()):
+            raise RawlsError(f"{where}: {key} has no labeled node in it")
+    return split

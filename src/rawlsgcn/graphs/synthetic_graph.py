@@ -15,7 +15,8 @@ from .._core.errors import RawlsError
 from .._core.threads import fork_safe_threads
 from .catalog import SYNTHETIC
 from .edges import clean_edges
-from .features import compact
+from .features import compact, dense
+from .notes import GraphFacts
 from .splits import MASKS, Split, paper_split, random_split
 
 Array = NDArray[Any]
@@ -40,17 +41,32 @@ def synthetic(
     isolated: float = 0.01,
     seed: int = 0,
     split: str | None = None,
+    sparse: bool = False,
 ) -> Data:
-    """A synthetic graph on which low-degree nodes are worse off, of any size, always the same.
+    """Make a synthetic graph on which low-degree nodes are worse off.
 
-    Expected degrees follow a power law with the given mean, except for the share ``isolated`` of
-    nodes without any edge (some others stay alone by chance). Six edges in ten stay within a
-    class; the others lead mostly to hubs, which are linked from everywhere. A node has about
-    ``words`` words out of ``features``, one in nine from the topic of its class, the rest from a
-    background that all classes share (for millions of nodes, ask for fewer). The split is the
-    paper's, with fewer nodes where the graph is small; or ``split="random"``.
+    Expected degrees follow a power law. Six edges in ten stay within a class; the others lead
+    mostly to hubs, which are linked from everywhere. One word in nine of a node is from the topic
+    of its class, the rest from a background that all classes share. It is a degree-corrected
+    stochastic block model (Karrer and Newman, Physical Review E 83, 2011), and the same for the
+    same arguments.
 
-    Degree-corrected stochastic block model: Karrer and Newman, Physical Review E 83 (2011).
+    Args:
+        num_nodes: The number of nodes, at least 20 for each class.
+        classes: The number of classes.
+        average_degree: The mean of the expected degrees.
+        features: The number of words in the vocabulary.
+        words: The mean number of words of a node; for millions of nodes, ask for fewer.
+        isolated: The share of nodes without any edge (some others have none by chance).
+        seed: The seed of everything that is drawn.
+        split: 'paper' (the default; with fewer nodes where the graph is small) or 'random'.
+        sparse: Return ``x`` as ``torch.sparse_csr`` if under 10 % of it is non-zero.
+
+    Returns:
+        A validated graph whose attribute ``synthetic`` is True.
+
+    Raises:
+        RawlsError: If an argument is out of range.
     """
     _check(num_nodes, classes, average_degree, features, words, isolated)
     random = np.random.default_rng(seed)
@@ -59,19 +75,19 @@ def synthetic(
     x = _bag_of_words(random, label, classes, features, words)
     # Numbers that do not give the class away: the blocks above are contiguous.
     shuffled = random.permutation(num_nodes)
-    edge_index, _, _ = clean_edges(shuffled[source], shuffled[target], None, num_nodes)
+    edge_index, _ = clean_edges(shuffled[source], shuffled[target], None, num_nodes, GraphFacts())
     del source, target
     place = np.argsort(shuffled)
     y = torch.from_numpy(label[place])
     graph = Data(
-        x=compact(x[place]),
+        x=compact(x[place]) if sparse else dense(x[place]),
         y=y,
         edge_index=edge_index,
         num_nodes=num_nodes,
         name=SYNTHETIC,
         synthetic=True,
     )
-    graph.notes = ["synthetic graph: a degree-corrected stochastic block model, not real data."]
+    graph.facts = []
     for key, mask in zip(MASKS, _split(y, classes, split), strict=True):
         graph[key] = mask
     return graph

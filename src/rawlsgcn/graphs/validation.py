@@ -1,40 +1,62 @@
-"""The door: every graph, read or given, passes the same checks and leaves in the same form."""
+"""The validation of every graph, read or given: the same checks, and the same form afterwards."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
 from .._core.errors import RawlsError
 from .edges import clean_edges
-from .features import all_finite, compact, first_not_finite
-from .labels import choose_split, clean_labels
+from .features import all_finite, compact, dense, first_not_finite
+from .notes import GraphFacts
 from .raw_graph import RawGraph, check_count, clean_ids, highest, raw_from_data, stored_in
-from .splits import MASKS, require_split
+from .splits import MASKS, choose_split, require_split
 
 
 def check(
     data: Data,
     *,
     split: str | None = None,
+    sparse: bool = False,
     need_features: bool = True,
     need_labels: bool = True,
 ) -> Data:
-    """A clean copy of a torch_geometric ``Data``; the one given is not touched.
+    """Validate a graph and return a clean copy; the graph given is not changed.
 
-    The copy lies on the CPU, its edges go both ways, sorted, each once and without self-loops;
-    ``x`` is float32 (sparse under 10 % density), ``y`` int64, the three masks are there, and
-    ``notes`` says in sentences what was changed. Attributes of the user's own are kept, except
-    edge attributes, whose edges may be others now.
+    The copy is on the CPU. Its edges go both ways, sorted, each once and without self-loops; ``x``
+    is float32, ``y`` int64, and the three masks are there. ``facts`` lists what was changed, which
+    :func:`graph_notes` says in sentences. Further attributes are kept, except edge attributes:
+    the edges may be others now.
+
+    Args:
+        data: A torch_geometric ``Data``.
+        split: 'stored', 'paper' or 'random'; by default the stored masks if there are any, else
+            the paper's split if the graph is large enough for it, else a random one.
+        sparse: Return ``x`` as ``torch.sparse_csr`` if under 10 % of it is non-zero.
+        need_features: Raise an error if features are missing or flawed.
+        need_labels: Raise an error if labels or edges are missing or flawed.
+
+    Returns:
+        The clean copy.
+
+    Raises:
+        RawlsError: If anything that is needed is missing or wrong.
     """
-    found = raw_from_data(data)
-    clean = validate(found, split=split, need_features=need_features, need_labels=need_labels)
+    clean = validate(
+        raw_from_data(data),
+        split=split,
+        sparse=sparse,
+        need_features=need_features,
+        need_labels=need_labels,
+    )
     result = copy.copy(data)
     for key in list(result.keys()):
         if key.startswith("edge_") or key in ("adj_t", "x", "y", *MASKS):
@@ -48,22 +70,22 @@ def validate(
     found: RawGraph,
     *,
     split: str | None = None,
+    sparse: bool = True,
     need_features: bool = True,
     need_labels: bool = True,
 ) -> Data:
-    """Check what was found and make the graph of it, or say in one sentence what is wrong.
+    """Make the graph of what was read, or say in one sentence what is wrong with it.
 
-    ``split`` is 'stored', 'paper' or 'random'; by default the stored masks if there are any,
-    else the paper's split if the graph is large enough for it, else a random one. Who only
-    balances or predicts needs no labels, no edges, or no features: flawed ones are then left
-    out, and a note says so.
+    Balancing and prediction need no labels, no edges, or no features: flawed ones are then left
+    out, and a fact says so. See :func:`check` for the arguments.
     """
     require_split(split)
     _refuse_absent(found, need_features, need_labels)
     need_labels = need_labels or (split is not None and found.y is not None)
     nodes = _count_nodes(found, need_features, need_labels)
     _check_edges(found, nodes, needed=need_labels)
-    edge_index, edge_weight, notes = clean_edges(found.source, found.target, found.weight, nodes)
+    facts = GraphFacts() if found.undirected else found.facts
+    edge_index, edge_weight = clean_edges(found.source, found.target, found.weight, nodes, facts)
     if edge_index.size(1) == 0 and need_labels:
         raise RawlsError(
             f"{found.graph_from} has no edges but self-loops or edges of weight zero: "
@@ -75,33 +97,34 @@ def validate(
         if not bool(torch.isfinite(edge_weight).all()):
             raise RawlsError(f"{found.graph_from}: weights over 3e38 do not fit: divide them first")
         graph.edge_weight = edge_weight
-    notes = [*found.notes, *notes]
     if found.x is not None:
-        with _left_out_unless(need_features, "features", notes):
-            graph.x = _features(found, nodes)
+        with _left_out_unless(need_features, "features", found.facts):
+            graph.x = _features(found, nodes, sparse)
     if found.y is not None:
-        with _left_out_unless(need_labels, "labels", notes):
-            graph.y = clean_labels(found, nodes, notes)
+        with _left_out_unless(need_labels, "labels", found.facts):
+            graph.y = _labels(found, nodes)
     # Whoever needs no labels need not have enough for a split.
     if "y" in graph and (need_labels or set(found.masks) == set(MASKS)):
-        with _left_out_unless(need_labels, "masks", notes):
-            choose_split(graph, found, split, notes)
+        with _left_out_unless(need_labels, "masks", found.facts):
+            choose_split(graph, found, split)
     if found.node_ids is not None:
         ids = np.asarray(found.node_ids)
         graph.node_ids = ids.tolist() if ids.dtype == object else ids
-    graph.notes = list(dict.fromkeys(notes))  # a graph may pass the door twice
+    if found.class_names is not None:
+        graph.class_names = found.class_names
+    graph.facts = found.facts.pairs()
     return graph
 
 
 @contextmanager
-def _left_out_unless(needed: bool, what: str, notes: list[str]) -> Iterator[None]:
-    """Refuse the flaw of a needed piece; another is left out, with a note."""
+def _left_out_unless(needed: bool, what: str, facts: GraphFacts) -> Iterator[None]:
+    """Raise the error of a piece that is needed; leave another one out, and keep the reason."""
     try:
         yield
     except RawlsError as error:
         if needed:
             raise
-        notes.append(f"the {what} are left out, as nothing here needs them: {error}.")
+        facts.left_out.append((what, str(error)))
 
 
 def _refuse_absent(found: RawGraph, need_features: bool, need_labels: bool) -> None:
@@ -195,14 +218,14 @@ def _check_matrix(found: RawGraph) -> None:
         )
 
 
-def _features(found: RawGraph, nodes: int) -> Tensor:
+def _features(found: RawGraph, nodes: int, sparse: bool) -> Tensor:
     where, kind = found.features_from, found.x.dtype
     _check_matrix(found)
     if found.x.shape[0] != nodes:
         raise RawlsError(f"{where} has {found.x.shape[0]} rows of features for {nodes} nodes")
     if getattr(kind, "is_complex", False) or getattr(kind, "kind", "f") not in "biuf":
         raise RawlsError(f"{where}: features must be real numbers, not {kind}")
-    x = compact(found.x)
+    x = compact(found.x) if sparse else dense(found.x)
     row = first_not_finite(x)
     if row is not None and all_finite(found.x):
         raise RawlsError(
@@ -215,3 +238,44 @@ def _features(found: RawGraph, nodes: int) -> Tensor:
             "fill it in or leave that column out"
         )
     return x
+
+
+def _labels(found: RawGraph, nodes: int) -> Tensor:
+    """Return the labels y as int64: one integer for each node, -1 where it has none."""
+    where, y = found.labels_from, np.asarray(found.y)
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if y.ndim != 1 or y.dtype.kind not in "biuf":
+        what = f"the shape {tuple(y.shape)}" if y.ndim != 1 else f"the type {y.dtype}"
+        raise RawlsError(f"{where}: labels must be one integer for each node, they have {what}")
+    if len(y) != nodes:
+        raise RawlsError(f"{where} has {len(y)} labels for {nodes} nodes")
+    if y.dtype.kind == "f":
+        missing = np.flatnonzero(np.isnan(y))
+        if len(missing):
+            raise RawlsError(_missing_labels(found, missing))
+        broken = np.flatnonzero(y != np.floor(y))
+        if len(broken):
+            first = int(broken[0])
+            raise RawlsError(
+                f"{where}: {found.who(first)} has the label {y[first]}: labels must be integers"
+            )
+    wrong = np.flatnonzero((y < -1) | (y >= max(len(y), 2)))
+    if len(wrong):
+        first = int(wrong[0])
+        raise RawlsError(
+            f"{where}: {found.who(first)} has the label {y[first]}: number the classes 0, 1, 2, … "
+            "and write -1 for an unlabeled node"
+        )
+    labels = y.astype(np.int64)
+    sizes = np.bincount(labels[labels >= 0])
+    found.facts.empty_classes = np.flatnonzero(sizes == 0).tolist()
+    return torch.from_numpy(labels)
+
+
+def _missing_labels(found: RawGraph, missing: NDArray[Any]) -> str:
+    named = ", ".join(found.who(int(node)) for node in missing[:3])
+    more = f" and {len(missing) - 3} others have" if len(missing) > 3 else " has"
+    if 1 < len(missing) <= 3:
+        more = " have"
+    return f"{found.labels_from}: {named}{more} no label: write -1 for an unlabeled node"

@@ -11,6 +11,8 @@ from torch import Tensor
 
 from .._core.sparse import aligned, csr_tensor
 from ..graphs.features import has_negative_features as has_negative_features
+from ..graphs.features import sparse_if_sparse
+from ..graphs.splits import MASKS
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -70,9 +72,9 @@ class Inputs:
         y = torch.full((nodes,), -1) if y is None else y
         train, val, test = (
             torch.zeros(nodes, dtype=torch.bool) if (mask := graph.get(name)) is None else mask
-            for name in ("train_mask", "val_mask", "test_mask")
+            for name in MASKS
         )
-        x = graph.x.to(dtype)
+        x = sparse_if_sparse(graph.x).to(dtype)
         if normalize_features and (even_negative or not has_negative_features(x)):
             x = row_normalized(x)
         weight = graph.get("edge_weight")

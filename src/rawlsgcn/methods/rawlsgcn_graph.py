@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ..balancing import NORMALIZATIONS
+from ..balancing import ABLATION_NORMALIZATIONS
 from .base import Convolutional
 from .settings import Settings
 
@@ -19,7 +19,7 @@ class RawlsGCNGraph(Convolutional):
     name = "rawlsgcn-graph"
     title = "RawlsGCN-Graph"
     defaults: ClassVar[Settings] = Settings(lr=0.05, epochs=100, normalization="doubly-stochastic")
-    normalizations: ClassVar[tuple[str, ...]] = NORMALIZATIONS
+    normalizations: ClassVar[tuple[str, ...]] = ABLATION_NORMALIZATIONS
 
     def forward_normalization(self, settings: Settings) -> str:
         return settings.normalization

@@ -10,7 +10,7 @@ from typing import Any, TypedDict, TypeVar
 from .._core.errors import RawlsError, unknown_name
 
 #: The normalization of GCN: Â = D̃^(-1/2) (A + I) D̃^(-1/2).
-RENORMALIZED = "renormalised"
+RENORMALIZED = "renormalized"
 #: Larger values are a typing error, which would take all memory or never end.
 MOST_EPOCHS, MOST_CHANNELS, MOST_LAYERS = 10_000_000, 1_000_000, 1_000
 

@@ -1,7 +1,7 @@
-"""RawlsGCN-Grad for models of one's own: fair forms of torch_geometric's layers.
+"""RawlsGCN-Grad for any torch_geometric model: layers whose weights learn by the fair gradient.
 
-``FairGCNConv`` in place of ``GCNConv``, or ``make_fair(model)`` for a model that exists. The
-equation of every layer is in its docstring and in docs/fair-layers.md.
+``FairGCNConv`` in place of ``GCNConv``, or ``make_fair(model)`` for an existing model. The equation
+of each layer is in its docstring and in docs/fair-layers.md.
 """
 
 from .appnp import FairAPPNP

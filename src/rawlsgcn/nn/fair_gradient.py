@@ -1,14 +1,17 @@
-r"""The fair gradient itself: a pass-through whose backward also hands weights their gradient.
+r"""The fair gradient (RawlsGCN-Grad) inside autograd: the one form that all layers and methods use.
 
-A layer computes its output from *detached* weights, so that autograd gives them nothing, and sends
-it through :func:`attach`, which gives them
+The ordinary gradient of the weight of E = P H Wᵀ is (∂J/∂E)ᵀ P H. By the paper's Theorem 1 it is a
+sum over the nodes' influences, each weighted by the node's degree in P. With the doubly stochastic
+form B in place of P in this one product every node has the weight one (Equation 9):
 
 .. math:: \frac{\partial J}{\partial W_k} = \Big(\frac{\partial J}{\partial E}\Big)^\top B^k H
 
-for E = P^k H W_kᵀ, with the doubly stochastic form B in place of P (the paper's Equation 9; W as
-torch stores it, outputs first). It happens inside the backward pass, so any optimiser, gradient
-scaler and DistributedDataParallel see it as they see any other gradient, and the forward pass
-costs nothing more than a copy.
+for E = P^k H W_kᵀ, with W as torch stores it, outputs first.
+
+A layer computes its output from *detached* weights, so that autograd computes no gradient for them,
+and passes it through :func:`attach`, which adds the fair one. That happens inside the backward
+pass, so any optimizer, gradient scaler and DistributedDataParallel get it as any other gradient,
+and the forward pass costs no more than a copy.
 """
 
 from __future__ import annotations
@@ -20,16 +23,17 @@ from torch import Tensor
 
 
 class FairMatrix(NamedTuple):
-    """B, by its entries at the edges, or whole if it is symmetric.
+    """B, by its entries at the edges or as a sparse matrix.
 
     Attributes:
         source: (E,) the node a message comes from, B's column.
         target: (E,) the node it goes to, B's row.
         edge: (E,) the entries at the edges.
-        loop: (targets,) the diagonal, or None where the edges hold what there is of it. Target i
-            and source i are then the same node, as in torch_geometric's sampled blocks.
-        csr: in place of the others, a symmetric B as a sparse matrix: products with it are faster
-            and need no memory for the messages.
+        loop: (targets,) the diagonal, or None where the edges hold all of it. Target i and source i
+            are then the same node, as in torch_geometric's sampled blocks.
+        csr: B as a CSR matrix, in place of the others: products with it are faster and need no
+            memory for the messages.
+        csr_transposed: Bᵀ as a CSR matrix; ``csr`` itself for a symmetric B.
     """
 
     source: Tensor | None = None
@@ -37,6 +41,7 @@ class FairMatrix(NamedTuple):
     edge: Tensor | None = None
     loop: Tensor | None = None
     csr: Tensor | None = None
+    csr_transposed: Tensor | None = None
 
 
 def attach(
@@ -46,17 +51,48 @@ def attach(
     weights: list[Tensor],
     powers: list[int],
     node_dim: int = -2,
+    h_transposed: Tensor | None = None,
 ) -> Tensor:
-    """``out`` as it is; each weight (outputs, inputs) learns from that power of B times H."""
+    r"""Return a copy of ``out`` whose backward pass computes the fair gradient of the weights.
+
+    Args:
+        out: The layer's output, computed from detached weights.
+        h: The layer's input H.
+        matrix: B.
+        weights: The weights W_k, each (outputs, inputs).
+        powers: For each weight the power k of B.
+        node_dim: The dimension of the nodes.
+        h_transposed: Hᵀ (inputs, nodes), where it is at hand: it is then the gradient of E that is
+            multiplied by powers of Bᵀ, not H by powers of B.
+
+    Returns:
+        The output.
+    """
+    if h_transposed is None and h.layout != torch.strided:
+        h_transposed = h.t()
+    features = (h.detach(), None) if h_transposed is None else (None, h_transposed.detach())
     return _Attach.apply(  # type: ignore[no-untyped-call,no-any-return]
-        out, h.detach(), *matrix, tuple(powers), node_dim, h.layout != torch.strided, *weights
+        out, *features, *matrix, tuple(powers), node_dim, *weights
     )
 
 
 def redirect(
     out: Tensor, h: Tensor, matrix: FairMatrix, coefficients: list[float], node_dim: int = -2
 ) -> Tensor:
-    r"""``out`` as it is; ``h`` receives :math:`\sum_k c_k (B^\top)^k\, \partial J / \partial E`."""
+    r"""Return a copy of ``out`` whose backward pass gives ``h`` a polynomial of Bᵀ.
+
+    .. math:: \frac{\partial J}{\partial H} = \sum_k c_k (B^\top)^k \frac{\partial J}{\partial E}
+
+    Args:
+        out: The output, computed from a detached H.
+        h: H.
+        matrix: B.
+        coefficients: c_0, c_1, …
+        node_dim: The dimension of the nodes.
+
+    Returns:
+        The output.
+    """
     return _Redirect.apply(  # type: ignore[no-untyped-call,no-any-return]
         out, h, *matrix, tuple(coefficients), node_dim
     )
@@ -67,38 +103,41 @@ class _Attach(torch.autograd.Function):
 
     @staticmethod
     def forward(out: Tensor, *_: Any) -> Tensor:
-        # A copy, since torch lets nobody change a view that a custom function has returned.
+        # A copy, since torch does not allow to change a view that a custom function has returned.
         return out.clone()
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        _, h, source, target, edge, loop, csr, *settings = inputs
-        ctx.powers, ctx.node_dim, ctx.sparse, *weights = settings
+        _, h, h_transposed, source, target, edge, loop, csr, csr_transposed, *settings = inputs
+        ctx.powers, ctx.node_dim, *weights = settings
         ctx.dtype, ctx.widths = weights[0].dtype, weights[0].shape
-        ctx.save_for_backward(h, source, target, edge, loop, csr)
+        matrix = FairMatrix(source, target, edge, loop, csr, csr_transposed)
+        ctx.save_for_backward(h, h_transposed, *matrix)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
-        h, *entries = ctx.saved_tensors
+        h, h_transposed, *entries = ctx.saved_tensors
         matrix, dim = FairMatrix(*entries), ctx.node_dim
         outputs, inputs = ctx.widths
-        # The narrower of the two travels along the edges; sparse features stay where they are.
-        back = outputs <= inputs or ctx.sparse
-        answers: dict[int, Tensor] = {}
+        # The narrower of the two is multiplied by B.
+        pull = h is None or outputs <= inputs
+        sources = h_transposed.shape[1] if h is None else h.shape[dim]
+        gradients: dict[int, Tensor] = {}
         with torch.autocast(grad.device.type, enabled=False):
-            left, right = _precise(grad, ctx.dtype), _precise(h, ctx.dtype)
+            left = _precise(grad, ctx.dtype)
+            right = _precise(h_transposed if h is None else h, ctx.dtype)
             for power in range(max(ctx.powers) + 1):
-                if power and back:
-                    left = _spread(left, matrix, h.shape[dim], dim, back=True)
+                if power and pull:
+                    left = _multiply(left, matrix, sources, dim, transposed=True)
                 elif power:
-                    right = _spread(right, matrix, grad.shape[dim], dim, back=False)
+                    right = _multiply(right, matrix, grad.shape[dim], dim, transposed=False)
                 if power in ctx.powers:
-                    if ctx.sparse:
-                        product = (right.t() @ left).t()
+                    if h is None:
+                        product = (right @ left).t()
                     else:
                         product = left.reshape(-1, outputs).t() @ right.reshape(-1, inputs)
-                    answers[power] = product.to(ctx.dtype)
-        return (grad, *[None] * 9, *(answers[power] for power in ctx.powers))
+                    gradients[power] = product.to(ctx.dtype)
+        return (grad, *[None] * 10, *(gradients[power] for power in ctx.powers))
 
 
 class _Redirect(torch.autograd.Function):
@@ -110,9 +149,10 @@ class _Redirect(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        _, h, source, target, edge, loop, csr, ctx.coefficients, ctx.node_dim = inputs
+        _, h, source, target, edge, loop, csr, csr_transposed, *settings = inputs
+        ctx.coefficients, ctx.node_dim = settings
         ctx.dtype = h.dtype
-        ctx.save_for_backward(source, target, edge, loop, csr)
+        ctx.save_for_backward(source, target, edge, loop, csr, csr_transposed)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
@@ -121,38 +161,39 @@ class _Redirect(torch.autograd.Function):
             pulled = _precise(grad, ctx.dtype)
             total = ctx.coefficients[0] * pulled
             for coefficient in ctx.coefficients[1:]:
-                pulled = _spread(pulled, matrix, grad.shape[dim], dim, back=True)
+                pulled = _multiply(pulled, matrix, grad.shape[dim], dim, transposed=True)
                 total = total + coefficient * pulled
-        return (grad, total.to(ctx.dtype), *[None] * 7)
+        return (grad, total.to(ctx.dtype), *[None] * 8)
 
 
 def _precise(values: Tensor, dtype: torch.dtype) -> Tensor:
-    """In the type of what learns, and at least float32: sums over hubs need the digits."""
+    """Cast to the type of the weights, and at least float32: sums over hubs need the digits."""
     return values.to(torch.promote_types(dtype, torch.float32))
 
 
-def _spread(values: Tensor, matrix: FairMatrix, nodes: int, dim: int, back: bool) -> Tensor:
-    """B times ``values`` (from sources to targets), or ``back``: Bᵀ times them."""
-    if matrix.csr is not None:
+def _multiply(values: Tensor, matrix: FairMatrix, nodes: int, dim: int, transposed: bool) -> Tensor:
+    """Return B times ``values``, or Bᵀ times them, along the nodes' dimension."""
+    csr = matrix.csr_transposed if transposed else matrix.csr
+    if csr is not None:
         first = values.movedim(dim, 0)
-        product = matrix.csr.to(values.dtype) @ first.reshape(len(first), -1)
-        return product.view(first.shape).movedim(0, dim)
-    source, target, edge, loop, _ = matrix
+        product = csr.to(values.dtype) @ first.reshape(len(first), -1)
+        return product.view(len(product), *first.shape[1:]).movedim(0, dim)
+    source, target, edge, loop, *_ = matrix
     assert source is not None
     assert target is not None
     assert edge is not None
-    origin, goal = (target, source) if back else (source, target)
+    origin, goal = (target, source) if transposed else (source, target)
     shape = [1] * values.dim()
     shape[dim] = -1
     sums = list(values.shape)
     sums[dim] = nodes
     messages = values.index_select(dim, origin) * edge.to(values.dtype).view(shape)
-    spread = values.new_zeros(sums).index_add(dim, goal, messages)
+    product = values.new_zeros(sums).index_add(dim, goal, messages)
     if loop is None:
-        return spread
+        return product
     count = loop.shape[0]
     own = values.narrow(dim, 0, count) * loop.to(values.dtype).view(shape)
     if count == nodes:
-        return spread + own
-    rest = spread.narrow(dim, count, nodes - count)
-    return torch.cat([spread.narrow(dim, 0, count) + own, rest], dim)
+        return product + own
+    rest = product.narrow(dim, count, nodes - count)
+    return torch.cat([product.narrow(dim, 0, count) + own, rest], dim)

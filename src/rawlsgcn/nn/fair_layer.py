@@ -135,7 +135,11 @@ class FairLayer:
         # Sums over hubs need the digits, whatever the weights are kept in.
         dtype = torch.promote_types(dtype, torch.float32)
         entries, csr = fair_weight_of(adjacency, edge_weight, sources, self._loops(), dtype)
-        matrix = self._by_edges(adjacency, entries, sizes) if csr is None else FairMatrix(csr=csr)
+        matrix = (
+            self._by_edges(adjacency, entries, sizes)
+            if csr is None
+            else FairMatrix(csr=csr, csr_transposed=csr)
+        )
         if cached:
             self._cached_fair = matrix
         return matrix

@@ -53,7 +53,7 @@ def survive(
     graphs = []
     for name in datasets:
         tell(f"training on {name}")
-        graph = load(name, root=root)
+        graph = load(name, root=root, sparse=True)
         results = api.compare(graph, MAIN, seeds=seeds, device=device, evaluate=evaluate)
         tell(f"testing on {name}")
         graphs.append(_graph(name, results, draws))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..balancing import NORMALIZATIONS
+from ..balancing import ABLATION_NORMALIZATIONS
 from .node_scores import Floats, Nodes
 from .paired import FAILS, HOLDS, UNCLEAR, Statistic, accuracy_gain, compare
 from .plan import OWN
@@ -155,7 +155,7 @@ def _consistent(
     titles = {cell["method"]: cell["title"] for cell in cells}
     graphs = list(dict.fromkeys(cell["dataset"] for cell in cells))
     for method in OWN:
-        for form in (form for form in NORMALIZATIONS if form != "doubly-stochastic"):
+        for form in (form for form in ABLATION_NORMALIZATIONS if form != "doubly-stochastic"):
             groups = []
             for graph in graphs:
                 base = f"rawlsgcn/paper/{graph}"

@@ -36,7 +36,7 @@ class Nodes:
         chosen = result.mask & (result.graph.y >= 0)
         y = result.graph.y[chosen]
         loss, calibrated, right = [], [], []
-        for logits, judgement in zip(result.logits[:, chosen], result.judgements, strict=True):
+        for logits, judgement in zip(result.logits[:, chosen], result.run_metrics, strict=True):
             losses, correct = node_scores(logits.double(), y)
             loss.append(losses.numpy())
             right.append(correct.numpy() > 0)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..reporting.accuracy_bias_plot import Tried, draw_plane
+from ..reporting.accuracy_bias_plot import MethodPoint, draw_accuracy_bias
 from ..reporting.figures import INK, by_degree, degrees, save, side_by_side
 from .plan import EFFICIENCY_GRAPH, MAIN, Plan
 from .tables import ordered
@@ -74,15 +74,15 @@ def plane(cells: Sequence[Mapping[str, Any]]) -> Figure:
 
     figure = Figure(figsize=(6.8, 4.6), layout="constrained")
     axes = figure.subplots()
-    draw_plane(axes, [_tried(cell) for cell in cells])
+    draw_accuracy_bias(axes, [_tried(cell) for cell in cells])
     axes.set_title(cells[0]["graph"], color=INK)
     figure.legend(loc="outside lower center", ncols=4, frameon=False, labelcolor=INK, fontsize=9)
     return figure
 
 
-def _tried(cell: Mapping[str, Any]) -> Tried:
+def _tried(cell: Mapping[str, Any]) -> MethodPoint:
     chosen, paper = cell["chosen"]["validation"], cell["paper"]
     bias, accuracy = ((chosen[name]["mean"], chosen[name]["std"]) for name in ("bias", "accuracy"))
     printed = paper and paper["bias"] and paper["accuracy"]
     place = (paper["bias"][0], paper["accuracy"][0]) if printed else None
-    return Tried(cell["title"], bias, accuracy, place)
+    return MethodPoint(cell["title"], bias, accuracy, place)

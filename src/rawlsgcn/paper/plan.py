@@ -10,7 +10,7 @@ from typing import Any
 
 from .._core.errors import RawlsError, unknown_name
 from .._core.version import __version__
-from ..balancing import NORMALIZATIONS
+from ..balancing import ABLATION_NORMALIZATIONS
 from ..experiments.tuning import LEARNING_RATES, default_grid
 from ..graphs.catalog import SYNTHETIC, datasets
 from ..graphs.splits import EVALUATE
@@ -220,7 +220,7 @@ class Plan:
             if "gcn" in self.chosen_methods:
                 cells.append(self._cell("paper", graph, "gcn"))
             for name in own:
-                for form in NORMALIZATIONS:
+                for form in ABLATION_NORMALIZATIONS:
                     cells.append(self._cell("paper", graph, name, variant=form))
         return cells
 

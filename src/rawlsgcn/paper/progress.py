@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ..reporting.progress import watched
+from ..reporting.progress import stderr_is_terminal
 from .plan import Cell
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _SIGNS = {"waiting": "·", "working": "…", "done": "[green]✓[/]", "failed": 
 @contextmanager
 def live(cells: Sequence[Cell], points: int) -> Iterator[Report]:
     """Give a function for reports; where nobody watches it shows nothing."""
-    if not watched():
+    if not stderr_is_terminal():
         yield lambda kind, name, number: None
         return
     from rich.console import Console, Group

@@ -106,7 +106,7 @@ def _check_datasets(plan: Plan, root: Path | None) -> None:
     for name in plan.datasets:
         if name != SYNTHETIC and not CATALOG[name].on_disk(root):
             try:
-                load(name, root=root)
+                load(name, root=root, sparse=True)
             except RawlsError as error:
                 folder = data_root(root)
                 raise RawlsError(
@@ -126,7 +126,7 @@ def _statistics(plan: Plan, root: Path | None) -> list[dict[str, Any]]:
     """Table 1."""
     rows = []
     for name in plan.datasets:
-        ours = statistics(load(name, root=root)).to_dict()
+        ours = statistics(load(name, root=root, sparse=True)).to_dict()
         paper = printed.statistics(name)
         verdicts = {
             verdict.exactly(ours[figure], value)

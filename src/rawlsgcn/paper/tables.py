@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..balancing import ABLATION_NORMALIZATIONS
 from . import notes, printed
 from .gains import tuning_gains
 from .plan import HETEROPHILY, OWN
@@ -15,7 +16,6 @@ METHOD_ORDER = (
     *("gcn", "demo-net", "dsgcn", "tail-gnn", "advfair", "redress"),
     *("rawlsgcn-graph", "rawlsgcn-grad"),
 )
-FORMS = ("row", "column", "symmetric", "doubly-stochastic")
 CHOICE_WORDS = {
     "validation": "chosen by validation accuracy",
     "test": "chosen by mean test accuracy, as the paper seems to have done",
@@ -120,7 +120,7 @@ def _ablation(results: Mapping[str, Any], choice: str) -> Table:
     rows = []
     for dataset in dict.fromkeys(cell["dataset"] for cell in cells.values() if wanted):
         for method in OWN:
-            for form in FORMS:
+            for form in ABLATION_NORMALIZATIONS:
                 own = form == "doubly-stochastic"
                 name = f"rawlsgcn/paper/{dataset}/{method}" + ("" if own else f"/{form}")
                 if name in cells and dataset != HETEROPHILY:

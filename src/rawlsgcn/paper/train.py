@@ -90,7 +90,7 @@ def measure(cell: Cell, point: Point, device: str, root: Path | None) -> Trained
 @lru_cache(maxsize=1)
 def judged_graph(dataset: str, evaluate: str, root: Path | None) -> Data:
     """The graph, whose test nodes are those to judge: "test" or "all"."""
-    return evaluate_on(load(dataset, root=root), evaluate)
+    return evaluate_on(load(dataset, root=root, sparse=True), evaluate)
 
 
 def record_of(point: Point, result: Result) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The plane of accuracy against bias: what was tried, and what none of it beats in both."""
+"""Accuracy against bias of several methods, and the front of those that no other beats in both."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter
 
+from ..experiments.comparison import Comparison
 from .figures import FAINT, INK, PALETTE, plain_axes
-from .wording import dataset_name, names, together
+from .formatting import dataset_name
 
 if TYPE_CHECKING:
     from ..experiments.result import Result
 
-#: A bias of zero has no place on a logarithmic axis.
-_LEAST = 1e-6
+#: A bias of zero has no position on a logarithmic axis.
+_SMALLEST_BIAS = 1e-6
 
 
 @dataclass(frozen=True)
-class Tried:
-    """One method's place: mean and standard deviation of both figures, and a printed place.
+class MethodPoint:
+    """The mean and standard deviation of a method's bias and accuracy.
 
-    One that has not ``learned`` is shown, but has no part in the front.
+    ``printed`` is the bias and accuracy that the paper prints, if any. A method that has not
+    ``learned`` is drawn, but is not part of the front.
     """
 
     title: str
@@ -34,35 +36,43 @@ class Tried:
     learned: bool = True
 
 
-def plane(results: Result | Sequence[Result]) -> Figure:
-    """Accuracy against bias, as it stands and calibrated, of results on one graph.
+def accuracy_bias_plot(results: Result | Sequence[Result]) -> Figure:
+    """Draw accuracy against bias, before (left) and after calibration (right).
 
-    A bias may be low because the model is blurred; then its place on the right is another.
+    The bias of an under-confident model may be low for that reason only; calibration shows it.
+
+    Args:
+        results: Results on the same graph and the same evaluated nodes.
+
+    Returns:
+        The matplotlib figure.
+
+    Raises:
+        RawlsError: The results are not on the same graph and nodes.
     """
-    results = together(results)
+    results = Comparison.of(results)
     figure = Figure(figsize=(9.6, 4.6), layout="constrained")
-    plain, calibrated = figure.subplots(1, 2, sharey=True)
-    labels = names(results)
-    for axes, name, title in (
-        (plain, "bias", "as it stands"),
-        (calibrated, "calibrated_bias", "calibrated"),
+    before, after = figure.subplots(1, 2, sharey=True)
+    for axes, metric, title in (
+        (before, "bias", "before calibration"),
+        (after, "calibrated_bias", "after calibration"),
     ):
-        spreads = [getattr(result, name) for result in results]
-        draw_plane(
+        biases = [getattr(result, metric) for result in results]
+        draw_accuracy_bias(
             axes,
             [
-                Tried(
-                    label,
+                MethodPoint(
+                    name,
                     (bias.mean, bias.std),
                     (result.accuracy.mean, result.accuracy.std),
                     learned=result.failure is None,
                 )
-                for result, bias, label in zip(results, spreads, labels, strict=True)
+                for result, bias, name in zip(results, biases, results.names, strict=True)
                 if bias.mean == bias.mean
             ],
         )
         axes.set_title(title, color=INK, fontsize=12)
-    calibrated.set_ylabel("")
+    after.set_ylabel("")
     first = results[0]
     figure.suptitle(
         f"Accuracy against bias: {dataset_name(first.dataset, first.synthetic)}",
@@ -71,7 +81,7 @@ def plane(results: Result | Sequence[Result]) -> Figure:
         color=INK,
         parse_math=False,
     )
-    handles, texts = plain.get_legend_handles_labels()
+    handles, texts = before.get_legend_handles_labels()
     if handles:
         figure.legend(
             handles,
@@ -85,36 +95,36 @@ def plane(results: Result | Sequence[Result]) -> Figure:
     return figure
 
 
-def draw_plane(axes: Axes, tried: Sequence[Tried]) -> None:
-    """Low bias to the left, high accuracy above; dashed, the front of what nothing beats."""
-    points = []
-    for place, each in enumerate(tried):
-        bias, spread = each.bias
-        points.append((max(bias, _LEAST), each.accuracy[0]))
-        shape, colour = "os"[place >= len(PALETTE)], PALETTE[place % len(PALETTE)]
+def draw_accuracy_bias(axes: Axes, points: Sequence[MethodPoint]) -> None:
+    """Draw low bias to the left, high accuracy at the top, and the front as a dashed line."""
+    places = []
+    for index, point in enumerate(points):
+        bias, spread = point.bias
+        places.append((max(bias, _SMALLEST_BIAS), point.accuracy[0]))
+        marker, color = "os"[index >= len(PALETTE)], PALETTE[index % len(PALETTE)]
         axes.errorbar(
-            *points[-1],
-            xerr=[[min(spread, 0.99 * points[-1][0])], [spread]],
-            yerr=each.accuracy[1],
-            fmt=shape,
+            *places[-1],
+            xerr=[[min(spread, 0.99 * places[-1][0])], [spread]],
+            yerr=point.accuracy[1],
+            fmt=marker,
             markersize=8,
-            color=colour,
+            color=color,
             elinewidth=1,
-            label=each.title,
+            label=point.title,
         )
-        if each.printed is not None:
+        if point.printed is not None:
             axes.plot(
-                max(each.printed[0], _LEAST),
-                each.printed[1],
-                shape,
+                max(point.printed[0], _SMALLEST_BIAS),
+                point.printed[1],
+                marker,
                 markersize=8,
                 markerfacecolor="none",
-                color=colour,
+                color=color,
             )
-    able = [point for point, each in zip(points, tried, strict=True) if each.learned]
-    if able:
+    learned = [place for place, point in zip(places, points, strict=True) if point.learned]
+    if learned:
         axes.plot(
-            *zip(*front(able), strict=True),
+            *zip(*pareto_front(learned), strict=True),
             color=FAINT,
             linestyle="--",
             linewidth=1,
@@ -122,23 +132,23 @@ def draw_plane(axes: Axes, tried: Sequence[Tried]) -> None:
             label="_front",
         )
     axes.set_xscale("log")
-    for axis_formatter in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
-        axis_formatter(_Plain(labelOnlyBase=False, minor_thresholds=(1.5, 0.5)))
+    for set_formatter in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
+        set_formatter(_PlainNumbers(labelOnlyBase=False, minor_thresholds=(1.5, 0.5)))
     axes.set_xlabel("bias (lower is better)")
     axes.set_ylabel("accuracy in % (higher is better)")
     plain_axes(axes)
     axes.tick_params(which="minor", colors=FAINT, labelcolor=INK, labelsize=9)
 
 
-class _Plain(LogFormatter):
+class _PlainNumbers(LogFormatter):
     """0.05 and 2 rather than powers of ten."""
 
     def __call__(self, x: float, pos: int | None = None) -> str:
         return f"{x:g}" if super().__call__(x, pos) else ""
 
 
-def front(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The points that none beats in both: from the least biased to the most accurate."""
+def pareto_front(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The points that no other beats in both: from the least biased to the most accurate."""
     kept: list[tuple[float, float]] = []
     for point in sorted(points, key=lambda point: (point[0], -point[1])):
         if not kept or point[1] > kept[-1][1]:

@@ -1,27 +1,31 @@
-"""The pictures of an audit with matplotlib: curves, chance and calibration.
+"""The figures of an audit: loss and accuracy by group, the bias against chance, and calibration.
 
-Each function gives a ``matplotlib.figure.Figure``; ``figures.save`` writes it.
+Each function returns a ``matplotlib.figure.Figure``; ``figures.save`` writes it to a file.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from .audit_axis import group_places, log_kind, log_marks, stretched, unstretched
+from .._core.text import printable
+from ..evaluation.audit.trend import log_scale
 from .figures import FAINT, INK, PALETTE, PAPER, plain_axes
-from .wording import dataset_name, number, printable
+from .formatting import number
 
 if TYPE_CHECKING:
-    from ..evaluation.audit.findings import Estimate, ModelAudit
+    from ..evaluation.audit.findings import Estimate, GroupAudit, ModelAudit
     from ..experiments.audit_result import Audit
 
-#: Models are told apart by colour, mark and dash, so that no one of them is needed.
-MARKS = ("o", "s", "^", "D", "v", "P")
+Floats = npt.NDArray[np.float64]
+#: Models differ in color, marker and dash, so that none of the three alone is needed.
+MARKERS = ("o", "s", "^", "D", "v", "P")
 DASHES: tuple[Any, ...] = (
     "-",
     (0, (6, 2)),
@@ -31,35 +35,56 @@ DASHES: tuple[Any, ...] = (
     (0, (1, 1)),
 )
 _HEADROOM = 1.2
-"""Over the tallest bar there is room for a line of words."""
-_LABELLED, _IN_A_ROW = 40, 70
-"""Groups of text with a name on the axis at most, and characters that fit there side by side."""
-FIGURES = (("loss", "average loss"), ("accuracy", "accuracy (%)"))
+"""Room for a line of text above the tallest bar."""
+_MOST_LABELS, _LINE_LENGTH = 40, 70
+"""Groups of text with a name on the axis at most, and characters that fit there in one line."""
+_METRICS = (("loss", "average loss"), ("accuracy", "accuracy (%)"))
 
 
 def curves(audit: Audit) -> Figure:
-    """Loss (top) and accuracy (bottom) by group, with intervals as bands.
+    """Draw loss (top) and accuracy (bottom) by group, with 95 % intervals as bands.
 
-    Faint dots are single degrees of enough nodes, larger for more nodes; a hollow mark is a group
-    too small to say anything.
+    Faint dots are single degrees with enough nodes, larger for more nodes; a hollow marker is a
+    group with too few nodes for an interval.
+
+    Args:
+        audit: The audit to draw.
+
+    Returns:
+        The matplotlib figure.
     """
     figure = Figure(figsize=(7.6, 6.4), layout="constrained")
     top, bottom = figure.subplots(2, 1, sharex=True)
-    for axes, (name, label) in zip((top, bottom), FIGURES, strict=True):
-        for place, model in enumerate(audit.models):
-            _curve(axes, audit, model, name, place)
+    for axes, (metric, label) in zip((top, bottom), _METRICS, strict=True):
+        for series, model in enumerate(audit.models):
+            _draw_groups(
+                axes, audit, model, [getattr(group, metric) for group in model.groups], series
+            )
+            _draw_single_values(axes, audit, model, metric, series)
         axes.set_ylabel(label)
         plain_axes(axes)
-    _column_axis(bottom, audit)
+    _label_column(bottom, audit)
     _legend(figure, top, audit)
     return figure
 
 
 def chance(audit: Audit) -> Figure:
-    """The bias that shuffled degrees give, and the one that was seen, of every model."""
-    figure, grid = _beside(audit.models)
-    for place, (axes, model) in enumerate(zip(grid, audit.models, strict=True)):
-        _shuffled(axes, model, PALETTE[place % len(PALETTE)])
+    """Draw the biases with shuffled degrees, and the observed bias, of each model.
+
+    Args:
+        audit: The audit to draw.
+
+    Returns:
+        The matplotlib figure, one axes for each model.
+    """
+    columns = min(3, len(audit.models))
+    rows = -(-len(audit.models) // columns)
+    figure = Figure(figsize=(max(5.6, 3.6 * columns), 3.0 * rows), layout="constrained")
+    grid = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
+    for unused in grid[len(audit.models) :]:
+        unused.remove()
+    for series, (axes, model) in enumerate(zip(grid, audit.models, strict=False)):
+        _draw_shuffled(axes, model, PALETTE[series % len(PALETTE)])
         axes.set_xlabel("bias")
         axes.set_title(printable(model.name), fontsize=12, color=INK, parse_math=False)
         plain_axes(axes)
@@ -69,134 +94,183 @@ def chance(audit: Audit) -> Figure:
 
 
 def calibration(audit: Audit) -> Figure | None:
-    """How much too sure (above 0) or too unsure the models are of each group, in points.
+    """Draw the mean confidence less the accuracy of each group, in points.
 
-    None where no model gave probabilities.
+    Args:
+        audit: The audit to draw.
+
+    Returns:
+        The matplotlib figure, or None where no model has probabilities.
     """
-    known = [
-        (place, model)
-        for place, model in enumerate(audit.models)
+    with_confidence = [
+        (series, model)
+        for series, model in enumerate(audit.models)
         if all(group.calibration is not None for group in model.groups)
     ]
-    if not known:
+    if not with_confidence:
         return None
     figure = Figure(figsize=(7.6, 3.8), layout="constrained")
     axes = figure.subplots()
     axes.axhline(0, color=FAINT, linewidth=1)
-    for place, model in known:
+    for series, model in with_confidence:
         excess = [group.calibration.excess for group in model.groups if group.calibration]
-        _line(axes, audit, model, excess, place)
+        _draw_groups(axes, audit, model, excess, series)
     axes.set_ylabel("confidence less accuracy (points)")
     plain_axes(axes)
-    _column_axis(axes, audit)
+    _label_column(axes, audit)
     _legend(figure, axes, audit)
     return figure
 
 
-def heading(audit: Audit) -> str:
-    """The graph's name as pictures and pages have it."""
-    return dataset_name(audit.graph, audit.synthetic)
+def log_kind(audit: Audit) -> str | None:
+    """How the axis can be logarithmic, if it can: see :func:`.trend.log_scale`."""
+    if not audit.ordered:
+        return None
+    return log_scale(np.array([point.value for point in audit.models[0].curve]))
 
 
-def _curve(axes: Axes, audit: Audit, model: ModelAudit, name: str, place: int) -> None:
-    estimates = [getattr(group, name) for group in model.groups]
-    _line(axes, audit, model, estimates, place)
+def to_axis(value: float | Floats, kind: str | None) -> Floats:
+    """The position of a value on a logarithmic axis of this kind, or the value itself."""
+    numbers = np.asarray(value, dtype=float)
+    if kind is None:
+        return numbers
+    positions: Floats = np.log(numbers + (kind == "one more"))
+    return positions
+
+
+def from_axis(position: float | Floats, kind: str | None) -> Floats:
+    """The inverse of :func:`to_axis`."""
+    numbers = np.asarray(position, dtype=float)
+    return numbers if kind is None else np.exp(numbers) - (kind == "one more")
+
+
+def group_positions(model: ModelAudit, ordered: bool, kind: str | None) -> Sequence[float]:
+    """The value at which each group is drawn: the mean of its nodes, or its index for text."""
+    if not ordered:
+        return list(map(float, range(len(model.groups))))
+    return [group_center(model, group, kind) for group in model.groups]
+
+
+def group_center(model: ModelAudit, group: GroupAudit, kind: str | None) -> float:
+    """The mean position of the group's nodes, not the middle of a range such as 43 to 997."""
+    inside = [point for point in model.curve if group.low <= point.value <= group.high]
+    if not inside:
+        middle = (to_axis(group.low, kind) + to_axis(group.high, kind)) / 2
+        return float(from_axis(middle, kind))
+    positions = to_axis(np.array([point.value for point in inside]), kind)
+    mean = np.average(positions, weights=[point.nodes for point in inside])
+    return float(from_axis(mean, kind))
+
+
+def log_ticks(low: float, high: float, kind: str) -> list[float]:
+    """1, 2, 5, 10, … between the ends (and 0 where it has a position), at most twelve of them."""
+    decades = range(math.floor(math.log10(max(low, 1e-300))) if kind == "plain" else 0, 16)
+    ticks = [step * 10.0**decade for decade in decades for step in (1, 2, 5)]
+    inside = [tick for tick in ticks if low <= tick <= high]
+    if kind == "one more" and low <= 0:
+        inside.insert(0, 0.0)
+    if len(inside) > 12:
+        inside = [tick for tick in inside if tick == 0 or math.log10(tick) % 1 < 1e-9]
+    return inside
+
+
+def _draw_single_values(
+    axes: Axes, audit: Audit, model: ModelAudit, metric: str, series: int
+) -> None:
     dots = [point for point in model.curve if point.nodes >= audit.how.smallest_group]
     if audit.ordered and len(dots) > len(model.groups):
         size = np.array([point.nodes for point in dots], dtype=float)
         axes.scatter(
-            stretched(np.array([point.value for point in dots]), log_kind(audit)),
-            [getattr(point, name).value for point in dots],
+            to_axis(np.array([point.value for point in dots]), log_kind(audit)),
+            [getattr(point, metric).value for point in dots],
             s=6 + 60 * size / size.max(),
-            color=PALETTE[place % len(PALETTE)],
-            marker=MARKS[place % len(MARKS)],
+            color=PALETTE[series % len(PALETTE)],
+            marker=MARKERS[series % len(MARKERS)],
             alpha=0.3,
             linewidths=0,
             label="_dots",
         )
 
 
-def _shuffled(axes: Axes, model: ModelAudit, colour: str) -> None:
+def _draw_shuffled(axes: Axes, model: ModelAudit, color: str) -> None:
     test = model.permutation
     if not test.counts:
         axes.text(0.5, 0.5, "nothing to shuffle", transform=axes.transAxes, ha="center", color=INK)
         return
-    axes.stairs(test.counts, test.edges, fill=True, color=colour, alpha=0.45)
+    axes.stairs(test.counts, test.edges, fill=True, color=color, alpha=0.45)
     axes.axvline(test.seen, color=INK, linewidth=2)
-    # The words go above the bars, to the side on which there is room.
+    # The text is above the bars, on the side on which there is room.
     axes.set_ylim(0, _HEADROOM * max(test.counts))
     left, right = axes.get_xlim()
-    beyond = test.seen > (left + right) / 2
+    in_right_half = test.seen > (left + right) / 2
     axes.annotate(
-        f"seen: {number(test.seen)}",
+        f"observed: {number(test.seen)}",
         (test.seen, 0.97),
         xycoords=("data", "axes fraction"),
-        xytext=(-5 if beyond else 5, 0),
+        xytext=(-5 if in_right_half else 5, 0),
         textcoords="offset points",
-        ha="right" if beyond else "left",
+        ha="right" if in_right_half else "left",
         va="top",
         color=INK,
         fontsize=10,
     )
 
 
-def _line(
-    axes: Axes, audit: Audit, model: ModelAudit, estimates: Sequence[Estimate], place: int
+def _draw_groups(
+    axes: Axes, audit: Audit, model: ModelAudit, estimates: Sequence[Estimate], series: int
 ) -> None:
     kind = log_kind(audit)
-    colour, mark = PALETTE[place % len(PALETTE)], MARKS[place % len(MARKS)]
-    x = stretched(np.array(group_places(model, audit.ordered, kind)), kind)
-    y = np.array([each.value for each in estimates])
-    low = np.array([each.low for each in estimates])
-    high = np.array([each.high for each in estimates])
-    sound = ~np.array([group.too_small for group in model.groups], dtype=bool)
+    color, marker = PALETTE[series % len(PALETTE)], MARKERS[series % len(MARKERS)]
+    x = to_axis(np.array(group_positions(model, audit.ordered, kind)), kind)
+    y, low, high = np.array([(each.value, each.low, each.high) for each in estimates]).T
+    large = ~np.array([group.too_small for group in model.groups], dtype=bool)
     if audit.ordered:
-        axes.fill_between(x, low, high, where=sound, color=colour, alpha=0.16, linewidth=0)
+        axes.fill_between(x, low, high, where=large, color=color, alpha=0.16, linewidth=0)
         axes.plot(
-            x[sound],
-            y[sound],
-            color=colour,
-            linestyle=DASHES[place % len(DASHES)],
+            x[large],
+            y[large],
+            color=color,
+            linestyle=DASHES[series % len(DASHES)],
             linewidth=2,
             label="_line",
         )
     else:
-        # Text has no order: bars beside each other, not a line.
-        x = x + 0.12 * (place - (len(audit.models) - 1) / 2)
-        axes.vlines(x[sound], low[sound], high[sound], color=colour, linewidth=4, alpha=0.3)
-    axes.plot(x[sound], y[sound], mark, color=colour, markersize=7, label=printable(model.name))
-    # Groups too small to say anything have no say in the scale: beyond it they stand at its edge.
+        # Text has no order: bars next to each other, not a line.
+        x = x + 0.12 * (series - (len(audit.models) - 1) / 2)
+        axes.vlines(x[large], low[large], high[large], color=color, linewidth=4, alpha=0.3)
+    axes.plot(x[large], y[large], marker, color=color, markersize=7, label=printable(model.name))
+    # Groups that are too small do not change the scale: outside of it they are at its edge.
     bottom, top = axes.get_ylim()
     axes.plot(
-        x[~sound],
-        np.clip(y[~sound], bottom, top) if sound.any() else y[~sound],
-        mark,
-        color=colour,
+        x[~large],
+        np.clip(y[~large], bottom, top) if large.any() else y[~large],
+        marker,
+        color=color,
         markersize=5,
         markerfacecolor=PAPER,
         alpha=0.6,
         label="_small",
-        scaley=not sound.any(),
+        scaley=not large.any(),
     )
 
 
-def _column_axis(axes: Axes, audit: Audit) -> None:
+def _label_column(axes: Axes, audit: Audit) -> None:
     kind = log_kind(audit)
     axes.set_xlabel(printable(audit.column), parse_math=False)
     if not audit.ordered:
-        labels = [_short(group.label) for group in audit.models[0].groups]
-        if len(labels) > _LABELLED:
+        labels = [_shortened(group.label) for group in audit.models[0].groups]
+        if len(labels) > _MOST_LABELS:
             axes.set_xlabel(f"{printable(audit.column)}, {len(labels)} groups", parse_math=False)
             axes.set_xticks([])
             return
-        fits = sum(map(len, labels)) <= _IN_A_ROW
-        turned: dict[str, Any] = {} if fits else {"rotation": 90, "fontsize": 8}
-        axes.set_xticks(range(len(labels)), labels, parse_math=False, **turned)
+        fits = sum(map(len, labels)) <= _LINE_LENGTH
+        vertical: dict[str, Any] = {} if fits else {"rotation": 90, "fontsize": 8}
+        axes.set_xticks(range(len(labels)), labels, parse_math=False, **vertical)
         return
     if kind is not None:
-        low, high = unstretched(np.array(axes.get_xlim()), kind).tolist()
-        marks = log_marks(low, high, kind)
-        axes.set_xticks(stretched(np.array(marks), kind), [f"{mark:,g}" for mark in marks])
+        low, high = from_axis(np.array(axes.get_xlim()), kind).tolist()
+        ticks = log_ticks(low, high, kind)
+        axes.set_xticks(to_axis(np.array(ticks), kind), [f"{tick:,g}" for tick in ticks])
 
 
 def _legend(figure: Figure, axes: Axes, audit: Audit) -> None:
@@ -207,17 +281,6 @@ def _legend(figure: Figure, axes: Axes, audit: Audit) -> None:
         )
 
 
-def _beside(models: Sequence[ModelAudit]) -> tuple[Figure, list[Axes]]:
-    """Small pictures, a model each, three in a row."""
-    columns = min(3, len(models))
-    rows = -(-len(models) // columns)
-    figure = Figure(figsize=(max(5.6, 3.6 * columns), 3.0 * rows), layout="constrained")
-    grid = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
-    for spare in grid[len(models) :]:
-        spare.remove()
-    return figure, grid[: len(models)]
-
-
-def _short(text: str, most: int = 24) -> str:
+def _shortened(text: str, most: int = 24) -> str:
     text = printable(text)
     return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -1,6 +1,6 @@
-"""Rich displays for notebooks: what a result, a comparison or an audit shows by itself.
+"""What notebooks show of a result, a comparison or an audit.
 
-Only inline styles, which notebooks keep, and colours that hold on light and dark themes.
+Only inline styles, which notebooks keep, and colors that are visible on light and dark themes.
 """
 
 from __future__ import annotations
@@ -11,62 +11,63 @@ from zlib import crc32
 
 from markupsafe import Markup
 
+from .._core.text import printable
+from ..experiments.comparison import Comparison
 from .audit_figures import curves
-from .audit_words import p_words, verdict
 from .figures import by_degree, side_by_side
+from .formatting import number, percent, setup_text, spread
 from .svg import inline_svg
-from .wording import names, number, percent, printable, spread, together, where
+from .words import p_text, verdict
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from ..experiments.audit_result import Audit
     from ..experiments.result import Result
 
-# The page's variables, for figures outside of the page: the notebook's own ink, mid-tone colours.
+# The page's variables, for figures outside of the page: the notebook's own ink, mid-tone colors.
 _VARIABLES = (
     "--ink: currentColor; --faint: currentColor; --grid: #8884; --card: transparent; "
     "--font: inherit; --series-0: #2f8fd0; --series-1: #e0701f; --series-2: #16a37a; "
     "--series-3: #cc79a7; --series-4: #cf9010; --series-5: #6fa8dc"
 )
-_CELL = "padding: .15em .8em .15em 0; text-align: right; white-space: nowrap"
-_WORDS = "padding: .15em .8em .15em 0; text-align: left"
+_NUMBER = "padding: .15em .8em .15em 0; text-align: right; white-space: nowrap"
+_NAME = "padding: .15em .8em .15em 0; text-align: left"
 
 
 def results_html(results: Result | Sequence[Result]) -> str:
-    """One row a method and the paper's Figure 1 or 3."""
-    results = together(results)
-    rows = [
-        (
-            label,
-            spread(result.accuracy, "percent"),
-            percent(result.low_degree_accuracy.mean),
-            percent(result.high_degree_accuracy.mean),
-            spread(result.bias, "number"),
-            number(result.calibrated_bias.mean),
+    """One row for each method, and the paper's Figure 1 or 3."""
+    results = Comparison.of(results)
+    rows, cautions = [], []
+    for name, result in zip(results.names, results, strict=True):
+        rows.append(
+            (
+                name,
+                spread(result.accuracy, "percent"),
+                percent(result.low_degree_accuracy.mean),
+                percent(result.high_degree_accuracy.mean),
+                spread(result.bias, "number"),
+                number(result.calibrated_bias.mean),
+            )
         )
-        for result, label in zip(results, names(results), strict=True)
-    ]
-    headings = ("method", "accuracy (%)", "of low degrees", "of high degrees", "bias", "calibrated")
-    said = "Average loss and accuracy by degree; the figures are in result.frame."
-    figure = by_degree(results[0]) if len(results) == 1 else side_by_side(results)
-    table = _table(headings, rows)
-    drawn = Markup(inline_svg(figure, _own("results", table), said))
-    width = max(36, min(64, 24 * len(results)))
-    cautions: list[str] = []
-    for result, label in zip(results, names(results), strict=True):
-        failure = result.failure_of(label)
+        failure = result.failure_of(name)
         if failure is not None:
             cautions.append(failure)
         elif result.caution is not None:
-            cautions.append(f"{label}: {result.caution}")
-    return _shown(
+            cautions.append(f"{name}: {result.caution}")
+    headings = ("method", "accuracy (%)", "of low degrees", "of high degrees", "bias", "calibrated")
+    table = _table(headings, rows)
+    figure = by_degree(results[0]) if len(results) == 1 else side_by_side(results)
+    words = "Average loss and accuracy by degree; the numbers are in result.by_degree."
+    return _display(
         table,
-        _lines([f"{where(results)}.", *cautions]),
-        Markup('<div style="max-width: {}rem">{}</div>').format(width, drawn),
+        _lines([f"{setup_text(results)}.", *cautions]),
+        _picture(figure, f"results-{_checksum(table)}", words, max(36, min(64, 24 * len(results)))),
     )
 
 
 def audit_html(audit: Audit) -> str:
-    """The verdict, a row a model, and the curves with their bands."""
+    """The verdict, a row for each model, and the curves with their intervals."""
     words = verdict(audit)
     rows = [
         (
@@ -74,38 +75,39 @@ def audit_html(audit: Audit) -> str:
             percent(model.accuracy.value),
             "–" if model.by_accuracy is None else printable(model.by_accuracy.worst),
             number(model.bias),
-            number(model.net_variance.value),
-            p_words(model.permutation.p, model.permutation.draws),
+            f"{number(model.permutation.mean)}, "
+            f"{p_text(model.permutation.p, model.permutation.draws)}",
+            "–" if model.scaling is None else number(model.scaling.calibrated_bias),
         )
         for model in audit.models
     ]
-    headings = ("model", "accuracy (%)", "worst group", "bias", "net of chance", "shuffled")
-    said = "Average loss and accuracy by group, with 95 % intervals; see audit.models."
+    headings = ("model", "accuracy (%)", "worst group", "bias", "shuffled", "calibrated")
     table = _table(headings, rows)
-    drawn = Markup(inline_svg(curves(audit), _own("audit", table), said))
-    return _shown(
-        _headline(words.headline),
-        _list(words.sentences),
+    described = "Average loss and accuracy by group, with 95 % intervals; see audit.models."
+    return _display(
+        Markup('<p style="font-weight: 600; font-size: 1.1em; margin: .3em 0">{}</p>').format(
+            words.headline
+        ),
+        _list(words.lines[1:]),
         table,
-        Markup('<div style="max-width: 44rem">{}</div>').format(drawn),
+        _picture(curves(audit), f"audit-{_checksum(table)}", described, 44),
         _lines(["audit.to_html(path) writes the whole page."]),
     )
 
 
-def _own(kind: str, content: str) -> str:
-    """A name for the ids of a picture, different for displays of different things."""
-    return f"{kind}-{crc32(content.encode()):08x}"
+def _checksum(content: str) -> str:
+    """Makes the ids of a picture different for displays of different things."""
+    return f"{crc32(content.encode()):08x}"
 
 
-def _shown(*parts: Markup) -> str:
-    inside = Markup("\n").join(parts)
+def _display(*blocks: Markup) -> str:
+    inside = Markup("\n").join(blocks)
     return str(Markup('<div class="rawlsgcn" style="{}">{}</div>').format(_VARIABLES, inside))
 
 
-def _headline(text: str) -> Markup:
-    return Markup('<p style="font-weight: 600; font-size: 1.1em; margin: .3em 0">{}</p>').format(
-        text
-    )
+def _picture(figure: Figure, name: str, words: str, width: int) -> Markup:
+    drawn = Markup(inline_svg(figure, name, words))
+    return Markup('<div style="max-width: {}rem">{}</div>').format(width, drawn)
 
 
 def _lines(texts: Iterable[str]) -> Markup:
@@ -120,15 +122,15 @@ def _list(texts: Iterable[str]) -> Markup:
 
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Markup:
-    """A table whose first column is words, the others figures."""
+    """A table with names in the first column and numbers in the others."""
 
     def row(cells: Sequence[str], head: bool) -> Markup:
         made = Markup("").join(
             Markup('<{0} scope="{1}" style="{2}">{3}</{0}>').format(
-                "th", "col" if head else "row", _CELL if place else _WORDS, text
+                "th", "col" if head else "row", _NUMBER if place else _NAME, text
             )
             if head or not place
-            else Markup('<td style="{}">{}</td>').format(_CELL, text)
+            else Markup('<td style="{}">{}</td>').format(_NUMBER, text)
             for place, text in enumerate(cells)
         )
         return Markup("<tr>{}</tr>").format(made)

@@ -1,9 +1,17 @@
-"""The report: one HTML file that needs nothing else, for reading, sending and printing."""
+"""The report: one HTML page for trained results and for an audit of anybody's predictions.
+
+The page needs no other file. Its script adds an explorer; without scripts the same pictures and
+tables are on the page.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,304 +19,315 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from .._core.atomic_files import atomic_file
-from ..evaluation.calibration import CalibrationOutcome
-from .accuracy_bias_plot import plane
-from .figures import by_degree, degrees, side_by_side
+from .._core.text import printable
+from .._core.version import __version__
+from ..experiments.audit_result import Audit
+from ..experiments.comparison import Comparison
+from . import audit_figures
+from .formatting import dataset_name, number, percent, plural, seeds_text, setup_text
+from .next_steps import next_steps
 from .svg import inline_svg
-from .trend import shown_groups, trend
-from .verdict import Quarters, verdict
-from .wording import (
-    dataset_name,
-    evaluated,
-    names,
-    number,
-    percent,
-    printable,
-    several,
-    spread,
-    together,
-    where,
-)
+from .training_section import training_figures, training_section
+from .words import Verdict, doubled, headline_model, p_text, verdict
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from matplotlib.figure import Figure
 
-    from ..experiments.result import Result, Spread
+    from ..evaluation.audit.findings import Estimate, ModelAudit, PairedBiasTest, PermutationTest
+    from ..experiments.result import Result
+
+#: Nodes in the table of a page without scripts.
+STATIC_NODES = 20
+SCRIPTS = ("chart.js", "explorer.js")
 
 
 def report(
-    results: Result | Sequence[Result], path: str | Path, *, command: str | None = None
+    subject: Audit | Result | Sequence[Result], path: str | Path, *, command: str | None = None
 ) -> Path:
-    """Write what was found about one graph as a self-contained page and give its path back.
+    """Write the report as one self-contained HTML page.
+
+    Of trained results the run with the highest validation accuracy of each method is audited, and
+    a section on training shows all runs.
 
     Args:
-        results: One result, or several on the same graph and the same evaluated nodes.
-        path: The HTML file; it is written whole or not at all.
-        command: The command line that made the results, if there is one to be shown.
+        subject: An audit, a result, or several results on the same graph and evaluated nodes.
+        path: The HTML file; it is written completely or not at all.
+        command: The command line that made the results, to be shown on the page.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        RawlsError: The results do not belong together, or the file cannot be written.
+
+    Example:
+        >>> import tempfile
+        >>> import rawlsgcn as rg
+        >>> result = rg.fit(rg.synthetic(300), "gcn", seeds=1, epochs=20)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     rg.report(result, f"{folder}/report.html").name
+        'report.html'
     """
-    html = render(results, command=command)
+    html = render(subject, command=command)
     path = Path(path)
     with atomic_file(path) as temporary:
         temporary.write_text(html, encoding="utf-8", errors="replace")
     return path
 
 
-def render(results: Result | Sequence[Result], *, command: str | None = None) -> str:
+def render(subject: Audit | Result | Sequence[Result], *, command: str | None = None) -> str:
     """The page of :func:`report` as text."""
-    from .._core.version import __version__
+    if isinstance(subject, Audit):
+        return _render(subject, subject.results, command or subject.how.command)
+    results = Comparison.of(subject)
+    if all(len(result.diverged) == len(result.seeds) for result in results):
+        return _render(None, dict(zip(results.names, results, strict=True)), command)
+    audit = results.audit()
+    return _render(audit, audit.results, command)
 
-    results = together(results)
-    first, labels = results[0], names(results)
-    context = {
-        "dataset": dataset_name(first.dataset, first.synthetic),
-        "synthetic": first.synthetic,
-        "where": where(results),
-        "verdict": verdict(results),
-        "overview": _overview(results, labels),
-        "figures": _figures(results, labels),
-        "worst": [
-            {"name": label, "rows": _rows(result.worst_off())}
-            for result, label in zip(results, labels, strict=True)
-        ],
-        "groups": [
-            {"name": label, "rows": _rows(result.frame), "count": len(result.frame)}
-            for result, label in zip(results, labels, strict=True)
-        ],
-        "runs": _runs(results, labels),
-        "caution": _caution(results, labels),
-        "settings": _settings(results),
-        "names": labels,
-        "notes": list(dict.fromkeys(printable(note) for r in results for note in r.notes)),
-        "quarters": Quarters.of(first),
-        "evaluated": evaluated(first),
+
+def _render(audit: Audit | None, results: Mapping[str, Result], command: str | None) -> str:
+    """The page of an audit and of ``results`` by name; without an audit if all runs diverged."""
+    failures = {name: result.failure_of(name) for name, result in results.items()}
+    notes = [] if audit is None else audit.notes
+    for result in results.values():
+        notes = notes + [note for note in result.notes if note != result.failure]
+    context: dict[str, Any] = {
+        "audit": audit,
         "version": __version__,
+        "training": training_section(results) if results else None,
+        "failed": {name: result.failed for name, result in results.items()},
+        "notes": list(dict.fromkeys(printable(note) for note in notes)),
         "command": None if command is None else printable(command),
+        "script_hash": "none",
     }
-    return environment().get_template("page.html.j2").render(context)
+    figures = training_figures(results) if results else {}
+    if audit is None:
+        first = next(iter(results.values()))
+        context |= {
+            "graph": dataset_name(first.dataset, first.synthetic),
+            "synthetic": first.synthetic,
+            "setup": f"{setup_text(list(results.values()))}.",
+            "verdict": Verdict(
+                "Training diverged in every run", None, [*map(str, failures.values())]
+            ),
+        }
+    else:
+        figures |= _audit_figures(audit)
+        context |= _audit_context(audit)
+    context["figures"] = {
+        name: Markup(inline_svg(figure, name, words)) for name, (figure, words) in figures.items()
+    }
+    return _environment().get_template("page.html.j2").render(context)
 
 
-def environment() -> Environment:
-    """The templates of this room; whatever goes into them is escaped."""
-    made = Environment(
+def _audit_context(audit: Audit) -> dict[str, Any]:
+    script = _script()
+    slope = audit.models[0].slope
+    return {
+        "graph": dataset_name(audit.graph, audit.synthetic),
+        "synthetic": audit.synthetic,
+        "setup": _setup(audit),
+        "column": printable(audit.column),
+        "verdict": verdict(audit),
+        "steps": next_steps(audit),
+        "doubled": "" if slope is None else doubled(audit, slope.scale),
+        "numbered": audit_figures.log_kind(audit) is not None,
+        "calibrated": any(model.scaling for model in audit.models),
+        "shufflings": max(model.permutation.draws for model in audit.models),
+        "headlined": headline_model(audit),
+        "unlearned": [printable(model.name) for model in audit.models if not model.learned],
+        "worst_nodes": _worst_nodes(audit),
+        "data": _in_script(_explorer_data(audit)),
+        "script": Markup(script),
+        "script_hash": _hash(script),
+    }
+
+
+def _setup(audit: Audit) -> str:
+    how = audit.how
+    said = (
+        f"{how.nodes:,} of {plural(how.graph_nodes, 'node')} evaluated "
+        f"({printable(how.evaluated)}), grouped by {printable(audit.column)}; "
+        f"{plural(len(audit.models), 'model')}"
+    )
+    seeds = dict.fromkeys(seeds_text(result) for result in audit.results.values())
+    return f"{said}, trained with {' or '.join(seeds)}." if seeds else f"{said}."
+
+
+def _environment() -> Environment:
+    """The templates; everything that is inserted into them is escaped."""
+    environment = Environment(
         loader=PackageLoader(__package__ or "rawlsgcn.reporting"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    # A number and its per cent sign stay on one line.
-    made.filters["unbroken"] = lambda text: text.replace(" %", "\N{NO-BREAK SPACE}%")
-    made.filters["grouped"] = lambda count: f"{count:,}"
-    return made
-
-
-def _overview(results: list[Result], labels: list[str]) -> list[dict[str, Any]]:
-    """The rows of the main table; a figure says whether it is the best of its column."""
-    columns: list[tuple[list[Spread], str, int]] = [
-        ([result.accuracy for result in results], "percent", 1),
-        ([result.low_degree_accuracy for result in results], "percent", 1),
-        ([result.high_degree_accuracy for result in results], "percent", 1),
-        ([result.bias for result in results], "number", -1),
-        ([result.calibrated_bias for result in results], "number", -1),
-    ]
-    learned = [result.failure is None for result in results]
-    cells = [_cells(figures, kind, direction, learned) for figures, kind, direction in columns]
-    return [
-        {
-            "name": label,
-            "failed": result.failed,
-            "cells": [column[row] for column in cells],
-            "parameters": f"{result.parameters:,}",
-            "seconds": f"{sum(result.seconds.values()):,.1f}",
-        }
-        for row, (result, label) in enumerate(zip(results, labels, strict=True))
-    ]
-
-
-def _cells(
-    figures: list[Spread], kind: str, direction: int, learned: list[bool]
-) -> list[dict[str, Any]]:
-    """A column; the best is the best of those that have learned, where these differ."""
-    show = percent if kind == "percent" else number
-    able = [figure for figure, counts in zip(figures, learned, strict=True) if counts]
-    finite = [direction * figure.mean for figure in able if figure.mean == figure.mean]
-    best = show(direction * max(finite)) if finite else ""
-    told_apart = len({show(figure.mean) for figure in able}) > 1
-    return [
-        {
-            "text": spread(figure, kind),
-            "best": counts and told_apart and show(figure.mean) == best,
-        }
-        for figure, counts in zip(figures, learned, strict=True)
-    ]
-
-
-def _rows(frame: pd.DataFrame) -> list[dict[str, str]]:
-    return [
-        {
-            "degree": f"{degree:,}",
-            "count": f"{int(row['count']):,}",
-            "accuracy": percent(row["accuracy"]),
-            "accuracy_interval": _interval(row, "accuracy", percent),
-            "loss": number(row["loss"]),
-            "loss_interval": _interval(row, "loss", number),
-        }
-        for degree, row in zip(frame.index, frame.to_dict("records"), strict=True)
-    ]
-
-
-def _interval(row: dict[Any, Any], name: str, show: Callable[[float], str]) -> str:
-    low, high = row[f"{name}_low"], row[f"{name}_high"]
-    return "–" if low != low else f"{show(low)} to {show(high)}"
-
-
-def _runs(results: list[Result], labels: list[str]) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": label,
-            "seed": seed,
-            "cells": [
-                percent(judgement.accuracy),
-                percent(judgement.low_degree_accuracy),
-                percent(judgement.high_degree_accuracy),
-                number(judgement.bias),
-                number(judgement.calibrated_bias),
-                number(judgement.temperature),
-            ],
-        }
-        for result, label in zip(results, labels, strict=True)
-        for seed, judgement in zip(result.seeds, result.judgements, strict=True)
-    ]
-
-
-def _figures(results: list[Result], labels: list[str]) -> list[dict[str, Any]]:
-    """Figures 1 or 3, 2 and the plane, each with what a screen reader says instead."""
-    first = results[0]
-    dataset = dataset_name(first.dataset, first.synthetic)
-    said = [_said(result, label) for result, label in zip(results, labels, strict=True)]
-    drawn = by_degree(first) if len(results) == 1 else side_by_side(results)
-    degree = first.degree
-    low, high = int(degree.min()), int(degree.max())
-    return [
-        {
-            "svg": Markup(inline_svg(drawn, "by-degree", " ".join(said))),
-            "columns": len(results),
-            "caption": "Average loss (top) and accuracy (bottom) of the nodes of each degree. "
-            "A dot is a degree with more than five evaluated nodes, larger for more nodes; its "
-            "bar is the 95 % bootstrap interval; the line is the regression line of the dots.",
-        },
-        {
-            "svg": Markup(
-                inline_svg(
-                    degrees(first.graph),
-                    "degrees",
-                    f"Degrees of the nodes of {dataset} in A, {low:,} to {high:,}, against their "
-                    "degrees in the renormalised Laplacian; the doubly stochastic form gives "
-                    "every node degree 1.",
-                )
-            ),
-            "columns": 1,
-            "caption": "The degree of every node in the graph (A) against its degree in the "
-            "matrix a GCN multiplies with (Â). A node weighs in the gradient by its degree in Â "
-            "(Theorem 1), so that nodes low on this picture are learned from less. The doubly "
-            "stochastic form gives every node the same weight, the dashed line.",
-        },
-        *([_plane(results, labels)] if len(results) > 1 else []),
-    ]
-
-
-def _plane(results: list[Result], labels: list[str]) -> dict[str, Any]:
-    places = [
-        f"{label}: accuracy {percent(result.accuracy.mean)} %, bias {number(result.bias.mean)}, "
-        f"calibrated {number(result.calibrated_bias.mean)}."
-        for result, label in zip(results, labels, strict=True)
-    ]
-    flawed = [
-        f"{label}, which {result.failed}"
-        for result, label in zip(results, labels, strict=True)
-        if result.failed
-    ]
-    without = f", without {several(flawed)}" if flawed else ""
-    return {
-        "svg": Markup(inline_svg(plane(results), "plane", " ".join(places))),
-        "columns": 1,
-        "caption": "What was tried: high accuracy above, low bias to the left, with standard "
-        f"deviations over the seeds. Dashed: the methods that no other beats in both{without}. A "
-        "blurred model moves to the right once it is calibrated.",
+    environment.filters |= {
+        # A number and its per cent sign are kept on one line.
+        "unbroken": lambda text: printable(text).replace(" %", "\N{NO-BREAK SPACE}%"),
+        "grouped": lambda count: f"{count:,}",
+        "plain": printable,
+        "percent": percent,
+        "number": number,
+        "interval": _interval,
+        "p": _p,
+        "plural": plural,
     }
+    environment.tests["known"] = lambda value: value is not None and not math.isnan(value)
+    return environment
 
 
-def _said(result: Result, label: str) -> str:
-    groups = shown_groups(result)
-    loss, accuracy = trend(groups, "loss"), trend(groups, "accuracy")
-    if loss is None or accuracy is None:
-        return f"{label}: too few degrees with more than five nodes for a regression line."
+def _interval(estimate: Estimate, unit: str) -> str:
+    """``a to b``, ``over a`` or a dash."""
+    show = percent if unit == "percent" else number
+    if math.isnan(estimate.low):
+        return "–"
+    if math.isnan(estimate.high):
+        return f"over {show(estimate.low)}"
+    return f"{show(estimate.low)} to {show(estimate.high)}"
+
+
+def _p(test: PermutationTest | PairedBiasTest) -> str:
+    return "–" if math.isnan(test.p) else p_text(test.p, test.draws)
+
+
+def _script() -> str:
+    """The explorer's files in a scope of their own."""
+    folder = files(__package__) / "templates"
+    texts = [(folder / name).read_text(encoding="utf-8") for name in SCRIPTS]
+    return '"use strict";\n(() => {\n' + "\n".join(texts) + "})();\n"
+
+
+def _hash(script: str) -> str:
+    """The hash by which the page's policy allows this script and no other."""
+    digest = hashlib.sha256(script.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
+
+
+def _in_script(value: Any) -> Markup:
+    """JSON inside a script element: nothing in it can end the element or begin another."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)
+
+
+def _audit_figures(audit: Audit) -> dict[str, tuple[Figure, str]]:
+    """The figures of the audit with the words of a screen reader."""
+    drawn = {
+        "curves": (audit_figures.curves(audit), " ".join(map(_curve_words, audit.models))),
+        "chance": (audit_figures.chance(audit), " ".join(map(_chance_words, audit.models))),
+    }
+    calibration = audit_figures.calibration(audit)
+    if calibration is not None:
+        words = "Confidence less accuracy of each group; the numbers are in the tables of groups."
+        drawn["calibration"] = (calibration, words)
+    return drawn
+
+
+def _curve_words(model: ModelAudit) -> str:
+    groups = "; ".join(
+        f"{printable(group.label)}: loss {number(group.loss.value)}, accuracy "
+        f"{percent(group.accuracy.value)} %"
+        for group in model.groups
+    )
+    return f"{printable(model.name)} by group. {groups}."
+
+
+def _chance_words(model: ModelAudit) -> str:
+    test = model.permutation
+    if not test.draws:
+        return f"{printable(model.name)}: nothing to shuffle."
     return (
-        f"{label}: over {len(groups)} degrees, {groups.index[0]} to {groups.index[-1]}, the "
-        f"regression line of the loss has slope {number(loss.slope)} and that of the accuracy "
-        f"{number(accuracy.slope)} points per neighbour."
+        f"{printable(model.name)}: bias {number(test.seen)}, shuffled {number(test.mean)} on "
+        f"average, 95 % of them between {number(test.low)} and {number(test.high)}."
     )
 
 
-def _caution(results: list[Result], labels: list[str]) -> list[str]:
-    """What to beware of in these very figures, beside the general warning of the page."""
-    told = []
-    able = [
-        (result, label)
-        for result, label in zip(results, labels, strict=True)
-        if result.failure is None
-    ]
-    for result, label in able:
-        temperatures = [judgement.temperature for judgement in result.judgements]
-        mean = sum(temperatures) / len(temperatures)
-        unfinished = {j.calibration for j in result.judgements} - {CalibrationOutcome.FOUND}
-        if unfinished:
-            told.append(f"{label}: {several(sorted(outcome.value for outcome in unfinished))}.")
-        elif mean == mean:
-            sure = "too unsure" if mean < 0.95 else "too sure" if mean > 1.05 else "rightly sure"
-            told.append(
-                f"{label} is {sure} of itself (temperature {number(mean)}): its bias is "
-                f"{number(result.bias.mean)} as it stands and "
-                f"{number(result.calibrated_bias.mean)} when calibrated."
-            )
-    plain = _least([(result.bias.mean, label) for result, label in able])
-    calibrated = _least([(result.calibrated_bias.mean, label) for result, label in able])
-    if plain and calibrated and plain != calibrated:
-        told.append(
-            f"The order changes: {plain} has the least bias as it stands, "
-            f"{calibrated} when calibrated."
-        )
-    return told
+def _worst_nodes(audit: Audit) -> list[int]:
+    """Positions in the node table of the largest losses of the first model."""
+    if audit.nodes is None:
+        return []
+    loss = audit.nodes.models[0].loss
+    known = [place for place, value in enumerate(loss) if value is not None]
+    return sorted(known, key=lambda place: -(loss[place] or 0))[:STATIC_NODES]
 
 
-def _least(biases: list[tuple[float, str]]) -> str | None:
-    finite = [(value, label) for value, label in biases if value == value]
-    return min(finite)[1] if len(finite) > 1 else None
+def _explorer_data(audit: Audit) -> dict[str, Any]:
+    """What the explorer draws: groups, single values and nodes."""
+    nodes = audit.nodes
+    return {
+        "column": printable(audit.column),
+        "ordered": audit.ordered,
+        "log": audit_figures.log_kind(audit),
+        "smallest": audit.how.smallest_group,
+        "models": [_model_data(audit, model) for model in audit.models],
+        "nodes": None
+        if nodes is None
+        else {
+            "of": nodes.of,
+            "id": [_script_value(each) for each in nodes.id],
+            "value": [_script_value(each) for each in nodes.value],
+            "degree": nodes.degree,
+            "label": nodes.label,
+            "models": [
+                {"predicted": each.predicted, "loss": [_rounded(value) for value in each.loss]}
+                for each in nodes.models
+            ],
+        },
+    }
 
 
-def _settings(results: list[Result]) -> list[tuple[str, list[str]]]:
-    keys = list(dict.fromkeys(key for result in results for key in result.settings))
-    rows = [
-        (
-            printable(key.replace("_", " ")),
-            [_setting(result.settings.get(key)) for result in results],
-        )
-        for key in keys
-    ]
-    rows.append(("seeds", [", ".join(map(str, result.seeds)) for result in results]))
-    rows.append(("device", [printable(result.device) for result in results]))
-    if not any(math.isnan(result.peak_memory_mb) for result in results):
-        peaks = [f"{result.peak_memory_mb:,.0f}" for result in results]
-        rows.append(("peak memory (MB)", peaks))
-    for phase in dict.fromkeys(phase for result in results for phase in result.seconds):
-        times = [result.seconds.get(phase) for result in results]
-        rows.append(
-            (f"seconds to {phase}", ["–" if time is None else f"{time:,.2f}" for time in times])
-        )
-    return rows
+def _model_data(audit: Audit, model: ModelAudit) -> dict[str, Any]:
+    kind = audit_figures.log_kind(audit)
+    positions = zip(
+        model.groups,
+        audit_figures.group_positions(model, audit.ordered, None),
+        audit_figures.group_positions(model, audit.ordered, kind),
+        strict=True,
+    )
+    return {
+        "name": printable(model.name),
+        "groups": [
+            {
+                "label": printable(group.label),
+                "low": _known(group.low),
+                "high": _known(group.high),
+                "nodes": group.nodes,
+                "share": group.share,
+                "small": group.too_small,
+                "pooled": group.pooled,
+                "at": at,
+                "logAt": log_at,
+                "loss": _ends(group.loss),
+                "accuracy": _ends(group.accuracy),
+            }
+            for group, at, log_at in positions
+        ],
+        "dots": [
+            [point.value, point.nodes, _known(point.loss.value), point.accuracy.value]
+            for point in model.curve
+            if audit.ordered and point.nodes >= audit.how.smallest_group
+        ],
+    }
 
 
-def _setting(value: object) -> str:
-    if value is None:
-        return "–"
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else printable(value)
+def _script_value(value: object) -> Any:
+    """A number where a script's numbers can represent it, else text."""
+    exact = isinstance(value, int | float) and abs(value) <= 2**53
+    return value if exact else printable(value)
+
+
+def _known(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else value
+
+
+def _rounded(value: float | None) -> float | None:
+    known = _known(value)
+    return None if known is None else round(known, 5)
+
+
+def _ends(estimate: Estimate) -> list[float | None]:
+    return [_known(estimate.value), _known(estimate.low), _known(estimate.high)]

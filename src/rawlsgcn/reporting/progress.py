@@ -1,4 +1,4 @@
-"""A progress bar for a person who watches; nothing at all for a log file or a pipe."""
+"""A progress bar on a terminal, and nothing in a log file or a pipe."""
 
 from __future__ import annotations
 
@@ -9,22 +9,29 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from .._core.progress import ProgressCallback, no_progress
-from .wording import printable
+from .._core.text import printable
 
 
-def watched() -> bool:
+def stderr_is_terminal() -> bool:
     """Whether a person sees stderr."""
     return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
 
 @contextmanager
 def progress(description: str, *, interval: float = 0.1) -> Iterator[ProgressCallback]:
-    """Give a function ``tell(done, total, description)`` that moves a bar on stderr.
+    """Show a progress bar on stderr while the block runs, if stderr is a terminal.
 
-    Calls between two redraws cost one look at the clock, so that a training loop may call it
-    every epoch. The bar vanishes at the end, also after an error or Ctrl-C.
+    Calls between two redraws only read the clock, so that a training loop may call it in every
+    epoch. The bar is removed at the end, also after an error or Ctrl-C.
+
+    Args:
+        description: The text before the bar, until a call gives another.
+        interval: Seconds between two redraws.
+
+    Returns:
+        A context manager that gives the callback, which moves the bar.
     """
-    if not watched():
+    if not stderr_is_terminal():
         yield no_progress
         return
     from rich.console import Console
@@ -49,26 +56,26 @@ def progress(description: str, *, interval: float = 0.1) -> Iterator[ProgressCal
     task = bar.add_task(printable(description), total=None)
     last, reached = -interval, 0
 
-    def tell(done: int, total: int, description: str | None = None) -> None:
+    def callback(done: int, total: int, description: str | None = None) -> None:
         nonlocal last, reached
         now = time.monotonic()
         if now - last < interval and done < total:
             return
         if done < reached:
-            # Another piece of work began: its time left is not that of the one before.
+            # A new task began: its remaining time is not that of the one before.
             bar.reset(task)
         last, reached = now, done
         words = None if description is None else printable(description)
         bar.update(task, completed=done, total=total, description=words)
 
     with bar:
-        yield tell
+        yield callback
 
 
 @contextmanager
-def working(description: str) -> Iterator[Callable[[str], None]]:
-    """A spinner on stderr while something of unknown length is done; call it to say what."""
-    if not watched():
+def spinner(description: str) -> Iterator[Callable[[str], None]]:
+    """Show a spinner on stderr while the block runs; the given function changes its text."""
+    if not stderr_is_terminal():
         yield lambda what: None
         return
     from rich.console import Console

@@ -1,4 +1,4 @@
-"""A figure as SVG inside an HTML page: no outside address, no clash of ids, any colour scheme."""
+"""A figure as SVG inside an HTML page: no outside address, unique ids, any color scheme."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _VARIABLES = {
     FAINT: "var(--faint)",
     GRID: "var(--grid)",
     PAPER: "var(--card)",
-    **{colour: f"var(--series-{place})" for place, colour in enumerate(PALETTE)},
+    **{color: f"var(--series-{index})" for index, color in enumerate(PALETTE)},
 }
-_COLOUR = re.compile("|".join(_VARIABLES))
+_COLOR = re.compile("|".join(_VARIABLES))
 _FONT = re.compile(r"(font: [^;']*?)'[^;]*")
 _REFERENCE = re.compile(r"url\(#")
 
 
 def inline_svg(figure: Figure, name: str, label: str) -> str:
-    """The figure as one ``<svg>`` element, its ids beginning with ``name``.
+    """The figure as one ``<svg>`` element whose ids begin with ``name``.
 
-    ``label`` is what a screen reader says in its place. Text stays text, drawn in the page's font.
+    ``label`` is what a screen reader says instead. Text remains text, in the font of the page.
     """
     drawn = io.BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": "rawlsgcn", "svg.fonttype": "none"}):
@@ -64,6 +64,6 @@ def _adapt(key: str, value: str, name: str) -> str:
         return f"#{name}-{value[1:]}"
     value = _REFERENCE.sub(f"url(#{name}-", value)
     if key == "style":
-        value = _COLOUR.sub(lambda match: _VARIABLES[match.group()], value)
+        value = _COLOR.sub(lambda match: _VARIABLES[match.group()], value)
         value = _FONT.sub(r"\1var(--font)", value)
     return value

@@ -1,6 +1,6 @@
-"""Neighbours drawn from a large graph, with weights that keep every expectation right.
+"""Neighbors sampled from a large graph, with weights that keep every expectation unbiased.
 
-``NeighborSampler`` and ``SampledWeights`` go into torch_geometric's ``NodeLoader``.
+``NeighborSampler`` and ``SampledWeights`` are for torch_geometric's ``NodeLoader``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The graph as a sampler reads it: the arcs of each row, in one array or in many on disk."""
+"""The graph as a sampler reads it: the arcs of each row, in memory or in shards on disk."""
 
 from __future__ import annotations
 
@@ -18,17 +18,23 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-#: Arcs handled at once where a whole matrix is passed over.
+#: Arcs processed at once where a whole matrix is read.
 _BLOCK = 1 << 21
 
 
 @dataclass(frozen=True, eq=False)
 class Adjacency:
-    """Row v holds the arcs into v: ``columns`` their sources, ``weights`` their a_vu (None: ones).
+    """The arcs of a graph, sorted by target, so that row v holds the arcs into v.
 
-    Both are lists of arrays that follow each other, one for a graph in memory and one a shard for
-    a graph on disk, where only the pages that are read come into memory. ``order`` gives an arc's
-    number in the edge index it was read from (None: the same).
+    ``columns`` and ``weights`` are lists of arrays that follow each other: one for a graph in
+    memory, one for each shard of a graph on disk, of which only the pages that are read come into
+    memory.
+
+    Attributes:
+        row_start: (nodes + 1,) the first arc of each row.
+        columns: The source u of each arc.
+        weights: The weight a_vu of each arc; None if all are one.
+        order: The position of each arc in the edge index it was read from; None if it is the same.
     """
 
     row_start: Array
@@ -38,22 +44,37 @@ class Adjacency:
 
     @property
     def num_nodes(self) -> int:
+        """Number of nodes."""
         return len(self.row_start) - 1
 
     @property
     def degree(self) -> Array:
-        """d_v, the number of arcs into each node, self-loops not among them."""
+        """d_v, the number of arcs into each node, without self-loops."""
         return np.diff(self.row_start)
 
     def sources(self, arcs: Array) -> Array:
-        """The sources of the arcs of these numbers."""
+        """Return the sources of some arcs.
+
+        Args:
+            arcs: Numbers of arcs.
+        """
         return take_concatenated(self.columns, arcs)
 
     def arc_weights(self, arcs: Array) -> Array | None:
+        """Return the weights of some arcs; None if all are one.
+
+        Args:
+            arcs: Numbers of arcs.
+        """
         return None if self.weights is None else take_concatenated(self.weights, arcs)
 
     def row_blocks(self, first: int, last: int) -> Iterator[tuple[int, int]]:
-        """Ranges of rows within [first, last) that hold few arcs enough to be handled at once."""
+        """Yield ranges of rows with few enough arcs to be processed at once.
+
+        Args:
+            first: The first row.
+            last: The row after the last one.
+        """
         while first < last:
             reach = self.row_start[first] + _BLOCK
             stop = int(np.searchsorted(self.row_start, reach, side="right")) - 1
@@ -62,15 +83,19 @@ class Adjacency:
             first = stop
 
     def row_sums(self, vector: Array | None = None) -> Array:
-        """(A + I) v in float64; the row sums of A + I without a vector."""
+        """Compute (A + I) v in float64.
+
+        Args:
+            vector: v; all ones by default, which gives the row sums of A + I.
+        """
         sums = np.ones(self.num_nodes) if vector is None else vector.astype(np.float64)
         if vector is None and self.weights is None:
             return sums + self.degree
-        given = sums.copy()
+        right = sums.copy()
         for first, last in self.row_blocks(0, self.num_nodes):
             start = self.row_start[first : last + 1]
             arcs = np.arange(start[0], start[-1])
-            values = given[self.sources(arcs)]
+            values = right[self.sources(arcs)]
             weights = self.arc_weights(arcs)
             if weights is not None:
                 values = values * weights
@@ -80,7 +105,16 @@ class Adjacency:
 
     @classmethod
     def of(cls, edge_index: Tensor, edge_weight: Tensor | None, num_nodes: int) -> Adjacency:
-        """From an edge index in torch_geometric's sense: (u, v) is an arc from u into v."""
+        """Read an edge index of torch_geometric, in which (u, v) is an arc from u into v.
+
+        Args:
+            edge_index: Edge indices (2, E).
+            edge_weight: Weights (E,) of the edges; None if all are one.
+            num_nodes: Number of nodes.
+
+        Raises:
+            RawlsError: If the edges are not such tensors or name nodes outside the graph.
+        """
         require_edges(edge_index, edge_weight, "a sampler")
         require_nodes(edge_index, num_nodes, "a sampler")
         source, target = edge_index.cpu()
@@ -95,7 +129,13 @@ class Adjacency:
     def of_symmetric(
         cls, edge_index: Tensor, edge_weight: Tensor | None, num_nodes: int
     ) -> Adjacency:
-        """From the edge index of a checked graph, symmetric and sorted by row: nothing to sort."""
+        """Read the edge index of a validated graph, symmetric and sorted by row.
+
+        Args:
+            edge_index: Edge indices (2, E).
+            edge_weight: Weights (E,) of the edges; None if all are one.
+            num_nodes: Number of nodes.
+        """
         row, column = edge_index.cpu()
         return cls._of_rows(row, column, edge_weight, num_nodes)
 
@@ -116,7 +156,11 @@ class Adjacency:
 
     @classmethod
     def of_shards(cls, parts: Sequence[Shard]) -> Adjacency:
-        """The arcs of all shards, left on disk; only the n + 1 row starts are held."""
+        """Map the arcs of all shards from disk; only the n + 1 row starts are held in memory.
+
+        Args:
+            parts: The shards, in the order of their rows.
+        """
         starts = [np.zeros(1, dtype=np.int64)]
         for part in parts:
             starts.append(part.row_start[1:] + starts[-1][-1])
@@ -125,7 +169,7 @@ class Adjacency:
 
 
 def take_concatenated(pieces: Sequence[Array], places: Array) -> Array:
-    """The entries at ``places`` of arrays that follow each other."""
+    """Return the entries at ``places`` of the concatenation of ``pieces``, without building it."""
     if len(pieces) == 1:
         return np.asarray(pieces[0])[places]
     ends = np.cumsum([len(piece) for piece in pieces])

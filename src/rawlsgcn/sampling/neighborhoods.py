@@ -1,4 +1,4 @@
-"""Neighborhoods drawn hop by hop around some seeds, their nodes numbered as they are met."""
+"""Neighborhoods sampled hop by hop around some seeds, nodes numbered in order of discovery."""
 
 from __future__ import annotations
 
@@ -21,7 +21,11 @@ Array = NDArray[Any]
 class Hop:
     """The arcs drawn in one hop: row ``first`` + i has the next ``drawn[i]`` of them.
 
-    ``source`` numbers nodes as the sample does; ``arc`` as the graph does.
+    Attributes:
+        first: The first node of the sample whose row was drawn.
+        drawn: The number of arcs of each row.
+        source: The source of each arc, as a position in the sample's nodes.
+        arc: The number of each arc in the graph.
     """
 
     first: int
@@ -31,13 +35,20 @@ class Hop:
 
     @property
     def target(self) -> Array:
+        """The target of each arc, as a position in the sample's nodes."""
         rows = np.arange(self.first, self.first + len(self.drawn), dtype=np.int32)
         return np.repeat(rows, self.drawn)
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """The nodes met, seeds first, how many were new in each hop (seeds included), and the hops."""
+    """A sampled neighborhood.
+
+    Attributes:
+        nodes: The sampled nodes, seeds first.
+        new: The number of nodes that were new in each hop, seeds first.
+        hops: The arcs drawn in each hop.
+    """
 
     nodes: Array
     new: list[int]
@@ -45,10 +56,14 @@ class Sample:
 
 
 class Neighborhoods:
-    """Draws from one graph; holds one number of 32 bits for every node of it.
+    """Samples neighborhoods from one graph.
 
-    These numbers say where in the sample a node is, −1 for not at all. Only what a sample has
-    touched is set back after it, so that a draw costs nothing for the nodes it does not meet.
+    It holds the position in the sample of every node of the graph, −1 for none, in 32 bits. After a
+    sample only the positions that it changed are reset, so that its cost does not depend on the
+    size of the graph.
+
+    Args:
+        adjacency: The graph.
     """
 
     def __init__(self, adjacency: Adjacency) -> None:
@@ -56,12 +71,19 @@ class Neighborhoods:
         self._place = np.full(adjacency.num_nodes, -1, dtype=np.int32)
 
     def sample(
-        self, seeds: Array, num_neighbors: Sequence[int], key: int, *, anew: bool = False
+        self, seeds: Array, num_neighbors: Sequence[int], key: int, *, redraw: bool = False
     ) -> Sample:
-        """Draw min(k, d) arcs into every node of the last hop, for each k (−1: all) in turn.
+        """Draw min(k, d) arcs into every node of the previous hop, for each k of ``num_neighbors``.
 
-        Every row is drawn once, in the hop after the one that met its node; with ``anew`` every
-        hop draws the rows of all nodes met so far again, independently of the hops before.
+        Args:
+            seeds: The nodes to begin with, each once.
+            num_neighbors: The number of neighbors k to draw in each hop; −1 for all.
+            key: The result is a pure function of the graph, the seeds and this key.
+            redraw: Draw the rows of all nodes of the sample again in every hop, independently of
+                the hops before; by default a row is drawn once.
+
+        Returns:
+            The sampled neighborhood.
         """
         nodes, new, hops = seeds, [len(seeds)], []
         self._place[seeds] = np.arange(len(seeds))
@@ -76,7 +98,7 @@ class Neighborhoods:
                 if len(met):
                     place = self._place[source]
                 hops.append(Hop(first, drawn, place, arc))
-                first = 0 if anew else len(nodes)
+                first = 0 if redraw else len(nodes)
                 nodes = np.concatenate([nodes, met.astype(nodes.dtype)])
                 new.append(len(met))
         finally:
@@ -94,10 +116,10 @@ class Neighborhoods:
         return arcs[np.arange(k) < drawn[:, None]], drawn
 
     def _enter(self, nodes: Array, count: int) -> Array:
-        """Number the different ones among ``nodes``, from ``count`` on, and return them.
+        """Number the distinct nodes of ``nodes``, from ``count`` on, and return them.
 
-        Each is written its place in the list; where a node stands twice the last one stays, and
-        that one speaks for it.
+        Each node is assigned its position in the list; of a node that appears twice the last
+        position stays and is the one that is returned.
         """
         places = np.arange(len(nodes), dtype=np.int32)
         self._place[nodes] = places
@@ -107,10 +129,25 @@ class Neighborhoods:
 
 
 def parse_num_neighbors(num_neighbors: Any) -> tuple[int, ...]:
-    """The neighbours to draw in each hop as numbers: from a list, or from text as '10,10'."""
+    """Parse the number of neighbors of each hop.
+
+    Args:
+        num_neighbors: A sequence of integers, or text such as ``"10,10"``.
+
+    Returns:
+        The numbers of neighbors, one for each hop.
+
+    Raises:
+        RawlsError: If a number is neither positive nor −1 (all neighbors), or there is none.
+
+    Example:
+        >>> from rawlsgcn.sampling import parse_num_neighbors
+        >>> parse_num_neighbors("15,10")
+        (15, 10)
+    """
     wrong = RawlsError(
-        f"a fan-out is one whole number a layer, at least 1, or -1 for all neighbours, as in "
-        f"10,10; not {num_neighbors!r}"
+        f"num_neighbors must have a whole number for each layer, at least 1 or -1 for all "
+        f"neighbors, as in 10,10; not {num_neighbors!r}"
     )
     try:
         if isinstance(num_neighbors, str):

@@ -1,11 +1,11 @@
-r"""Every normalisation of A + I as two vectors, so that one of its entries needs no other.
+r"""Every normalization of A + I as two vectors, so that one of its entries needs no other.
 
 Each of the matrices that a graph convolution multiplies by is diag(l) (A + I) diag(r):
 
 ================== ================== ==================
-form               l                  r
+normalization      l                  r
 ================== ================== ==================
-renormalised       s = d̃^(-1/2)       s
+renormalized       s = d̃^(-1/2)       s
 row                s / t              s
 column             s                  s / t
 symmetric          s / √t             s / √t
@@ -13,7 +13,7 @@ doubly-stochastic  x                  x
 ================== ================== ==================
 
 with d̃ the row sums of A + I, t = s ∘ (A + I) s the row sums of Â, and x the scaling of ``balance``.
-A sampled block therefore gets the exact entries of the whole graph's matrix.
+A sampled batch therefore gets the exact entries of the whole graph's matrix.
 """
 
 from __future__ import annotations
@@ -25,42 +25,57 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import RawlsError, unknown_name
-from ..balancing import balance
+from ..balancing import NORMALIZATIONS, balance
 from .adjacency import Adjacency
 
 Array = NDArray[Any]
 
-FORMS = ("renormalised", "row", "column", "symmetric", "doubly-stochastic")
-
 
 @dataclass(frozen=True, eq=False)
 class Factors:
-    """l and r, float64: the entry of row v and column u is l_v a_vu r_u."""
+    """Two vectors l and r such that l_v a_vu r_u is the matrix's entry of row v and column u.
+
+    Attributes:
+        left: l, float64 (nodes,).
+        right: r, float64 (nodes,).
+    """
 
     left: Array
     right: Array
 
     @classmethod
-    def of(cls, adjacency: Adjacency, form: str, scale: Array | None = None) -> Factors:
-        """``scale`` is the x of the doubly stochastic form where it is known already."""
-        if form not in FORMS:
-            raise unknown_name("normalisation", form, FORMS)
-        if form == "doubly-stochastic":
+    def of(cls, adjacency: Adjacency, normalization: str, scale: Array | None = None) -> Factors:
+        """Compute the factors of a graph.
+
+        Args:
+            adjacency: The graph.
+            normalization: One of :data:`rawlsgcn.balancing.NORMALIZATIONS`.
+            scale: The x of the doubly stochastic form, if it is known already.
+
+        Returns:
+            The factors.
+
+        Raises:
+            RawlsError: If there is no such normalization, or the graph cannot be balanced.
+        """
+        if normalization not in NORMALIZATIONS:
+            raise unknown_name("normalization", normalization, NORMALIZATIONS)
+        if normalization == "doubly-stochastic":
             scale = doubly_stochastic_scale(adjacency) if scale is None else scale
             return cls(scale, scale)
         s = 1 / np.sqrt(adjacency.row_sums())
-        if form == "renormalised":
+        if normalization == "renormalized":
             return cls(s, s)
         t = s * adjacency.row_sums(s)
-        if form == "row":
+        if normalization == "row":
             return cls(s / t, s)
-        if form == "column":
+        if normalization == "column":
             return cls(s, s / t)
         return cls(s / np.sqrt(t), s / np.sqrt(t))
 
 
 def doubly_stochastic_scale(adjacency: Adjacency, tol: float = 1e-8) -> Array:
-    """x with diag(x) (A + I) diag(x) doubly stochastic, for a graph in memory."""
+    """Compute x with diag(x) (A + I) diag(x) doubly stochastic, for a graph in memory."""
     from scipy.sparse import csr_array
 
     if len(adjacency.columns) > 1:

@@ -1,4 +1,4 @@
-"""Neighbours drawn without replacement, for all rows at once, as a pure function of a key.
+"""Neighbors drawn without replacement, for all rows at once, as a pure function of a key.
 
 The random numbers of a node's row come from a hash of (key, node, place), not from a stream. So a
 row's draw is the same whatever else is in the batch, in whichever process it is made, and however
@@ -20,7 +20,7 @@ _TO_UNIT = 2.0**-53
 
 
 def derive_key(*parts: int) -> int:
-    """One key of 64 bits from several numbers (seed, epoch, step, layer, …), order included."""
+    """Return a 64-bit key of several numbers (seed, epoch, step, layer, …) and their order."""
     state = 0
     for part in parts:
         state = int(_hash(np.array([((state + 1) * _GOLDEN + part) % 2**64], dtype=np.uint64))[0])
@@ -28,7 +28,7 @@ def derive_key(*parts: int) -> int:
 
 
 def draw_offsets(nodes: Array, degree: Array, k: int, key: int) -> tuple[Array, Array]:
-    """For each node min(k, d) different numbers under its degree d, all such sets equally likely.
+    """Draw for each node min(k, d) different numbers below its degree d, all sets equally likely.
 
     Returns the numbers, (nodes, k), and how many at the front of each row count, min(k, d). The
     rows are no longer than the largest degree.
@@ -60,7 +60,7 @@ def draw_offsets(nodes: Array, degree: Array, k: int, key: int) -> tuple[Array, 
 
 
 def _hash(state: Array) -> Array:
-    """The finaliser of splitmix64: every bit of the result depends on every bit of the input."""
+    """The finalizer of splitmix64: every bit of the result depends on every bit of the input."""
     state = (state ^ (state >> np.uint64(30))) * _FIRST
     state = (state ^ (state >> np.uint64(27))) * _SECOND
     mixed: Array = state ^ (state >> np.uint64(31))

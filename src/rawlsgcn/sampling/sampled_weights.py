@@ -1,6 +1,6 @@
-r"""The weights of sampled arcs: the whole graph's entries, corrected for the fan-out.
+r"""The weights of sampled arcs: the entries of the whole graph's matrix, corrected for sampling.
 
-Of the d_v arcs into v the sampler keeps c_v = min(k, d_v), each with the chance c_v / d_v. Weighed
+Of the d_v arcs into v the sampler keeps c_v = min(k, d_v), each with probability c_v / d_v. With
 
 .. math:: ŵ_{vu} = (d_v / c_v)\, l_v a_{vu} r_u, \qquad ŵ_{vv} = l_v r_v \text{ (always kept)},
 
@@ -29,27 +29,46 @@ if TYPE_CHECKING:
 
 
 class SampledWeights(BaseTransform):  # type: ignore[misc]
-    """For ``NodeLoader(transform=…)``: loops, ``edge_weight`` and ``fair_weight`` for a batch.
+    r"""Add self-loops, ``edge_weight`` and ``fair_weight`` to the batches of a ``NodeLoader``.
 
-    Works on what any loader draws without replacement along the arcs' direction, ours as well as
-    ``NeighborLoader``. Use layers that do not normalise (``normalize=False``) and give the fair
-    ones ``fair_weight``::
+    .. math:: ŵ_{vu} = (d_v / c_v)\, l_v a_{vu} r_u, \qquad ŵ_{vv} = l_v r_v,
+
+    where c_v of the d_v arcs into v were sampled. A sampled row has the whole row as its
+    expectation. The batch may come from any loader that samples without replacement along the
+    direction of the arcs, :class:`NeighborSampler` as well as ``NeighborLoader``. Use layers with
+    ``normalize=False`` and pass ``fair_weight`` to the fair ones::
 
         with fair_weights(model, batch.fair_weight):
             out = model(batch.x, batch.edge_index, batch.edge_weight)[: batch.batch_size]
 
     Args:
         data: The whole graph, symmetric and without self-loops.
-        form: The matrix of the forward pass, ``"renormalised"`` (Â) or one of the normalisations;
-            ``"doubly-stochastic"`` is RawlsGCN-Graph.
-        fair: Give ``fair_weight`` too, the weights of Â_DS.
+        normalization: The matrix of the forward pass, one of
+            :data:`rawlsgcn.balancing.NORMALIZATIONS`; ``"doubly-stochastic"`` is RawlsGCN-Graph.
+        fair: Whether to add ``fair_weight``, the weights of Â_DS.
         dtype: The type of the weights.
+
+    Raises:
+        RawlsError: If the graph has self-loops, is not symmetric or has invalid weights.
+
+    Example:
+        >>> import torch
+        >>> from torch_geometric.data import Data
+        >>> from torch_geometric.loader import NodeLoader
+        >>> from rawlsgcn.sampling import NeighborSampler, SampledWeights
+        >>> path = Data(edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), num_nodes=3)
+        >>> loader = NodeLoader(
+        ...     path, NeighborSampler(path, [1]), torch.tensor([0]), transform=SampledWeights(path)
+        ... )
+        >>> batch = next(iter(loader))  # one arc from node 1 to node 0, and two self-loops
+        >>> batch.edge_weight
+        tensor([0.4082, 0.5000, 0.3333])
     """
 
     def __init__(
         self,
         data: Data,
-        form: str = "renormalised",
+        normalization: str = "renormalized",
         *,
         fair: bool = True,
         dtype: torch.dtype = torch.float32,
@@ -59,11 +78,11 @@ class SampledWeights(BaseTransform):  # type: ignore[misc]
         require_edges(edge_index, weight, "SampledWeights")
         if bool((edge_index[0] == edge_index[1]).any()):
             raise RawlsError(
-                "the graph has self-loops: give the graph as it was before a transform added them"
+                "the graph has self-loops: pass the graph as it was before a transform added them"
             )
         if weight is not None and not bool((weight >= 0).logical_and(weight.isfinite()).all()):
             raise RawlsError("the graph has edge weights that are negative or not finite numbers")
-        if not fair and form != "doubly-stochastic":  # balancing looks for itself
+        if not fair and normalization != "doubly-stochastic":  # balancing checks it otherwise
             matrix, _ = read_matrix(edge_index, weight, int(data.num_nodes))
             if not inspect_matrix(matrix)[1]:
                 raise RawlsError(
@@ -72,23 +91,34 @@ class SampledWeights(BaseTransform):  # type: ignore[misc]
         adjacency = Adjacency.of(edge_index, weight, int(data.num_nodes))
         self._degree = torch.from_numpy(adjacency.degree)
         self._weighted, self._dtype = weight is not None, dtype
-        self._forward = _tensors(Factors.of(adjacency, form))
+        self._forward = _tensors(Factors.of(adjacency, normalization))
         self._fair: tuple[Tensor, Tensor] | None = None
-        if fair and form == "doubly-stochastic":
+        if fair and normalization == "doubly-stochastic":
             self._fair = self._forward
         elif fair:
             self._fair = _tensors(Factors.of(adjacency, "doubly-stochastic"))
 
     def forward(self, batch: Data) -> Data:
+        """Add self-loops and weights to a batch.
+
+        Args:
+            batch: A batch of a ``NodeLoader``, with ``n_id``.
+
+        Returns:
+            The same batch.
+
+        Raises:
+            RawlsError: If the batch has no ``n_id`` or is not of the graph of this transform.
+        """
         edge_index, node = edges_of(batch, "SampledWeights"), batch.get("n_id")
         if node is None:
-            raise RawlsError("the batch has no n_id: SampledWeights is for what a NodeLoader gives")
+            raise RawlsError("the batch has no n_id: SampledWeights is for batches of a NodeLoader")
         require_edges(edge_index, batch.get("edge_weight"), "SampledWeights")
         if self._weighted and batch.get("edge_weight") is None:
-            raise RawlsError("the batch has no edge_weight, but its graph had when it was given")
+            raise RawlsError("the batch has no edge_weight, but its graph has weights")
         target = edge_index[1]
         if len(node) and int(node.max()) >= len(self._degree):
-            raise RawlsError("the batch is of another graph than SampledWeights was made for")
+            raise RawlsError("the batch is of another graph than the one of SampledWeights")
         drawn = torch.bincount(target, minlength=len(node))
         share = self._degree[node].double() / drawn.clamp_min(1)
         arcs = share[target]

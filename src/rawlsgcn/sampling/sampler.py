@@ -1,4 +1,4 @@
-"""A neighbour sampler for torch_geometric's loaders that needs no compiled extension."""
+"""A neighbor sampler for torch_geometric's loaders that needs no compiled extension."""
 
 from __future__ import annotations
 
@@ -25,17 +25,31 @@ from .neighborhoods import Neighborhoods, parse_num_neighbors
 
 
 class NeighborSampler(BaseSampler):  # type: ignore[misc]
-    """Neighbours without replacement, min(k, d) of each node, for ``NodeLoader(node_sampler=…)``.
+    """Sample min(k, d) neighbors of each node without replacement, for ``NodeLoader``.
 
-    What comes out is what ``NeighborLoader`` gives: the nodes met, seeds first, and the arcs
-    drawn, the row of each node once. pyg-lib does the work where it is installed.
+    The output is that of ``NeighborLoader``: the sampled nodes, seeds first, and the sampled arcs,
+    the row of each node once. pyg-lib is used where it is installed.
 
     Random numbers come from torch's generator: ``torch.manual_seed`` makes a run repeatable, and
-    every worker of a loader has a seed of its own.
+    every worker of a loader has its own seed.
 
     Args:
         data: A homogeneous torch_geometric ``Data`` with an ``edge_index``.
-        num_neighbors: How many neighbours to draw in each hop, outermost layer first; −1 for all.
+        num_neighbors: The number of neighbors to sample in each hop, outermost layer first; −1 for
+            all.
+
+    Raises:
+        RawlsError: If ``data`` has no valid ``edge_index``, or ``num_neighbors`` is invalid.
+
+    Example:
+        >>> import torch
+        >>> from torch_geometric.data import Data
+        >>> from torch_geometric.loader import NodeLoader
+        >>> from rawlsgcn.sampling import NeighborSampler
+        >>> star = Data(edge_index=torch.tensor([[1, 2, 3, 4], [0, 0, 0, 0]]), num_nodes=5)
+        >>> loader = NodeLoader(star, NeighborSampler(star, [2]), torch.tensor([0]))
+        >>> next(iter(loader)).num_edges
+        2
     """
 
     def __init__(self, data: Data, num_neighbors: Any) -> None:
@@ -52,6 +66,18 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
         self._neighborhoods = Neighborhoods(adjacency)
 
     def sample_from_nodes(self, index: NodeSamplerInput, **kwargs: Any) -> SamplerOutput:
+        """Sample a neighborhood of some seed nodes; called by the loader.
+
+        Args:
+            index: The seed nodes.
+            **kwargs: Passed to pyg-lib's sampler.
+
+        Returns:
+            The sampled nodes and arcs.
+
+        Raises:
+            RawlsError: If a seed is not a node of the graph.
+        """
         if self._compiled is not None:
             return self._compiled.sample_from_nodes(index, **kwargs)
         require_nodes(index.node, self._neighborhoods.adjacency.num_nodes, "the sampler")
@@ -70,15 +96,25 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
     def sample_from_edges(
         self, index: EdgeSamplerInput, neg_sampling: NegativeSampling | None = None
     ) -> SamplerOutput:
-        raise RawlsError("this sampler draws around nodes, not around edges: use a NodeLoader")
+        """Raise an error: this sampler is for nodes.
+
+        Args:
+            index: The seed edges.
+            neg_sampling: How to sample negative edges.
+
+        Raises:
+            RawlsError: Always.
+        """
+        raise RawlsError("this sampler samples around nodes, not around edges: use a NodeLoader")
 
     @property
     def edge_permutation(self) -> Tensor | None:
+        """The position of each sorted arc in the edge index; None if it is the same."""
         return self._order
 
 
 def edges_of(data: Any, what: str) -> Any:
-    """The edge index of a torch_geometric ``Data``."""
+    """Return the edge index of a torch_geometric ``Data``; ``what`` names the caller."""
     if not isinstance(data, Data):
         raise RawlsError(f"{what} needs a torch_geometric Data, not {type(data).__name__}")
     edge_index = data.get("edge_index")

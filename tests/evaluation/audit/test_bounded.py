@@ -13,7 +13,7 @@ import rawlsgcn as rg
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.evaluation.audit.grouping import MOST_BINS, MOST_TEXTS, MOST_VALUES, bins_of
 from rawlsgcn.evaluation.node_columns import column_of
-from rawlsgcn.reporting.audit_page import render
+from rawlsgcn.reporting.page import render
 
 
 def graph_of(nodes: int) -> Data:

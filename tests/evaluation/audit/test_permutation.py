@@ -1,4 +1,4 @@
-"""PermutationTest tests against every permutation there is, and where the answer is plain."""
+"""Permutation tests against every permutation there is, and where the answer is plain."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rawlsgcn.evaluation.audit.group_statistics import GroupedScores
-from rawlsgcn.evaluation.audit.permutation import shuffled_bias, swapped_bias
+from rawlsgcn.evaluation.audit.permutation import p_values, shuffled_bias, swapped_bias
 
 DEGREE = np.array([1, 1, 2, 2, 2, 3])
 LOSS = np.array([2.0, 1.7, 0.9, 1.1, 0.3, 0.2])
@@ -39,6 +39,13 @@ def test_swapping_is_near_all_ways_to_swap() -> None:
     assert test.ratio == pytest.approx(np.exp(seen))
     assert test.p_lower == pytest.approx((np.array(ways) <= seen + 1e-9).mean(), abs=0.015)
     assert test.p_higher == pytest.approx((np.array(ways) >= seen - 1e-9).mean(), abs=0.015)
+
+
+def test_p_values_count_the_data_once() -> None:
+    """As one more draw of a sample; of all permutations it is one already."""
+    assert p_values(2.0, [1.0, 2.0 + 1e-12, 3.0]) == (3 / 4, 3 / 4)
+    assert p_values(2.0, [1.0, 2.0, 3.0], exhaustive=True) == (2 / 3, 2 / 3)
+    assert p_values(2.0, [1.5, 3.0], tolerance=0.5) == (2 / 3, 1.0)
 
 
 def test_one_model_is_not_fairer_than_itself() -> None:

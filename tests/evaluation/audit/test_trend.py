@@ -15,7 +15,7 @@ import rawlsgcn as rg
 from rawlsgcn.evaluation.audit.group_statistics import GroupedScores
 from rawlsgcn.evaluation.audit.resampling import resampled
 from rawlsgcn.evaluation.audit.trend import log_scale, slopes
-from rawlsgcn.reporting.audit_page import render
+from rawlsgcn.reporting.page import render
 
 
 def fit(x: np.ndarray, y: np.ndarray) -> float:
@@ -57,7 +57,7 @@ def test_an_audit_counts_nodes_without_neighbours() -> None:
     assert slope.loss.value == pytest.approx(expected)
     assert expected < -0.1
     assert "with each doubling of 1 + degree" in str(audit)
-    assert "slope on log₂(1 + degree) over all judged nodes" in render(audit)
+    assert "slope on log₂(1 + degree) over all evaluated nodes" in render(audit)
 
 
 @pytest.mark.parametrize(

@@ -91,6 +91,7 @@ def test_a_trend_of_answers_needs_ten_right_and_ten_wrong(wrong: int) -> None:
     assert np.isfinite(found.loss.low) == np.isfinite(found.accuracy.high) == told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("nodes", "least"), [(100, 0.89), (200, 0.92), (400, 0.93)])
 def test_the_trend_of_answers_covers_less_where_few_are_wrong(nodes: int, least: float) -> None:
     """About one in eight is wrong, the fewer the higher the degree; 1,000 sets of data."""

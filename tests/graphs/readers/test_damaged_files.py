@@ -332,7 +332,7 @@ def test_lists_that_hold_each_other_end(tmp_path: Path) -> None:
     assert "without end" in refused(tmp_path / "g.pt")
     endless: list[Any] = [1]
     endless.append(endless)
-    torch.save(tensors(notes=endless), tmp_path / "g.pt")
+    torch.save(tensors(facts=endless), tmp_path / "g.pt")
     assert "without end" in refused(tmp_path / "g.pt")
 
 
@@ -427,7 +427,7 @@ def test_a_small_parquet_file_does_not_unpack_to_much(tmp_path: Path) -> None:
     one = pa.array(np.zeros(9_000_000, np.int8))
     parquet.write_table(pa.table({"source": one, "target": one}), tmp_path / "g.parquet")
     assert "unpacks to 18,000,000 cells" in bare(tmp_path / "g.parquet")
-    long = pa.array(["x" * 50_000_000] * 3)
+    long = pa.array(["x" * 23_000_000] * 3)
     table = pa.table({"source": long, "target": long})
     parquet.write_table(table, tmp_path / "g.parquet", compression="zstd", use_dictionary=False)
     assert "bytes: write it without compression" in bare(tmp_path / "g.parquet")
@@ -442,7 +442,7 @@ def test_a_row_of_very_many_columns_is_refused_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ids", [[1, 2, 3, 4, 5, 1], ["a", "b", "c", "d", "e", " a"]])
-def test_an_id_that_stands_twice_is_named(ids: Any, tmp_path: Path) -> None:
+def test_an_id_that_appears_twice_is_named(ids: Any, tmp_path: Path) -> None:
     said = f"the node id '{ids[0]}' appears twice, as node 0 and as node 5"
     save(tmp_path / "g.npz", node_ids=np.array(ids))
     (tmp_path / "y.csv").write_text("id,label\n" + "".join(f"{i},0\n" for i in ids[:5]))
@@ -497,13 +497,12 @@ def test_planetoid_files_are_read_as_torch_geometric_reads_them(
     # Its validation nodes are 500, which this graph has not.
     monkeypatch.setattr(torch, "arange", lambda *a, **k: small(*[min(n, 10) for n in a], **k))
     theirs = read_planetoid_data(str(folder), "citeseer")
-    assert torch.equal(ours.x.to_dense(), theirs.x)
-    assert torch.equal(ours.y, theirs.y)
-    arcs = [set(map(tuple, each.edge_index.t().tolist())) for each in (ours, theirs)]
-    assert arcs[0] == arcs[1]
-    assert ours.edge_index.shape == theirs.edge_index.shape
-    assert torch.equal(ours.train_mask, theirs.train_mask)
-    assert torch.equal(ours.test_mask, theirs.test_mask)
+    np.testing.assert_array_equal(ours.x.toarray(), theirs.x)
+    np.testing.assert_array_equal(ours.y, theirs.y)
+    arcs = list(zip(ours.source.tolist(), ours.target.tolist(), strict=True))
+    assert sorted(arcs) == sorted(map(tuple, theirs.edge_index.t().tolist()))
+    for key in ("train_mask", "test_mask"):
+        np.testing.assert_array_equal(ours.masks[key], theirs[key])
 
 
 def broken(**changes: Any) -> Any:

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.graphs import read
+from rawlsgcn.graphs import graph_notes, read
 
 NODES = 12
 RING = pd.DataFrame({"source": np.arange(NODES), "target": (np.arange(NODES) + 1) % NODES})
@@ -33,7 +33,7 @@ def written(path: Path, text: str) -> Path:
 def test_words_over_numbers_are_a_header_and_no_edge(header: str, tmp_path: Path) -> None:
     graph = bare(written(tmp_path / "g.csv", f"{header}\n10,30\n30,70\n"))
     assert graph.node_ids.tolist() == [10, 30, 70]
-    assert any("are taken for source and target" in note for note in graph.notes)
+    assert any("are taken for source and target" in note for note in graph_notes(graph))
 
 
 def test_words_over_words_are_ids_unless_a_weight_tells(tmp_path: Path) -> None:
@@ -170,3 +170,48 @@ def test_a_single_value_in_place_of_one_for_each_node(tmp_path: Path) -> None:
     for side in ("labels", "features"):
         with pytest.raises(RawlsError, match=r"y0\.npy holds a single value"):
             read(graph, **{side: tmp_path / "y0.npy"})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "id,label\n0,owl\n1,cat\n2,-1\n3,owl\n",
+        "person,kind\n0,owl\n1,cat\n2,-1\n3,owl\n",
+        "0,owl\n1,cat\n2,-1\n3,owl\n",
+        "node,y_pred,y_true\n3,cat,owl\n1,cat,cat\n2,cat,-1\n0,cat, owl\n",
+    ],
+)
+def test_labels_may_be_words_numbered_by_name(text: str, tmp_path: Path) -> None:
+    edges = written(tmp_path / "g.csv", "0,1\n1,2\n2,3\n")
+    graph = bare(edges, labels=written(tmp_path / "y.csv", text))
+    assert graph.class_names == ["cat", "owl"]
+    order = np.arange(4) if "node_ids" not in graph else np.argsort(graph.node_ids)
+    assert graph.y[torch.from_numpy(order)].tolist() == [1, 0, -1, 1]
+    assert any("0 cat, 1 owl" in note for note in graph_notes(graph))
+
+
+def test_a_number_among_words_and_a_word_among_numbers_are_mistakes(tmp_path: Path) -> None:
+    edges = written(tmp_path / "g.csv", "0,1\n1,2\n")
+    for text in ("id,label\n0,1\n1,x2\n2,0\n", "id,label\n0,cat\n1,x2\n2,7\n"):
+        labels = written(tmp_path / "y.csv", text)
+        with pytest.raises(RawlsError, match=r"y\.csv, line \d, column 'label': '.*' is not a num"):
+            read(edges, labels=labels, need_features=False)
+
+
+@pytest.mark.parametrize("words", [["owl", "cat", "owl", "cat"] * 3])
+def test_arrays_of_words_are_labels_too(words: list[str], tmp_path: Path) -> None:
+    edges = written(tmp_path / "g.csv", "".join(f"{i},{i + 1}\n" for i in range(11)))
+    np.save(tmp_path / "y.npy", np.array(words))
+    graph = read(edges, labels=tmp_path / "y.npy", need_features=False)
+    assert graph.y.tolist() == [1, 0] * 6
+    assert graph.class_names == ["cat", "owl"]
+
+
+def test_the_index_of_a_frame_comes_first(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"kind": LABELS[ORDER]}, index=pd.Index(ORDER, name="person"))
+    frame.to_parquet(tmp_path / "y.parquet")
+    RING.to_csv(tmp_path / "g.csv", index=False)
+    np.save(tmp_path / "x.npy", X)
+    graph = read(tmp_path / "g.csv", features=tmp_path / "x.npy", labels=tmp_path / "y.parquet")
+    np.testing.assert_array_equal(graph.y.numpy(), LABELS)

@@ -50,12 +50,12 @@ def test_gradient_equals_the_dense_formula(graph: Data, layers: int, form: str |
     network = GraphConvolutionalNetwork(sizes, dropout=0.0)
     network.reset_parameters(torch.Generator().manual_seed(0))
     network.double()
-    forward = normalized_adjacency(inputs, "renormalised")
+    forward = normalized_adjacency(inputs, "renormalized")
     fair = None if form is None else normalized_adjacency(inputs, form)
     logits = network(FixedMatrix.of(inputs.x), forward, fair)
     nn.functional.cross_entropy(logits[inputs.train], inputs.y[inputs.train]).backward()
 
-    laplacian = dense_form(graph, "renormalised")
+    laplacian = dense_form(graph, "renormalized")
     expected = dense_gradients(
         graph,
         [layer.weight.detach() for layer in network.layers],
@@ -84,7 +84,7 @@ def test_ordinary_gradient_passes_gradcheck(graph: Data) -> None:
 @given(graph=graphs())
 def test_fair_gradient_leaves_the_inputs_gradient_alone(graph: Data) -> None:
     inputs = Inputs.of(graph, dtype=torch.float64)
-    propagation = normalized_adjacency(inputs, "renormalised")
+    propagation = normalized_adjacency(inputs, "renormalized")
     fair = normalized_adjacency(inputs, "doubly-stochastic")
     h = torch.rand(inputs.num_nodes, 3, dtype=torch.float64, requires_grad=True)
     w = torch.rand(3, 2, dtype=torch.float64)
@@ -106,7 +106,7 @@ def test_dropout_is_part_of_the_layer_input_in_the_fair_gradient() -> None:
     network.double().train()
     seen: list[Tensor] = []
     network.layers[1].register_forward_pre_hook(lambda _, args: seen.append(args[0].detach()))
-    out = network(FixedMatrix.of(inputs.x), normalized_adjacency(inputs, "renormalised"), fair)
+    out = network(FixedMatrix.of(inputs.x), normalized_adjacency(inputs, "renormalized"), fair)
     grad = torch.rand_like(out)
     out.backward(grad)
     expected = seen[0].t() @ dense_form(graph, "doubly-stochastic").t() @ grad

@@ -64,7 +64,7 @@ class Sampled:
         many = copied(self.graph, copies)
         self.x = many.x
         self.adjacency = Adjacency.of_symmetric(many.edge_index, many.edge_weight, many.num_nodes)
-        self.forward = Factors.of(self.adjacency, "renormalised")
+        self.forward = Factors.of(self.adjacency, "renormalized")
         self.fair = Factors.of(self.adjacency, "doubly-stochastic")
         self.network = GraphConvolutionalNetwork([3, *[4] * (layers - 1), 2], 0.0)
         self.network.reset_parameters(torch.Generator().manual_seed(5))

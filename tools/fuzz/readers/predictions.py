@@ -9,7 +9,7 @@ import pandas as pd
 
 from rawlsgcn.evaluation.audit.node_scores import score_nodes
 from rawlsgcn.evaluation.audit.prediction_formats import LabeledNodes
-from rawlsgcn.experiments.audit_inputs import KeyedFile, NodeIndex
+from rawlsgcn.experiments.audit_inputs import AlignedFile, NodeIndex
 
 from ..reader import Files, Reader
 from . import graphs as tiny
@@ -22,7 +22,7 @@ def _read(folder: Path) -> object:
     """p.* has the node's numbers, ids.* the ids 10, 20, …, names.* text."""
     path = next(folder.iterdir())
     ids = {"ids": tiny.IDS, "names": tiny.NAMES}.get(path.stem)
-    source = KeyedFile(path, NodeIndex(ids, tiny.NODES))
+    source = AlignedFile(path, NodeIndex(ids, tiny.NODES))
     return score_nodes(source, _NODES, "auto")
 
 

@@ -1,4 +1,4 @@
-"""What an audit finds, piece by piece: frozen, plain, and ready to be written as JSON.
+"""The figures of an audit: frozen dataclasses of plain values, ready to be written as JSON.
 
 Accuracies, shares and their differences are in per cent. A figure that is not defined is NaN,
 which JSON writes as null.
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure with its interval; the ends are NaN where the nodes are too few to say."""
+    """A figure with its confidence interval; the ends are NaN where there are too few nodes."""
 
     value: float
     low: float = math.nan
@@ -20,16 +20,18 @@ class Estimate:
 
     @property
     def clear(self) -> int:
-        """1 or -1 where the interval leaves out zero, else 0."""
+        """1 or -1 where the interval excludes zero, else 0."""
         return int(self.low > 0) - int(self.high < 0)
 
 
 @dataclass(frozen=True)
 class GroupCalibration:
-    """How sure the model is of a group's nodes against how often it is right.
+    """How sure the model is of a group's nodes, and how often it is right.
 
-    ``confidence`` is the mean probability of the predicted class, ``excess`` that less the
-    accuracy (above 0: too sure), ``error`` the expected calibration error; all in per cent.
+    Attributes:
+        confidence: The mean probability of the predicted class, in per cent.
+        excess: That less the accuracy; above 0 the model is too sure.
+        error: The expected calibration error, in per cent.
     """
 
     confidence: float
@@ -39,12 +41,22 @@ class GroupCalibration:
 
 @dataclass(frozen=True)
 class GroupAudit:
-    """The evaluated nodes whose column (degree, unless told otherwise) is in one bin.
+    """The evaluated nodes whose column (by default the degree) is in one bin.
 
-    ``low`` and ``high`` are the least and the greatest value in it (both included; NaN for
-    groups of text). The two ``…_against_rest`` are this group's figure less that of all other
-    nodes. A group that is ``too_small`` has no intervals and is never named worst; neither is the
-    ``pooled`` one, which holds the nodes of all texts that are too rare to stand alone.
+    Attributes:
+        label: The group's name.
+        low: The least value in it; NaN for groups of text.
+        high: The greatest value in it, likewise.
+        nodes: The number of its nodes.
+        share: Their share of all evaluated nodes.
+        right: The number of nodes classified correctly.
+        too_small: Whether it has too few nodes for intervals, and is never named worst.
+        accuracy: Per cent of the nodes classified correctly.
+        loss: The mean loss.
+        accuracy_against_rest: The accuracy less that of all other nodes.
+        loss_against_rest: The mean loss less that of all other nodes.
+        calibration: None where only classes are known.
+        pooled: Whether it has the nodes of all rare texts; it is then never named worst.
     """
 
     label: str
@@ -64,7 +76,7 @@ class GroupAudit:
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """One value of the column (one degree) on the curve; no intervals under a few nodes."""
+    """The nodes of one value of the column (one degree)."""
 
     value: float
     label: str
@@ -75,11 +87,14 @@ class CurvePoint:
 
 @dataclass(frozen=True)
 class GroupGap:
-    """The worst and the best group by one figure (not counting groups that are too small).
+    """The worst and the best group by one figure, of those that are large enough.
 
-    ``difference`` is the larger mean less the smaller, ``ratio`` the smaller over the larger, as
-    fairlearn's MetricFrame has them. The interval holds for whichever two groups came out extreme,
-    so it covers at least 95 %.
+    Attributes:
+        worst: The label of the worst group.
+        best: The label of the best group.
+        difference: The larger mean less the smaller, as in fairlearn's MetricFrame. The interval
+            holds for whichever two groups are extreme, so it covers at least 95 %.
+        ratio: The smaller mean over the larger.
     """
 
     worst: str
@@ -90,10 +105,17 @@ class GroupGap:
 
 @dataclass(frozen=True)
 class LowAgainstRest:
-    """The headline: the nodes at or under ``at_most`` (25th percentile) against all others.
+    """The headline: the nodes at or under the 25th percentile of degree against all others.
 
-    ``error`` and ``rest_error`` are per cent wrong; ``ratio`` is the first over the second,
-    ``difference`` the first less the second; ``p`` is Fisher's exact test, two-sided.
+    Attributes:
+        at_most: The highest degree of these nodes.
+        nodes: Their number.
+        share: Their share of all evaluated nodes.
+        error: Per cent of them classified wrongly.
+        rest_error: The same of all others.
+        difference: ``error`` less ``rest_error``.
+        ratio: ``error`` over ``rest_error``.
+        p: The p-value of Fisher's exact test, two-sided.
     """
 
     at_most: float
@@ -110,9 +132,15 @@ class LowAgainstRest:
 class PermutationTest:
     """The paper's bias where degree does not matter: degrees shuffled among the nodes.
 
-    ``edges`` (one more than ``counts``) and ``counts`` are the histogram of the shuffled biases,
-    ``low`` and ``high`` their middle 95 %. p = (1 + #{shuffled >= seen}) / (1 + draws).
-    Where shuffling cannot change the bias, ``draws`` is 0 and p is NaN.
+    Attributes:
+        seen: The bias of the data.
+        mean: The mean of the shuffled biases.
+        low: The lower end of their middle 95 %.
+        high: The upper end.
+        p: (1 + #{shuffled >= seen}) / (1 + draws); NaN where shuffling cannot change the bias.
+        draws: How often the degrees were shuffled; 0 likewise.
+        edges: The edges of the bins of their histogram, one more than ``counts``.
+        counts: The shuffled biases in each bin.
     """
 
     seen: float
@@ -129,8 +157,12 @@ class PermutationTest:
 class NetVariance:
     """The between-degree variance net of noise: bias = net + noise.
 
-    ``unbiased`` may be negative, ``value`` is the larger of it and 0. ``noise`` is the bias that
-    chance alone gives. ``single`` of the ``groups`` have one node only.
+    Attributes:
+        value: The estimate, or 0 if it is negative.
+        unbiased: The unbiased estimate, which may be negative.
+        noise: The bias that chance alone gives.
+        groups: The number of degrees.
+        single: How many of them have one node only.
     """
 
     value: float
@@ -142,10 +174,15 @@ class NetVariance:
 
 @dataclass(frozen=True)
 class Slope:
-    """Change of loss and of accuracy (points) for each doubling of 1 + degree, over all nodes.
+    """The change of loss and of accuracy for each doubling of 1 + degree, over all nodes.
 
-    The regressor is log2(1 + degree) (``scale`` "one more"), or log2 of other positive columns
-    ("plain"). ``…_correlation`` is Pearson's with the same regressor.
+    Attributes:
+        loss: The slope of the loss.
+        accuracy: The slope of the accuracy, in percentage points.
+        loss_correlation: Pearson's correlation of the loss with the same regressor.
+        accuracy_correlation: That of the accuracy.
+        scale: "one more" for the regressor log2(1 + degree), "plain" for log2 of other positive
+            columns.
     """
 
     loss: Estimate
@@ -157,11 +194,16 @@ class Slope:
 
 @dataclass(frozen=True)
 class WorstNodes:
-    """The Rawlsian question: the mean loss of the worst ``percent`` of the nodes.
+    """The nodes with the largest losses, whatever their group.
 
-    ``share_of_loss`` is their part of all loss; ``low_share`` the per cent of them that are
-    low-degree nodes (of the headline), against ``low_share_of_all`` among all nodes; both
-    are NaN without that headline. Of nodes of equal loss each counts as likely as the others.
+    Attributes:
+        percent: Their share of all evaluated nodes.
+        nodes: Their number.
+        loss: Their mean loss.
+        share_of_loss: Their share of all loss.
+        low_share: Per cent of them that are low-degree nodes, each of several equal losses being
+            as likely; NaN without a headline.
+        low_share_of_all: Per cent of all evaluated nodes that are.
     """
 
     percent: float
@@ -176,7 +218,16 @@ class WorstNodes:
 class TemperatureScaling:
     """The bias before and after temperature scaling.
 
-    ``fitted_on`` says which nodes the temperature was found on; ``outcome`` is a sentence.
+    Attributes:
+        temperature: Under 1 the model was too unsure, over 1 too sure.
+        outcome: How the search for it ended, in a sentence.
+        fitted_on: Which nodes it was found on.
+        bias: The bias before scaling.
+        calibrated_bias: The bias after scaling.
+        net_variance: The net variance before scaling.
+        calibrated_net_variance: The net variance after scaling.
+        error: The expected calibration error before scaling, in per cent.
+        under_confident: Whether the temperature is so low that the bias may be low because of that.
     """
 
     temperature: float
@@ -192,13 +243,32 @@ class TemperatureScaling:
 
 @dataclass(frozen=True)
 class ModelAudit:
-    """One model, judged.
+    """All figures of one model.
 
-    ``format`` is what its predictions were taken for ("probabilities", "logits" or "classes") and
-    ``format_reason`` why. ``loss_kind`` is "cross entropy", or "zero-one" where only classes are
-    known (then ``scaling`` and the groups' calibration are None). ``majority`` is the per cent of
-    the nodes that are of the most frequent class, and ``learned`` says whether the model is clearly
-    better than always predicting that: if not, no headline and no comparison rests on it.
+    Attributes:
+        name: The model's name.
+        source: The file or array that its predictions come from.
+        format: What they were taken for: "probabilities", "logits" or "classes".
+        format_reason: Why.
+        loss_kind: "cross entropy", or "zero-one" where only classes are known.
+        nodes: The number of evaluated nodes.
+        learned: Whether the model is clearly better than always predicting the most frequent class;
+            if not, there is no headline on it and no comparison.
+        majority: Per cent of the nodes of the most frequent class.
+        accuracy: Per cent of all nodes classified correctly.
+        loss: The mean loss of all nodes.
+        groups: The figures of every group.
+        curve: The figures of every single value (degree).
+        by_accuracy: The worst and the best group by accuracy; None for fewer than two.
+        by_loss: The same by loss.
+        low: Low-degree nodes against the rest; None for other columns than degree.
+        bias: The paper's bias.
+        net_variance: The bias net of noise.
+        permutation: The bias with the degrees shuffled.
+        slope: The trend with degree; None for text.
+        worst: The nodes with the largest losses.
+        scaling: The bias after temperature scaling; None where only classes are known.
+        warnings: Sentences for the user.
     """
 
     name: str
@@ -227,11 +297,16 @@ class ModelAudit:
 
 @dataclass(frozen=True)
 class PairedBiasTest:
-    """Paired test of two biases: at every node the two models' losses may change places.
+    """Paired test of two biases: at every node the two models' losses may be swapped.
 
-    ``ratio`` is the first's bias over the second's. ``p_lower`` is for 'the first is not fairer',
-    ``p_higher`` for 'the second is not fairer'; both with the +1 correction. ``p`` is two-sided,
-    for 'neither is fairer': twice the smaller of them.
+    Attributes:
+        first: The bias of the first model.
+        second: The bias of the second.
+        ratio: The first over the second.
+        p_lower: The p-value for 'the first is not fairer'.
+        p_higher: The p-value for 'the second is not fairer'.
+        draws: How often the losses were swapped.
+        p: The two-sided p-value for 'neither is fairer': twice the smaller of the two.
     """
 
     first: float
@@ -245,9 +320,18 @@ class PairedBiasTest:
 
 @dataclass(frozen=True)
 class ModelComparison:
-    """Two models on the same ``nodes``; differences are the first's less the second's.
+    """Two models on the same nodes; differences are the first's less the second's.
 
-    Models that have not ``learned`` are not compared.
+    Attributes:
+        first: The name of the first model.
+        second: The name of the second.
+        nodes: The number of evaluated nodes.
+        accuracy: The difference of the accuracies.
+        loss: The difference of the mean losses.
+        low_accuracy: The difference of the accuracies on low-degree nodes.
+        rest_accuracy: The difference of the accuracies on all others.
+        bias: The test of the biases.
+        calibrated_bias: The same after temperature scaling; None where only classes are known.
     """
 
     first: str
@@ -256,13 +340,14 @@ class ModelComparison:
     accuracy: Estimate
     loss: Estimate
     low_accuracy: Estimate
+    rest_accuracy: Estimate
     bias: PairedBiasTest
     calibrated_bias: PairedBiasTest | None
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """How it was computed, for the reader and for whoever repeats it."""
+    """How an audit was computed, for the reader and for whoever repeats it."""
 
     version: str
     seed: int
@@ -284,7 +369,7 @@ class Provenance:
 
 @dataclass(frozen=True)
 class ShownPredictions:
-    """Of the shown nodes, in the same order: what one model said of them (None: nothing)."""
+    """The predictions of one model for the shown nodes, in the same order (None: none)."""
 
     name: str
     predicted: list[int | None]

@@ -1,4 +1,4 @@
-"""Which groups the table has: every value, quantiles, edges of the user's, or text as it is."""
+"""The groups of nodes that an audit reports: every value, quantiles, given edges, or texts."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ import numpy as np
 import numpy.typing as npt
 
 from ..._core.errors import RawlsError
+from ..degree_groups import degree_quarters
 from ..node_columns import MOST_VALUES, NodeColumn
 
 Values = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 MOST_GROUPS = 12
-"""More groups than this are not shown singly unless they are asked for."""
+"""More values than this are binned unless the user asks for every value."""
 MOST_TEXTS = 200
-"""Texts that stand alone at most; the nodes of rarer ones are judged together."""
+"""The most texts with a group of their own; the nodes of rarer ones form one group."""
 MOST_BINS = 1000
-"""Groups of numbers at most: every pair of them is compared."""
+"""The most groups of numbers, as every pair of them is compared."""
 _QUANTILES = 5
 
 
 @dataclass(frozen=True)
 class Bin:
-    """A group's label and its least and greatest value; ``pooled`` for the rest of the texts."""
+    """A group's label and its least and greatest value; ``pooled`` for that of all rare texts."""
 
     label: str
     low: float
@@ -35,17 +36,26 @@ class Bin:
     pooled: bool = False
 
 
-def bins_of(values: Values, how: str | None) -> tuple[list[Bin], npt.NDArray[np.int64], str]:
-    """The bins of the evaluated nodes' values, each node's bin, and in words how they were made.
+def bins_of(values: Values, how: str | None) -> tuple[list[Bin], Ints, str]:
+    """Bin the values of the evaluated nodes.
 
-    ``how`` is "degree" (every value alone), "quantile:K" or "edges:a,b,c", whose bins are up to a,
-    over a up to b, …, over c. By default up to 12 different values stand alone, more are cut at
-    their fifths. No value is in two bins: where many nodes share one, there are fewer and unequal
-    bins. Of texts those of the most nodes stand alone, ``MOST_TEXTS`` of them, and one more bin
-    pools the others.
+    No value is in two bins: where many nodes share one, there are fewer and unequal bins. Of texts
+    the ``MOST_TEXTS`` with the most nodes have a bin each, and one more bin pools the others.
+
+    Args:
+        values: A number or a text of each node, (nodes,).
+        how: "degree" (every value), "quantile:K" or "edges:a,b,c", whose bins are up to a, over a
+            up to b, …, over c. By default up to 12 different values have a bin each, and more are
+            cut into fifths.
+
+    Returns:
+        The bins, the bin of each node, and a description of how they were made.
+
+    Raises:
+        RawlsError: If ``how`` cannot be understood, or would make too many bins.
     """
     if how is not None and not isinstance(how, str):
-        raise RawlsError(f"bins must be a text such as 'quantile:4' or 'edges:1,3,10', not {how!r}")
+        raise RawlsError(f"bins must be a string as 'quantile:4' or 'edges:1,3,10', not {how!r}")
     if values.dtype.kind not in "biuf":
         if how not in (None, "degree"):
             raise RawlsError(f"--bins {how} needs a column of numbers, and this one is text")
@@ -58,7 +68,7 @@ def bins_of(values: Values, how: str | None) -> tuple[list[Bin], npt.NDArray[np.
         if len(present) > MOST_BINS:
             raise RawlsError(
                 f"--bins degree would make {len(present):,} groups, and {MOST_BINS:,} is the most "
-                "that are compared: take --bins quantile:K"
+                "that are compared: use --bins quantile:K"
             )
         cuts, words = present[:-1], "every value"
     elif kind == "quantile":
@@ -79,7 +89,7 @@ def bins_of(values: Values, how: str | None) -> tuple[list[Bin], npt.NDArray[np.
     return [_named(a, b) for a, b in zip(low.tolist(), high.tolist(), strict=True)], member, words
 
 
-def _texts(values: Values) -> tuple[list[Bin], npt.NDArray[np.int64], str]:
+def _texts(values: Values) -> tuple[list[Bin], Ints, str]:
     import pandas as pd
 
     member, texts = pd.factorize(np.asarray(values, dtype=object), sort=True)
@@ -126,60 +136,82 @@ def _edges(text: str, how: str) -> Values:
 
 @dataclass(frozen=True)
 class Grouping:
-    """Where the evaluated nodes stand: ``value`` is each one's place among the fine groups (single
-    degrees), ``labels`` and ``numbers`` those groups' names and values; ``bins`` are the
-    table's groups and ``bin_of`` (fine groups,) says which of them a fine group lies in.
-    ``bias_over`` and ``note`` are words: what the fine groups are, and what was bounded if
-    anything was."""
+    """The groups of the evaluated nodes: single values (degrees) for the bias, bins for the table.
 
-    value: Ints
+    Attributes:
+        member: The position of each node's value among the single values, (nodes,).
+        labels: The names of the single values.
+        value: The single values, or the middles of the bins where these take their place.
+        bins: The groups of the table.
+        bin_of: The bin of every single value.
+        description: How the bins were made.
+        column: The name of the column that the nodes are grouped by.
+        ordered: Whether its values are numbers.
+        degree: The degree of each node, (nodes,).
+        low_degree: The 25th percentile of these degrees.
+        bias_over: What the bias is the variance over: single values or bins.
+        note: A sentence for the user where there are too many values to compare, or None.
+    """
+
+    member: Ints
     labels: list[str]
-    numbers: Floats
+    value: Floats
     bins: list[Bin]
     bin_of: Ints
+    description: str
+    column: str
     ordered: bool
-    by_degree: bool
     degree: Ints
+    low_degree: float
     bias_over: str
     note: str | None
 
     @classmethod
-    def of(cls, column: NodeColumn, degree: Ints, bins: str | None) -> tuple[Grouping, str]:
-        """The groups of the evaluated nodes, whose ``column`` and ``degree`` are given."""
-        table, member, words = bins_of(column.values, bins)
-        value, bin_of = member, np.arange(len(table))
-        numbers = np.array([(each.low + each.high) / 2 for each in table])
+    def of(cls, column: NodeColumn, degree: Ints, bins: str | None) -> Grouping:
+        """Group nodes by their ``column``; see :func:`bins_of` for ``bins``."""
+        table, member, description = bins_of(column.values, bins)
+        bin_of = np.arange(len(table))
+        value = np.array([(each.low + each.high) / 2 for each in table])
         labels = [each.label for each in table]
         single = column.single
+        note = _too_many_values(column, table, member, single)
         if single:
-            present, value = np.unique(column.values, return_inverse=True)
+            present, position = np.unique(column.values, return_inverse=True)
             bin_of = np.zeros(len(present), np.int64)
-            bin_of[value] = member
-            numbers = present.astype(float)
+            bin_of[position] = member
+            member, value = position, present.astype(float)
             labels = [f"{each:.0f}" for each in present]
-        grouping = cls(
-            value,
-            labels,
-            numbers,
-            table,
-            bin_of,
-            column.ordered,
-            column.name == "degree",
-            degree,
-            f"single values of {column.name}" if single else "the groups",
-            _bounded(column, table, member, single),
+        return cls(
+            member=member,
+            labels=labels,
+            value=value,
+            bins=table,
+            bin_of=bin_of,
+            description=description,
+            column=column.name,
+            ordered=column.ordered,
+            degree=degree,
+            low_degree=degree_quarters(degree)[0],
+            bias_over=f"single values of {column.name}" if single else "the groups",
+            note=note,
         )
-        return grouping, words
+
+    @property
+    def low(self) -> npt.NDArray[np.bool_]:
+        """Which nodes are of the quarter of lowest degree, (nodes,)."""
+        return self.degree <= self.low_degree
 
 
-def _bounded(column: NodeColumn, table: list[Bin], member: Ints, single: bool) -> str | None:
-    """What is said where there are too many different values to compare them one by one."""
+def _too_many_values(
+    column: NodeColumn, table: list[Bin], member: Ints, single: bool
+) -> str | None:
+    """The note where there are too many different values to compare them one by one."""
     if table[-1].pooled:
         alone, together = len(table) - 1, int((member == len(table) - 1).sum())
         return (
-            f"{column.name} has too many different values to compare them all: the {alone} of the "
-            f"most nodes stand alone, and the nodes of all others ({together:,}) are one group, "
-            "which is never named worst or best."
+            f"{column.name} has too many different values to compare them all: the {alone} with "
+            f"the most nodes have a group each, and the nodes of all others ({together:,}) form "
+            "one, which is never named worst or best."
         )
     if column.ordered and not single and bool((column.values == np.floor(column.values)).all()):
         return (

@@ -1,4 +1,4 @@
-"""Intervals that cover what they say: of shares, of means, of their differences and ratios."""
+"""Confidence intervals: of shares, of means, of their differences and ratios."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
+from ..degree_groups import SMALLEST_GROUP
 from .findings import Estimate
 from .group_statistics import GroupedScores, GroupSums
 
@@ -16,9 +17,68 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Interval = Sequence[Floats]
 """Values with the low and the high ends of their intervals."""
-SMALLEST = 10
-"""Nodes under which a group is too small to say anything: not even 95 % of a skewed loss's
-intervals would cover its mean, whichever way they are made."""
+
+
+class GroupMeans:
+    """Accuracy and mean loss of groups of nodes, with intervals.
+
+    Args:
+        seen: The sums of the groups, as a single row.
+        drawn: The same of every bootstrap draw.
+        level: The confidence level.
+        zero_one: Whether the loss is 1 - right. Its mean is then a share, of which a draw without
+            spread has no t, so its interval is the accuracy's, mirrored.
+
+    Attributes:
+        count: Nodes of each group, (groups,).
+        right: Nodes classified correctly.
+        mean: Mean losses.
+        rate: Shares of correct answers.
+        loss_ends: Low and high ends of the mean losses; NaN for groups that are too small.
+        rate_ends: The same of the shares.
+    """
+
+    def __init__(
+        self, seen: GroupSums, drawn: GroupSums, level: float = 0.95, zero_one: bool = False
+    ) -> None:
+        self._seen, self._drawn, self._level, self._zero_one = seen, drawn, level, zero_one
+        self.count, self.right = seen.count[0], seen.right[0]
+        self.mean, error = (each[0] for each in seen.moments())
+        with np.errstate(divide="ignore", invalid="ignore"):
+            self.rate = self.right / self.count
+        rate_ends = wilson(self.right, self.count, level)
+        if zero_one:
+            ends = 1 - rate_ends[1], 1 - rate_ends[0]
+        else:
+            drawn_mean, drawn_error = drawn.moments()
+            ends = bootstrap_t(self.mean, np.sqrt(error), drawn_mean, np.sqrt(drawn_error), level)
+        large = self.count >= SMALLEST_GROUP
+        self.loss_ends = [np.where(large, end, np.nan) for end in ends]
+        self.rate_ends = [np.where(large, end, np.nan) for end in rate_ends]
+
+    @classmethod
+    def of(
+        cls,
+        grouped: GroupedScores,
+        drawn: GroupSums,
+        member: Ints,
+        level: float = 0.95,
+        zero_one: bool = False,
+    ) -> GroupMeans:
+        """Unions of the groups of ``grouped``; ``member`` is the union of each group."""
+        return cls(grouped.sums().joined(member), drawn.joined(member), level, zero_one)
+
+    def others(self) -> GroupMeans:
+        """For every group, all nodes but its own."""
+        return GroupMeans(self._seen.others(), self._drawn.others(), self._level, self._zero_one)
+
+    def loss(self, k: int) -> Estimate:
+        """The mean loss of group ``k``."""
+        return Estimate(float(self.mean[k]), *(float(end[k]) for end in self.loss_ends))
+
+    def accuracy(self, k: int) -> Estimate:
+        """The accuracy of group ``k``, in per cent."""
+        return Estimate(100 * float(self.rate[k]), *(100 * float(end[k]) for end in self.rate_ends))
 
 
 def normal_quantile(level: float) -> float:
@@ -37,7 +97,7 @@ def wilson(right: Floats, nodes: Floats, level: float = 0.95) -> tuple[Floats, F
         p = right / nodes
         middle = (p + z**2 / (2 * nodes)) / (1 + z**2 / nodes)
         half = z / (1 + z**2 / nodes) * np.sqrt(p * (1 - p) / nodes + z**2 / (4 * nodes**2))
-    # Rounding must not leave out the share seen where it is 0 or 1.
+    # Rounding must not exclude the share itself where it is 0 or 1.
     low = np.where(right <= 0, 0.0, np.maximum(middle - half, 0))
     high = np.where(right >= nodes, 1.0, np.minimum(middle + half, 1))
     return np.where(nodes > 0, low, np.nan), np.where(nodes > 0, high, np.nan)
@@ -46,7 +106,7 @@ def wilson(right: Floats, nodes: Floats, level: float = 0.95) -> tuple[Floats, F
 def bootstrap_t(
     seen: Floats, error: Floats, drawn: Floats, drawn_error: Floats, level: float = 0.95
 ) -> tuple[Floats, Floats]:
-    """The studentised bootstrap interval (Efron 1979; Hall 1988), for several figures at once.
+    """The studentized bootstrap interval (Efron 1979; Hall 1988), for several figures at once.
 
     ``seen`` and its standard ``error`` are (figures,), ``drawn`` and ``drawn_error`` (resamples,
     figures). With t* = (drawn - seen) / drawn_error,
@@ -62,13 +122,13 @@ def bootstrap_t(
     # Where every draw is the same (a constant loss) there is no t, and nothing is uncertain.
     constant = error == 0
     low, high = np.where(constant, 0, low), np.where(constant, 0, high)
-    with np.errstate(invalid="ignore"):  # no error can be told of two nodes
+    with np.errstate(invalid="ignore"):  # two nodes have no error
         return seen - high * error, seen - low * error
 
 
 def difference(a: Estimate, b: Estimate) -> Estimate:
     """a - b of two separate groups, from the interval of each: see :func:`difference_ends`."""
-    low, high = difference_ends(_parts(a), _parts(b))
+    low, high = difference_ends(_ends(a), _ends(b))
     return Estimate(a.value - b.value, float(low), float(high))
 
 
@@ -82,33 +142,21 @@ def difference_ends(a: Interval, b: Interval) -> tuple[Floats, Floats]:
 
 
 def ratio(a: Estimate, b: Estimate) -> Estimate:
-    """a / b of two separate groups, neither negative: see :func:`ratio_ends`."""
-    value = a.value / b.value if b.value > 0 else math.nan
-    low, high = ratio_ends(_parts(a), _parts(b))
-    return Estimate(value, float(low), float(high))
+    """a / b of two separate groups, neither negative (MOVER-R; Donner and Zou 2012).
 
-
-def ratio_ends(a: Interval, b: Interval) -> tuple[Floats, Floats]:
-    """The interval of a / b (MOVER-R; Donner and Zou 2012), for arrays of (value, low, high).
-
-    NaN where an end of either is not known, or where there is no bound.
+    An end is NaN where one of the intervals is not known, or where there is no bound.
     """
-    product = a[0] * b[0]
-    known = np.isfinite(a[1]) & np.isfinite(a[2]) & np.isfinite(b[1]) & np.isfinite(b[2])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        inside = product**2 - a[1] * b[2] * (2 * a[0] - a[1]) * (2 * b[0] - b[2])
-        below = b[2] * (2 * b[0] - b[2])
-        low = np.where(below != 0, (product - np.sqrt(np.maximum(inside, 0))) / below, np.nan)
-        low = np.where(a[1] <= 0, 0.0, low)
-        inside = product**2 - a[2] * b[1] * (2 * a[0] - a[2]) * (2 * b[0] - b[1])
-        above = b[1] * (2 * b[0] - b[1])
-        high = np.where(above > 0, (product + np.sqrt(np.maximum(inside, 0))) / above, np.nan)
-    return np.where(known, low, np.nan), np.where(known, high, np.nan)
-
-
-def _parts(estimate: Estimate) -> Interval:
-    value, low, high = np.array([estimate.value, estimate.low, estimate.high])
-    return value, low, high
+    value = a.value / b.value if b.value > 0 else math.nan
+    if not np.isfinite([a.low, a.high, b.low, b.high]).all():
+        return Estimate(value)
+    product = a.value * b.value
+    inside = product**2 - a.low * b.high * (2 * a.value - a.low) * (2 * b.value - b.high)
+    below = b.high * (2 * b.value - b.high)
+    low = (product - math.sqrt(max(inside, 0))) / below if below != 0 else math.nan
+    inside = product**2 - a.high * b.low * (2 * a.value - a.high) * (2 * b.value - b.low)
+    above = b.low * (2 * b.value - b.low)
+    high = (product + math.sqrt(max(inside, 0))) / above if above > 0 else math.nan
+    return Estimate(value, 0.0 if a.low <= 0 else low, high)
 
 
 def paired_mean(values: Floats, level: float = 0.95) -> Estimate:
@@ -117,15 +165,19 @@ def paired_mean(values: Floats, level: float = 0.95) -> Estimate:
 
     nodes = len(values)
     mean = float(values.mean()) if nodes else math.nan
-    if nodes < SMALLEST:
+    if nodes < SMALLEST_GROUP:
         return Estimate(mean)
     margin = float(student.ppf((1 + level) / 2, nodes - 1)) * float(values.std(ddof=1))
     margin /= math.sqrt(nodes)
     return Estimate(mean, mean - margin, mean + margin)
 
 
+def _ends(estimate: Estimate) -> Interval:
+    return [np.asarray(end) for end in (estimate.value, estimate.low, estimate.high)]
+
+
 def _quantiles(t: Floats, level: float) -> tuple[Floats, Floats]:
-    """Both ends of the middle ``level`` of every column, NaN left out."""
+    """Both ends of the middle ``level`` of every column, without its NaN."""
     ends = [(1 - level) / 2, (1 + level) / 2]
     whole = ~np.isnan(t).any(0)
     low, high = np.full((2, t.shape[1]), np.nan)
@@ -136,53 +188,3 @@ def _quantiles(t: Floats, level: float) -> tuple[Floats, Floats]:
         if len(kept) > 1:
             low[column], high[column] = np.quantile(kept, ends)
     return low, high
-
-
-class GroupMeans:
-    """Groups of nodes by the sums of what was ``seen`` (one row) and ``drawn``.
-
-    With ``zero_one`` the loss is 1 - right. Its mean is a share then, of which a draw without
-    spread has no t, so its interval is the accuracy's, mirrored.
-    """
-
-    def __init__(
-        self, seen: GroupSums, drawn: GroupSums, level: float = 0.95, zero_one: bool = False
-    ) -> None:
-        self._seen, self._drawn, self._level, self._zero_one = seen, drawn, level, zero_one
-        self.count, self.right = seen.count[0], seen.right[0]
-        self._rate_ends = wilson(self.right, self.count, level)
-        mean, error = (each[0] for each in seen.moments())
-        self.mean = mean
-        if zero_one:
-            self._ends = 1 - self._rate_ends[1], 1 - self._rate_ends[0]
-        else:
-            drawn_mean, drawn_error = drawn.moments()
-            self._ends = bootstrap_t(mean, np.sqrt(error), drawn_mean, np.sqrt(drawn_error), level)
-
-    @classmethod
-    def of(
-        cls,
-        grouped: GroupedScores,
-        drawn: GroupSums,
-        member: Ints,
-        level: float = 0.95,
-        zero_one: bool = False,
-    ) -> GroupMeans:
-        """Groups that are unions of the grouped; ``member`` says to which each of them belongs."""
-        return cls(grouped.sums().joined(member), drawn.joined(member), level, zero_one)
-
-    def others(self) -> GroupMeans:
-        """For every group, all nodes but its own."""
-        return GroupMeans(self._seen.others(), self._drawn.others(), self._level, self._zero_one)
-
-    def loss(self, k: int) -> Estimate:
-        if self.count[k] < SMALLEST:
-            return Estimate(float(self.mean[k]))
-        return Estimate(float(self.mean[k]), float(self._ends[0][k]), float(self._ends[1][k]))
-
-    def accuracy(self, k: int) -> Estimate:
-        rate = 100 * float(self.right[k] / self.count[k]) if self.count[k] else float("nan")
-        if self.count[k] < SMALLEST:
-            return Estimate(rate)
-        low, high = (100 * float(end[k]) for end in self._rate_ends)
-        return Estimate(rate, low, high)

@@ -1,22 +1,34 @@
-"""One model judged: everything that an audit says about it, from its nodes' scores."""
+"""All figures of an audit, from the scores of the evaluated nodes under each model."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
 
 from ..calibration import calibration_error
-from .findings import CurvePoint, GroupAudit, GroupCalibration, ModelAudit, TemperatureScaling
+from ..degree_groups import SMALLEST_GROUP
+from ..learning import better_than_constant
+from .comparison import compare_models
+from .findings import (
+    CurvePoint,
+    GroupAudit,
+    GroupCalibration,
+    ModelAudit,
+    ModelComparison,
+    TemperatureScaling,
+)
 from .group_statistics import GroupedScores
 from .grouping import Grouping
-from .intervals import SMALLEST, GroupMeans, difference, paired_mean
+from .intervals import GroupMeans, difference, paired_mean
 from .net_variance import net_variance
 from .node_scores import NodeScores
 from .permutation import shuffled_bias
-from .resampling import resampled
+from .resampling import ResamplingSettings, resampled
 from .trend import slopes
 from .worst_off import low_against_rest, worst_and_best, worst_nodes
 
@@ -24,33 +36,63 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class ResamplingSettings:
-    """How an audit is computed."""
+def audit_models(
+    models: Sequence[NodeScores],
+    y: Ints,
+    grouping: Grouping,
+    settings: ResamplingSettings,
+    failed: Collection[str] = (),
+) -> tuple[list[ModelAudit], list[ModelComparison]]:
+    """Compute the figures of every model, and compare every pair of models that have learned.
 
-    resamples: int = 1000
-    seed: int = 0
-    level: float = 0.95
+    Args:
+        models: The scores of each model on the evaluated nodes.
+        y: The labels of these nodes, (nodes,).
+        grouping: The groups of these nodes.
+        settings: Draws, seed and confidence level.
+        failed: The names of models whose training failed; they have not learned.
+
+    Returns:
+        The figures of the models, and the comparisons.
+    """
+    low = grouping.low
+    checked = []
+    for model in models:
+        learned, majority = better_than_constant(model.predicted, y, (low, ~low))
+        learned = learned and model.name not in failed
+        checked.append(replace(model, learned=learned, majority=majority))
+    pairs = combinations([model for model in checked if model.learned], 2)
+    return (
+        [audit_model(model, grouping, settings) for model in checked],
+        [compare_models(first, second, grouping, settings) for first, second in pairs],
+    )
 
 
 def audit_model(scores: NodeScores, grouping: Grouping, settings: ResamplingSettings) -> ModelAudit:
-    """Judge one model on the evaluated nodes of ``grouping``."""
-    grouped = replace(
-        GroupedScores.of(grouping.value, scores.loss, scores.right), value=grouping.numbers
-    )
-    drawn = resampled(grouped, settings.resamples, settings.seed)
-    level, zero_one = settings.level, scores.loss_kind == "zero-one"
-    fine = GroupMeans(grouped.sums(), drawn, level, zero_one)
+    """Compute all figures of one model.
+
+    Args:
+        scores: The model's scores on the evaluated nodes.
+        grouping: The groups of these nodes.
+        settings: Draws, seed and confidence level.
+
+    Returns:
+        The figures of the model.
+    """
+    resamples, seed, level = settings.resamples, settings.seed, settings.level
+    grouped = GroupedScores.of(grouping.member, scores.loss, scores.right)
+    grouped = replace(grouped, value=grouping.value)
+    drawn = resampled(grouped, resamples, seed)
+    zero_one = scores.loss_kind == "zero-one"
+    single = GroupMeans(grouped.sums(), drawn, level, zero_one)
     binned = GroupMeans.of(grouped, drawn, grouping.bin_of, level, zero_one)
     overall = GroupMeans.of(grouped, drawn, np.zeros(len(grouped.count), np.int64), level, zero_one)
-    groups = _groups(binned, grouping, scores, settings)
-    headline = (
-        low_against_rest(grouping.degree, scores.right, level) if grouping.by_degree else None
-    )
-    low = grouping.degree <= headline.at_most if headline else None
+    groups = _groups(binned, grouping, scores, level)
+    headline = None
+    if grouping.column == "degree":
+        headline = low_against_rest(grouping.low, grouping.low_degree, scores.right, level)
+    low = grouping.low if headline else None
     net = net_variance(grouped, grouping.ordered)
-    by_accuracy = worst_and_best(groups, "accuracy", level, highest=100.0)
-    by_loss = worst_and_best(groups, "loss", level, highest=1.0 if zero_one else math.inf)
     return ModelAudit(
         name=scores.name,
         source=scores.source,
@@ -65,42 +107,40 @@ def audit_model(scores: NodeScores, grouping: Grouping, settings: ResamplingSett
         groups=groups,
         curve=[
             CurvePoint(
-                float(grouping.numbers[k]),
+                float(grouping.value[k]),
                 label,
                 int(grouped.count[k]),
-                fine.loss(k),
-                fine.accuracy(k),
+                single.loss(k),
+                single.accuracy(k),
             )
             for k, label in enumerate(grouping.labels)
         ],
-        by_accuracy=by_accuracy,
-        by_loss=by_loss,
+        by_accuracy=worst_and_best(groups, "accuracy", level, highest=100.0),
+        by_loss=worst_and_best(groups, "loss", level, highest=1.0 if zero_one else math.inf),
         low=headline,
         bias=grouped.bias,
         net_variance=net,
-        permutation=shuffled_bias(grouped, settings.resamples, settings.seed, settings.level),
-        slope=slopes(grouped, drawn, settings.level) if grouping.ordered else None,
-        worst=worst_nodes(scores.loss, low, settings.resamples, settings.seed, settings.level),
+        permutation=shuffled_bias(grouped, resamples, seed, level),
+        slope=slopes(grouped, drawn, level) if grouping.ordered else None,
+        worst=worst_nodes(scores.loss, low, resamples, seed, level),
         scaling=_scaling(scores, grouped, net.value, grouping.ordered),
         warnings=[*scores.warnings, *_cautions(scores, grouped.bias)],
     )
 
 
 def _groups(
-    binned: GroupMeans, grouping: Grouping, scores: NodeScores, settings: ResamplingSettings
+    binned: GroupMeans, grouping: Grouping, scores: NodeScores, level: float
 ) -> list[GroupAudit]:
-    node_bin = grouping.bin_of[grouping.value]
+    """The figures of every bin."""
+    node_bin = grouping.bin_of[grouping.member]
     rest = binned.others()
     groups = []
     for g, each in enumerate(grouping.bins):
         nodes = int(binned.count[g])
-        too_small = nodes < SMALLEST
         calibration = None
         if scores.confidence is not None:
             inside = node_bin == g
-            calibration = _group_calibration(
-                scores.confidence[inside], scores.right[inside], settings.level
-            )
+            calibration = _group_calibration(scores.confidence[inside], scores.right[inside], level)
         groups.append(
             GroupAudit(
                 label=each.label,
@@ -109,7 +149,7 @@ def _groups(
                 nodes=nodes,
                 share=100 * nodes / len(scores.loss),
                 right=int(binned.right[g]),
-                too_small=too_small,
+                too_small=nodes < SMALLEST_GROUP,
                 accuracy=binned.accuracy(g),
                 loss=binned.loss(g),
                 accuracy_against_rest=difference(binned.accuracy(g), rest.accuracy(g)),
@@ -132,10 +172,10 @@ def _group_calibration(confidence: Floats, right: Floats, level: float) -> Group
 def _scaling(
     scores: NodeScores, grouped: GroupedScores, net: float, ordered: bool
 ) -> TemperatureScaling | None:
+    """The bias before and after temperature scaling; None where only classes are known."""
     if scores.calibrated_loss is None or scores.confidence is None:
         return None
     scaled = grouped.with_loss(scores.calibrated_loss)
-    after = net_variance(scaled, ordered)
     return TemperatureScaling(
         temperature=scores.temperature,
         outcome=scores.outcome,
@@ -143,13 +183,14 @@ def _scaling(
         bias=grouped.bias,
         calibrated_bias=scaled.bias,
         net_variance=net,
-        calibrated_net_variance=after.value,
+        calibrated_net_variance=net_variance(scaled, ordered).value,
         error=calibration_error(scores.confidence, scores.right),
         under_confident=scores.under_confident,
     )
 
 
 def _cautions(scores: NodeScores, bias: float) -> list[str]:
+    """A warning where the bias may be low because the model is under-confident."""
     if not scores.under_confident or math.isnan(bias):
         return []
     return [

@@ -1,80 +1,62 @@
-"""From predictions, a part at a time, to each node's loss, class and confidence.
+"""From predictions, a chunk at a time, to each node's loss, class and confidence.
 
-The parts are gone through twice: once for the scores, and, when the temperature is known, once more
-for the losses after scaling. In between only numbers of single nodes are kept, and the scores of
-a sample of nodes to find the temperature on.
+The chunks are read twice: once for the scores, and, when the temperature is known, once more for
+the losses after scaling. In between only a few numbers of each node are kept, and the scores of a
+sample of nodes to find the temperature on.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
 from ..._core.errors import RawlsError, unknown_name
-from ..calibration import CalibrationOutcome, temperature
+from ..calibration import UNDER_CONFIDENT, CalibrationOutcome, temperature
 from .prediction_formats import (
-    FORMS,
+    FORMATS,
     LARGEST_LOSS,
     LabeledNodes,
     PredictionSource,
     capped,
-    check_columns,
-    classes_of,
-    form_of,
-    log_scores,
-    log_sum,
-    refuse_twice,
+    check_class_count,
+    check_duplicates,
+    detect_format,
+    log_probabilities,
+    log_sum_exp,
+    predicted_classes,
 )
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-_FIT_NODES = 10_000
-BLURRED = 0.8
-"""Under this temperature a model is so much too unsure that its bias is read with care."""
+_CALIBRATION_NODES = 10_000
 
 
 @dataclass(frozen=True)
 class NodeScores:
-    """One model on the evaluated nodes, all arrays (nodes,) in the same order.
+    """One model's predictions, reduced to a few numbers for each node; all arrays are (nodes,).
 
-    ``loss`` is the cross entropy, or 1 - right where only classes are known; then ``confidence``
-    (the probability of the predicted class) and ``calibrated_loss`` are None. ``learned`` and
-    ``majority`` are those of :class:`.findings.ModelAudit`.
+    Attributes:
+        name: The model's name.
+        source: The file or array that its predictions come from.
+        format: "probabilities", "logits" or "classes".
+        format_reason: Why the predictions were taken for that.
+        predicted: The predicted classes; -1 for nodes without a prediction.
+        loss: The cross entropy, or 1 - right where only classes are known; NaN for nodes without a
+            prediction or a label.
+        right: Whether the predicted class is the label, 0 or 1.
+        confidence: The probability of the predicted class; None where only classes are known.
+        calibrated_loss: The loss after temperature scaling; None likewise.
+        temperature: The temperature of that scaling.
+        outcome: How the search for it ended, in a sentence.
+        fitted_on: Which nodes it was found on.
+        learned: See :class:`.findings.ModelAudit`.
+        majority: See :class:`.findings.ModelAudit`.
+        warnings: Sentences for the user.
     """
-
-    name: str
-    source: str
-    format: str
-    format_reason: str
-    predicted: npt.NDArray[np.int64]
-    loss: Floats
-    right: Floats
-    confidence: Floats | None = None
-    calibrated_loss: Floats | None = None
-    temperature: float = float("nan")
-    outcome: str = ""
-    fitted_on: str = ""
-    learned: bool = True
-    majority: float = float("nan")
-    warnings: list[str] = field(default_factory=list)
-
-    @property
-    def loss_kind(self) -> str:
-        return "zero-one" if self.confidence is None else "cross entropy"
-
-    @property
-    def under_confident(self) -> bool:
-        """Not where the temperature ran into its bound: that tells of few nodes, not of blur."""
-        return self.outcome == CalibrationOutcome.FOUND.value and self.temperature < BLURRED
-
-
-@dataclass
-class AllScores:
-    """One model on all nodes of the graph; NaN (or -1) where it said nothing."""
 
     name: str
     source: str
@@ -82,134 +64,147 @@ class AllScores:
     format_reason: str
     predicted: Ints
     loss: Floats
-    confidence: Floats | None
-    calibrated: Floats | None = None
+    right: Floats
+    confidence: Floats | None = None
+    calibrated_loss: Floats | None = None
     temperature: float = math.nan
     outcome: str = ""
     fitted_on: str = ""
+    learned: bool = True
+    majority: float = math.nan
     warnings: list[str] = field(default_factory=list)
 
     @property
-    def there(self) -> npt.NDArray[np.bool_]:
-        return self.predicted >= 0
+    def loss_kind(self) -> str:
+        """ "cross entropy", or "zero-one" where only classes are known."""
+        return "zero-one" if self.confidence is None else "cross entropy"
 
-    def at(self, chosen: Ints, y: Ints) -> NodeScores:
-        """The scores of the ``chosen`` nodes, whose labels are ``y[chosen]``."""
-        right = (self.predicted[chosen] == y[chosen]).astype(float)
-        known = self.confidence is not None
-        return NodeScores(
-            self.name,
-            self.source,
-            self.format,
-            self.format_reason,
-            self.predicted[chosen],
-            self.loss[chosen] if known else 1 - right,
-            right,
-            None if self.confidence is None else self.confidence[chosen],
-            None if self.calibrated is None else self.calibrated[chosen],
-            self.temperature,
-            self.outcome,
-            self.fitted_on,
-            warnings=self.warnings,
+    @property
+    def under_confident(self) -> bool:
+        """Whether the temperature was found, not at its bound, and is low."""
+        found = self.outcome == CalibrationOutcome.FOUND.value
+        return found and self.temperature < UNDER_CONFIDENT
+
+    def at(self, nodes: Ints) -> NodeScores:
+        """The scores of some ``nodes`` only."""
+        return replace(
+            self,
+            predicted=self.predicted[nodes],
+            loss=self.loss[nodes],
+            right=self.right[nodes],
+            confidence=None if self.confidence is None else self.confidence[nodes],
+            calibrated_loss=None if self.calibrated_loss is None else self.calibrated_loss[nodes],
         )
 
 
 def score_nodes(
-    predictions: PredictionSource, nodes: LabeledNodes, form: str = "auto"
-) -> AllScores:
-    """Go through the predictions of one model; ``form`` is "auto" or what they are taken for."""
-    if form not in FORMS:
-        raise unknown_name("form of scores", form, FORMS)
-    count = len(nodes.y)
+    predictions: PredictionSource, nodes: LabeledNodes, scores: str = "auto"
+) -> NodeScores:
+    """Read the predictions of one model and score every node of the graph.
+
+    Args:
+        predictions: A file or an array of predictions.
+        nodes: The graph's labels and masks.
+        scores: "auto", or the format that the scores are taken for.
+
+    Returns:
+        The scores of all nodes of the graph.
+
+    Raises:
+        RawlsError: If no node has a label, or the predictions do not fit the labels or the format.
+    """
+    if scores not in FORMATS:
+        raise unknown_name("format of scores", scores, FORMATS)
     if not (nodes.y >= 0).any():
         raise RawlsError("no node has a label, all are -1: label some of the predicted ones")
-    predicted, loss = np.full(count, -1, np.int64), np.full(count, np.nan)
-    confidence = np.full(count, np.nan)
-    seen_at = np.full(count, -1, np.int64)
-    fit = _fit_nodes(nodes)
-    place = np.full(count, -1, np.int64)
-    place[fit] = np.arange(len(fit))
+    count = len(nodes.y)
+    predicted, seen_at = np.full((2, count), -1, np.int64)
+    loss, confidence = np.full((2, count), np.nan)
+    sample = _calibration_sample(nodes)
+    position = np.full(count, -1, np.int64)
+    position[sample] = np.arange(len(sample))
     kept: Floats | None = None
-    chosen_form, reason, zeros = form, "you said so", 0
-    for part in predictions.rows():
-        refuse_twice(predictions, part, seen_at, nodes)
-        if part.scores is None or form == "classes":
-            if form in ("probabilities", "logits"):
+    chosen, reason, zeros = scores, "you said so", 0
+    for chunk in predictions.chunks():
+        check_duplicates(predictions, chunk, seen_at, nodes)
+        if chunk.scores is None or scores == "classes":
+            if scores in ("probabilities", "logits"):
                 raise RawlsError(
-                    f"{predictions.source} holds classes only, no {form}: leave --scores out"
+                    f"{predictions.source} has classes only, no {scores}: omit --scores "
+                    "(scores='auto')"
                 )
-            chosen_form, reason = "classes", "there are no scores beside the class"
-            if part.scores is not None:
-                reason = "you said so"
-            predicted[part.nodes] = classes_of(predictions, part, nodes)
+            chosen = "classes"
+            if chunk.scores is None:
+                reason = "there are no scores beside the class"
+            predicted[chunk.nodes] = predicted_classes(predictions, chunk, nodes)
             continue
-        check_columns(predictions, part, nodes)
-        if chosen_form == "auto":
-            chosen_form, reason = form_of(predictions, part)
-        z = log_scores(predictions, part, chosen_form, nodes)
-        predicted[part.nodes] = part.scores.argmax(1)
-        y = nodes.y[part.nodes]
-        labelled = y >= 0
-        own = -z[np.arange(len(y)), np.maximum(y, 0)]
-        zeros += int((np.isinf(own) & labelled).sum())
-        loss[part.nodes] = np.where(labelled, capped(own), np.nan)
-        confidence[part.nodes] = np.exp(z.max(1))
-        wanted = place[part.nodes]
+        check_class_count(predictions, chunk, nodes)
+        if chosen == "auto":
+            chosen, reason = detect_format(predictions, chunk)
+        z = log_probabilities(predictions, chunk, chosen, nodes)
+        predicted[chunk.nodes] = chunk.scores.argmax(1)
+        own = _loss_of_label(z, nodes.y[chunk.nodes])
+        zeros += int(np.isinf(own).sum())
+        loss[chunk.nodes] = capped(own)
+        confidence[chunk.nodes] = np.exp(z.max(1))
+        places = position[chunk.nodes]
         if kept is None:
-            kept = np.full((len(fit), z.shape[1]), np.nan)
-        kept[wanted[wanted >= 0]] = z[wanted >= 0]
-    found = AllScores(
-        predictions.name,
-        predictions.source,
-        chosen_form,
-        reason,
-        predicted,
-        loss,
-        None if kept is None else confidence,
-    )
+            kept = np.full((len(sample), z.shape[1]), np.nan)
+        kept[places[places >= 0]] = z[places >= 0]
+    right = (predicted == nodes.y).astype(float)
+    if kept is None:
+        loss = np.where((predicted >= 0) & (nodes.y >= 0), 1 - right, np.nan)
+    model = NodeScores(predictions.name, predictions.source, chosen, reason, predicted, loss, right)
     if zeros:
-        found.warnings.append(
+        model.warnings.append(
             f"{zeros:,} nodes were given the probability 0 for their own class, an infinite loss; "
             f"it was counted as {LARGEST_LOSS:.1f}."
         )
-    if kept is not None:
-        _calibrate(predictions, nodes, found, fit, kept)
-    return found
+    if kept is None:
+        return model
+    return _calibrated(predictions, nodes, replace(model, confidence=confidence), sample, kept)
 
 
-def _fit_nodes(nodes: LabeledNodes) -> Ints:
-    """Whose scores are kept to find the temperature on: validation and eligible nodes, or a
-    sample of each."""
+def _loss_of_label(z: Floats, y: Ints) -> Floats:
+    """-log p of each node's own class; NaN for a node without a label."""
+    own: Floats = np.where(y >= 0, -z[np.arange(len(y)), np.maximum(y, 0)], np.nan)
+    return own
+
+
+def _calibration_sample(nodes: LabeledNodes) -> Ints:
+    """Whose scores are kept for the temperature: validation and eligible nodes, or a sample."""
     rng = np.random.default_rng(0)
     chosen = []
     for mask in (nodes.validation, nodes.eligible):
-        found = np.flatnonzero(mask & (nodes.y >= 0))
-        if len(found) > _FIT_NODES:
-            found = np.sort(rng.choice(found, _FIT_NODES, replace=False))
-        chosen.append(found)
+        candidates = np.flatnonzero(mask & (nodes.y >= 0))
+        if len(candidates) > _CALIBRATION_NODES:
+            candidates = np.sort(rng.choice(candidates, _CALIBRATION_NODES, replace=False))
+        chosen.append(candidates)
     return np.unique(np.concatenate(chosen))
 
 
-def _calibrate(
-    predictions: PredictionSource, nodes: LabeledNodes, found: AllScores, fit: Ints, kept: Floats
-) -> None:
-    known = ~np.isnan(kept[:, 0])
-    validation = known & nodes.validation[fit]
+def _calibrated(
+    predictions: PredictionSource, nodes: LabeledNodes, model: NodeScores, sample: Ints, z: Floats
+) -> NodeScores:
+    """Find the temperature on the ``sample``, of scores ``z``, and the losses after scaling."""
+    known = ~np.isnan(z[:, 0])
+    validation = known & nodes.validation[sample]
     used = validation if validation.any() else known
     kind = "validation" if validation.any() else "evaluated"
-    z = torch.from_numpy(kept[used])
-    scaling, outcome = temperature(z, torch.from_numpy(nodes.y[fit[used]]))
-    found.temperature = scaling
-    found.outcome = outcome.value.replace("validation nodes", f"{kind} nodes")
-    found.fitted_on = f"{int(used.sum()):,} {kind} nodes"
+    labels = torch.from_numpy(nodes.y[sample[used]])
+    scaling, outcome = temperature(torch.from_numpy(z[used]), labels)
+    words = outcome.value.replace("validation nodes", f"{kind} nodes")
     if outcome not in (CalibrationOutcome.FOUND, CalibrationOutcome.DIVERGED):
-        found.warnings.append(f"temperature scaling: {found.outcome}.")
+        model.warnings.append(f"temperature scaling: {words}.")
     calibrated = np.full(len(nodes.y), np.nan)
-    for part in predictions.rows():
-        assert part.scores is not None
-        y = nodes.y[part.nodes]
-        scaled = log_scores(predictions, part, found.format, nodes) / scaling
-        scaled -= log_sum(scaled)
-        own = -scaled[np.arange(len(y)), np.maximum(y, 0)]
-        calibrated[part.nodes] = np.where(y >= 0, capped(own), np.nan)
-    found.calibrated = calibrated
+    for chunk in predictions.chunks():
+        scaled = log_probabilities(predictions, chunk, model.format, nodes) / scaling
+        scaled -= log_sum_exp(scaled)
+        calibrated[chunk.nodes] = capped(_loss_of_label(scaled, nodes.y[chunk.nodes]))
+    return replace(
+        model,
+        calibrated_loss=calibrated,
+        temperature=scaling,
+        outcome=words,
+        fitted_on=f"{int(used.sum()):,} {kind} nodes",
+    )

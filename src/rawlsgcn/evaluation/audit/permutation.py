@@ -1,4 +1,4 @@
-"""PermutationTest tests: 'degree does not matter', and 'this model is not fairer than that one'."""
+"""Permutation tests: 'degree does not matter', and 'neither model is fairer than the other'."""
 
 from __future__ import annotations
 
@@ -13,51 +13,91 @@ from .group_statistics import GroupedScores
 from .resampling import in_blocks
 
 Floats = npt.NDArray[np.float64]
-_BINS = 30
-_NUMBERS = 1 << 20
-_SLACK = 1e-9
+_HISTOGRAM_BINS = 30
+_AT_ONCE = 1 << 20
+"""Numbers permuted at once by a thread."""
+_ROUNDING = 1e-9
 """What differs by rounding only is the same."""
+
+
+def p_values(
+    seen: float,
+    permuted: npt.ArrayLike,
+    *,
+    exhaustive: bool = False,
+    tolerance: float | None = None,
+) -> tuple[float, float]:
+    """Compute both one-sided p-values of a permutation test.
+
+    With B random permutations p = (1 + #{as extreme as seen}) / (1 + B), which is never 0 and
+    rejects a true null hypothesis at α in at most α of cases (Phipson and Smyth 2010).
+
+    Args:
+        seen: The statistic of the data.
+        permuted: The statistics of the permutations, (permutations,).
+        exhaustive: Whether these are all permutations, the data itself among them, and not a sample
+            of them; then nothing is added.
+        tolerance: Differences up to this count as equal; by default 1e-9, or 1e-9 of ``seen``.
+
+    Returns:
+        The p-value for a statistic as low as ``seen``, and that for one as high.
+    """
+    values = np.asarray(permuted, dtype=np.float64)
+    slack = _ROUNDING * max(1.0, abs(seen)) if tolerance is None else tolerance
+    added = 0 if exhaustive else 1
+    lower, higher = (
+        (added + int(np.count_nonzero(extreme))) / (added + values.size)
+        for extreme in (values <= seen + slack, values >= seen - slack)
+    )
+    return lower, higher
 
 
 def shuffled_bias(
     grouped: GroupedScores, draws: int, seed: int, level: float = 0.95
 ) -> PermutationTest:
-    """The paper's bias with the degrees shuffled among the nodes, against the one seen.
+    """Compare the paper's bias with that of degrees shuffled among the nodes.
 
-    p = (1 + #{shuffled >= seen}) / (1 + draws), which never is 0 and rejects a true null at α in
-    at most α of cases (Phipson and Smyth 2010). Where shuffling changes nothing there are no draws
-    and no p.
+    Where shuffling changes nothing there are no draws and no p-value.
+
+    Args:
+        grouped: The nodes by degree.
+        draws: How often the degrees are shuffled.
+        seed: The seed of the shuffling.
+        level: The share of the shuffled biases between ``low`` and ``high``.
+
+    Returns:
+        The bias, the distribution of the shuffled ones, and the p-value.
     """
     seen = grouped.bias
-    nan = math.nan
+    nothing = PermutationTest(seen, math.nan, math.nan, math.nan, math.nan, 0, [], [])
     if not math.isfinite(seen):
-        return PermutationTest(seen, nan, nan, nan, nan, 0, [], [])
+        return nothing
     # Around the mean, so that single precision is enough even for losses far from zero.
-    centred = grouped.loss - grouped.loss.mean()
-    large = len(centred) > 100_000
-    losses = centred.astype(np.float32 if large else np.float64)
+    centered = grouped.loss - grouped.loss.mean()
+    large = len(centered) > 100_000
+    losses = centered.astype(np.float32 if large else np.float64)
+    rounding = 1e-5 if large else _ROUNDING
 
-    def draw(rng: np.random.Generator, rows: int) -> Floats:
-        own = np.tile(losses, (rows, 1))
+    def draw(rng: np.random.Generator, size: int) -> Floats:
+        own = np.tile(losses, (size, 1))
         rng.permuted(own, axis=1, out=own)
         return _biases(np.add.reduceat(own, grouped.start, axis=1), grouped)
 
-    rows = _rows(len(losses))
-    biases = np.concatenate(in_blocks(draw, draws, len(losses), (seed, 2), rows))
+    biases = _in_blocks(draw, draws, len(losses), (seed, 2))
     # Where every node is a group of its own, or all losses are the same, the shuffled biases differ
-    # by rounding only and tell nothing.
-    rounding = (10 * np.finfo(float).eps * float(np.abs(grouped.loss).max())) ** 2
-    if np.ptp(biases) <= (1e-5 if large else _SLACK) * biases.max() + rounding:
-        return PermutationTest(seen, nan, nan, nan, nan, 0, [], [])
-    reached = int((biases >= seen * (1 - (1e-5 if large else _SLACK))).sum())
+    # by rounding only and mean nothing.
+    smallest = (10 * np.finfo(float).eps * float(np.abs(grouped.loss).max())) ** 2
+    if np.ptp(biases) <= rounding * biases.max() + smallest:
+        return nothing
+    _, p = p_values(seen, biases, tolerance=rounding * seen)
     low, high = np.quantile(biases, [(1 - level) / 2, (1 + level) / 2])
-    counts, edges = np.histogram(biases, _BINS)
+    counts, edges = np.histogram(biases, _HISTOGRAM_BINS)
     return PermutationTest(
         seen,
         float(biases.mean()),
         float(low),
         float(high),
-        (1 + reached) / (1 + draws),
+        p,
         draws,
         edges.tolist(),
         counts.tolist(),
@@ -67,10 +107,19 @@ def shuffled_bias(
 def swapped_bias(
     first: GroupedScores, second: GroupedScores, draws: int, seed: int
 ) -> PairedBiasTest:
-    """Whether one model's bias is lower, the two models changing places at random nodes.
+    """Test whether one model's bias is lower, by swapping the two models' losses at random nodes.
 
-    Both must hold the same nodes. The statistic is the ratio of the biases. Under the null the
-    two are the same model up to chance, so that every node's two losses may be swapped.
+    The statistic is the ratio of the biases. Under the null hypothesis the two are the same model
+    up to chance, so that every node's two losses may be swapped.
+
+    Args:
+        first: The nodes by degree, with the losses of the first model.
+        second: The same nodes with the losses of the second.
+        draws: How often the losses are swapped.
+        seed: The seed of the swapping.
+
+    Returns:
+        Both biases, their ratio and the p-values.
     """
     biases = first.bias, second.bias
     if not all(map(math.isfinite, biases)):
@@ -79,20 +128,17 @@ def swapped_bias(
     sums = first.sum(first.loss), second.sum(second.loss)
     seen = math.log(max(biases[0], 1e-300)) - math.log(max(biases[1], 1e-300))
 
-    def draw(rng: np.random.Generator, rows: int) -> Floats:
-        bits = np.frombuffer(rng.bytes(rows * len(away) // 8 + 1), np.uint8)
-        swapped = np.unpackbits(bits, count=rows * len(away)).reshape(rows, -1)
+    def draw(rng: np.random.Generator, size: int) -> Floats:
+        bits = np.frombuffer(rng.bytes(size * len(away) // 8 + 1), np.uint8)
+        swapped = np.unpackbits(bits, count=size * len(away)).reshape(size, -1)
         moved = np.add.reduceat(away * swapped, first.start, axis=1)
         pair = (_biases(each, first) for each in (sums[0] + moved, sums[1] - moved))
         lower, upper = (np.log(np.maximum(each, 1e-300)) for each in pair)
         difference: Floats = lower - upper
         return difference
 
-    rows = _rows(len(away))
-    ratios = np.concatenate(in_blocks(draw, draws, len(away), (seed, 3), rows))
-    slack = _SLACK * max(1.0, abs(seen))
-    lower = (1 + int((ratios <= seen + slack).sum())) / (1 + draws)
-    higher = (1 + int((ratios >= seen - slack).sum())) / (1 + draws)
+    ratios = _in_blocks(draw, draws, len(away), (seed, 3))
+    lower, higher = p_values(seen, ratios)
     p = min(1.0, 2 * min(lower, higher))
     return PairedBiasTest(*biases, math.exp(seen), lower, higher, draws, p)
 
@@ -103,6 +149,5 @@ def _biases(sums: npt.NDArray[np.floating[Any]], grouped: GroupedScores) -> Floa
     return biases
 
 
-def _rows(nodes: int) -> int:
-    """How many draws are made at once."""
-    return max(1, _NUMBERS // nodes)
+def _in_blocks(draw: Any, draws: int, nodes: int, seed: tuple[int, int]) -> Floats:
+    return np.concatenate(in_blocks(draw, draws, nodes, seed, max(1, _AT_ONCE // nodes)))

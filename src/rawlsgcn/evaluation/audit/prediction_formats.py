@@ -1,4 +1,4 @@
-"""What predictions may look like: probabilities, logits or classes, and what is wrong with them."""
+"""The formats of predictions (probabilities, logits or classes) and their checks."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from ..._core.errors import RawlsError
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-FORMS = ("auto", "probabilities", "logits", "classes")
+FORMATS = ("auto", "probabilities", "logits", "classes")
 SUM_WITHIN = 0.01
 """Probabilities are rounded in files; their sum may be off by this much."""
 LARGEST_LOSS = -math.log(float(np.finfo(np.float32).tiny))
 """What a probability of exactly 0 counts as: about 87.3, the most that single precision tells."""
 LARGEST_LOGIT = 1e12
-"""GroupSums of squares of losses of this size still fit the single precision of the resampling."""
+"""Sums of squares of losses of this size still fit the single precision of the resampling."""
 
 
-class PredictionChunk(Protocol):
-    """Some rows of predictions, whose ``nodes`` are positions in the graph."""
+@dataclass(frozen=True)
+class PredictionChunk:
+    """Some rows of predictions; ``nodes`` are positions in the graph, ``first`` the first row."""
 
     nodes: Ints
     first: int
@@ -34,21 +35,31 @@ class PredictionChunk(Protocol):
 
 
 class PredictionSource(Protocol):
-    """What can be gathered from: a file or an array."""
+    """A file or an array of predictions, which is read in chunks.
+
+    ``named_format`` is the format that its columns are named after, if they are; ``row`` names a
+    row for error messages.
+    """
 
     name: str
     source: str
-    named_form: str | None
+    named_format: str | None
 
     def row(self, index: int) -> str: ...
 
-    def rows(self) -> Iterator[PredictionChunk]: ...
+    def chunks(self) -> Iterator[PredictionChunk]: ...
 
 
 @dataclass(frozen=True)
 class LabeledNodes:
-    """The graph's side: labels, -1 where there is none; which nodes may be judged (``eligible``);
-    which the temperature is found on (``validation``, maybe none); and how to name a node."""
+    """The labels of a graph's nodes, and which of them are evaluated.
+
+    Attributes:
+        y: The labels, (nodes,); -1 for a node without one.
+        eligible: Which nodes may be evaluated, (nodes,), bool.
+        validation: Which nodes the temperature is found on, if any, (nodes,), bool.
+        ids: The user's node ids, if the graph has them.
+    """
 
     y: Ints
     eligible: npt.NDArray[np.bool_]
@@ -57,6 +68,7 @@ class LabeledNodes:
 
     @property
     def classes(self) -> int:
+        """The number of classes."""
         return int(self.y.max()) + 1
 
     @property
@@ -65,6 +77,7 @@ class LabeledNodes:
         return np.unique(self.y[self.y >= 0])
 
     def who(self, node: int) -> str:
+        """A node's name in error messages."""
         return f"node {node if self.ids is None else self.ids[node]}"
 
 
@@ -73,30 +86,30 @@ def capped(loss: Floats) -> Floats:
     return np.where(np.isinf(loss), LARGEST_LOSS, loss)
 
 
-def log_sum(z: Floats) -> Floats:
+def log_sum_exp(z: Floats) -> Floats:
     """log Σ exp of every row, as a column."""
     top = z.max(1, keepdims=True)
     total: Floats = top + np.log(np.exp(z - top).sum(1, keepdims=True))
     return total
 
 
-def log_scores(
-    predictions: PredictionSource, part: PredictionChunk, form: str, nodes: LabeledNodes
+def log_probabilities(
+    predictions: PredictionSource, chunk: PredictionChunk, format: str, nodes: LabeledNodes
 ) -> Floats:
     """log p of every class: of probabilities over their sum, or of the softmax of logits."""
-    assert part.scores is not None
-    scores: Floats = part.scores
-    if form == "logits":
+    assert chunk.scores is not None
+    scores: Floats = chunk.scores
+    if format == "logits":
         bad = ~(np.abs(scores) <= LARGEST_LOGIT).all(1)
         if bad.any():
             row = int(bad.argmax())
             size = float(np.abs(scores[row]).max())
             what = "that is infinite" if math.isinf(size) else f"of size {size:.1e}"
             raise RawlsError(
-                f"{predictions.row(part.first + row)}: {nodes.who(int(part.nodes[row]))} has a "
+                f"{predictions.row(chunk.first + row)}: {nodes.who(int(chunk.nodes[row]))} has a "
                 f"logit {what}: the training diverged, or give probabilities"
             )
-        return scores - log_sum(scores)
+        return scores - log_sum_exp(scores)
     with np.errstate(invalid="ignore", over="ignore"):
         total = scores.sum(1)
         bad = (scores < 0).any(1) | ~(np.abs(total - 1) <= SUM_WITHIN)
@@ -105,45 +118,45 @@ def log_scores(
         what = f"sum to {total[row]:.6g}" if (scores[row] >= 0).all() else "are not all positive"
         more = f" (and those of {int(bad.sum()) - 1:,} more near it)" if bad.sum() > 1 else ""
         raise RawlsError(
-            f"{predictions.row(part.first + row)}: the probabilities of "
-            f"{nodes.who(int(part.nodes[row]))} {what}{more}: they must sum to 1; "
-            "say --scores logits (scores='logits') if they are logits"
+            f"{predictions.row(chunk.first + row)}: the probabilities of "
+            f"{nodes.who(int(chunk.nodes[row]))} {what}{more}: they must sum to 1; "
+            "use --scores logits (scores='logits') if they are logits"
         )
     with np.errstate(divide="ignore"):
         logs: Floats = np.log(scores / total[:, None])
     return logs
 
 
-def form_of(predictions: PredictionSource, part: PredictionChunk) -> tuple[str, str]:
+def detect_format(predictions: PredictionSource, chunk: PredictionChunk) -> tuple[str, str]:
     """Probabilities or logits: by the columns' names if they say it, else by the first rows.
 
     Probabilities where most rows lie between 0 and 1 and sum to one; logits where any score is
-    outside of that; and where neither is so, it is not guessed.
+    outside of that; anything else raises an error.
     """
-    assert part.scores is not None
-    if predictions.named_form is not None:
-        return predictions.named_form, "the columns are called so"
-    inside = ((part.scores >= 0) & (part.scores <= 1)).all(1)
+    assert chunk.scores is not None
+    if predictions.named_format is not None:
+        return predictions.named_format, "the columns are called so"
+    inside = ((chunk.scores >= 0) & (chunk.scores <= 1)).all(1)
     with np.errstate(invalid="ignore", over="ignore"):
-        sums = np.abs(part.scores.sum(1) - 1) <= SUM_WITHIN
+        sums = np.abs(chunk.scores.sum(1) - 1) <= SUM_WITHIN
     if (inside & sums).mean() > 0.5:
         return "probabilities", "they lie between 0 and 1 and sum to one"
     if not inside.all():
         return "logits", "they do not lie between 0 and 1 or do not sum to one"
     row = int((~sums).argmax())
     raise RawlsError(
-        f"{predictions.row(part.first + row)}: the scores lie between 0 and 1 but sum to "
-        f"{part.scores[row].sum():.6g}: if they are probabilities, make them sum to one; if they "
-        "are logits, say --scores logits (scores='logits')"
+        f"{predictions.row(chunk.first + row)}: the scores lie between 0 and 1 but sum to "
+        f"{chunk.scores[row].sum():.6g}: if they are probabilities, make them sum to one; if they "
+        "are logits, use --scores logits (scores='logits')"
     )
 
 
-def check_columns(
-    predictions: PredictionSource, part: PredictionChunk, nodes: LabeledNodes
+def check_class_count(
+    predictions: PredictionSource, chunk: PredictionChunk, nodes: LabeledNodes
 ) -> None:
-    """Refuse scores of more or fewer classes than the labels have."""
-    assert part.scores is not None
-    columns = part.scores.shape[1]
+    """Raise an error for scores of more or fewer classes than the labels have."""
+    assert chunk.scores is not None
+    columns = chunk.scores.shape[1]
     if columns == nodes.classes:
         return
     if columns > nodes.classes:
@@ -167,40 +180,42 @@ def check_columns(
     )
 
 
-def classes_of(predictions: PredictionSource, part: PredictionChunk, nodes: LabeledNodes) -> Ints:
+def predicted_classes(
+    predictions: PredictionSource, chunk: PredictionChunk, nodes: LabeledNodes
+) -> Ints:
     """The predicted classes, each one that the labels have."""
-    values = part.predicted
+    values = chunk.predicted
     if values is None:
-        assert part.scores is not None
-        return np.asarray(part.scores.argmax(1), dtype=np.int64)
+        assert chunk.scores is not None
+        return np.asarray(chunk.scores.argmax(1), dtype=np.int64)
     bad = (values != np.floor(values)) | (values < 0) | (values >= nodes.classes)
     if bad.any():
         row = int(bad.argmax())
         raise RawlsError(
-            f"{predictions.row(part.first + row)}: {nodes.who(int(part.nodes[row]))} is predicted "
-            f"as class {values[row]:g}, which the labels do not have: they are "
+            f"{predictions.row(chunk.first + row)}: {nodes.who(int(chunk.nodes[row]))} is "
+            f"predicted as class {values[row]:g}, which the labels do not have: they are "
             f"{nodes.present[0]} to {nodes.classes - 1}"
         )
     return np.asarray(values, dtype=np.int64)
 
 
-def refuse_twice(
-    predictions: PredictionSource, part: PredictionChunk, seen_at: Ints, nodes: LabeledNodes
+def check_duplicates(
+    predictions: PredictionSource, chunk: PredictionChunk, seen_at: Ints, nodes: LabeledNodes
 ) -> None:
-    """Refuse a node that stands there a second time, in this part or an earlier one."""
-    rows = part.first + np.arange(len(part.nodes))
-    _, once = np.unique(part.nodes, return_index=True)
+    """Raise an error for a node that appears twice, in this chunk or in an earlier one."""
+    rows = chunk.first + np.arange(len(chunk.nodes))
+    _, once = np.unique(chunk.nodes, return_index=True)
     again = np.ones(len(rows), bool)
     again[once] = False
-    again |= seen_at[part.nodes] >= 0
+    again |= seen_at[chunk.nodes] >= 0
     if again.any():
         row = int(again.argmax())
-        node = int(part.nodes[row])
+        node = int(chunk.nodes[row])
         earlier = int(seen_at[node])
         if earlier < 0:
-            earlier = int(rows[np.flatnonzero(part.nodes == node)[0]])
+            earlier = int(rows[np.flatnonzero(chunk.nodes == node)[0]])
         raise RawlsError(
-            f"{predictions.row(int(rows[row]))}: {nodes.who(node)} stands there a second time "
-            f"(first: {predictions.row(earlier)}); keep one prediction a node"
+            f"{predictions.row(int(rows[row]))}: {nodes.who(node)} appears twice "
+            f"(first: {predictions.row(earlier)}); keep one prediction for each node"
         )
-    seen_at[part.nodes] = rows
+    seen_at[chunk.nodes] = rows

@@ -1,7 +1,7 @@
-"""The bootstrap: nodes drawn anew, kept only as the sums of every group.
+"""Random draws: the Poisson bootstrap of nodes, kept as the sums of every group.
 
 Drawing n nodes with replacement gives each node a number of appearances that is binomial and, but
-for a total held at n, Poisson(1) and independent. So every node is given a Poisson(1) weight w
+for a total held at n, Poisson(1) and independent. So every node has a Poisson(1) weight w
 (the Poisson bootstrap; Hanley and MacGibbon, 2006), and of each group k only
 
     N_k = Σ w,    S_k = Σ w x,    Q_k = Σ w x²,    R_k = Σ w r
@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -37,19 +38,28 @@ _STEPS = [
 ]
 
 
+@dataclass(frozen=True)
+class ResamplingSettings:
+    """The draws of every bootstrap and permutation test, their seed, and the confidence level."""
+
+    resamples: int = 1000
+    seed: int = 0
+    level: float = 0.95
+
+
 def in_blocks(
     work: Callable[[np.random.Generator, int], Answer],
     draws: int,
     size: int,
     seed: Sequence[int],
-    rows: int,
+    at_once: int,
 ) -> list[Answer]:
-    """``work(generator, how many)`` for blocks of at most ``rows`` out of ``draws``.
+    """Call ``work(generator, how many)`` for blocks of at most ``at_once`` out of ``draws``.
 
-    ``size`` is the random numbers of one draw. Every block has a generator of its own, made from
-    ``seed`` and its place, so that the answers do not depend on the threads.
+    ``size`` is the random numbers of one draw. Every block has its own generator, made from
+    ``seed`` and its position, so that the results do not depend on the number of threads.
     """
-    sizes = [min(rows, draws - first) for first in range(0, draws, rows)]
+    sizes = [min(at_once, draws - first) for first in range(0, draws, at_once)]
     sources = np.random.SeedSequence(list(seed)).spawn(len(sizes))
 
     def block(index: int) -> Answer:
@@ -63,7 +73,7 @@ def in_blocks(
 
 
 def resampled(grouped: GroupedScores, resamples: int, seed: int) -> GroupSums:
-    """The sums of ``resamples`` draws of all nodes."""
+    """Draw all nodes ``resamples`` times and return the sums of every group."""
     by_size = np.argsort(grouped.count, kind="stable")
     count = grouped.count[by_size]
     order = _slices(grouped.start[by_size], count)
@@ -103,7 +113,7 @@ def resampled(grouped: GroupedScores, resamples: int, seed: int) -> GroupSums:
 
 
 def poisson(rng: np.random.Generator, shape: tuple[int, int]) -> npt.NDArray[np.float32]:
-    """Poisson(1) numbers, by comparing 16 random bits with the distribution function."""
+    """Draw Poisson(1) numbers, by comparing 16 random bits with the distribution function."""
     size = shape[0] * shape[1]
     bits = rng.integers(0, 2**64, -(-size // 4), dtype=np.uint64).view(np.uint16)[:size]
     weights = np.zeros(size, np.uint8)

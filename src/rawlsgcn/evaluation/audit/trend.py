@@ -1,4 +1,4 @@
-"""The trend over nodes: how loss and accuracy change along the logarithm of the degree."""
+"""The trend over nodes: the slope of loss and accuracy on the logarithm of the degree."""
 
 from __future__ import annotations
 
@@ -7,19 +7,24 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from ..degree_groups import SMALLEST_GROUP
 from .findings import Estimate, Slope
 from .group_statistics import GroupedScores, GroupSums
-from .intervals import SMALLEST, bootstrap_t
+from .intervals import bootstrap_t
 
 Floats = npt.NDArray[np.float64]
 
 
 def log_scale(values: Floats) -> str | None:
-    """The logarithm that a column is looked at on, the same for slopes and for axes.
+    """Choose the logarithm of a column for slopes and for the axes of figures.
 
-    "one more", log(1 + value), for counts such as degrees, so that nodes without neighbours have
-    their place; "plain", log(value), for other positive numbers; None where there is neither, or
-    fewer than two values.
+    Args:
+        values: The values of the column.
+
+    Returns:
+        "one more", log(1 + value), for counts such as degrees, so that nodes without neighbors have
+        a finite value; "plain", log(value), for other positive numbers; None for anything else, or
+        for fewer than two different values.
     """
     if len(np.unique(values)) < 2 or not np.isfinite(values).all():
         return None
@@ -29,16 +34,25 @@ def log_scale(values: Floats) -> str | None:
 
 
 def slopes(grouped: GroupedScores, drawn: GroupSums, level: float = 0.95) -> Slope | None:
-    """Least squares over all nodes of x = log2(1 + degree), or of log2 for other positive columns.
+    """Fit loss and accuracy by least squares over all nodes on x = log2(1 + degree).
 
-    None where the column has no :func:`log_scale`. The intervals are the studentised
-    bootstrap of pairs (degree, loss), with the standard error that allows every node a variance
-    of its own (White 1980, HC1):
+    Other positive columns are taken on log2 of their values. The intervals are the studentized
+    bootstrap of pairs (degree, loss), with the standard error that allows every node its own
+    variance (White 1980, HC1):
 
         b = Σ (x - x̄) y / Σ (x - x̄)²,   se² = n / (n - 2) Σ (x - x̄)² e² / (Σ (x - x̄)²)².
 
-    As x is the same for all nodes of a degree, both follow from the sums of the groups. Under
-    ``SMALLEST`` nodes there is no interval; of answers, neither with fewer right or wrong ones.
+    As x is the same for all nodes of a degree, both follow from the sums of the groups.
+
+    Args:
+        grouped: The nodes by degree.
+        drawn: The sums of the bootstrap draws.
+        level: The confidence level.
+
+    Returns:
+        The slopes; None where the column has no :func:`log_scale`. With fewer than
+        ``SMALLEST_GROUP`` nodes there is no interval, and none for the accuracy with fewer correct
+        or wrong answers than that.
     """
     kind = log_scale(grouped.value)
     if kind is None:
@@ -48,17 +62,17 @@ def slopes(grouped: GroupedScores, drawn: GroupSums, level: float = 0.95) -> Slo
     right = grouped.sum(grouped.right)
     total, square = grouped.sum(grouped.loss), grouped.sum(grouped.loss**2)
     draws = (drawn.count, drawn.total, drawn.square, drawn.right)
-    told = count.sum() >= SMALLEST
-    rate_told = min(right.sum(), (count - right).sum()) >= SMALLEST
+    loss_known = count.sum() >= SMALLEST_GROUP
+    rate_known = min(right.sum(), (count - right).sum()) >= SMALLEST_GROUP
     if np.array_equal(grouped.loss, 1 - grouped.right):
-        told = rate_told
+        loss_known = rate_known
     loss, loss_r = _slope(x, (count, total, square), (draws[0], draws[1], draws[2]), level)
     # A right answer is 0 or 1, so its square is itself.
     rate, rate_r = _slope(x, (count, right, right), (draws[0], draws[3], draws[3]), level)
     percent = Estimate(100 * rate.value, 100 * rate.low, 100 * rate.high)
     return Slope(
-        loss if told else Estimate(loss.value),
-        percent if rate_told else Estimate(percent.value),
+        loss if loss_known else Estimate(loss.value),
+        percent if rate_known else Estimate(percent.value),
         loss_r,
         rate_r,
         kind,

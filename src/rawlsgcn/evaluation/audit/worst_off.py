@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from ..degree_groups import SMALLEST_GROUP
 from .findings import Estimate, GroupAudit, GroupGap, LowAgainstRest, WorstNodes
-from .intervals import SMALLEST, difference, difference_ends, normal_quantile, ratio, wilson
+from .intervals import difference, difference_ends, normal_quantile, ratio, wilson
 from .resampling import in_blocks, poisson
 
 Floats = npt.NDArray[np.float64]
@@ -17,17 +18,25 @@ Ints = npt.NDArray[np.int64]
 PERCENTS = (1.0, 5.0, 10.0)
 
 
-def low_against_rest(degree: Ints, right: Floats, level: float = 0.95) -> LowAgainstRest | None:
-    """The quarter of lowest degree against all other nodes: the comparison fixed in advance.
+def low_against_rest(
+    low: npt.NDArray[np.bool_], low_degree: float, right: Floats, level: float = 0.95
+) -> LowAgainstRest | None:
+    """Compare the quarter of lowest degree with all other nodes: a comparison fixed in advance.
 
-    None where there are no others or either side is too small.
+    Args:
+        low: Which of the evaluated nodes are low-degree nodes, (nodes,).
+        low_degree: The degree up to which they are.
+        right: Whether each node is classified correctly, 0 or 1, (nodes,).
+        level: The confidence level.
+
+    Returns:
+        The error rates and Fisher's exact test; None where there are no others or either side is
+        too small.
     """
     from scipy.stats import fisher_exact
 
-    at_most = math.floor(np.percentile(degree, 25))
-    low = degree <= at_most
     nodes = np.array([low.sum(), (~low).sum()])
-    if nodes.min() < SMALLEST:
+    if nodes.min() < SMALLEST_GROUP:
         return None
     wrong = np.array([(1 - right[low]).sum(), (1 - right[~low]).sum()])
     ends = wilson(wrong, nodes, level)
@@ -37,7 +46,7 @@ def low_against_rest(degree: Ints, right: Floats, level: float = 0.95) -> LowAga
     )
     table = np.round([wrong, nodes - wrong]).astype(np.int64)
     return LowAgainstRest(
-        at_most=at_most,
+        at_most=math.floor(low_degree),
         nodes=int(nodes[0]),
         share=100 * float(low.mean()),
         error=error,
@@ -51,11 +60,20 @@ def low_against_rest(degree: Ints, right: Floats, level: float = 0.95) -> LowAga
 def worst_and_best(
     groups: Sequence[GroupAudit], figure: str, level: float = 0.95, highest: float = math.inf
 ) -> GroupGap | None:
-    """The worst and the best group by ``figure`` ("accuracy" or "loss"), of those large enough.
+    """Compare the worst group with the best, of the groups that are large enough.
 
     The largest of several means looks larger than it is. So the interval is that of the largest
     difference of any two groups, each group's interval being widened until those of all pairs hold
-    at once (Bonferroni). No figure is under 0 or over the ``highest`` that it can be.
+    at once (Bonferroni).
+
+    Args:
+        groups: The groups of one model.
+        figure: "accuracy" or "loss".
+        level: The confidence level.
+        highest: The highest value of that figure; the lowest is 0.
+
+    Returns:
+        The two groups and their difference; None for fewer than two large groups.
     """
     named = [group for group in groups if not group.too_small and not group.pooled]
     if len(named) < 2:
@@ -81,10 +99,20 @@ def worst_and_best(
 def worst_nodes(
     loss: Floats, low: npt.NDArray[np.bool_] | None, draws: int, seed: int, level: float = 0.95
 ) -> list[WorstNodes]:
-    """The mean loss of the worst 1, 5 and 10 per cent (conditional value at risk).
+    """Compute the mean loss of the worst 1, 5 and 10 per cent (conditional value at risk).
 
-    ``low`` marks the low-degree nodes, if they are to be counted. The worst α n of the nodes may
-    end within a node; it then counts in part. The intervals are percentiles of Poisson draws.
+    The worst α n of the nodes may end within a node; it then counts in part. The intervals are
+    percentiles of Poisson bootstrap draws.
+
+    Args:
+        loss: The loss of each evaluated node, (nodes,).
+        low: Which of them are low-degree nodes, if these are to be counted.
+        draws: Draws of the bootstrap.
+        seed: Their seed.
+        level: The confidence level.
+
+    Returns:
+        The figures of each of the three shares that is at least one node.
     """
     order = np.argsort(-loss, kind="stable")
     nodes = len(loss)

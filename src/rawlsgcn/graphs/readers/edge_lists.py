@@ -11,15 +11,21 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError
+from ..notes import GraphFacts
 from ..raw_graph import RawGraph
+from .column_names import (
+    SOURCE_COLUMNS,
+    TARGET_COLUMNS,
+    UNNAMED_COLUMNS,
+    WEIGHT_COLUMNS,
+    listed,
+)
 from .node_tables import NodeTable
-from .tables import UNNAMED, TableFile, is_index_header, is_number, read_table
+from .table_formats import separator_name
+from .tables import TableFile, is_index_header, is_number, read_table
 
 Array = NDArray[Any]
-_SOURCES = {"source", "src", "from", "u", "node1", "source_id", "from_id", "head"}
-_TARGETS = {"target", "dst", "to", "v", "node2", "target_id", "to_id", "tail", "destination"}
-_WEIGHTS = {"weight", "weights", "w", "edge_weight", "value", "count"}
-_NUMBERINGS = UNNAMED | {"index", "edge_id"}
+_NUMBERINGS = UNNAMED_COLUMNS | {"index", "edge_id"}
 """Names of a first column that only numbers the edges."""
 
 
@@ -31,13 +37,14 @@ def read_edge_list(path: Path, sides: list[NodeTable]) -> RawGraph:
     themselves (numbers sorted, text as it first appears).
     """
     table = read_table(path, _has_header)
-    source, target, weight, notes = _columns(table)
+    facts = GraphFacts()
+    source, target, weight = _columns(table, facts)
     columns = [(table, source), (table, target)]
     columns += [(side.table, side.key) for side in sides if side.table is not None]
     text = [each.has_text_ids(column) for each, column in columns]  # looks for empty ids in all
     as_text = any(text)
     ids, codes = _encode(table.ids(source, as_text), table.ids(target, as_text), as_text)
-    found = RawGraph(path.stem, *codes, notes=notes, graph_from=path.name)
+    found = RawGraph(path.stem, *codes, facts=facts, graph_from=path.name)
     if weight is not None:
         found.weight = table.numbers([weight])[:, 0]
     order = _node_order(ids, found.graph_from, sides, as_text)
@@ -81,7 +88,7 @@ def attach(found: RawGraph, sides: list[NodeTable], order: Array) -> None:
             more = f" and {len(missing) - 3:,} more" if len(missing) > 3 else ""
             raise RawlsError(
                 f"{side.path.name} has no row for node {named}{more}: every node needs one "
-                "(in labels, write -1 for an unlabelled node)"
+                "(in labels, write -1 for an unlabeled node)"
             )
         side.take(rows)
 
@@ -94,48 +101,51 @@ def is_range(order: Array) -> bool:
 def _has_header(cells: list[str], numeric: Callable[[int], bool]) -> bool:
     """A line of known names, or words over numbers; words over words may well be ids."""
     words = [cell.strip().lower() for cell in cells]
-    if len(words) > 1 and _SOURCES & set(words) and _TARGETS & set(words):
+    if len(words) > 1 and SOURCE_COLUMNS & set(words) and TARGET_COLUMNS & set(words):
         return True
-    if len(words) > 2 and (words[2] in _WEIGHTS or is_index_header(words)):
+    if len(words) > 2 and (words[2] in WEIGHT_COLUMNS or is_index_header(words)):
         return True
     if any(word == "" or is_number(word) for word in words):
         return False
     return any(numeric(index) for index in range(len(words)))
 
 
-def _columns(table: TableFile) -> tuple[int, int, int | None, list[str]]:
-    """Which columns hold source, target and weight, and a note on those that are not used."""
-    width = table.frame.shape[1]
+def _columns(table: TableFile, facts: GraphFacts) -> tuple[int, int, int | None]:
+    """Which columns hold source, target and weight."""
+    width = table.width
     if width < 2:
         raise RawlsError(
             f"{table.path} has one column: an edge list has source and target, separated by "
-            f"{'tabs' if table.path.suffix.lower() == '.tsv' else 'commas'}"
+            f"{separator_name(table.path)}"
         )
     if table.names is None:
         if width > 3:
             raise RawlsError(
                 f"{table.path} has {width} columns and no header: expected source,target[,weight]"
             )
-        return 0, 1, 2 if width == 3 else None, []
-    source, target, weight = table.find(_SOURCES), table.find(_TARGETS), table.find(_WEIGHTS)
+        return 0, 1, 2 if width == 3 else None
+    source, target = table.find(SOURCE_COLUMNS), table.find(TARGET_COLUMNS)
+    weight = table.find(WEIGHT_COLUMNS)
     rest = [index for index in range(width) if index not in (source, target, weight)]
-    notes = []
     if source is None or target is None:
         if width > 2 and table.names[0].strip().lower() in _NUMBERINGS:
             rest.remove(0)
         if len(rest) < (source is None) + (target is None):
-            raise RawlsError(f"{table.path} has no two columns of nodes: call them source,target")
+            lacks = SOURCE_COLUMNS if source is None else TARGET_COLUMNS
+            raise RawlsError(
+                f"{table.path} has no two columns of nodes: call them source,target (one of the "
+                f"accepted names is missing: {listed(lacks)})"
+            )
         source = rest.pop(0) if source is None else source
         target = rest.pop(0) if target is None else target
         if weight is None and rest and table.has_unnamed_index and _numbered(table.names):
             weight = rest.pop(0)
         ends = f"{table.column(source)} and {table.column(target)}"
-        notes.append(f"{table.path.name}: {ends} are taken for source and target.")
+        facts.columns_assumed.append((table.path.name, ends, "source and target"))
     unused = [table.column(index) for index in rest if index or not table.has_unnamed_index]
     if unused:
-        verb = "is" if len(unused) == 1 else "are"
-        notes.append(f"{table.path.name}: {', '.join(unused[:3])} {verb} not used.")
-    return source, target, weight, notes
+        facts.columns_ignored.append((table.path.name, ", ".join(unused[:3])))
+    return source, target, weight
 
 
 def _numbered(names: list[str]) -> bool:

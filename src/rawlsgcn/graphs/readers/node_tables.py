@@ -8,25 +8,25 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError, reading
-from ..splits import MASKS
+from ..catalog import MASKS
+from ..notes import GraphFacts
 from .arrays import FEATURE_KEYS, LABEL_KEYS, Archive, read_npy
-from .tables import (
-    ID_NAMES,
-    SURE_ID_NAMES,
-    TABLES,
-    TableFile,
-    is_index_header,
-    is_number,
-    read_table,
+from .column_names import (
+    FIRST_ID_COLUMNS,
+    ID_COLUMNS,
+    LABEL_COLUMNS,
+    SPLIT_COLUMNS,
+    SPLIT_VALUES,
+    listed,
 )
+from .table_formats import TABLES, separator_name
+from .tables import TableFile, is_index_header, is_number, read_table
 
 Array = NDArray[Any]
-_LABEL_NAMES = {"label", "labels", "y", "class", "target"}
-_SPLIT_NAMES = {"split", "set", "mask"}
-_SPLIT_VALUES = {"train": 0, "val": 1, "valid": 1, "validation": 1, "test": 2}
 
 
 @dataclass
@@ -41,26 +41,30 @@ class NodeTable:
     masks: dict[str, Array] = field(default_factory=dict)
     table: TableFile | None = None
     key: int = 0
-    notes: list[str] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)
+    class_names: list[str] | None = None
 
     def __post_init__(self) -> None:
         if self.values.ndim == 0:
             raise RawlsError(f"{self.path} holds a single value: it must have one for each node")
+
+    def add_facts(self, facts: GraphFacts) -> None:
+        """Report which columns are the ids, where it is not the first, and which are not used."""
         if self.table is not None and self.key != 0:
             column = self.table.column(self.key)
-            self.notes.append(f"{self.path.name}: {column} is taken for the node ids.")
+            facts.columns_assumed.append((self.path.name, column, "the node ids"))
+        if self.ignored:
+            facts.columns_ignored.append((self.path.name, ", ".join(self.ignored[:3])))
 
     def ids(self, as_text: bool) -> Array:
-        """The ids of the rows, of which none may stand twice."""
+        """The ids of the rows, of which none may appear twice."""
         assert self.table is not None
         with reading(self.path, "a table"):
             ids = self.table.ids(self.key, as_text)
             repeated = ids.duplicated()
             if repeated.any():
                 row = int(repeated.to_numpy().argmax())
-                raise RawlsError(
-                    f"{self.table.row(row)}: node {ids.iloc[row]} stands there a second time"
-                )
+                raise RawlsError(f"{self.table.row(row)}: node {ids.iloc[row]} appears twice")
             return ids.to_numpy(dtype=object if as_text else np.int64)
 
     def take(self, rows: Array) -> None:
@@ -89,7 +93,7 @@ def _read_features(path: Path) -> NodeTable:
         if not columns:
             raise RawlsError(
                 f"{path} has one column: give the node id first and the features after it, "
-                f"separated by {'tabs' if suffix == '.tsv' else 'commas'}"
+                f"separated by {separator_name(path)}"
             )
         return NodeTable(path, table.numbers(columns), table=table, key=key)
     if suffix == ".npy":
@@ -112,7 +116,7 @@ def _read_labels(path: Path) -> NodeTable:
     if suffix in TABLES:
         return _label_table(path)
     if suffix == ".npy":
-        return NodeTable(path, read_npy(path))
+        return _label_array(path, read_npy(path))
     if suffix == ".npz":
         archive = Archive(path)
         y = archive.first(LABEL_KEYS)
@@ -120,46 +124,83 @@ def _read_labels(path: Path) -> NodeTable:
             y = archive[next(iter(archive.keys))]
         if y is None:
             raise RawlsError(f"{path} has none of the keys {', '.join(LABEL_KEYS)}")
-        return NodeTable(path, y, archive.masks())
+        return _label_array(path, y, archive.masks())
     raise _unknown(path, "labels")
+
+
+def _label_array(path: Path, y: Array, masks: dict[str, Array] | None = None) -> NodeTable:
+    y, class_names = with_class_names(y)
+    return NodeTable(path, y, masks or {}, class_names=class_names)
+
+
+def with_class_names(y: Array) -> tuple[Array, list[str] | None]:
+    """An array of labels as numbers, and the names of the classes if they are words."""
+    encoded = None
+    if y.ndim == 1 and y.dtype.kind == "U":
+        encoded = encode_words(pd.Series(y.tolist(), dtype=object))
+    return (y, None) if encoded is None else encoded
 
 
 def _label_table(path: Path) -> NodeTable:
     table = read_table(path, _labels_have_header)
-    width = table.frame.shape[1]
+    width = table.width
     key, columns = _columns(table)
-    split = table.find(_SPLIT_NAMES, apart=[key])
+    split = table.find(SPLIT_COLUMNS, apart=[key])
     if table.names is None:
         if width > 3:
             raise RawlsError(f"{path} has {width} columns and no header: expected id,label[,split]")
         split = 2 if width == 3 else None
-    label = table.find(_LABEL_NAMES, apart=[key])
+    label = table.find(LABEL_COLUMNS, apart=[key])
     if label is None:
         label = next((index for index in columns if index != split), None)
     if label is None:
-        raise RawlsError(f"{path} has no column of labels: give the node id first and its label")
-    side = NodeTable(path, table.numbers([label])[:, 0], table=table, key=key)
-    others = set(columns) - {label, split}
-    if others:
-        unused = ", ".join(table.column(index) for index in sorted(others)[:3])
-        side.notes.append(f"{path.name}: {unused} {'is' if len(others) == 1 else 'are'} not used.")
+        raise RawlsError(f"{path} has no column of labels: call it one of {listed(LABEL_COLUMNS)}")
+    values, class_names = _label_values(table, label)
+    side = NodeTable(path, values, table=table, key=key, class_names=class_names)
+    side.ignored = [table.column(index) for index in sorted(set(columns) - {label, split})]
     if split is not None:
         side.masks = _masks(table, split)
     return side
+
+
+def _label_values(table: TableFile, column: int) -> tuple[Array, list[str] | None]:
+    """The labels as numbers, and the names of the classes if they are words."""
+    cells = table.frame[column]
+    if not pd.api.types.is_numeric_dtype(cells.dtype):
+        encoded = encode_words(cells)
+        if encoded is not None:
+            return encoded
+    return table.numbers([column])[:, 0], None
+
+
+def encode_words(cells: pd.Series[Any]) -> tuple[Array, list[str]] | None:
+    """Number the classes by the order of their names; -1 stays -1, and an empty cell is NaN.
+
+    None if these are not words: a number among them is rather a mistake than a name.
+    """
+    if pd.api.types.infer_dtype(cells, skipna=True) != "string":
+        return None
+    texts = cells.astype(object).str.strip().replace("", None)
+    distinct = texts.dropna().unique().tolist()
+    names = sorted(each for each in distinct if each != "-1")
+    if not names or any(map(is_number, names)):
+        return None
+    numbers = {**{name: number for number, name in enumerate(names)}, "-1": -1}
+    return texts.map(numbers).to_numpy(dtype=np.float64, na_value=np.nan), names
 
 
 def _masks(table: TableFile, column: int) -> dict[str, Array]:
     """The masks of a column that says train, val or test, or nothing, for each node."""
     words = table.frame[column].astype("object").fillna("").astype(str)
     words = words.str.strip().str.lower()
-    wrong = ~words.isin([*_SPLIT_VALUES, "", "none"])
+    wrong = ~words.isin([*SPLIT_VALUES, "", "none"])
     if wrong.any():
         row = int(wrong.to_numpy().argmax())
         raise RawlsError(
             f"{table.row(row)}, {table.column(column)}: '{table.frame[column].iloc[row]}' "
             "is not train, val or test"
         )
-    codes = words.map(_SPLIT_VALUES).fillna(-1).to_numpy(dtype=np.int64)
+    codes = words.map(SPLIT_VALUES).fillna(-1).to_numpy(dtype=np.int64)
     return {key: codes == code for code, key in enumerate(MASKS)}
 
 
@@ -167,12 +208,12 @@ def _columns(table: TableFile) -> tuple[int, list[int]]:
     """The column of the ids, and the others; a pandas index beside the ids says nothing."""
     key = table.id_column()
     apart = {key, 0} if table.has_unnamed_index else {key}
-    return key, [index for index in range(table.frame.shape[1]) if index not in apart]
+    return key, [index for index in range(table.width) if index not in apart]
 
 
 def _features_have_header(cells: list[str], numeric: Callable[[int], bool]) -> bool:
     words = [cell.strip().lower() for cell in cells]
-    if words[0] in ID_NAMES or SURE_ID_NAMES & set(words) or is_index_header(cells):
+    if words[0] in FIRST_ID_COLUMNS or ID_COLUMNS & set(words) or is_index_header(cells):
         return True
     # Features may be named by numbers (years): then a word over ids that are numbers tells.
     return not any(map(is_number, words[1:])) or (
@@ -181,9 +222,14 @@ def _features_have_header(cells: list[str], numeric: Callable[[int], bool]) -> b
 
 
 def _labels_have_header(cells: list[str], numeric: Callable[[int], bool]) -> bool:
-    label = cells[1] if len(cells) > 1 else ""
-    known = cells[0].strip().lower() in ID_NAMES or is_index_header(cells)
-    return known or (label != "" and not is_number(label))
+    words = [cell.strip().lower() for cell in cells]
+    label = words[1] if len(words) > 1 else ""
+    if words[0] in FIRST_ID_COLUMNS or label in LABEL_COLUMNS or is_index_header(cells):
+        return True
+    if label == "" or is_number(label):
+        return False
+    # A word over numbers is a header; a word over words may be the label of the first node.
+    return numeric(1) or (numeric(0) and not is_number(words[0]))
 
 
 def _unknown(path: Path, what: str) -> RawlsError:

@@ -1,6 +1,6 @@
 """Readers of the published raw files, equal to torch_geometric's ``process`` but sparse.
 
-Each takes the raw paths in the order of the dataset class and returns a ``Data``.
+Each takes the raw paths in the order of the dataset class and returns a :class:`RawGraph`.
 """
 
 from __future__ import annotations
@@ -11,21 +11,18 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-import torch
-from torch import Tensor
-from torch_geometric.data import Data
+from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError, reading
-from ..edges import clean_edges
-from ..features import compact
-from ..splits import MASKS
-from . import sparse_matrices as matrices
-from .arrays import Archive
+from ..catalog import MASKS
+from ..raw_graph import RawGraph, endpoints
+from .arrays import Archive, coo_matrix, csr_matrix, plausible, shape_of
 from .pickles import NUMPY, Call, array_of, load_inert
-from .sparse_matrices import plausible
+
+Array = NDArray[Any]
 
 
-def read_npz(paths: list[Path]) -> Data:
+def read_npz(paths: list[Path]) -> RawGraph:
     """The archives of CitationFull, Coauthor and Amazon: binarised features, symmetric edges."""
     archive = Archive(paths[0])
     attr, adj, y = archive.csr("attr"), archive.csr("adj"), archive.first(("labels",))
@@ -33,11 +30,12 @@ def read_npz(paths: list[Path]) -> Data:
         raise RawlsError(f"{paths[0]} has no attr, no labels, or no square adj")
     adj = adj.tocoo()
     attr.data = np.where(attr.data > 0, 1, attr.data).astype(np.float32)
-    edge_index, _, _ = clean_edges(adj.row, adj.col, None, adj.shape[0])
-    return Data(x=compact(attr), edge_index=edge_index, y=_labels(y, paths[0]))
+    y = _labels(y, paths[0])
+    name, nodes = paths[0].stem, adj.shape[0]
+    return RawGraph(name, adj.row, adj.col, num_nodes=nodes, x=attr, y=y, undirected=True)
 
 
-def read_planetoid(paths: list[Path]) -> Data:
+def read_planetoid(paths: list[Path]) -> RawGraph:
     """The eight files of a Planetoid graph.
 
     Seven of them are pickles, which can run code: they are read as data (:mod:`.pickles`). Nodes
@@ -62,22 +60,18 @@ def read_planetoid(paths: list[Path]) -> Data:
     # Row i of tx is the i-th test node as the index lists them.
     rows = np.concatenate([np.arange(len(ally)), test])
     stacked = sp.vstack([allx, tx]).tocoo()
-    x = matrices.coo(stacked.data, rows[stacked.row], stacked.col, (nodes, allx.shape[1]))
+    x = coo_matrix(stacked.data, rows[stacked.row], stacked.col, (nodes, allx.shape[1]))
     labels = np.zeros(nodes, dtype=np.int64)
     labels[rows] = np.concatenate([ally, ty]).argmax(1)
-    masks = {name: torch.zeros(nodes, dtype=torch.bool) for name in MASKS}
+    masks = {name: np.zeros(nodes, dtype=bool) for name in MASKS}
     masks["train_mask"][: len(y)] = True
     masks["val_mask"][len(y) : len(y) + 500] = True
-    masks["test_mask"][torch.from_numpy(test)] = True
-    return Data(
-        x=compact(x),
-        edge_index=_neighbours(paths[6], nodes),
-        y=torch.from_numpy(labels),
-        **masks,
-    )
+    masks["test_mask"][test] = True
+    source, target = _neighbors(paths[6], nodes)
+    return RawGraph(paths[6].name, source, target, num_nodes=nodes, x=x, y=labels, masks=masks)
 
 
-def read_geom_gcn(paths: list[Path]) -> Data:
+def read_geom_gcn(paths: list[Path]) -> RawGraph:
     """The text files of Geom-GCN and its ten splits: directed arcs, as they are stored."""
     with reading(paths[0], "a table of nodes"):
         rows = [line.split("\t") for line in paths[0].read_text("utf-8").splitlines()[1:]]
@@ -99,15 +93,17 @@ def read_geom_gcn(paths: list[Path]) -> Data:
             ):
                 raise RawlsError(f"{path} has no {key} of {len(y)} nodes")
             splits[key].append(masks[key].astype(bool))
-    return Data(
-        x=torch.from_numpy(x),
-        edge_index=torch.from_numpy(arcs),
+    return RawGraph(
+        paths[1].stem,
+        *endpoints(arcs, paths[1].name),
+        num_nodes=len(y),
+        x=x,
         y=_labels(y, paths[0]),
-        **{key: torch.from_numpy(np.stack(masks, 1)) for key, masks in splits.items()},
+        masks={key: np.stack(masks, 1) for key, masks in splits.items()},
     )
 
 
-READERS: dict[str, Callable[[list[Path]], Data]] = {
+READERS: dict[str, Callable[[list[Path]], RawGraph]] = {
     "CitationFull": read_npz,
     "Coauthor": read_npz,
     "Amazon": read_npz,
@@ -116,12 +112,12 @@ READERS: dict[str, Callable[[list[Path]], Data]] = {
 }
 
 
-def _labels(y: Any, path: Path) -> Tensor:
+def _labels(y: Any, path: Path) -> Array:
     if y.ndim != 1 or y.dtype.kind not in "iu":
         raise RawlsError(
             f"{path} has labels of {y.dtype} {y.shape}: one integer a node is expected"
         )
-    return torch.from_numpy(y.astype(np.int64))
+    return np.asarray(y, dtype=np.int64)
 
 
 _MATRICES = {f"scipy.sparse.{module}.csr_matrix" for module in ("csr", "_csr")}
@@ -139,7 +135,7 @@ def _features(path: Path) -> Any:
             array_of(state.get(name)) for name in ("data", "indices", "indptr")
         )
         shape = np.array(state.get("_shape", state.get("shape")))
-        return matrices.csr(data, indices, indptr, matrices.shape_of(shape))
+        return csr_matrix(data, indices, indptr, shape_of(shape))
 
 
 def _one_hot(path: Path) -> Any:
@@ -151,14 +147,14 @@ def _one_hot(path: Path) -> Any:
         return matrix
 
 
-def _neighbours(path: Path, nodes: int) -> Tensor:
-    """The arcs of a pickled table of each node's neighbours, each once and without self-loops."""
-    with reading(path, "a table of neighbours"):
+def _neighbors(path: Path, nodes: int) -> tuple[Array, Array]:
+    """The arcs of a pickled table of each node's neighbors, each once and without self-loops."""
+    with reading(path, "a table of neighbors"):
         table = load_inert(path.read_bytes(), _KNOWN)
         if not isinstance(table, dict) or not all(
             isinstance(each, list) for each in table.values()
         ):
-            raise RawlsError(f"{path} holds no table of neighbours")
+            raise RawlsError(f"{path} holds no table of neighbors")
         rows = list(table.values())
         numbers = [*table, *(each for row in rows for each in row)]
         if not all(type(each) is int and 0 <= each < nodes for each in numbers):
@@ -166,4 +162,4 @@ def _neighbours(path: Path, nodes: int) -> Tensor:
         source = np.repeat(np.array([*table], np.int64), [len(row) for row in rows])
         target = np.array(numbers[len(table) :], dtype=np.int64)
         arcs = np.unique(source[source != target] * nodes + target[source != target])
-        return torch.from_numpy(np.stack(np.divmod(arcs, nodes)))
+        return np.divmod(arcs, nodes)

@@ -25,8 +25,8 @@ from ..splits import require_split
 from ..validation import validate
 from .arrays import LABEL_KEYS, Archive
 from .edge_lists import attach, read_edge_list
-from .node_tables import NodeTable, read_features, read_labels
-from .tables import TABLES
+from .node_tables import NodeTable, read_features, read_labels, with_class_names
+from .table_formats import TABLES
 from .torch_files import read_saved
 
 Array = NDArray[Any]
@@ -40,22 +40,42 @@ def read(
     features: str | Path | None = None,
     labels: str | Path | None = None,
     split: str | None = None,
+    sparse: bool = False,
     need_features: bool = True,
     need_labels: bool = True,
 ) -> Data:
-    """A graph from a file: .npz, an edge list (.csv, .tsv, .parquet), or a saved ``Data`` (.pt).
+    """Read a graph from a file; docs/graphs.md describes the formats.
 
-    ``features`` and ``labels`` are files of their own (.csv, .tsv, .parquet with the node id
-    first; .npy or .npz in the order of the nodes); they take the place of what ``path`` holds.
-    ``split`` is 'stored', 'paper' or 'random'; see :func:`.checks.validate`. Who only balances
-    or predicts sets ``need_labels`` (and ``need_features``) to ``False``. The formats are in
-    docs/graphs.md.
+    Args:
+        path: An .npz file, an edge list (.csv, .tsv, .parquet), or a saved ``Data`` (.pt).
+        features: A file of features (.csv, .tsv, .parquet with node ids; .npy or .npz in the
+            order of the nodes), used instead of those in ``path``.
+        labels: A file of labels in the same formats, used instead of those in ``path``.
+        split: 'stored', 'paper' or 'random'; by default the stored masks if there are any, else
+            the paper's split if the graph is large enough for it, else a random one.
+        sparse: Return ``x`` as ``torch.sparse_csr`` if under 10 % of it is non-zero, instead of
+            dense.
+        need_features: Raise an error if features are missing or flawed; balancing needs none.
+        need_labels: Raise an error if labels or edges are missing or flawed; prediction needs
+            none.
+
+    Returns:
+        A validated graph, its nodes in the order that docs/graphs.md describes.
+
+    Raises:
+        RawlsError: If a file is missing, damaged or in another format, or the graph is flawed.
     """
     require_split(split)
     beside = [Path(side).name for side in (features, labels) if side is not None]
     with reading(path, "a graph", beside):
         found = read_raw_graph(path, features=features, labels=labels)
-        return validate(found, split=split, need_features=need_features, need_labels=need_labels)
+        return validate(
+            found,
+            split=split,
+            sparse=sparse,
+            need_features=need_features,
+            need_labels=need_labels,
+        )
 
 
 def read_raw_graph(
@@ -82,11 +102,14 @@ def read_raw_graph(
         raise RawlsError(f"{path}: graphs are read from {', '.join(FORMATS)} files")
     if label_side is not None:
         found.y, found.labels_from = label_side.values, label_side.path.name
+        found.class_names = label_side.class_names
         # Masks beside new labels are the user's; those stored with the old ones still hold.
         found.masks = label_side.masks or found.masks
     if feature_side is not None:
         found.x, found.features_from = feature_side.values, feature_side.path.name
-    found.notes += [note for side in sides for note in side.notes]
+    for side in sides:
+        side.add_facts(found.facts)
+    found.facts.word_labels |= suffix not in (".pt", ".pth") and found.class_names is not None
     return found
 
 
@@ -127,6 +150,8 @@ def _read_npz(path: Path) -> RawGraph:
             "adj_shape, or edge_index, or a file of scipy.sparse.save_npz"
         )
     found.x, found.y, found.masks = archive.features(), archive.first(LABEL_KEYS), archive.masks()
+    if found.y is not None:
+        found.y, found.class_names = with_class_names(found.y)
     if "node_ids" in archive.keys:
         found.node_ids = archive["node_ids"]
     found.graph_from = found.features_from = found.labels_from = path.name

@@ -21,10 +21,9 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ..._core.errors import RawlsError, reading
-from ..splits import MASKS
-from .arrays import open_zip, read_member, sound_array
+from ..catalog import MASKS
+from .arrays import open_zip, plausible, read_member, sound_array
 from .pickles import Call, array_of, is_array, load_inert, whole_numbers
-from .sparse_matrices import plausible
 
 _TENSOR, _PARAMETER = "torch._utils._rebuild_tensor_v2", "torch._utils._rebuild_parameter"
 _SPARSE = "torch._utils._rebuild_sparse_tensor"
@@ -47,7 +46,7 @@ _TYPES = {
 #: All of a graph that is read; other attributes may be of any kind that can be skipped.
 _PARTS = (
     "edge_index", "edge_weight", "edge_attr", "adj_t", "num_nodes", "x", "y", "node_ids", "name",
-    "notes", "synthetic", *MASKS,
+    "class_names", "facts", "synthetic", *MASKS,
 )  # fmt: skip
 _DEEPEST = 20
 

@@ -1,60 +1,22 @@
-"""The graph convolution E = Â H W + b, and the fair gradient of its weights.
+"""The graph convolution E = Â H W + b and a network of them, with the fair gradient.
 
-The ordinary gradient of W is Hᵀ Âᵀ ∂J/∂E. By the paper's Theorem 1 it is a sum over the nodes'
-influences, each weighted by the node's degree in Â. Replacing Â by its doubly stochastic form in
-this one product sets every weight to one (RawlsGCN-Grad, Equation 9):
-
-    ∂J/∂W = Hᵀ Â_DSᵀ ∂J/∂E.
-
-It happens inside the backward pass, so that any optimizer, any training loop and
-DistributedDataParallel use it.
+The fair gradient (RawlsGCN-Grad, the paper's Equation 9) is ∂J/∂W = Hᵀ Â_DSᵀ ∂J/∂E; its autograd
+form is :mod:`rawlsgcn.nn.fair_gradient`.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 
+from ...nn.fair_gradient import FairMatrix, attach
 from .dropout import Dropout
-from .fixed_matrix import FixedMatrix
+from .fixed_matrix import FixedMatrix, times
 from .initial_weights import draw_uniform
-
-
-class _GraphConvolution(torch.autograd.Function):
-    """Â (H W), whose backward gives H its true gradient and W the fair one if there is one."""
-
-    @staticmethod
-    def forward(
-        ctx: Any,
-        h: Tensor | FixedMatrix,
-        weight: Tensor,
-        propagation: FixedMatrix,
-        fair: FixedMatrix | None,
-    ) -> Tensor:
-        ctx.propagation, ctx.fair = propagation, fair
-        ctx.fixed = h if isinstance(h, FixedMatrix) else None
-        ctx.save_for_backward(*([weight] if isinstance(h, FixedMatrix) else [weight, h]))
-        return propagation @ (h @ weight)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:
-        weight, *rest = ctx.saved_tensors
-        needs_h, needs_weight = ctx.needs_input_grad[:2]
-        through = ctx.propagation.T @ grad if needs_h or ctx.fair is None else None
-        grad_h = grad_weight = None
-        if needs_h:
-            assert through is not None
-            grad_h = through @ weight.t()
-        if needs_weight:
-            pulled = through if ctx.fair is None else ctx.fair.T @ grad
-            grad_weight = (rest[0].t() if rest else ctx.fixed.T) @ pulled
-        return grad_h, grad_weight, None, None
 
 
 def graph_convolution(
@@ -63,9 +25,13 @@ def graph_convolution(
     propagation: FixedMatrix,
     fair: FixedMatrix | None = None,
 ) -> Tensor:
-    """Â (H W); with ``fair``, W's gradient uses that matrix in Â's place."""
-    out: Tensor = _GraphConvolution.apply(h, weight, propagation, fair)  # type: ignore[no-untyped-call]
-    return out
+    """Compute Â (H W); with ``fair``, W's gradient uses that matrix in place of Â."""
+    if fair is None:
+        return times(propagation, times(h, weight))
+    out = times(propagation, times(h, weight.detach()))
+    matrix = FairMatrix(csr=fair.matrix, csr_transposed=fair.transpose)
+    features, transpose = (h, h.t()) if isinstance(h, Tensor) else (h.matrix, h.transpose)
+    return attach(out, features, matrix, [weight.t()], [1], h_transposed=transpose)
 
 
 class GraphConvolution(nn.Module):

@@ -79,7 +79,7 @@ class BlockMaker:
 
     def make(self, seeds: Array, key: int) -> Blocks:
         """Blocks that end in the ``seeds``, drawn as ``key`` says."""
-        sample = self.neighborhoods.sample(seeds, self._num_neighbors, key, anew=True)
+        sample = self.neighborhoods.sample(seeds, self._num_neighbors, key, redraw=True)
         met = np.cumsum(sample.new)
         layers = [
             self._block(hop, sample.nodes[: met[number + 1]])

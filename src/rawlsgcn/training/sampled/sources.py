@@ -133,10 +133,10 @@ class Source:
                 raise RawlsError(f"the shards in {shards.folder} have no node in their {name}")
         return cls(
             name=shards.name,
-            fingerprint=shards.graph,
+            fingerprint=shards.fingerprint,
             adjacency=Adjacency.of_shards(parts),
             x=x,
-            normalize=normalize and not shards.negative,
+            normalize=normalize and not shards.negative_features,
             y=torch.from_numpy(np.concatenate(y)),
             masks=masks,
             num_classes=shards.classes,

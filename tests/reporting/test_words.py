@@ -18,10 +18,10 @@ import rawlsgcn as rg
 from rawlsgcn.evaluation.audit.findings import Estimate, PairedBiasTest
 from rawlsgcn.evaluation.learning import better_than_constant
 from rawlsgcn.experiments.audit_result import Audit
-from rawlsgcn.reporting.audit_next import next_steps
-from rawlsgcn.reporting.audit_page import render
-from rawlsgcn.reporting.audit_table import audit_table
-from rawlsgcn.reporting.audit_words import p_words, verdict
+from rawlsgcn.reporting.next_steps import next_steps
+from rawlsgcn.reporting.page import render
+from rawlsgcn.reporting.tables import audit_table
+from rawlsgcn.reporting.words import p_text, verdict
 
 NODES = 600
 
@@ -46,7 +46,7 @@ def classes(graph: Data, wrong_leaves: float, wrong_hubs: float) -> np.ndarray:
 
 def test_worse_off_better_off_and_alike(graph: Data) -> None:
     for leaves, hubs, said in (
-        (0.6, 0.1, "Nodes with at most 1 neighbour, 90 % of all, are wrong"),
+        (0.6, 0.1, "Nodes with at most 1 neighbor, 90 % of all, are wrong"),
         (0.1, 0.7, "are wrong less often than the rest"),
         (0.3, 0.3, "may be chance"),
     ):
@@ -67,7 +67,7 @@ def test_one_degree_only(graph: Data) -> None:
     ring = torch.stack([torch.arange(NODES), (torch.arange(NODES) + 1) % NODES])
     alike = Data(edge_index=ring, y=graph.y, num_nodes=NODES)
     found = rg.audit(alike, classes(graph, 0.3, 0.3), resamples=100)
-    assert "All judged nodes have the same degree (2)" in verdict(found).headline
+    assert "All evaluated nodes have the same degree (2)" in verdict(found).headline
     assert found.to_dict()["models"][0]["bias"] is None
     both = {"good": graph.y, "bad": classes(graph, 0.5, 0.5)}
     pair = verdict(rg.audit(alike, both, resamples=100)).sentences[2]
@@ -90,9 +90,9 @@ def test_a_fall_is_told_without_signs(graph: Data) -> None:
 
 
 def test_p_values_are_never_zero() -> None:
-    assert p_words(1 / 1001, 1000) == "p < 0.002"
-    assert p_words(0.28, 1000) == "p = 0.28"
-    assert p_words(1e-9) == "p < 0.001"
+    assert p_text(1 / 1001, 1000) == "p < 0.002"
+    assert p_text(0.28, 1000) == "p = 0.28"
+    assert p_text(1e-9) == "p < 0.001"
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +172,7 @@ def test_the_two_tests_of_chance_are_reconciled(told: Audit) -> None:
     headline, said = words_of(told, 1e-9, 0.6)
     assert "this is not chance" in headline
     assert "by this test it may be chance" in said
-    different = "which is no contradiction, as they ask different things"
+    different = "which is no contradiction, as they ask different questions"
     assert different in said
     assert "(Fisher's exact test, p < 0.001), and it decides the headline" in said
     assert f"the average losses of {told.models[0].net_variance.groups} degrees" in said
@@ -191,7 +191,7 @@ def test_the_tests_of_several_models_are_reconciled_once(told: Audit) -> None:
     ]
     said = verdict(replace(told, models=models)).sentences
     (both,) = [line for line in said if "no contradiction" in line]
-    assert both.startswith("The two tests of chance come out differently for A and B")
+    assert both.startswith("The two tests of chance disagree for A and B")
 
 
 def test_a_graph_without_masks_is_told_of(graph: Data) -> None:
@@ -201,7 +201,7 @@ def test_a_graph_without_masks_is_told_of(graph: Data) -> None:
     assert found.to_dict()["training_nodes_excluded"] is False
     for shown in (str(found), render(found), found._repr_html_()):
         shown = html.unescape(shown)
-        assert "nodes that a model was trained on may be among those judged" in shown
+        assert "may include nodes that a model was trained on" in shown
         assert "--evaluate test" in shown
     masked = graph.clone()
     part = torch.arange(NODES) % 3
@@ -219,15 +219,15 @@ def test_nothing_is_built_on_a_model_that_has_not_learned(graph: Data) -> None:
     assert words.headline == (
         "constant is not clearly better than always predicting the most frequent class"
     )
-    assert "constant is right on 33.3 % of 600 nodes, and always predicting" in words.sentences[0]
+    assert "constant is right on 33.3 % of 600 nodes; always predicting" in words.sentences[0]
     assert "bias" not in words.sentences[0]
     assert not any(step.code for step in next_steps(alone))
     both = rg.audit(graph, {"constant": constant, "good": good}, resamples=100)
     assert [model.learned for model in both.models] == [False, True]
     assert both.comparisons == []
     words = verdict(both)
-    assert words.headline.startswith("With good, nodes with at most 1 neighbour")
-    assert "No headline and no comparison rests on it" in words.sentences[0]
+    assert words.headline.startswith("With good, nodes with at most 1 neighbor")
+    assert "No headline and no comparison uses it" in words.sentences[0]
     assert not any("than constant" in line for line in words.sentences)
     page = html.unescape(render(both))
     assert "not learned" in page
@@ -292,7 +292,13 @@ def plain_words(audit: Audit) -> str:
         (RANDOM, Y, Y, SEX, "All groups by sex of 10 nodes or more are right equally often"),
         (RANDOM, Y, (Y + 1) % 3, "degree", "model 1 is not clearly better than always"),
         (RANDOM, Y, np.roll(SURE, 1, axis=1), SEX, "model 1 is not clearly better than always"),
-        (RING, Y, SURE, "degree", "All judged nodes have the same degree (2); accuracy is 100.0 %"),
+        (
+            RING,
+            Y,
+            SURE,
+            "degree",
+            "have the same degree (2); accuracy is 100.0 %",
+        ),
         (RANDOM, 0 * Y, 0 * Y, "degree", "are wrong just as often as the rest (0.0 %)"),
         (RANDOM, 0 * Y, 5 + 0.0 * SURE[:, :1], SEX, "All groups by sex"),
         (RANDOM[:, :3] % 10, Y[:10], Y[:10], "degree", "no two groups of 10 nodes or more"),

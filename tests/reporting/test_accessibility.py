@@ -10,6 +10,7 @@ import pytest
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
+pytestmark = pytest.mark.slow  # needs a browser
 WIDTH = "document.querySelector('#plot').clientWidth"
 AXE = Path(__file__).resolve().parents[2] / ".cache/node_modules/axe-core/axe.min.js"
 
@@ -57,7 +58,7 @@ def test_every_control_is_reached_by_tab_and_shows_it(visit) -> None:
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
 
 
-@pytest.mark.parametrize("name", ["three", "one", "text"])
+@pytest.mark.parametrize("name", ["three", "one", "text", "trained"])
 def test_nothing_is_wider_than_the_screen(visit, name) -> None:
     page = visit(name)
     for width in (1280, 390, 360):
@@ -83,7 +84,13 @@ def test_it_prints_with_everything_open(visit, tmp_path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "scheme"),
-    [("three", "light"), ("three", "dark"), ("one", "dark"), ("text", "light")],
+    [
+        ("three", "light"),
+        ("one", "dark"),
+        ("text", "light"),
+        ("trained", "light"),
+        ("trained", "dark"),
+    ],
 )
 def test_axe_finds_nothing_serious(visit, name, scheme) -> None:
     if not AXE.is_file():

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from rawlsgcn.evaluation.audit.grouping import MOST_TEXTS
 from rawlsgcn.experiments.audit_result import Audit
-from rawlsgcn.reporting.wording import number, percent
+from rawlsgcn.reporting.formatting import number, percent
+
+pytestmark = pytest.mark.slow  # needs a browser
 
 
 def rows(page: Any, table: str) -> list[list[str]]:
@@ -51,7 +55,7 @@ def test_picking_models_hides_them(visit, three_models) -> None:
     page.uncheck("[name=model][value='1']")
     assert page.locator("#plot svg .mark").count() == 2 * 5
     assert [row[0] for row in rows(page, "#readout")] == ["GCN", "RawlsGCN-Grad"]
-    assert "RawlsGCN-Graph" not in page.locator("#told").inner_text()
+    assert "RawlsGCN-Graph" not in page.locator("#node-status").inner_text()
     page.uncheck("[name=model][value='0']")
     page.uncheck("[name=model][value='2']")
     assert page.locator("#plot svg .mark").count() == 0
@@ -94,7 +98,7 @@ def test_brushing_with_the_mouse_lists_those_nodes(visit, three_models) -> None:
     assert groups[3].low <= high <= groups[3].high
     held = expected(three_models, low, high)
     assert (
-        page.locator("#told")
+        page.locator("#node-status")
         .inner_text()
         .startswith(f"{len(held)} nodes with degree {low:.0f} to {high:.0f};")
     )
@@ -112,15 +116,15 @@ def test_a_click_holds_a_group_and_the_button_lets_go(visit, three_models) -> No
     page.mouse.click(*at_group(page, 0))
     group = three_models.models[0].groups[0]
     assert page.input_value("#to") == f"{group.high:g}"
-    assert page.locator("#told").inner_text().startswith(f"{group.nodes} nodes")
+    assert page.locator("#node-status").inner_text().startswith(f"{group.nodes} nodes")
     right = 100 * group.right / group.nodes
     assert (
         f"GCN: mean loss {number(group.loss.value)}, {percent(right)} % right"
-        in page.locator("#told").inner_text()
+        in page.locator("#node-status").inner_text()
     )
     page.click("#clear")
     assert page.input_value("#from") == ""
-    assert page.locator("#told").inner_text().startswith("440 nodes;")
+    assert page.locator("#node-status").inner_text().startswith("440 nodes;")
 
 
 def test_the_two_numbers_brush_and_the_order_is_kept(visit, three_models) -> None:
@@ -129,7 +133,7 @@ def test_the_two_numbers_brush_and_the_order_is_kept(visit, three_models) -> Non
     page.fill("#to", "5")
     page.keyboard.press("Tab")
     held = expected(three_models, 3, 5)
-    assert page.locator("#told").inner_text().startswith(f"{len(held)} nodes")
+    assert page.locator("#node-status").inner_text().startswith(f"{len(held)} nodes")
     page.select_option("#order", "high")
     degrees = [int(row[1]) for row in rows(page, "#node-table")]
     assert degrees == sorted(degrees, reverse=True)
@@ -137,7 +141,7 @@ def test_the_two_numbers_brush_and_the_order_is_kept(visit, three_models) -> Non
     page.fill("#from", "5000")
     page.fill("#to", "6000")
     page.keyboard.press("Tab")
-    assert page.locator("#told").inner_text().startswith("0 nodes")
+    assert page.locator("#node-status").inner_text().startswith("0 nodes")
     assert rows(page, "#node-table") == []
 
 
@@ -158,7 +162,7 @@ def test_text_groups_are_picked_by_name(visit) -> None:
     page = visit("text")
     assert not page.locator("[name=axis]").count()
     page.select_option("#group", label="b</script>")
-    assert page.locator("#told").inner_text().split(";")[0].endswith("with group b</script>")
+    assert page.locator("#node-status").inner_text().split(";")[0].endswith("with group b</script>")
     assert {row[2] for row in rows(page, "#node-table")} == {"b</script>"}
     page.mouse.click(*at_group(page, 0))
     assert {row[2] for row in rows(page, "#node-table")} == {"a"}
@@ -174,4 +178,4 @@ def test_without_single_nodes_the_picture_still_answers(visit) -> None:
 
 def test_a_sample_is_called_one(visit) -> None:
     page = visit("sample")
-    assert "of a sample of 50 of the 440 judged" in page.locator("#told").inner_text()
+    assert "of a sample of 50 of the 440 evaluated" in page.locator("#node-status").inner_text()

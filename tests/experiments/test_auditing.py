@@ -99,7 +99,7 @@ def test_some_nodes_are_enough(graph: Data, table: pd.DataFrame, tmp_path: Path)
     table.iloc[10:70].to_csv(tmp_path / "some.csv", index=False)
     found = rg.audit(graph, tmp_path / "some.csv", **FEW)
     assert found.how.nodes == 60
-    assert any("60 of all labelled nodes" in note for note in found.notes)
+    assert any("60 of all labeled nodes" in note for note in found.notes)
 
 
 def test_models_are_compared_on_the_nodes_of_both(
@@ -140,7 +140,7 @@ def _set(row: int, column: str, value: object) -> Change:
 
 BAD: dict[str, tuple[Change, str]] = {
     "an unknown node": (_set(4, "node", "zz"), r"line 6: node zz is not in the graph"),
-    "a node twice": (_set(7, "node", "n2"), r"line 9: node n2 .* second time \(first: .*line 4\)"),
+    "a node twice": (_set(7, "node", "n2"), r"line 9: node n2 appears twice \(first: .*line 4\)"),
     "no sum of one": (_set(3, "p_1", 0.9999), r"line 5: the probabilities of node n3 sum to"),
     "a negative one": (_set(3, "p_1", -0.2), r"line 5: .* node n3 are not all positive"),
     "an empty cell": (_set(2, "p_2", None), r"line 4, column 'p_2' is empty or NaN"),
@@ -297,7 +297,7 @@ def test_missing_labels(graph: Data, logits: np.ndarray) -> None:
 def test_scores_that_are_neither(graph: Data, logits: np.ndarray) -> None:
     """Between 0 and 1 but of no sum: it is not guessed what they are."""
     unclear = 1 / (1 + np.exp(-logits))
-    with pytest.raises(RawlsError, match="say --scores logits"):
+    with pytest.raises(RawlsError, match="use --scores logits"):
         rg.audit(graph, unclear, **FEW)
     assert rg.audit(graph, unclear, scores="logits", **FEW).models[0].format == "logits"
 
@@ -371,7 +371,7 @@ def test_the_command_prints_and_writes(graph: Data, table: pd.DataFrame, tmp_pat
     done = CliRunner().invoke(app, [*said, "--json", str(tmp_path / "audit.json")])
     assert done.exit_code == 0, done.output
     assert "are wrong" in done.output
-    assert "net of noise" in done.output
+    assert "without noise" in done.output
     kept = json.loads((tmp_path / "audit.json").read_text())
     assert kept["verdict"]["headline"].split()[0] in done.output
     assert kept["models"][0]["name"] == "model"
@@ -397,9 +397,10 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024)
 """
 
 
+@pytest.mark.slow
 def test_a_large_file_is_never_held_whole(tmp_path: Path) -> None:
     """Four times as many rows need hardly more memory: far less than the file's own size."""
-    nodes, classes = 40_000, 100
+    nodes, classes = 16_000, 100
     rng = np.random.default_rng(0)
     row = ",".join(f"{value:.17f}" for value in rng.dirichlet(np.ones(classes)))
     for name, rows in (("small", nodes // 4), ("large", nodes)):

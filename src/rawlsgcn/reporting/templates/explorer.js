@@ -2,7 +2,7 @@
 const readout = () => {
   const group = groups[state.current];
   const name = `${data.column} ${group.label}: ${count(group.nodes)} nodes, ${percent(group.share)} % of all`;
-  find("readout-name").textContent = name + (group.small ? " (too few to say anything)" : "");
+  find("readout-name").textContent = name + (group.small ? " (too few nodes for an interval)" : "");
   const body = find("readout").tBodies[0];
   body.replaceChildren();
   const said = [name];
@@ -54,7 +54,7 @@ const listing = () => {
       }),
     ], body);
   const range = !state.brush ? "" : data.ordered ? ` with ${data.column} ${plain(state.brush[0])} to ${plain(state.brush[1])}` : ` with ${data.column} ${groups[state.brush[0]].label}`;
-  const sampled = nodes.id.length < nodes.of ? ` (of a sample of ${count(nodes.id.length)} of the ${count(nodes.of)} judged)` : "";
+  const sampled = nodes.id.length < nodes.of ? ` (of a sample of ${count(nodes.id.length)} of the ${count(nodes.of)} evaluated)` : "";
   const means = state.models.map((series) => {
     const { loss, predicted } = nodes.models[series];
     const own = chosen.filter((place) => predicted[place] !== null);
@@ -62,7 +62,7 @@ const listing = () => {
     const total = own.reduce((sum, place) => sum + (loss[place] ?? NaN), 0);
     return own.length ? ` ${data.models[series].name}: mean loss ${number(total / own.length)}, ${percent((100 * right) / own.length)} % right.` : "";
   });
-  find("told").textContent = `${count(chosen.length)} ${chosen.length === 1 ? "node" : "nodes"}${range}${sampled}; ${count(Math.min(state.shown, chosen.length))} shown.${means.join("")}`;
+  find("node-status").textContent = `${count(chosen.length)} ${chosen.length === 1 ? "node" : "nodes"}${range}${sampled}; ${count(Math.min(state.shown, chosen.length))} shown.${means.join("")}`;
   find("more").hidden = chosen.length <= state.shown;
 };
 

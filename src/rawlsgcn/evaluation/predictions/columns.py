@@ -1,0 +1,278 @@
+"""Which columns of a table of predictions are the node ids, the predicted class and the scores.
+
+Columns are found by name, and score columns are matched with the classes by name or number, never
+by position; only a file without a header has its columns in a fixed order.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..._core.errors import RawlsError
+from ...graphs.readers.column_names import (
+    ID_COLUMNS,
+    LABEL_COLUMNS,
+    PREDICTED_COLUMNS,
+    SPLIT_COLUMNS,
+    UNNAMED_COLUMNS,
+    listed,
+)
+from ...graphs.readers.tables import TableHeader, is_number
+
+_KINDS = {
+    "probabilities": re.compile(r"p|pr|prob|probs|proba|probability|probabilities|softmax"),
+    "logits": re.compile(r"logit|logits|z"),
+    None: re.compile(r"|score|scores|class"),
+}
+"""The prefixes of score columns, and what kind of scores each one says they are."""
+_NUMBERED = re.compile(r"(.*?)[ _.\-:]?(\d{1,9})")
+_PREFIXED = re.compile(r"([a-z]+)[ _.\-:]+(.+)", re.DOTALL)
+_LABELS_OR_PREDICTED = ("class", "label")
+"""Names of the labels that mean the predicted class in a file with nothing else."""
+
+
+@dataclass
+class PredictionColumns:
+    """The columns of a table by their roles.
+
+    Attributes:
+        node: The node ids.
+        predicted: The predicted class; not used where there are scores.
+        scores: The scores, in the order of the classes.
+        score_list: One column with a list of scores for each node, in the order of the classes.
+        kind: "probabilities" or "logits" where the names say so.
+    """
+
+    node: int
+    predicted: int | None = None
+    scores: list[int] = field(default_factory=list)
+    score_list: int | None = None
+    kind: str | None = None
+
+
+def has_header(cells: list[str], numeric: Any) -> bool:
+    """Whether the first line has names: one of node ids first, or a word after the first cell."""
+    named = cells[0].strip().lower() in ID_COLUMNS | UNNAMED_COLUMNS
+    return named or not all(is_number(cell) for cell in cells[1:] or cells)
+
+
+def find_columns(
+    header: TableHeader, lists: Sequence[int] = (), class_names: Sequence[str] | None = None
+) -> PredictionColumns:
+    """Find the columns by their names.
+
+    Args:
+        header: The columns of the table.
+        lists: Those that hold lists of numbers.
+        class_names: The names of the classes in their order, where the labels are words.
+
+    Raises:
+        RawlsError: If a column is missing, appears twice or cannot be matched with a class.
+    """
+    if header.names is None:
+        return _by_position(header)
+    _refuse_repeats(header)
+    found = PredictionColumns(_id_column(header, class_names))
+    words = header.words
+    found.predicted = header.find(PREDICTED_COLUMNS, apart=[found.node, *lists])
+    known = PREDICTED_COLUMNS | LABEL_COLUMNS | SPLIT_COLUMNS | UNNAMED_COLUMNS
+    names = set(class_names or ())
+    others = [
+        i
+        for i, word in enumerate(words)
+        if i != found.node and i not in lists and (word not in known or header.names[i] in names)
+    ]
+    _match_scores(header, others, class_names, found)
+    if lists:
+        _take_list(header, lists, found)
+    if found.scores or found.score_list is not None or found.predicted is not None:
+        return found
+    if not others:
+        found.predicted = header.find(set(_LABELS_OR_PREDICTED), apart=[found.node])
+    elif len(others) == 1:
+        found.predicted = others[0]
+    if found.predicted is None:
+        raise RawlsError(_missing(header, others, class_names))
+    return found
+
+
+def _by_position(header: TableHeader) -> PredictionColumns:
+    if header.width < 2:
+        raise RawlsError(
+            f"{header.path} has one column: give the node id first and the predicted class or "
+            "a score of each class after it"
+        )
+    if header.width == 2:
+        return PredictionColumns(0, predicted=1)
+    return PredictionColumns(0, scores=list(range(1, header.width)))
+
+
+def _refuse_repeats(header: TableHeader) -> None:
+    counts = Counter(header.words)
+    again = next((w for w in header.words if w not in UNNAMED_COLUMNS and counts[w] > 1), None)
+    if again is not None:
+        raise RawlsError(
+            f"{header.path} has more than one column '{again}': keep one, or rename the others"
+        )
+
+
+def _id_column(header: TableHeader, class_names: Sequence[str] | None) -> int:
+    found = header.find(ID_COLUMNS)
+    if found is not None:
+        return found
+    assert header.names is not None
+    first = header.words[0]
+    if first in PREDICTED_COLUMNS | LABEL_COLUMNS or _class_of(header.names[0], class_names):
+        raise RawlsError(
+            f"{header.path} has no column of node ids: call it one of {listed(ID_COLUMNS)}"
+        )
+    return 0
+
+
+def _class_of(name: str, class_names: Sequence[str] | None) -> tuple[str, int] | None:
+    """The prefix of a score column with a known prefix, and the number of its class."""
+    word = name.strip().lower()
+    numbers = _numbers_of_names(class_names)
+    if name.strip() in numbers or word in numbers:
+        return "", numbers[name.strip() if name.strip() in numbers else word]
+    prefixed = _PREFIXED.fullmatch(word)
+    if prefixed and _known(prefixed[1]):
+        rest = name.strip()[prefixed.start(2) :]
+        if rest in numbers or prefixed[2] in numbers:
+            return prefixed[1], numbers[rest if rest in numbers else prefixed[2]]
+    numbered = _NUMBERED.fullmatch(word)
+    if numbered and _known(numbered[1]) and numbered[1] != "":
+        return numbered[1], int(numbered[2])
+    return None
+
+
+def _numbers_of_names(class_names: Sequence[str] | None) -> dict[str, int]:
+    """The number of each class by its name, and by its name in lower case where that is clear."""
+    lower = Counter(name.lower() for name in class_names or ())
+    found = {n.lower(): i for i, n in enumerate(class_names or ()) if lower[n.lower()] == 1}
+    return {**found, **{name: i for i, name in enumerate(class_names or ())}}
+
+
+def _known(prefix: str) -> bool:
+    return any(pattern.fullmatch(prefix) for pattern in _KINDS.values())
+
+
+def _match_scores(
+    header: TableHeader,
+    others: Sequence[int],
+    class_names: Sequence[str] | None,
+    found: PredictionColumns,
+) -> None:
+    """Put the score columns into the order of the classes; columns of other names are ignored."""
+    assert header.names is not None
+    groups: dict[str, dict[int, int]] = {}
+    for i in others:
+        matched = _class_of(header.names[i], class_names)
+        if matched is not None:
+            _add(header, groups.setdefault(matched[0], {}), matched[1], i)
+    if len(groups) > 1:
+        columns = ", ".join(header.column(next(iter(g.values()))) for g in groups.values())
+        raise RawlsError(
+            f"{header.path} has several scores of the same classes ({columns}): keep the columns "
+            "of one of them"
+        )
+    if not groups:
+        # Numbers alone, or behind any other word: 0, 1, 2 or net_0, net_1, net_2.
+        numbered = {i: _NUMBERED.fullmatch(header.words[i]) for i in others}
+        group: dict[int, int] = {}
+        for i, match in numbered.items():
+            if match is not None:
+                _add(header, group, int(match[2]), i)
+        prefix, group = "", group if len(others) > 1 else {}
+    else:
+        prefix, group = next(iter(groups.items()))
+    if not group:
+        return
+    _require_every_class(header, group, class_names)
+    found.scores = [group[number] for number in sorted(group)]
+    found.kind = next(kind for kind, pattern in _KINDS.items() if pattern.fullmatch(prefix))
+
+
+def _add(header: TableHeader, group: dict[int, int], number: int, column: int) -> None:
+    if number in group:
+        raise RawlsError(
+            f"{header.path}: {header.column(group[number])} and {header.column(column)} are of "
+            "the same class: keep one"
+        )
+    group[number] = column
+
+
+def _require_every_class(
+    header: TableHeader, group: dict[int, int], class_names: Sequence[str] | None
+) -> None:
+    numbers = sorted(group)
+    if class_names is not None and numbers != list(range(len(class_names))):
+        lacks = [name for i, name in enumerate(class_names) if i not in group]
+        if lacks:
+            raise RawlsError(
+                f"{header.path} has no score of the class '{lacks[0]}': give one column for each "
+                f"class, called p_{lacks[0]} or {lacks[0]}"
+            )
+    if numbers == list(range(1, len(numbers) + 1)):
+        raise RawlsError(
+            f"{header.path}: the columns are numbered from 1, but classes are numbered from 0: "
+            f"rename {header.column(group[1])} and the others"
+        )
+    if numbers != list(range(len(numbers))):
+        assert header.names is not None
+        columns = ", ".join(header.names[i] for i in sorted(group.values())[:12])
+        more = ", …" if len(group) > 12 else ""
+        raise RawlsError(
+            f"{header.path}: the columns {columns}{more} are not numbered 0 to "
+            f"{len(numbers) - 1}, each once: give one column for each class"
+        )
+
+
+def _take_list(header: TableHeader, lists: Sequence[int], found: PredictionColumns) -> None:
+    """Take the scores from one column of lists, which then is the only one of scores."""
+    if found.scores or len(lists) > 1:
+        columns = ", ".join(header.column(i) for i in sorted({*found.scores, *lists}))
+        raise RawlsError(
+            f"{header.path}: of {columns} only one can hold the scores: keep the node ids and one "
+            "column of lists"
+        )
+    found.score_list = lists[0]
+    word = header.words[lists[0]]
+    found.kind = next((kind for kind, pattern in _KINDS.items() if pattern.fullmatch(word)), None)
+
+
+def _missing(header: TableHeader, others: Sequence[int], class_names: Sequence[str] | None) -> str:
+    examples = [f"p_{name}" for name in (class_names or ("0", "1"))[:2]]
+    what = f"{header.path} has no predictions"
+    if others:
+        columns = ", ".join(header.column(i) for i in others[:3])
+        what = f"{header.path}: the classes of {columns} are not known"
+    return (
+        f"{what}: call the score of each class {', '.join(examples)}, …, or give a column of "
+        f"predicted classes, called one of {listed(PREDICTED_COLUMNS)}"
+    )
+
+
+def list_columns(path: Path, names: Sequence[str], types: Sequence[Any]) -> list[int]:
+    """Which columns of a Parquet file hold lists of numbers; other nested ones are refused."""
+    from pyarrow import types as arrow
+
+    found = []
+    for place, kind in enumerate(types):
+        if not arrow.is_nested(kind):
+            continue
+        listed_ = arrow.is_list(kind) or arrow.is_large_list(kind) or arrow.is_fixed_size_list(kind)
+        if not listed_ or not (
+            arrow.is_floating(kind.value_type) or arrow.is_integer(kind.value_type)
+        ):
+            raise RawlsError(
+                f"{path}: the column '{names[place]}' holds {kind}: give a column of numbers for "
+                "each class, or one column of lists of numbers"
+            )
+        found.append(place)
+    return found

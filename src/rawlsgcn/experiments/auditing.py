@@ -1,0 +1,304 @@
+"""``rg.audit``: who is worst off under the predictions of any model, and how sure that is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from torch_geometric.data import Data
+
+from .._core.errors import RawlsError, unknown_name
+from .._core.text import printable, shown_path
+from .._core.threads import fork_safe_threads
+from .._core.version import __version__
+from ..evaluation.audit.findings import Provenance, ShownNodes, ShownPredictions
+from ..evaluation.audit.grouping import Grouping
+from ..evaluation.audit.model_audit import audit_models
+from ..evaluation.audit.node_scores import NodeScores, score_nodes
+from ..evaluation.audit.prediction_formats import LabeledNodes, PredictionSource
+from ..evaluation.audit.resampling import ResamplingSettings
+from ..evaluation.degree_groups import SMALLEST_GROUP
+from ..evaluation.node_columns import BUILT_IN, NodeColumn, check_complete, column_of, degrees
+from ..graphs import graph_notes
+from ..graphs.splits import EVALUATE, MASKS
+from .audit_inputs import (
+    AlignedArray,
+    AlignedFile,
+    NodeIndex,
+    checked_graph,
+    read_column,
+    whole_number,
+    without_made_split,
+)
+from .audit_result import Audit
+
+Ints = npt.NDArray[np.int64]
+SHOWN_NODES = 5000
+"""The most single nodes in the result; of larger graphs a sample."""
+
+
+@fork_safe_threads()
+def audit(
+    graph: Data | str,
+    predictions: Any,
+    *,
+    by: Any = "degree",
+    bins: str | None = None,
+    evaluate: str | None = None,
+    scores: str = "auto",
+    resamples: int = 1000,
+    seed: int = 0,
+    shown: int = SHOWN_NODES,
+    command: str | None = None,
+    files: Mapping[str, str] | None = None,
+) -> Audit:
+    """Audit the predictions of one or several models by degree: who is worst off, and how sure?
+
+    Args:
+        graph: A torch_geometric ``Data`` with labels ``y``, or the name of a dataset.
+        predictions: A file (see docs/audit.md), scores (nodes, classes) or classes (nodes,) as an
+            array or tensor in node order, or a :class:`Result`; several as a list, or as a mapping
+            from names.
+        by: What nodes are grouped by: "degree", "in-degree", "pagerank", "core", a file of ids and
+            values, one value for each node as an array, or a pair (name, such an array).
+        bins: "degree" (every value), "quantile:K" or "edges:a,b,c"; by default up to 12 values
+            have a group each and more are cut into fifths.
+        evaluate: "test" for the test nodes (the default where the graph came with masks, or a
+            :class:`Result` was trained on them), "all" for every labeled node outside training and
+            validation. A split that ``rg.read`` made up is used only with "test".
+        scores: "auto", or "probabilities", "logits" or "classes" where the choice is wrong.
+        resamples: Draws of every bootstrap and of every permutation test.
+        seed: The seed of those draws.
+        shown: The most single nodes to keep in the result; 0 for none.
+        command: The command line, to be shown with how it was computed.
+        files: The files that the graph was read from, to be shown likewise without their folders.
+
+    Returns:
+        The figures of every model, and comparisons of every pair of them.
+
+    Raises:
+        RawlsError: If the graph, the predictions or an option cannot be used; the message names the
+            file and the row, or the argument, and the cure.
+
+    Example:
+        >>> import rawlsgcn as rg
+        >>> graph = rg.synthetic()
+        >>> guesses = graph.y.clone()
+        >>> guesses[::3] = 0
+        >>> audit = rg.audit(graph, {"mine": guesses}, resamples=100)
+        >>> audit.models[0].name, audit.how.nodes
+        ('mine', 1000)
+        >>> audit.to_frame().columns[:4].tolist()
+        ['model', 'group', 'nodes', 'share']
+    """
+    began = time.perf_counter()
+    resamples, seed = whole_number("resamples", resamples), whole_number("seed", seed)
+    shown = whole_number("shown", shown)
+    if resamples < 100:
+        raise RawlsError(f"{resamples} resamples are too few for an interval: use at least 100")
+    data, incoming = checked_graph(graph, by)
+    index = NodeIndex(data.get("node_ids"), int(data.num_nodes))
+    named = _named(predictions)
+    sources = _sources(named, index, data.get("class_names"))
+    column = _column(data, by, incoming, index)
+    if evaluate != "test" and not any(_is_result(each) for _, each in named):
+        data = without_made_split(data)
+    nodes, evaluated = _labeled_nodes(data, evaluate)
+    models = [score_nodes(source, nodes, scores) for source in sources]
+    chosen, notes = _evaluated(models, nodes, evaluated)
+    check_complete(column, chosen, data.get("node_ids"))
+    results = {
+        source.name: each
+        for source, (_, each) in zip(sources, named, strict=True)
+        if _is_result(each)
+    }
+    failed = {name for name, result in results.items() if result.failure is not None}
+    models = [
+        replace(model.at(chosen), source=_shown_source(source), learned=source.name not in failed)
+        for model, source in zip(models, sources, strict=True)
+    ]
+    column = NodeColumn(column.name, column.values[chosen])
+    grouping = Grouping.of(column, degrees(data)[chosen], bins)
+    settings = ResamplingSettings(resamples=resamples, seed=seed)
+    results = {
+        source.name: each
+        for source, (_, each) in zip(sources, named, strict=True)
+        if _is_result(each)
+    }
+    failed = {name for name, result in results.items() if result.failure is not None}
+    figures, comparisons = audit_models(models, nodes.y[chosen], grouping, settings, failed)
+    return Audit(
+        graph=str(data.get("name") or "graph"),
+        synthetic=bool(data.get("synthetic")),
+        column=column.name,
+        ordered=column.ordered,
+        models=figures,
+        comparisons=comparisons,
+        how=Provenance(
+            version=__version__,
+            seed=seed,
+            resamples=resamples,
+            level=settings.level,
+            by=column.name,
+            bins=grouping.description,
+            bias_over=grouping.bias_over,
+            evaluated=evaluated,
+            graph_nodes=int(data.num_nodes),
+            graph_edges=int(data.edge_index.shape[1]) // 2,
+            graph_features=data.get("x") is not None,
+            nodes=len(chosen),
+            smallest_group=SMALLEST_GROUP,
+            files={
+                **{name: shown_path(path) for name, path in (files or {}).items()},
+                **{model.name: model.source for model in models},
+            },
+            command=command,
+            seconds=time.perf_counter() - began,
+        ),
+        training_nodes_excluded=all(data.get(key) is not None for key in MASKS),
+        nodes=_shown_nodes(data, models, chosen, column, grouping.degree, shown, seed),
+        notes=[
+            *graph_notes(data),
+            *notes,
+            *([] if grouping.note is None else [printable(grouping.note)]),
+        ],
+        results=results,
+    )
+
+
+def _is_result(predictions: Any) -> bool:
+    """Whether these are a :class:`Result`, which is not imported here: it imports this module."""
+    return hasattr(type(predictions), "best_run")
+
+
+def _named(predictions: Any) -> list[tuple[Any, Any]]:
+    """Each model's name, if it has one, and its predictions."""
+    if isinstance(predictions, Mapping):
+        named = list(predictions.items())
+    elif isinstance(predictions, list | tuple):
+        named = [(None, each) for each in predictions]
+    else:
+        named = [(None, predictions)]
+    if not named:
+        raise RawlsError("there is nothing to audit: give the predictions of at least one model")
+    return named
+
+
+def _sources(
+    named: Sequence[tuple[Any, Any]], index: NodeIndex, class_names: list[str] | None
+) -> list[PredictionSource]:
+    """The predictions as they are read; models of the same name are numbered."""
+    sources: list[PredictionSource] = []
+    for number, (name, each) in enumerate(named, start=1):
+        if isinstance(each, str | Path):
+            sources.append(AlignedFile(each, index, name, class_names))
+        elif _is_result(each):
+            run = each.best_run
+            words = f"{each.method} on {each.dataset}, seed {each.seeds[run]}"
+            logits, title = each.logits[run], name or each.title
+            sources.append(AlignedArray(logits, index.nodes, title, words, "logits"))
+        else:
+            sources.append(AlignedArray(each, index.nodes, name or f"model {number}"))
+    names = [source.name for source in sources]
+    for number, source in enumerate(sources, start=1):
+        if names.count(source.name) > 1 or source.name in names[: number - 1]:
+            source.name = f"{source.name} #{number}"
+    return sources
+
+
+def _shown_source(source: PredictionSource) -> str:
+    """The source's name without this machine's folders."""
+    return shown_path(source.source) if isinstance(source, AlignedFile) else source.source
+
+
+def _column(data: Data, by: Any, incoming: Ints | None, index: NodeIndex) -> NodeColumn:
+    """What the nodes are grouped by: a built-in column, a file's or the user's."""
+    if isinstance(by, str) and by == "in-degree" and incoming is not None:
+        data.in_degree = incoming
+    if isinstance(by, Path) or (isinstance(by, str) and by not in BUILT_IN and Path(by).is_file()):
+        return column_of(data, read_column(Path(by), index))
+    return column_of(data, by)
+
+
+def _labeled_nodes(data: Data, evaluate: str | None) -> tuple[LabeledNodes, str]:
+    """The labels and which nodes may be evaluated, and in words which these are."""
+    y, ids = data.y.numpy(), data.get("node_ids")
+    masks = [data.get(key) for key in MASKS]
+    if evaluate not in (None, *EVALUATE):
+        raise unknown_name("choice of nodes", evaluate, EVALUATE)
+    if any(mask is None for mask in masks):
+        if evaluate == "test":
+            raise RawlsError("the graph has no masks, so no test nodes: omit --evaluate")
+        validation = np.zeros(len(y), bool)
+        return LabeledNodes(y, y >= 0, validation, ids), "all labeled nodes with a prediction"
+    train, validation, test = (mask.numpy() for mask in masks)
+    if evaluate == "all":
+        eligible, words = ~(train | validation), "all nodes outside training and validation"
+    else:
+        eligible, words = test, "the test nodes"
+    return LabeledNodes(y, eligible & (y >= 0), validation, ids), words
+
+
+def _evaluated(
+    models: Sequence[NodeScores], nodes: LabeledNodes, evaluated: str
+) -> tuple[Ints, list[str]]:
+    """The evaluated nodes: eligible, labeled, and predicted by every model; and notes on others."""
+    notes = []
+    predicted = np.logical_and.reduce([model.predicted >= 0 for model in models])
+    chosen = np.flatnonzero(predicted & nodes.eligible)
+    unlabeled = int((predicted & (nodes.y < 0)).sum())
+    if not len(chosen):
+        if unlabeled and unlabeled == int(predicted.sum()):
+            raise RawlsError("none of the predicted nodes has a label: label some of them")
+        raise RawlsError(
+            f"none of the predicted nodes is among {evaluated}: predict those, or use "
+            "--evaluate all (evaluate='all')"
+        )
+    missing = int((nodes.eligible & ~predicted).sum())
+    if missing:
+        why = "not every model predicts them" if len(models) > 1 else "they have no prediction"
+        notes.append(f"{missing:,} of {evaluated} are ignored, as {why}.")
+    if unlabeled:
+        notes.append(f"{unlabeled:,} predicted nodes have no label and are ignored.")
+    return chosen, notes
+
+
+def _shown_nodes(
+    graph: Data,
+    models: Sequence[NodeScores],
+    chosen: Ints,
+    column: NodeColumn,
+    degree: Ints,
+    most: int,
+    seed: int,
+) -> ShownNodes | None:
+    """The nodes for the explorer; of more than ``most`` a sample drawn without replacement."""
+    if most <= 0:
+        return None
+    kept = np.arange(len(chosen))
+    if len(chosen) > most:
+        rng = np.random.default_rng([seed, 7])
+        kept = np.sort(rng.choice(len(chosen), most, replace=False))
+    ids: Any = graph.get("node_ids")
+    names = np.arange(graph.num_nodes) if ids is None else ids
+    return ShownNodes(
+        of=len(chosen),
+        id=[_plain(names[node]) for node in chosen[kept]],
+        value=[_plain(value) for value in column.values[kept]],
+        degree=degree[kept].tolist(),
+        label=graph.y.numpy()[chosen[kept]].tolist(),
+        models=[
+            ShownPredictions(model.name, model.predicted[kept].tolist(), model.loss[kept].tolist())
+            for model in models
+        ],
+    )
+
+
+def _plain(value: Any) -> Any:
+    """A Python number or string, which JSON can write."""
+    return value.item() if hasattr(value, "item") else value

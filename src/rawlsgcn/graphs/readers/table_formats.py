@@ -1,0 +1,153 @@
+"""The formats of tables: .csv and .tsv by pandas, .parquet by pyarrow, whole or in chunks."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ..._core.errors import RawlsError, missing_extra, reading
+from .arrays import LARGEST_UNPACKED, MOST_CELLS, SMALL_FILE
+
+SEPARATORS = {".csv": ",", ".tsv": "\t"}
+TABLES = (*SEPARATORS, ".parquet")
+_PARQUET_INDEX = re.compile(r"__index_level_\d+__")
+"""What pandas calls an index without a name in a .parquet file."""
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether the name of a table is that of a .parquet file."""
+    return path.suffix.lower() == ".parquet"
+
+
+def separator_name(path: Path) -> str:
+    """What separates the cells of a table, for error messages."""
+    return "tabs" if path.suffix.lower() == ".tsv" else "commas"
+
+
+def first_line(path: Path) -> list[str]:
+    """The cells of the first line, as text; the second line may not have more of them.
+
+    pandas needs time and memory for each column.
+    """
+    _refuse_wide_text(path)
+    separator = SEPARATORS[path.suffix.lower()]
+    with _as_table(path), path.open(encoding="utf-8-sig", newline="") as file:
+        lines = filter(None, csv.reader(file, delimiter=separator, skipinitialspace=True))
+        first, second = next(lines, None), next(lines, [])
+    if first is None:
+        raise RawlsError(f"{path} is empty")
+    if len(second) > len(first):
+        raise RawlsError(
+            f"{path}, line 2 has {len(second)} cells, but the first line has {len(first)}: give "
+            "every row a cell for each column"
+        )
+    return first
+
+
+def read_text(path: Path, header: bool, **options: Any) -> pd.DataFrame:
+    """Read a .csv or .tsv file; its columns are numbered from 0."""
+    with _as_table(path):
+        frame: pd.DataFrame = pd.read_csv(path, **_options(path, header, options))
+    return frame
+
+
+def text_chunks(path: Path, header: bool, rows: int, **options: Any) -> Iterator[pd.DataFrame]:
+    """Read a .csv or .tsv file ``rows`` at a time, so that a large one is never held whole."""
+    with (
+        _as_table(path),
+        pd.read_csv(path, chunksize=rows, **_options(path, header, options)) as chunks,
+    ):
+        yield from chunks
+
+
+def _options(path: Path, header: bool, more: dict[str, Any]) -> dict[str, Any]:
+    """Of ``pandas.read_csv``, so that only an empty cell is missing: NA and null may be ids."""
+    return {
+        "sep": SEPARATORS[path.suffix.lower()],
+        "header": None,
+        "skiprows": int(header),
+        "keep_default_na": False,
+        "na_values": [""],
+        "low_memory": False,
+        "skipinitialspace": True,
+        "encoding": "utf-8-sig",
+        **more,
+    }
+
+
+@contextlib.contextmanager
+def _as_table(path: Path) -> Iterator[None]:
+    """Turn what pandas raises on a file that is no table into one sentence."""
+    with reading(path, "a table"):
+        try:
+            yield
+        except pd.errors.EmptyDataError as error:
+            raise RawlsError(f"{path} is empty") from error
+        except UnicodeDecodeError as error:
+            raise RawlsError(f"{path} is not a table in UTF-8 text: save it as UTF-8") from error
+        except pd.errors.ParserError as error:
+            reason = str(error).removeprefix("Error tokenizing data. ")
+            raise RawlsError(f"{path} cannot be read as a table: {reason}") from error
+
+
+def _refuse_wide_text(path: Path) -> None:
+    """UTF-16 without a byte order mark passes for UTF-8, with a NUL beside every letter."""
+    with path.open("rb") as file:
+        if b"\0" in file.read(4096):
+            raise RawlsError(
+                f"{path} holds NUL bytes, as UTF-16 text or a foreign file does: save it as UTF-8"
+            )
+
+
+class ParquetTable:
+    """A .parquet file: its columns, those of a pandas index first, and its rows in chunks.
+
+    A file that unpacks to much more than its size is refused.
+    """
+
+    def __init__(self, path: Path) -> None:
+        try:
+            import pyarrow.parquet
+        except ImportError as error:
+            raise missing_extra(f"reading {path.name}", "parquet") from error
+        with reading(path, "parquet"):
+            self._file, size = pyarrow.parquet.ParquetFile(path), path.stat().st_size
+            about = self._file.metadata
+            cells = about.num_rows * max(about.num_columns, 1)
+            groups = [about.row_group(i).total_byte_size for i in range(about.num_row_groups)]
+            if size < SMALL_FILE and (cells > MOST_CELLS or sum(groups) > LARGEST_UNPACKED):
+                raise RawlsError(
+                    f"{path} has {size:,} bytes and unpacks to {cells:,} cells of {sum(groups):,} "
+                    "bytes: write it without compression"
+                )
+            schema = self._file.schema_arrow
+            written = [str(name) for name in schema.names]
+            index = (schema.pandas_metadata or {}).get("index_columns") or []
+            first = [written.index(name) for name in index if name in written]
+            self._order = [*first, *(i for i in range(len(written)) if i not in first)]
+            names = [written[i] for i in self._order]
+            self.names = ["" if _PARQUET_INDEX.fullmatch(name) else name for name in names]
+            self.types = [schema.field(i).type for i in self._order]
+            self.num_columns = about.num_columns
+
+    def read(self) -> pd.DataFrame:
+        """All rows; the columns are numbered from 0."""
+        return self._frame(self._file.read())
+
+    def chunks(self, rows: int) -> Iterator[pd.DataFrame]:
+        """Some rows at a time."""
+        for batch in self._file.iter_batches(batch_size=rows):
+            yield self._frame(batch)
+
+    def _frame(self, table: Any) -> pd.DataFrame:
+        # What pandas wrote about itself would turn columns into an index.
+        frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
+        frame = frame.iloc[:, self._order]
+        frame.columns = pd.RangeIndex(frame.shape[1])
+        return frame

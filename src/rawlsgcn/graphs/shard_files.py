@@ -1,0 +1,155 @@
+"""The files of one shard, rows of a graph in plain .npy files: named, mapped and checked.
+
+``row_start`` (int64, from 0) and ``column`` are the rows in CSR form, ``weight`` their weights in
+a weighted graph. For training there are ``x`` (float32), ``y`` (int64, -1 where unlabeled) and
+``split`` (1 training, 2 validation, 3 test). Balancing adds ``scale`` (float64).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._core.errors import RawlsError
+from .catalog import MASKS
+from .readers.arrays import read_header
+
+Array = NDArray[Any]
+
+#: Entries of a file that are checked at a time.
+_BLOCK = 1 << 20
+#: The types that each array may have, and its dimensions.
+ARRAYS: dict[str, tuple[int, tuple[type[np.generic], ...]]] = {
+    "row_start": (1, (np.int64,)),
+    "column": (1, (np.int32, np.int64)),
+    "weight": (1, (np.float32, np.float64)),
+    "x": (2, (np.float32,)),
+    "y": (1, (np.int64,)),
+    "split": (1, (np.uint8, np.int8, np.int32, np.int64)),
+    "scale": (1, (np.float64,)),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Shard:
+    """Rows ``first`` to ``last`` of the graph; arrays that are not there are None."""
+
+    first: int
+    last: int
+    row_start: Array
+    column: Array
+    weight: Array | None
+    x: Array | None
+    y: Array | None
+    split: Array | None
+    scale: Array | None
+
+    @property
+    def graph_bytes(self) -> int:
+        """What the rows of the matrix take."""
+        parts = (self.row_start, self.column, self.weight)
+        return sum(part.nbytes for part in parts if part is not None)
+
+
+def array_path(folder: Path, shard: int, name: str) -> Path:
+    """The file of one array of a shard."""
+    return folder / f"{shard:05d}-{name}.npy"
+
+
+class ShardFiles:
+    """The files of shard ``shard`` in ``folder``, for a graph of so many nodes and classes."""
+
+    def __init__(self, folder: Path, shard: int, num_nodes: int, classes: int) -> None:
+        self.folder, self.shard = folder, shard
+        self.num_nodes, self.classes = num_nodes, classes
+
+    def open(self, first: int, last: int) -> Shard:
+        """Map the files of rows ``first`` to ``last``; they must fit each other and the graph.
+
+        Every entry but those of ``x`` is checked once, by reading and not through the mapping,
+        so that no index outside the graph is ever followed and nothing stays in memory.
+        """
+        arrays = {name: self._map(name) for name in ARRAYS}
+        row_start, column = arrays["row_start"], arrays["column"]
+        if row_start is None or column is None:
+            name = "row_start" if row_start is None else "column"
+            raise RawlsError(
+                f"{self._path(name)} is missing: copy it there or write the shards again"
+            )
+        lengths = {"row_start": last - first + 1, "column": len(column), "weight": len(column)}
+        for name, array in arrays.items():
+            wanted = lengths.get(name, last - first)
+            if array is not None and len(array) != wanted:
+                raise self._damaged(name, f"has {len(array):,} entries, not {wanted:,}")
+        self._check_rows(row_start, len(column))
+        self._check_values(arrays)
+        return Shard(first, last, row_start, column, *(arrays[name] for name in list(ARRAYS)[2:]))
+
+    def _path(self, name: str) -> Path:
+        return array_path(self.folder, self.shard, name)
+
+    def _check_rows(self, row_start: Array, arcs: int) -> None:
+        before = 0
+        for block in self._blocks("row_start", row_start):
+            if block[0] < before or (np.diff(block) < 0).any():
+                raise self._damaged("row_start", "has a row that ends before it begins")
+            before = block[-1]
+        if row_start[0] != 0 or before != arcs:
+            raise self._damaged(
+                "row_start", f"does not run from 0 to the {arcs:,} arcs of the shard"
+            )
+
+    def _check_values(self, arrays: dict[str, Array | None]) -> None:
+        """Refuse values out of range; a comparison with NaN is false."""
+        last, largest = self.num_nodes - 1, np.finfo(np.float64).max
+        ranges: dict[str, tuple[float, float, str]] = {
+            "column": (0, last, f"names nodes outside 0 to {last}"),
+            "weight": (0, largest, "has weights that are negative, NaN or infinite"),
+            "y": (-1, self.classes - 1, f"has labels outside -1 to {self.classes - 1}"),
+            "split": (0, len(MASKS), f"has numbers outside 0 to {len(MASKS)}"),
+            "scale": (np.finfo(np.float64).tiny, largest, "has entries that are not positive"),
+        }
+        for name, (low, high, wrong) in ranges.items():
+            array = arrays[name]
+            for block in () if array is None else self._blocks(name, array):
+                if not low <= block.min() or not block.max() <= high:
+                    raise self._damaged(name, wrong)
+        y, split = arrays["y"], arrays["split"]
+        if y is not None and split is not None:
+            both = (self._blocks("y", y), self._blocks("split", split))
+            if any(((y < 0) & (split > 0)).any() for y, split in zip(*both, strict=True)):
+                raise self._damaged("split", "names nodes without a label")
+
+    def _blocks(self, name: str, mapped: Array) -> Iterator[Array]:
+        """What a mapped file holds, a part at a time, without a page of it becoming resident."""
+        with self._path(name).open("rb") as file:
+            file.seek(mapped.offset)  # type: ignore[attr-defined]
+            for first in range(0, len(mapped), _BLOCK):
+                yield np.fromfile(file, mapped.dtype, min(_BLOCK, len(mapped) - first))
+
+    def _map(self, name: str) -> Array | None:
+        path = self._path(name)
+        if not path.is_file():
+            return None
+        try:
+            with path.open("rb") as file:
+                read_header(file, path.stat().st_size)
+            mapped = np.load(path, mmap_mode="r", allow_pickle=False)
+        except Exception as error:  # a header is parsed as Python, which may fail in any way
+            raise self._damaged(name) from error
+        dimensions, kinds = ARRAYS[name]
+        if not isinstance(mapped, np.memmap) or mapped.ndim != dimensions:
+            raise self._damaged(name)
+        if mapped.dtype not in kinds:
+            names = " or ".join(kind.__name__ for kind in kinds)
+            raise self._damaged(name, f"holds {mapped.dtype}, not {names}")
+        return mapped
+
+    def _damaged(self, name: str, why: str = "") -> RawlsError:
+        said = f"is damaged, it {why}" if why else "is damaged or cut short"
+        return RawlsError(f"{self._path(name)} {said}: write the shards again")

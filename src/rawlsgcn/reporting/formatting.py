@@ -1,0 +1,112 @@
+"""Numbers, counts and names as text, the same in tables, figures and the page.
+
+No heavy import: the command line's light commands use this module.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from .._core.text import printable
+
+if TYPE_CHECKING:
+    from ..experiments.result import Result, Spread
+
+MINUS = "\N{MINUS SIGN}"
+
+
+def dataset_name(name: str, synthetic: bool) -> str:
+    """The dataset's name; an invented graph is always called synthetic."""
+    name = printable(name)
+    if synthetic and name.lower() == "synthetic":
+        return "synthetic graph"
+    return f"{name} (synthetic)" if synthetic and "synthetic" not in name.lower() else name
+
+
+def plural(count: int, noun: str) -> str:
+    """``1 node`` or ``1,234 nodes``."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def number(value: float) -> str:
+    """A number without a unit (bias, loss, slope): three decimals, or fewer if it is large."""
+    if not math.isfinite(value):
+        return "–"
+    value += 0.0  # a zero has no sign
+    size = abs(value)
+    if size >= 1e5:
+        shown = f"{value:.1e}"
+    elif size >= 10:
+        shown = f"{value:,.1f}"
+    elif size >= 5e-4 or size == 0:
+        shown = f"{value:.3f}"
+    else:
+        shown = f"{value:.1e}"
+    return shown.replace("-", MINUS)
+
+
+def percent(value: float) -> str:
+    """A percentage with one decimal, without the sign."""
+    if not math.isfinite(value):
+        return "–"
+    # Adding zero turns a rounded -0.0 into 0.0.
+    return f"{round(value, 1) + 0.0:,.1f}".replace("-", MINUS)
+
+
+def spread(figure: Spread, unit: str) -> str:
+    """Mean ± standard deviation; ``unit`` is "percent" or "number"; a single run has no ±."""
+    show = percent if unit == "percent" else number
+    if len(figure.runs) == 1:
+        return show(figure.mean)
+    return f"{show(figure.mean)} ± {show(figure.std)}"
+
+
+def join_words(items: Sequence[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
+
+
+def best_of(
+    values: Sequence[float],
+    learned: Sequence[bool],
+    show: Callable[[float], str],
+    choose: Callable[[list[float]], float],
+) -> list[bool]:
+    """Which values are shown as the best of those of models that have learned.
+
+    Values that look the same are equally good; where all do, none is the best.
+    """
+    finite = [value for value, able in zip(values, learned, strict=True) if able and value == value]
+    if len({show(value) for value in finite}) < 2:
+        return [False] * len(values)
+    best = show(choose(finite))
+    return [able and show(value) == best for value, able in zip(values, learned, strict=True)]
+
+
+def seeds_text(result: Result) -> str:
+    """``seed 0``, ``5 seeds (0–4)`` or ``3 seeds (0, 7, 9)``."""
+    chosen = result.seeds
+    if len(chosen) == 1:
+        return f"seed {chosen[0]}"
+    in_a_row = chosen == list(range(chosen[0], chosen[0] + len(chosen)))
+    which = f"{chosen[0]}–{chosen[-1]}" if in_a_row else ", ".join(map(str, chosen))
+    return f"{len(chosen)} seeds ({which})"
+
+
+def num_evaluated(result: Result) -> int:
+    """How many nodes are evaluated: those of the mask that have a label."""
+    return int((result.mask & (result.graph.y >= 0)).sum())
+
+
+def setup_text(results: Sequence[Result]) -> str:
+    """Dataset, split sizes and seeds of results on one graph, in a line."""
+    first = results[0]
+    graph = first.graph
+    sizes = f"{int(graph.train_mask.sum()):,} training, {int(graph.val_mask.sum()):,} validation"
+    runs = list(dict.fromkeys(seeds_text(result) for result in results))
+    return (
+        f"{dataset_name(first.dataset, first.synthetic)}: {int(first.degree.numel()):,} nodes "
+        f"({sizes}, {num_evaluated(first):,} evaluated); {' or '.join(runs)}"
+    )

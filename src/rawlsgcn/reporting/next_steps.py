@@ -1,0 +1,195 @@
+"""What to try after an audit: the steps that its results call for, each with its line of code."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .._core.text import printable
+from ..graphs.catalog import datasets
+from .formatting import number, percent
+from .words import SIGNIFICANT, headline_model, low_degree_significant, p_text
+
+if TYPE_CHECKING:
+    from ..evaluation.audit.findings import ModelAudit
+    from ..experiments.audit_result import Audit
+
+_COMPARED = {"gcn", "rawlsgcn-graph", "rawlsgcn-grad"}
+
+
+@dataclass(frozen=True)
+class Step:
+    """Why, in a sentence or two, and the exact line; ``code`` is None where there is none."""
+
+    words: str
+    code: str | None = None
+    language: str = "shell"
+
+
+def next_steps(audit: Audit) -> list[Step]:
+    """The steps for the model that the headline is about; the others are alternatives."""
+    model = headline_model(audit)
+    if not model.learned:
+        return [_find_out_why(audit, model)]
+    steps: list[Step] = []
+    if model.low is not None or audit.column in ("degree", "in-degree"):
+        steps += _about_degree(audit, model)
+    else:
+        steps.append(_about_column(audit, model))
+    steps += _calibrate(model)
+    steps += _evaluate_more(audit, model)
+    return steps
+
+
+def _find_out_why(audit: Audit, model: ModelAudit) -> Step:
+    name = printable(model.name)
+    if model.name in audit.results:
+        return Step(
+            f"Before asking who is worst off with {name}, change its training: another learning "
+            "rate (--lr), more epochs (--epochs) or more training nodes (--split)."
+        )
+    return Step(
+        f"Before asking who is worst off with {name}, find out why it is not clearly better than "
+        "a constant prediction: check that its classes are numbered as the labels are, that the "
+        "predictions belong to the nodes of this graph, and how its training went."
+    )
+
+
+def _about_column(audit: Audit, model: ModelAudit) -> Step:
+    column, gap = printable(audit.column), model.by_accuracy
+    differ = gap is not None and gap.difference.low > 0
+    if not differ and not model.permutation.p <= SIGNIFICANT:
+        return Step(f"Nothing here shows that the model treats nodes differently by {column}.")
+    return Step(
+        f"The methods of this package reduce differences by degree, not by {column}. See whether "
+        "degree explains this one: audit the same predictions by degree.",
+        _command("audit", audit, *_predictions(audit), "--out by-degree.html"),
+    )
+
+
+def low_degrees_worse_off(model: ModelAudit) -> bool:
+    """Whether low-degree nodes are shown to be worse off, by their errors or by the trend."""
+    low, slope = model.low, model.slope
+    errors = low is not None and low_degree_significant(low) and low.difference.value > 0
+    return errors or (slope is not None and slope.loss.clear < 0)
+
+
+def _about_degree(audit: Audit, model: ModelAudit) -> list[Step]:
+    name = printable(model.name)
+    if len(model.curve) == 1:
+        return [
+            Step(f"All evaluated nodes have the same {audit.column}: there is nothing to improve.")
+        ]
+    if not low_degrees_worse_off(model):
+        return [
+            Step(
+                f"Nothing here shows that nodes with few neighbors are worse off with {name}; "
+                "as far as these nodes show, a fairer method has nothing to improve."
+            )
+        ]
+    steps = []
+    gains = {
+        other: way * pair.low_accuracy.value
+        for pair in audit.comparisons
+        for other, own, way in ((pair.first, pair.second, 1), (pair.second, pair.first, -1))
+        if own == model.name and way * pair.low_accuracy.clear > 0
+    }
+    if gains:
+        best = max(gains, key=lambda other: gains[other])
+        steps.append(
+            Step(
+                f"Of the models audited here, {printable(best)} serves low-degree nodes "
+                f"best: they are right {percent(gains[best])} points more often than "
+                f"with {name}.{' Search better settings for it:' if best in audit.results else ''}",
+                _tune(audit, best),
+            )
+        )
+    if not {result.method for result in audit.results.values()} >= _COMPARED:
+        steps.append(
+            Step(
+                "Train a plain GCN and both RawlsGCN methods on the same split and compare them:",
+                _command("compare", audit, *_features(audit), "--out out"),
+            )
+        )
+    steps.append(
+        Step(
+            "Or use a model of your own with the doubly stochastic form of the graph, in "
+            "which every node has the same weight:",
+            "edge_index, edge_weight = rg.balance(graph.edge_index, num_nodes=graph.num_nodes)"
+            ".matrix(torch.float32)",
+            "python",
+        )
+    )
+    return steps
+
+
+def _tune(audit: Audit, name: str) -> str | None:
+    """The command that tunes a trained method further; None for predictions from elsewhere."""
+    if name not in audit.results:
+        return None
+    method = shlex.quote(printable(audit.results[name].method))
+    return _command("tune", audit, *_features(audit), f"--method {method} --out model")
+
+
+def _calibrate(model: ModelAudit) -> list[Step]:
+    scaling = model.scaling
+    if scaling is None or not scaling.under_confident:
+        return []
+    then = ""
+    if math.isfinite(scaling.bias):
+        then = f" Its bias is then {number(scaling.calibrated_bias)}, not {number(scaling.bias)}."
+    return [
+        Step(
+            f"{printable(model.name)} is under-confident: divide its logits by "
+            f"{number(scaling.temperature)} before reading probabilities or comparing losses."
+            f"{then}",
+            f"logits = logits / {scaling.temperature:.4g}",
+            "python",
+        )
+    ]
+
+
+def _evaluate_more(audit: Audit, model: ModelAudit) -> list[Step]:
+    test = model.permutation
+    shown = test.p <= SIGNIFICANT or low_degrees_worse_off(model)
+    if not test.draws or shown or audit.how.nodes >= audit.how.graph_nodes:
+        return []
+    return [
+        Step(
+            f"On {audit.how.nodes:,} nodes the bias may be chance "
+            f"({p_text(test.p, test.draws)}). Evaluate more of the {audit.how.graph_nodes:,}: "
+            "predict all of them and audit every labeled node.",
+            _command("audit", audit, "--predictions FILE --evaluate all --out report.html"),
+        )
+    ]
+
+
+def _command(name: str, audit: Audit, *rest: str) -> str:
+    return " ".join(["rawlsgcn", name, *_graph_options(audit), *rest])
+
+
+def _graph_options(audit: Audit) -> list[str]:
+    """The graph's options as they were given to the audit, or a placeholder."""
+    options, models = [], {model.name for model in audit.models}
+    if audit.results and audit.graph in datasets():
+        return ["--dataset", audit.graph]
+    for option in ("dataset", "data-root", "graph", "labels"):
+        value = audit.how.files.get(option)
+        if value is not None and option not in models:
+            options += [f"--{option}", shlex.quote(printable(value))]
+    return options or ["--graph FILE", "--labels FILE"]
+
+
+def _features(audit: Audit) -> list[str]:
+    """Predictions are audited without features, but nothing is trained without them."""
+    named = any(word == "--dataset" for word in _graph_options(audit))
+    return [] if audit.how.graph_features or named else ["--features FILE"]
+
+
+def _predictions(audit: Audit) -> list[str]:
+    """The files that were audited, or a placeholder where they were not files."""
+    if audit.how.command is None or audit.results:
+        return ["--predictions FILE"]
+    return [f"--predictions {shlex.quote(printable(model.source))}" for model in audit.models]

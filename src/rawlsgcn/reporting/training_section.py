@@ -1,0 +1,207 @@
+"""The section of the report on training: all runs, their settings and cost, and their figures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from .._core.text import printable
+from .accuracy_bias_plot import accuracy_bias_plot
+from .figures import by_degree, degrees, side_by_side
+from .formatting import (
+    best_of,
+    dataset_name,
+    join_words,
+    number,
+    percent,
+    seeds_text,
+    spread,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from ..experiments.result import Result
+
+#: Heading, property of a result, unit, and whether more of it is better.
+_COLUMNS = (
+    ("accuracy (%)", "accuracy", "percent", True),
+    ("of low degrees", "low_degree_accuracy", "percent", True),
+    ("of high degrees", "high_degree_accuracy", "percent", True),
+    ("bias", "bias", "number", False),
+    ("calibrated bias", "calibrated_bias", "number", False),
+)
+_RUN_COLUMNS = (
+    ("accuracy", percent),
+    ("low_degree_accuracy", percent),
+    ("high_degree_accuracy", percent),
+    ("bias", number),
+    ("calibrated_bias", number),
+    ("temperature", number),
+    ("validation_accuracy", percent),
+)
+
+
+def training_section(results: Mapping[str, Result]) -> dict[str, Any]:
+    """What the template shows of the results, which are given by their names on the page."""
+    return {
+        "runs_text": _runs_text(results),
+        "several_runs": any(len(result.seeds) > 1 for result in results.values()),
+        "headings": [*(column[0] for column in _COLUMNS), "parameters", "seconds"],
+        "rows": _rows(results),
+        "runs": _runs(results),
+        "settings": _settings(results),
+        "remarks": _order_after_calibration(results),
+        "accuracy_bias_caption": _accuracy_bias_caption(results),
+    }
+
+
+def training_figures(results: Mapping[str, Result]) -> dict[str, tuple[Figure, str]]:
+    """Figures 1 or 3 and 2 of the paper, and accuracy against bias, each with its words."""
+    every = list(results.values())
+    first = every[0]
+    low, high = int(first.degree.min()), int(first.degree.max())
+    drawn = {
+        "by-degree": (
+            by_degree(first) if len(every) == 1 else side_by_side(every),
+            "Average loss and accuracy by degree, with regression lines: "
+            + "; ".join(map(printable, results))
+            + ".",
+        ),
+        "degrees": (
+            degrees(first.graph),
+            f"Degrees of the nodes of {dataset_name(first.dataset, first.synthetic)} in A, "
+            f"{low:,} to {high:,}, against their degrees in the renormalized Laplacian; the "
+            "doubly stochastic form gives each node degree 1.",
+        ),
+    }
+    if len(every) > 1:
+        places = [
+            f"{printable(name)}: accuracy {percent(result.accuracy.mean)} %, bias "
+            f"{number(result.bias.mean)}, calibrated {number(result.calibrated_bias.mean)}."
+            for name, result in results.items()
+        ]
+        drawn["accuracy-bias"] = (accuracy_bias_plot(every), " ".join(places))
+    return drawn
+
+
+def _runs_text(results: Mapping[str, Result]) -> str:
+    """How many runs there are, and which of them the other sections are about."""
+    seeds = dict.fromkeys(seeds_text(result) for result in results.values())
+    trained = f"Trained with {' or '.join(seeds)}."
+    sound = {
+        name: result.seeds[result.best_run]
+        for name, result in results.items()
+        if len(result.diverged) < len(result.seeds)
+    }
+    if not sound or max(len(result.seeds) for result in results.values()) == 1:
+        return trained
+    which = join_words([f"seed {seed} of {printable(name)}" for name, seed in sound.items()])
+    if len(results) == 1:
+        which = f"seed {next(iter(sound.values()))}"
+    return (
+        f"{trained} The other sections are about one run of each method, the one with the highest "
+        f"validation accuracy: {which}."
+    )
+
+
+def _rows(results: Mapping[str, Result]) -> list[dict[str, Any]]:
+    """A row for each method; a cell says whether it is the best of those that have learned."""
+    learned = [result.failure is None for result in results.values()]
+    columns = []
+    for _, metric, unit, more in _COLUMNS:
+        values = [getattr(result, metric) for result in results.values()]
+        show = percent if unit == "percent" else number
+        best = best_of([value.mean for value in values], learned, show, max if more else min)
+        columns.append(
+            [
+                {"text": spread(value, unit), "best": is_best}
+                for value, is_best in zip(values, best, strict=True)
+            ]
+        )
+    return [
+        {
+            "name": printable(name),
+            "failed": result.failed,
+            "cells": [
+                *(column[row] for column in columns),
+                {"text": f"{result.parameters:,}", "best": False},
+                {"text": f"{sum(result.seconds.values()):,.1f}", "best": False},
+            ],
+        }
+        for row, (name, result) in enumerate(results.items())
+    ]
+
+
+def _runs(results: Mapping[str, Result]) -> list[dict[str, Any]]:
+    rows = []
+    for name, result in results.items():
+        sound = len(result.diverged) < len(result.seeds)
+        best = result.seeds[result.best_run] if sound else None
+        for run in result.to_frame().to_dict("records"):
+            cells = [show(run[column]) for column, show in _RUN_COLUMNS]
+            audited = run["seed"] == best
+            rows.append(
+                {"name": printable(name), "audited": audited, "cells": [str(run["seed"]), *cells]}
+            )
+    return rows
+
+
+def _settings(results: Mapping[str, Result]) -> list[tuple[str, list[str]]]:
+    every = list(results.values())
+    keys = dict.fromkeys(key for result in every for key in result.settings)
+    rows = [
+        (printable(key.replace("_", " ")), [_setting(result.settings.get(key)) for result in every])
+        for key in keys
+    ]
+    rows.append(("seeds", [", ".join(map(str, result.seeds)) for result in every]))
+    rows.append(("device", [printable(result.device) for result in every]))
+    if not any(math.isnan(result.peak_memory_mb) for result in every):
+        rows.append(("peak memory (MB)", [f"{result.peak_memory_mb:,.0f}" for result in every]))
+    for phase in dict.fromkeys(phase for result in every for phase in result.seconds):
+        times = [result.seconds.get(phase) for result in every]
+        rows.append(
+            (f"seconds to {phase}", ["–" if time is None else f"{time:,.2f}" for time in times])
+        )
+    return rows
+
+
+def _setting(value: object) -> str:
+    if value is None:
+        return "–"
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else printable(value)
+
+
+def _order_after_calibration(results: Mapping[str, Result]) -> list[str]:
+    """Say so where another method has the least bias once all are calibrated."""
+    learned = {name: result for name, result in results.items() if result.failure is None}
+    least = [
+        min(
+            (getattr(result, metric).mean, printable(name))
+            for name, result in learned.items()
+            if math.isfinite(getattr(result, metric).mean)
+        )[1]
+        for metric in ("bias", "calibrated_bias")
+        if sum(math.isfinite(getattr(each, metric).mean) for each in learned.values()) > 1
+    ]
+    if len(set(least)) < 2:
+        return []
+    return [
+        f"Calibration changes the order: {least[0]} has the least bias before it, "
+        f"{least[1]} after it."
+    ]
+
+
+def _accuracy_bias_caption(results: Mapping[str, Result]) -> str:
+    failed = [
+        f"{printable(name)}, which {result.failed}"
+        for name, result in results.items()
+        if result.failed
+    ]
+    without = f", without {join_words(failed)}" if failed else ""
+    return (
+        "High accuracy is at the top, low bias to the left; bars are standard deviations over the "
+        f"seeds. The dashed line joins the methods that no other beats in both{without}. An "
+        "under-confident model moves to the right once it is calibrated."
+    )

@@ -1,0 +1,400 @@
+"""What an audit says, in plain words: the same on the terminal, in notebooks and on the page."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from .._core.text import printable
+from .formatting import join_words, number, percent, plural
+
+if TYPE_CHECKING:
+    from ..evaluation.audit.findings import (
+        Estimate,
+        LowAgainstRest,
+        ModelAudit,
+        ModelComparison,
+        PairedBiasTest,
+    )
+    from ..experiments.audit_result import Audit
+
+SIGNIFICANT = 0.05
+"""A p-value at or under this is called 'not chance'."""
+MOST_PAIRS = 3
+"""With more pairs of models than this, only those with the headline's model get a sentence."""
+NOT_USED = "No headline and no comparison uses it."
+TRAINING_NODES = (
+    "The graph has no masks, so the evaluated nodes may include nodes that a model was trained on, "
+    "on which models are usually right more often: leave them out of the predictions, or use "
+    "a graph with masks and --evaluate test (evaluate='test')."
+)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A headline on one model, how the others differ from it, and sentences with the details.
+
+    ``comparison`` is None where there are no two models to compare.
+    """
+
+    headline: str
+    comparison: str | None = None
+    sentences: list[str] = field(default_factory=list)
+
+    @property
+    def lines(self) -> list[str]:
+        """All of it in the order of reading."""
+        return [self.headline, *([self.comparison] if self.comparison else []), *self.sentences]
+
+
+def verdict(audit: Audit) -> Verdict:
+    """Say who is worse off with which model, and how sure that is.
+
+    Nothing is concluded from a model that has not learned, and nothing is compared with it.
+    """
+    model = headline_model(audit)
+    headline = _headline(audit, model)
+    if len(audit.models) > 1 and model.learned:
+        headline = f"With {printable(model.name)}, {headline[0].lower()}{headline[1:]}"
+    sentences = [" ".join(_on_model(audit, each, each is model)) for each in audit.models]
+    audited = {each.name for each in audit.models}
+    sentences += [
+        f"{result.failure_of(printable(name))} {NOT_USED}"
+        for name, result in audit.results.items()
+        if name not in audited
+    ]
+    sentences += _why_tests_differ(audit, model)
+    pairs = audit.comparisons
+    if len(pairs) > MOST_PAIRS:
+        pairs = [pair for pair in pairs if model.name in (pair.first, pair.second)]
+    sentences += [_on_pair(audit, pair) for pair in pairs]
+    if not audit.training_nodes_excluded:
+        sentences.append(TRAINING_NODES)
+    return Verdict(headline, _differences(audit, model), sentences)
+
+
+def headline_model(audit: Audit) -> ModelAudit:
+    """The trained GCN if it has learned, else the first model that has, else the first model."""
+    learned = [model for model in audit.models if model.learned]
+    for model in learned:
+        result = audit.results.get(model.name)
+        if result is not None and result.method == "gcn":
+            return model
+    return learned[0] if learned else audit.models[0]
+
+
+def interval_text(estimate: Estimate, unit: str) -> str:
+    """``95 % interval a to b``; ``unit`` is "percent" or "number"."""
+    show = percent if unit == "percent" else number
+    if math.isnan(estimate.low) and math.isnan(estimate.high):
+        return "too few nodes for an interval"
+    if math.isnan(estimate.high):
+        return f"95 % interval {show(estimate.low)} or more"
+    return f"95 % interval {show(estimate.low)} to {show(estimate.high)}"
+
+
+def p_text(p: float, draws: int = 0) -> str:
+    """``p < 0.001`` or ``p = 0.28``; with a single group there is nothing to test."""
+    if math.isnan(p):
+        return "not tested"
+    if draws and p <= 1.5 / (1 + draws):
+        return f"p < {2 / (1 + draws):.2g}"
+    return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
+
+
+def doubled(audit: Audit, scale: str) -> str:
+    """What a slope refers to a doubling of: ``1 + degree``, or the column itself."""
+    column = printable(audit.column)
+    return f"1 + {column}" if scale == "one more" else column
+
+
+def low_degree_significant(low: LowAgainstRest) -> bool:
+    """Whether both Fisher's test and the interval show that low-degree nodes differ."""
+    return low.p <= SIGNIFICANT and low.difference.clear != 0
+
+
+def _headline(audit: Audit, model: ModelAudit) -> str:
+    if not model.learned:
+        return _nothing_learned(audit, model)
+    if model.low is not None:
+        return _low_degree(model.low)
+    gap = model.by_accuracy
+    if len(model.curve) == 1:
+        return (
+            f"All evaluated nodes have the same {printable(audit.column)} "
+            f"({printable(model.curve[0].label)}); accuracy is {percent(model.accuracy.value)} %"
+        )
+    if gap is None:
+        return (
+            f"There are no two groups of {audit.how.smallest_group} nodes or more to compare; "
+            f"accuracy is {percent(model.accuracy.value)} %"
+        )
+    groups = {group.label: group for group in model.groups if not group.pooled}
+    worst, best = groups[gap.worst], groups[gap.best]
+    if gap.difference.value == 0:
+        return (
+            f"All groups by {printable(audit.column)} of {audit.how.smallest_group} nodes or more "
+            f"are right equally often, {percent(best.accuracy.value)} % of the time"
+        )
+    chance = "this is not chance" if gap.difference.low > 0 else "this may be chance"
+    return (
+        f"Nodes with {printable(audit.column)} {printable(gap.worst)}, "
+        f"{_share(worst.share)} of all, are right {percent(worst.accuracy.value)} % of the time "
+        f"and those with {printable(gap.best)} {percent(best.accuracy.value)} %; {chance}"
+    )
+
+
+def _nothing_learned(audit: Audit, model: ModelAudit) -> str:
+    name, result = printable(model.name), audit.results.get(model.name)
+    if len(audit.models) > 1:
+        return "No model is clearly better than always predicting the most frequent class"
+    if result is not None and result.failed:
+        return f"{name} {result.failed}"
+    return f"{name} is not clearly better than always predicting the most frequent class"
+
+
+def _share(share: float) -> str:
+    """``25 %``; never 0 % of some, nor 100 % of fewer than all."""
+    if 0 < share < 1:
+        return "under 1 %"
+    return "over 99 %" if 99 < share < 100 else f"{share:.0f} %"
+
+
+def _low_degree(low: LowAgainstRest, who: str | None = None) -> str:
+    """Whether low-degree nodes, called ``who``, are wrong more or less often than the rest."""
+    if who is None:
+        who = f"Nodes with at most {plural(int(low.at_most), 'neighbor')}"
+        if low.at_most == 0:
+            who = "Nodes without neighbors"
+        who += f", {_share(low.share)} of all,"
+    rates = f"{percent(low.error.value)} % against {percent(low.rest_error.value)} %"
+    if low.error.value == low.rest_error.value:
+        return f"{who} are wrong just as often as the rest ({percent(low.error.value)} %)"
+    if not low_degree_significant(low):
+        return f"{who} are wrong about as often as the rest ({rates}); the difference may be chance"
+    if low.difference.value < 0:
+        return f"{who} are wrong less often than the rest ({rates}); this is not chance"
+    if math.isfinite(low.ratio.value) and low.ratio.value >= 1.05:
+        return (
+            f"{who} are wrong {low.ratio.value:.1f} times as often as the rest; this is not chance"
+        )
+    return f"{who} are wrong more often than the rest ({rates}); this is not chance"
+
+
+def _differences(audit: Audit, base: ModelAudit) -> str | None:
+    """Which models serve low-degree nodes better or worse than the headline's model."""
+    if base.low is None or not base.learned:
+        return None
+    gains = {
+        printable(other): (pair.low_accuracy if way > 0 else _negative(pair.low_accuracy))
+        for pair in audit.comparisons
+        for other, own, way in ((pair.first, pair.second, 1), (pair.second, pair.first, -1))
+        if own == base.name and math.isfinite(pair.low_accuracy.value)
+    }
+    if not gains:
+        return None
+    name = printable(base.name)
+    better = [other for other, gain in gains.items() if gain.clear > 0]
+    worse = [other for other, gain in gains.items() if gain.clear < 0]
+    said = [
+        f"{join_words(who)} {'serves' if len(who) == 1 else 'serve'} low-degree nodes {how} "
+        f"than {name}"
+        for who, how in ((better, "better"), (worse, "worse"))
+        if who
+    ]
+    if said:
+        return "; ".join(said) + "."
+    who = next(iter(gains)) if len(gains) == 1 else "No other model"
+    no = "no" if len(gains) == 1 else "a"
+    return f"{who} makes {no} clear difference to low-degree nodes, compared with {name}."
+
+
+def _negative(estimate: Estimate) -> Estimate:
+    return replace(estimate, value=-estimate.value, low=-estimate.high, high=-estimate.low)
+
+
+def _on_model(audit: Audit, model: ModelAudit, in_headline: bool) -> list[str]:
+    """Accuracy, the bias against chance, the trend, and the warnings."""
+    name, result = printable(model.name), audit.results.get(model.name)
+    right = f"{name} is right on {percent(model.accuracy.value)} % of {plural(model.nodes, 'node')}"
+    failure = None if result is None else result.failure_of(name)
+    if failure is not None:
+        said = [f"{failure} {NOT_USED}"]
+    elif not model.learned:
+        said = [
+            f"{right}; always predicting the most frequent class would be right on "
+            f"{percent(model.majority)} %: it has not learned, or what it learned does not hold "
+            f"for these nodes. {NOT_USED}"
+        ]
+    else:
+        said = [f"{right}."]
+        if not in_headline and model.low is not None:
+            said.append(f"{_low_degree(model.low, 'Its low-degree nodes')}.")
+        said += _bias(audit, model, in_headline)
+        said += _trend(audit, model)
+    return said + [f"{warning[0].upper()}{warning[1:]}" for warning in model.warnings]
+
+
+def _bias(audit: Audit, model: ModelAudit, explain: bool) -> list[str]:
+    """The bias, and what shuffling the degrees says about it."""
+    test, net = model.permutation, model.net_variance
+    groups = _groups_noun(audit)
+    if not math.isfinite(test.seen):
+        return []
+    what = f" (the variance of the average loss over {net.groups} {groups})" if explain else ""
+    bias = f"Its bias{what} is {number(test.seen)}"
+    if not test.draws:
+        why = f"each node has {'a degree' if groups == 'degrees' else 'a group'} of its own"
+        if net.single < net.groups:
+            why = "all losses are the same"
+        return [f"{bias}; shuffling the {groups} among the nodes cannot change it, as {why}."]
+    significant = test.p <= SIGNIFICANT
+    bias += (
+        f"; with the {groups} shuffled among the nodes it is {number(test.mean)} on average "
+        f"({p_text(test.p, test.draws)}), so by this test it "
+        f"{'is more than chance' if significant else 'may be chance'}."
+    )
+    if significant and net.value == 0:
+        return [
+            bias,
+            f"Without the noise within each {groups[:-1]} nothing is left of it: the spread of the "
+            f"losses, not their average, may differ between {groups}.",
+        ]
+    return [bias]
+
+
+def _trend(audit: Audit, model: ModelAudit) -> list[str]:
+    if model.slope is None:
+        return []
+    slope = model.slope.loss
+    loss = "Loss" if model.loss_kind == "cross entropy" else "Error"
+    if math.isnan(slope.low):
+        least = audit.how.smallest_group
+        return [
+            f"There are too few nodes for a trend with {printable(audit.column)}: it takes {least} "
+            f"nodes or more, and with losses of 0 and 1, {least} right and {least} wrong ones."
+        ]
+    if not slope.clear:
+        return [f"{loss} shows no clear trend with {printable(audit.column)}."]
+    way, change = ("falls", _negative(slope)) if slope.value < 0 else ("rises", slope)
+    return [
+        f"{loss} {way} by {number(change.value)} with each doubling of "
+        f"{doubled(audit, model.slope.scale)} ({interval_text(change, 'number')})."
+    ]
+
+
+def _why_tests_differ(audit: Audit, first: ModelAudit) -> list[str]:
+    """Why the test of the bias and the one behind the headline disagree, where they do.
+
+    The headline (of the model ``first``, and the same sentence on other models) asks about two
+    groups of nodes, the bias about all single degrees.
+    """
+    differing = [
+        model
+        for model in audit.models
+        if model.learned
+        and model.permutation.draws
+        and (model.low is not None or (model is first and model.by_accuracy is not None))
+        and _difference_found(model) != (model.permutation.p <= SIGNIFICANT)
+    ]
+    if not differing:
+        return []
+    net = differing[0].net_variance
+    single = f", {net.single} of them with one node," if net.single else ""
+    whom = ""
+    if len(audit.models) > 1:
+        whom = f" for {join_words([printable(model.name) for model in differing])}"
+    if differing[0].low is not None:
+        tests = [p_text(model.low.p) for model in differing if model.low is not None]
+        asks = (
+            "whether the low-degree nodes, taken together, are wrong more or less often than the "
+            f"rest (Fisher's exact test, {join_words(tests)})"
+        )
+    else:
+        asks = (
+            "whether the worst and the best group differ in accuracy (by an interval that holds "
+            "for all pairs of groups)"
+        )
+    return [
+        f"The two tests of chance disagree{whom}, which is no contradiction, as they ask "
+        f"different questions. One asks {asks}, and it decides the headline. The other, of "
+        f"the bias, asks whether the average losses of {net.groups} {_groups_noun(audit)}{single} "
+        "differ by more than chance, each counting the same however few its nodes."
+    ]
+
+
+def _difference_found(model: ModelAudit) -> bool:
+    """Whether the test behind the headline finds a difference."""
+    if model.low is not None:
+        return low_degree_significant(model.low)
+    return model.by_accuracy is not None and model.by_accuracy.difference.low > 0
+
+
+def _groups_noun(audit: Audit) -> str:
+    return "degrees" if audit.column in ("degree", "in-degree") else "groups"
+
+
+def _on_pair(audit: Audit, pair: ModelComparison) -> str:
+    first, second = printable(pair.first), printable(pair.second)
+    test, after = pair.bias, pair.calibrated_bias
+    if math.isnan(test.first) or math.isnan(test.second):
+        said = f"All nodes are in one group, so {first} and {second} have no bias to compare"
+    else:
+        forward = test.first <= test.second
+        lower, higher = (first, second) if forward else (second, first)
+        clear = test.p <= SIGNIFICANT
+        said = f"{lower} {'has less bias' if clear else 'is not shown to be fairer'} than {higher}"
+        said += f" (bias {_biases(test, forward)})"
+        if after is not None:
+            said += _calibrated(after, forward, clear, lower, higher)
+    whose, gain = "low-degree nodes", pair.low_accuracy
+    if math.isnan(gain.value):  # all nodes have the same degree
+        whose, gain = "nodes", pair.accuracy
+    if gain.clear:
+        better, worse = (first, second) if gain.value > 0 else (second, first)
+        said += (
+            f"; {whose} are right {percent(abs(gain.value))} points more often with "
+            f"{better} than with {worse}"
+        )
+    return f"{said}.{_leveling_down(audit, pair)}"
+
+
+def _leveling_down(audit: Audit, pair: ModelComparison) -> str:
+    """Say so where a gap is smaller only because the nodes of higher degrees lost."""
+    models = {model.name: model for model in audit.models}
+    for name, other, way in ((pair.first, pair.second, 1), (pair.second, pair.first, -1)):
+        low, before = models[name].low, models[other].low
+        if low is None or before is None:
+            return ""
+        closer = abs(low.error.value - low.rest_error.value) < abs(
+            before.error.value - before.rest_error.value
+        )
+        if closer and way * pair.low_accuracy.clear <= 0 and way * pair.rest_accuracy.clear < 0:
+            return (
+                f" The gap between low-degree nodes and the rest is smaller with {printable(name)} "
+                "because the rest lost accuracy, not because low-degree nodes gained."
+            )
+    return ""
+
+
+def _calibrated(after: PairedBiasTest, forward: bool, clear: bool, lower: str, higher: str) -> str:
+    """What calibration does to the order of two biases, ``lower`` and ``higher``."""
+    same_order = (after.first <= after.second) == forward
+    if after.p > SIGNIFICANT:
+        if not clear:
+            return ""
+        figures = _biases(after, forward)
+        return f", but not clearly once both are calibrated ({figures})"
+    if not same_order:
+        reversed_order = f"{higher} has less bias ({_biases(after, not forward)})"
+        if clear:
+            return f", but once both are calibrated it is the other way round: {reversed_order}"
+        return f", but once both are calibrated {reversed_order}"
+    return "" if clear else f", but it is once both are calibrated ({_biases(after, forward)})"
+
+
+def _biases(test: PairedBiasTest, forward: bool) -> str:
+    """``0.083 against 0.541, p = 0.002``, the first model's bias first if ``forward``."""
+    each = (test.first, test.second) if forward else (test.second, test.first)
+    return f"{number(each[0])} against {number(each[1])}, {p_text(test.p, test.draws)}"
