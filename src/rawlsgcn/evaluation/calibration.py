@@ -21,7 +21,7 @@ class CalibrationOutcome(str, Enum):
     """How the search for the temperature ended; the value is a sentence for the user."""
 
     FOUND = "the temperature was found"
-    NO_NODES = "there are no labelled validation nodes, so nothing was scaled: give some"
+    NO_NODES = "there are no labeled validation nodes, so nothing was scaled: give some"
     FLAT = "all classes are equally likely everywhere, so every temperature gives the same"
     SEPARABLE = (
         "every sharper model fits the validation nodes better, so the lowest temperature was "
