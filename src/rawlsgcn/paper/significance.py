@@ -67,7 +67,7 @@ def bias_significance(
         datasets: Names of datasets.
         methods: Names of methods, the first of which the others are compared with.
         seeds: The seeds of the runs.
-        evaluate: ``"test"``, or ``"all"`` for every labelled node outside training and validation.
+        evaluate: ``"test"``, or ``"all"`` for every labeled node outside training and validation.
         draws: How many permutations and resamples each test draws.
         device: ``"cpu"``, ``"cuda"`` or ``"auto"``.
         root: The folder of the datasets.
