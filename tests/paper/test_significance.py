@@ -91,6 +91,9 @@ def test_the_command_trains_tests_and_keeps(tmp_path: Path) -> None:
             "rawlsgcn.paper.reproduction.bias_significance", lambda *a, **k: pytest.fail("again")
         )
         assert call(*words, "--resume").exit_code == 0
+        other = call(*words, "--resume", "--evaluate", "all")
+        assert other.exit_code == 2
+        assert "same settings" in other.stderr
     begin, end = "<!-- significance: begin -->", "<!-- significance: end -->"
     note.write_text(f"before\n{begin}\nold\n{end}\nafter\n", encoding="utf-8")
     assert call("--out", out, "--readme", note).exit_code == 0

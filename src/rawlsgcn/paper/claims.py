@@ -155,7 +155,7 @@ def _consistency(cells: Cells, nodes: ChosenNodes, choice: str) -> list[dict[str
             )
             where = {"title": titles[method], "graph": "all"}
             tests.append(_test(where, test.outcome, figure, (test.p_seeds, test.p_nodes)))
-    text = "the doubly stochastic form is the most consistent of the four normalisations"
+    text = "the doubly stochastic form is the most consistent of the four normalizations"
     return _claim(text, "paper", choice, tests)
 
 

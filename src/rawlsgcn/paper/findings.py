@@ -126,13 +126,18 @@ def _tuning(gains: Sequence[Gain]) -> list[str]:
     return said
 
 
+def claim_text(claim: Mapping[str, Any]) -> str:
+    """Return a claim in American spelling, which results of earlier versions do not have."""
+    return str(claim["claim"]).replace("isation", "ization")
+
+
 def _claim(claim: Mapping[str, Any]) -> str:
     """State how many tests of a claim hold, and name those that show the opposite."""
     tests = claim["tests"]
     held = sum(test["outcome"] == "holds" for test in tests)
     against = [test for test in tests if test["outcome"] == "fails"]
     under = {"paper": f"paper's protocol, by {claim['choice']} accuracy", "fair": "fair protocol"}
-    text = f"Claim ({under.get(claim['protocol'], claim['protocol'])}): {claim['claim']}. "
+    text = f"Claim ({under.get(claim['protocol'], claim['protocol'])}): {claim_text(claim)}. "
     if held == len(tests):
         return f"{text}Holds in all {held} tests."
     said = f"{text}Holds in {held} of {len(tests)} tests"

@@ -159,7 +159,7 @@ class Plan:
         quick: Search the baselines' grids with the first seed only.
         changes: Settings of every method, to make a smaller plan.
         values: At most so many values of each grid, to make a smaller plan.
-        evaluate: ``"test"``, or ``"all"`` to evaluate every labelled node outside training and
+        evaluate: ``"test"``, or ``"all"`` to evaluate every labeled node outside training and
             validation, as the fair comparison always does.
 
     Raises:

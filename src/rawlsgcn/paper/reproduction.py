@@ -78,11 +78,9 @@ def reproduce(
     check_folder(out)
     _check_datasets(plan, root)
     tested = read_significance(out) if "significance" in plan.parts else None
-    if tested is not None and not resume:
-        raise RawlsError(
-            f"{out} already has significance tests: add --resume to keep them, or choose "
-            "another --out"
-        )
+    if tested is not None and not (resume and _is_of(tested, plan)):
+        cure = "use the same settings" if resume else "add --resume to keep them"
+        raise RawlsError(f"{out} already has significance tests: {cure}, or choose another --out")
     results: dict[str, Any] = {}
     if set(plan.parts) - {"significance"}:
         url = storage or _sqlite(out)
@@ -105,9 +103,9 @@ def reproduce(
             results["figures"] = paper_figures(results["cells"], plan, where, root, out)
         write_results(results, out)
     if "significance" in plan.parts:
-        results["significance"] = tested if _is_of(tested, plan) else None
-        if results["significance"] is None and (until is None or time.time() < until):
-            results["significance"] = _test_significance(plan, out, where, root, command)
+        if tested is None and (until is None or time.time() < until):
+            tested = _test_significance(plan, out, where, root, command)
+        results["significance"] = tested
     return results
 
 
@@ -166,10 +164,8 @@ def _significance_methods(plan: Plan) -> tuple[str, ...]:
     return tuple(name for name in MAIN if name == "gcn" or name in plan.chosen_methods)
 
 
-def _is_of(document: dict[str, Any] | None, plan: Plan) -> bool:
+def _is_of(document: dict[str, Any], plan: Plan) -> bool:
     """Whether kept significance tests are those of a plan, made by this version."""
-    if document is None:
-        return False
     graphs = [(graph["dataset"], len(graph["methods"])) for graph in document["graphs"]]
     wanted = [(dataset, len(_significance_methods(plan))) for dataset in plan.datasets]
     settings = [document[name] for name in ("rawlsgcn", "seeds", "evaluate", "draws")]

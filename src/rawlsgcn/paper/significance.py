@@ -35,15 +35,15 @@ if TYPE_CHECKING:
     from ..experiments.result import Result
 
 DRAWS = 1000
-_OUTCOMES = {"holds": "lower", "fails": "higher", "unclear": "not significant"}
+_OUTCOMES = {"holds": "lower", "fails": "higher", "unclear": "n.s."}
 _NOTES = (
     "shuffled: the mean bias with the degrees shuffled among the nodes; p: the median over seeds "
     "of the share of shuffled biases at least as large as the observed one; net of noise: the "
     "bias less what the noise of each degree's mean loss adds to it; loss per doubling: the slope "
-    "of the loss on log2(1 + degree).",
+    "of the loss on the logarithm of the degree, to base 2.",
     "p by nodes: the losses of the two methods are swapped at random nodes; p by seeds: at every "
     "combination of seeds. Both are one-sided, towards the observed side; 'lower' and 'higher' "
-    f"need both to be at most {LEVEL:g}.",
+    f"need both to be at most {LEVEL:g}, else it is not significant (n.s.).",
 )
 
 
@@ -67,7 +67,7 @@ def bias_significance(
         datasets: Names of datasets.
         methods: Names of methods, the first of which the others are compared with.
         seeds: The seeds of the runs.
-        evaluate: ``"test"``, or ``"all"`` for every labelled node outside training and validation.
+        evaluate: ``"test"``, or ``"all"`` for every labeled node outside training and validation.
         draws: How many permutations and resamples each test draws.
         device: ``"cpu"``, ``"cuda"`` or ``"auto"``.
         root: The folder of the datasets.

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..balancing import ABLATION_NORMALIZATIONS
 from .agreement import RULE, effectiveness_verdicts, published_figures
-from .findings import CHOICE_WORDS, tuning_gains
+from .findings import CHOICE_WORDS, claim_text, tuning_gains
 from .plan import HETEROPHILY, OWN
 
 METHOD_ORDER = (
@@ -126,7 +126,7 @@ def _ablation(results: Mapping[str, Any], choice: str) -> Table:
                     label = f"{cells[name]['title']}, {normalization}"
                     paper = published_figures(dataset, method, normalization)
                     rows.append(_row(cells[name], label, choice, paper))
-    title = f"Ablation: four normalisations, {CHOICE_WORDS[choice]}"
+    title = f"Ablation: four normalizations, {CHOICE_WORDS[choice]}"
     return Table(f"ablation-{choice}", title, EFFECTIVENESS_HEAD, rows, _notes("ablation"))
 
 
@@ -204,7 +204,7 @@ def claims(results: Mapping[str, Any]) -> Table:
         under = f"paper, by {claim['choice']}" if protocol == "paper" else protocol
         held = sum(test["outcome"] == "holds" for test in claim["tests"])
         count = f"{held} of {len(claim['tests'])} hold"
-        rows.append((claim["claim"], under, "all", count, "", "", claim["outcome"]))
+        rows.append((claim_text(claim), under, "all", count, "", "", claim["outcome"]))
         for test in claim["tests"]:
             p = [test[name] for name in ("p_seeds", "p_nodes")]
             shown = ["" if each is None else f"{each:.3f}" for each in p]
