@@ -1,4 +1,4 @@
-"""The paper's seven graphs by name, through torch_geometric's dataset classes.
+"""The graphs of the catalog by name, downloaded by torch_geometric's dataset classes.
 
 torch_geometric keeps a processed copy of each graph beside the raw files. Here the raw files are
 read each time and nothing is written, so the root may be read-only; and they are read sparsely,

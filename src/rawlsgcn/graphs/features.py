@@ -1,4 +1,4 @@
-"""Node features in the form the rest of the package expects: sparse where they are sparse."""
+"""Node features as float32: dense for users, sparse inside the package where that is smaller."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def dense(x: Any) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(x, dtype=np.float32))
 
 
-def sparse_if_sparse(x: Tensor) -> Tensor:
+def prefer_sparse(x: Tensor) -> Tensor:
     """A dense ``x`` as CSR if under 10 % of it is non-zero; any other tensor as it is.
 
     The type of the numbers and the device are kept.
@@ -145,9 +145,9 @@ def _from_torch(x: Tensor) -> Any:
 
 
 def has_negative_features(x: Tensor) -> bool:
-    """A row sum means nothing where features may be negative (embeddings, standardised columns).
+    """Whether any feature is negative, so that rows cannot be divided by their sums.
 
-    Such features are learnt from as they are.
+    Such features (embeddings, standardized columns) are used as they are.
     """
     values = x.values() if x.layout == torch.sparse_csr else x
     return bool(values.numel()) and bool(values.min() < 0)

@@ -16,10 +16,10 @@ from ..raw_graph import (
     check_count,
     clean_ids,
     endpoints,
-    highest,
+    highest_node,
     node_count,
+    num_stored,
     raw_from_data,
-    stored_in,
 )
 from ..splits import require_split
 from ..validation import validate
@@ -123,10 +123,10 @@ def _with_tables(raw: RawGraph, tables: list[NodeTable]) -> RawGraph:
 def _order(raw: RawGraph) -> Array:
     if raw.node_ids is not None:
         return clean_ids(raw.node_ids, raw.graph_from)
-    nodes = highest(raw) + 1 if raw.num_nodes is None else raw.num_nodes
+    nodes = highest_node(raw) + 1 if raw.num_nodes is None else raw.num_nodes
     if raw.num_nodes is None and raw.x is not None and raw.x.ndim == 2:
         nodes = int(raw.x.shape[0])
-    return np.arange(check_count(nodes, raw.graph_from, stored_in(raw)))
+    return np.arange(check_count(nodes, raw.graph_from, num_stored(raw)))
 
 
 def _read_npz(path: Path) -> RawGraph:
