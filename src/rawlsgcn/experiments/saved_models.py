@@ -31,7 +31,6 @@ from .._core.version import __version__
 from ..graphs import check, load
 from ..methods import Convolutional, Inputs, Learner, Method, Settings, find, with_changes
 from ..methods.inputs import has_negative_features
-from .result import Result
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -39,8 +38,11 @@ if TYPE_CHECKING:
 WEIGHTS, CONFIG, METRICS = "model.safetensors", "config.json", "metrics.json"
 
 
-def write_model(result: Result, folder: Path) -> None:
-    """Write a result's weights (of every run), configuration and metrics into ``folder``."""
+def write_model(result: Any, folder: Path) -> None:
+    """Write a result's weights (of every run), configuration and metrics into ``folder``.
+
+    The type of the result is not imported here: it imports this module.
+    """
     write_weights(
         folder,
         dict(zip(result.seeds, result.states, strict=True)),
