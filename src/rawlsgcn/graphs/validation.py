@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 
 from .._core.errors import RawlsError
 from .edges import clean_edges
-from .features import all_finite, compact, dense, first_not_finite
+from .features import all_finite, compact, dense, first_not_finite, is_sparse
 from .notes import GraphFacts
 from .raw_graph import RawGraph, check_count, clean_ids, highest_node, num_stored, raw_from_data
 from .splits import MASKS, choose_split, require_split
@@ -225,7 +225,8 @@ def _features(raw: RawGraph, nodes: int, sparse: bool) -> Tensor:
         raise RawlsError(f"{where} has {raw.x.shape[0]} rows of features for {nodes} nodes")
     if getattr(kind, "is_complex", False) or getattr(kind, "kind", "f") not in "biuf":
         raise RawlsError(f"{where}: features must be real numbers, not {kind}")
-    x = compact(raw.x) if sparse else dense(raw.x)
+    # What is sparse is checked so: a dense matrix of it may be a thousand times as large.
+    x = compact(raw.x) if sparse or is_sparse(raw.x) else dense(raw.x)
     row = first_not_finite(x)
     if row is not None and all_finite(raw.x):
         raise RawlsError(
@@ -237,7 +238,7 @@ def _features(raw: RawGraph, nodes: int, sparse: bool) -> Tensor:
             f"{where}: {raw.named(row)} has a feature that is NaN or infinite: "
             "fill it in or leave that column out"
         )
-    return x
+    return x if sparse else dense(x)
 
 
 def _labels(raw: RawGraph, nodes: int) -> Tensor:
