@@ -147,7 +147,7 @@ def _train(folder: str) -> dict[str, Any]:
     from rawlsgcn.balancing.distributed import balance_shards
     from rawlsgcn.evaluation.run_metrics import evaluate_run
     from rawlsgcn.graphs.shards import Shards
-    from rawlsgcn.methods import find
+    from rawlsgcn.methods import find_method
     from rawlsgcn.training.sampled.sources import Source
     from rawlsgcn.training.sampled.trainer import SampledTraining
 
@@ -157,7 +157,7 @@ def _train(folder: str) -> dict[str, Any]:
     scaling = balance_shards(shards, tol=1e-6)
     balance_seconds = time.perf_counter() - start
     shards.write_scale(0, scaling.scale.numpy())
-    method = find("rawlsgcn-grad")
+    method = find_method("rawlsgcn-grad")
     source = Source.of_shards(shards)
     training = SampledTraining(
         method, source, method.defaults, num_neighbors=TRAINING_NUM_NEIGHBORS, batch_size=SEEDS

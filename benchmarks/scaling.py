@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from rawlsgcn.graphs import synthetic
-from rawlsgcn.methods import Convolutional, Inputs, find, with_changes
+from rawlsgcn.methods import Convolutional, Inputs, find_method, with_changes
 from rawlsgcn.training import Job
 
 from .balancing import on_random
@@ -32,7 +32,7 @@ def training(
     device: torch.device, limit: int, repeats: int, progress: Callable[[str], None]
 ) -> Iterator[dict[str, Any]]:
     """Measure an epoch of five runs of RawlsGCN-Grad, with few training nodes and with half."""
-    method = find("rawlsgcn-grad")
+    method = find_method("rawlsgcn-grad")
     assert isinstance(method, Convolutional)
     for edges in TRAINING_SIZES:
         if edges > limit:

@@ -11,9 +11,10 @@ from typing import Any
 from .._core.errors import RawlsError, unknown_name
 from .._core.version import __version__
 from ..balancing import ABLATION_NORMALIZATIONS
+from ..experiments.tuning import LEARNING_RATES, default_grid
 from ..graphs.catalog import SYNTHETIC, datasets
 from ..graphs.splits import EVALUATE
-from ..methods import Convolutional, Method, available, find, with_changes
+from ..methods import MAIN_METHODS, Convolutional, find_method, method_names
 
 PARTS = (
     *("datasets", "effectiveness", "heterophily", "efficiency", "ablation", "figures", "fair"),
@@ -26,12 +27,11 @@ PAPER_DATASETS = (
 )
 """The seven graphs of the paper's tables, whatever else the catalog has."""
 OWN = ("rawlsgcn-graph", "rawlsgcn-grad")
-MAIN = ("gcn", *OWN)
+MAIN = MAIN_METHODS
 BASELINES = ("demo-net", "dsgcn", "tail-gnn", "advfair", "redress")
 # These were run with their authors' settings (the paper's appendix); nothing is searched.
 NOT_SEARCHED = ("gcn", "demo-net", "tail-gnn")
 HETEROPHILY, EFFICIENCY_GRAPH = "chameleon", "amazon-photo"
-RATES = Method.grid["lr"]
 DECAYS = (5e-4, 5e-5, 5e-6, 0.0)
 FAIR_EPOCHS = 200
 
@@ -87,7 +87,7 @@ class Cell:
         """What must be equal for a study to be continued, as JSON keeps it."""
         made = {
             "rawlsgcn": __version__,
-            "settings": asdict(with_changes(find(self.method).defaults, self.changes)),
+            "settings": asdict(find_method(self.method).configure(self.changes)),
             "grid": {name: list(values) for name, values in self.grid.items()},
             "seeds": list(self.seeds),
         }
@@ -97,7 +97,7 @@ class Cell:
     @property
     def stacked(self) -> bool:
         """Whether the points are trained together (the GCN family) or one by one."""
-        return self.protocol != "efficiency" and isinstance(find(self.method), Convolutional)
+        return self.protocol != "efficiency" and isinstance(find_method(self.method), Convolutional)
 
     def combinations(self) -> list[dict[str, Any]]:
         """Return all combinations of the grid's values."""
@@ -185,7 +185,7 @@ class Plan:
                 if name not in known:
                     raise unknown_name(kind, name, known)
         for method in self.methods:
-            find(method)
+            find_method(method)
         if not (self.parts and self.datasets and self.seeds):
             raise RawlsError("nothing to reproduce: name at least one part, dataset and seed")
 
@@ -194,7 +194,7 @@ class Plan:
         """The methods in order of work: GCN and the two methods, then the baselines."""
         known = (*MAIN, *BASELINES)
         if not self.methods:
-            return tuple(name for name in known if name in available())
+            return tuple(name for name in known if name in method_names())
         others = tuple(name for name in sorted(set(self.methods)) if name not in known)
         return (*(name for name in known if name in self.methods), *others)
 
@@ -243,7 +243,9 @@ class Plan:
         cells = []
         for graph in (name for name in self.datasets if name in (EFFICIENCY_GRAPH, SYNTHETIC)):
             for name in self.chosen_methods:
-                seeds = self.seeds if isinstance(find(name), Convolutional) else self.seeds[:1]
+                seeds = (
+                    self.seeds if isinstance(find_method(name), Convolutional) else self.seeds[:1]
+                )
                 for epochs in (100, 200) if name == "gcn" else (None,):
                     variant = "" if epochs is None else f"{epochs} epochs"
                     changes = {} if epochs is None else {"epochs": epochs}
@@ -257,12 +259,12 @@ class Plan:
         return cells
 
     def _cell(self, protocol: str, graph: str, name: str, variant: str = "") -> Cell:
-        method = find(name)
+        method = find_method(name)
         own = method.defaults.normalization
         changes: dict[str, Any] = {} if variant in ("", own) else {"normalization": variant}
-        grid: Mapping[str, Sequence[Any]] = {} if name in NOT_SEARCHED else method.grid
+        grid: Mapping[str, Sequence[Any]] = {} if name in NOT_SEARCHED else default_grid(method)
         if protocol == "fair":
-            grid = {"lr": RATES, "weight_decay": DECAYS}
+            grid = {"lr": LEARNING_RATES, "weight_decay": DECAYS}
             changes |= {"epochs": FAIR_EPOCHS, "patience": 0}
         return Cell(
             protocol,

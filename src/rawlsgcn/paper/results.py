@@ -9,7 +9,7 @@ from typing import Any
 
 from .._core.version import __version__
 from ..graphs.catalog import CATALOG
-from ..methods import available, find
+from ..methods import find_method, method_names
 from .agreement import published, published_figures, verdicts
 from .claims import claims
 from .plan import BASELINES, MAIN, PAPER_DATASETS, PARTS, Cell, Plan, best
@@ -23,7 +23,7 @@ CHOICES = {"validation": "validation_accuracy", "test": "accuracy"}
 def collect(studies: Studies, plan: Plan) -> dict[str, Any]:
     """Collect every cell of the plan, and every other cell of the paper that has a study."""
     planned = {cell.name for cell in plan.cells()}
-    known = [name for name in (*MAIN, *BASELINES) if name in available()]
+    known = [name for name in (*MAIN, *BASELINES) if name in method_names()]
     whole = replace(
         plan,
         parts=PARTS,
@@ -68,7 +68,7 @@ def _described(cell: Cell, status: str, quick: bool) -> dict[str, Any]:
         "dataset": cell.dataset,
         "graph": cell.dataset if entry is None else entry.title,
         "method": cell.method,
-        "title": find(cell.method).title,
+        "title": find_method(cell.method).title,
         "variant": cell.variant,
         "grid": {name: list(values) for name, values in cell.grid.items()},
         "searched": searched if cell.grid else "nothing",

@@ -16,11 +16,11 @@ import numpy.typing as npt
 
 from .._core.progress import ProgressCallback, no_progress
 from ..evaluation.degree_bias import node_scores
-from ..experiments.fitting import inputs_of, judged
+from ..experiments.fitting import evaluate_runs, prepare_inputs
 from ..graphs import load
 from ..graphs.splits import evaluate_on
-from ..methods import find, with_changes
-from ..training import Job, train
+from ..methods import find_method
+from ..training import Job, train_runs
 from .plan import Cell, Point, diverged
 
 if TYPE_CHECKING:
@@ -111,19 +111,21 @@ def train_points(
 ) -> list[TrainedPoint]:
     """Train all runs of the points together and evaluate each point."""
     graph = evaluated_graph(cell.dataset, cell.evaluate, root)
-    method = find(cell.method)
-    base = with_changes(method.defaults, cell.changes)
-    settings = [with_changes(base, point.values) for point in points]
-    inputs = inputs_of(graph, base, device)
+    method = find_method(cell.method)
+    base = method.configure(cell.changes)
+    settings = [method.configure({**cell.changes, **point.values}) for point in points]
+    inputs = prepare_inputs(graph, base, device)
     jobs = [
         Job(own, seed) for own, point in zip(settings, points, strict=True) for seed in point.seeds
     ]
-    runs, seconds = train(method, inputs, jobs, progress=progress)
+    runs, seconds = train_runs(method, inputs, jobs, progress=progress)
     share = {step: value / len(points) for step, value in seconds.items()}
     trained, start = [], 0
     for own, point in zip(settings, points, strict=True):
         end = start + len(point.seeds)
-        result = judged(graph, inputs, method, own, list(point.seeds), runs[start:end], share)
+        result = evaluate_runs(
+            graph, inputs, method, own, list(point.seeds), runs[start:end], share
+        )
         trained.append(TrainedPoint(_record(point, result), NodeLosses.of(result)))
         start = end
     return trained
@@ -132,21 +134,21 @@ def train_points(
 def train_timed(cell: Cell, point: Point, device: str, root: Path | None) -> TrainedPoint:
     """Train and time the run of each seed alone, after a short one to warm up (Table 4)."""
     graph = evaluated_graph(cell.dataset, cell.evaluate, root)
-    method = find(cell.method)
-    settings = with_changes(method.defaults, cell.changes)
+    method = find_method(cell.method)
+    settings = method.configure(cell.changes)
     short = replace(settings, epochs=min(2, settings.epochs))
-    train(method, inputs_of(graph, settings, device), [Job(short, point.seeds[0])])
+    train_runs(method, prepare_inputs(graph, settings, device), [Job(short, point.seeds[0])])
     runs, memory = [], []
     times: dict[str, list[float]] = {"prepare": [], "train": []}
     for seed in point.seeds:
-        inputs = inputs_of(graph, settings, device)
-        (run,), took = train(method, inputs, [Job(settings, seed)])
-        alone = judged(graph, inputs, method, settings, [seed], [run], took)
+        inputs = prepare_inputs(graph, settings, device)
+        (run,), took = train_runs(method, inputs, [Job(settings, seed)])
+        alone = evaluate_runs(graph, inputs, method, settings, [seed], [run], took)
         runs.append(run)
         for step, seconds in times.items():
             seconds.append(took[step])
         memory.append(alone.peak_memory_mb)
-    result = judged(graph, inputs, method, settings, list(point.seeds), runs, took)
+    result = evaluate_runs(graph, inputs, method, settings, list(point.seeds), runs, took)
     record = _record(point, result) | {"times": times, "peak_memory_mb": memory[0]}
     return TrainedPoint(record, NodeLosses.of(result))
 

@@ -1,4 +1,4 @@
-"""``rawlsgcn.cli.launch``: what it keeps, what it refuses, and that it outlives a killed worker."""
+"""shard, balance --shards and train on samples, also by several processes and after a kill."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from safetensors.torch import load_file
 from typer.testing import CliRunner
 
 import rawlsgcn as rg
-from rawlsgcn.balancing import distributed
-from rawlsgcn.cli import launch as launching
-from rawlsgcn.cli.launch import app
+from rawlsgcn.cli import app
 from rawlsgcn.graphs.shards import write_shards
+from rawlsgcn.training.sampled import shard_balancing
 
-LAUNCH = ["-m", "rawlsgcn.cli.launch"]
+PROGRAM = ["-m", "rawlsgcn"]
+# Sampled training of the default method.
+SAMPLED = ["train", "--dataset", "synthetic", "--num-neighbors", "10,10"]
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
 # Twelve steps an epoch, so that there is time to be killed in.
 TRAIN = (
@@ -47,10 +48,11 @@ def children(pid: int) -> list[int]:
     return [int(each) for each in text.split()]
 
 
+@pytest.mark.slow
 def test_a_killed_worker_is_restarted_and_the_result_is_that_of_an_unbroken_run(
     tmp_path: Path,
 ) -> None:
-    command = [*TORCHRUN, "--nproc-per-node", "2", "--max-restarts", "2", *LAUNCH, *TRAIN.split()]
+    command = [*TORCHRUN, "--nproc-per-node", "2", "--max-restarts", "2", *PROGRAM, *TRAIN.split()]
     run = subprocess.Popen(
         [*command, "--out", str(tmp_path / "two")], env=environment(), stderr=subprocess.PIPE
     )
@@ -94,13 +96,13 @@ def test_pieces_of_two_scalings_are_never_together(
         last=shards.cuts[1],
         held_bytes=0,
     )
-    monkeypatch.setattr(distributed, "balance_shards", lambda *_, **__: scaling)
+    monkeypatch.setattr(shard_balancing, "balance_shards", lambda *_, **__: scaling)
     seen = []
     monkeypatch.setattr(
         torch.distributed, "barrier", lambda: seen.append((tmp_path / "00000-scale.npy").exists())
     )
-    place = SimpleNamespace(rank=0, world_size=2, device="cpu")
-    launching._balance(shards, 1e-8, place)
+    context = SimpleNamespace(rank=0, world_size=2, device="cpu")
+    shard_balancing.balance_and_save(shards, context)
     assert seen == [False, True]
     assert shards.open(0).scale.all()
 
@@ -121,25 +123,25 @@ def test_a_run_that_is_stopped_goes_on(tmp_path: Path) -> None:
     assert 100 * float(right) == pytest.approx(accuracy, abs=0.2)
     other = launch(*start, "--epochs", "4", "--seed", "5", "--out", broken)
     assert other.exit_code == 2
-    assert "holds a checkpoint of another run: its seed is 0, not 5" in other.stderr
+    assert "has a checkpoint of another run: its seed is 0, not 5" in other.stderr
     other = launch(*start, "--epochs", "4", "--split", "random", "--out", broken)
     assert other.exit_code == 2
-    assert "holds a checkpoint of another run: its graph is" in other.stderr
+    assert "has a checkpoint of another run: its graph is" in other.stderr
     fewer = launch(*start, "--epochs", "3", "--out", broken)
     assert fewer.exit_code == 2
-    assert "holds a checkpoint after 4 epochs, more than the 3 to train for" in fewer.stderr
+    assert "has a checkpoint after 4 epochs, more than the 3 to train for" in fewer.stderr
     assert launch(*start, "--epochs", "4", "--out", broken).exit_code == 0  # as it was
 
 
-def test_a_step_that_no_epoch_has_is_told(tmp_path: Path) -> None:
+def test_a_step_that_no_epoch_has_is_an_error(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    train = ["train", "--dataset", "synthetic", "--out", out, "--epochs"]
+    train = [*SAMPLED, "--out", out, "--epochs"]
     assert launch(*train, "1").exit_code == 0
     (about,) = out.glob("checkpoint-*/checkpoint.json")
     about.write_text(json.dumps(json.loads(about.read_text()) | {"step": 10**6, "epoch": 0}))
     result = launch(*train, "2")
     assert result.exit_code == 2
-    assert "delete it to begin anew" in result.stderr
+    assert "delete it to start again" in result.stderr
 
 
 def test_a_folder_with_files_of_others_is_refused(tmp_path: Path) -> None:
@@ -162,33 +164,29 @@ def test_one_process_shards_balances_and_trains(tmp_path: Path) -> None:
     assert "1 process: accuracy" in trained.stdout
 
 
+S = " ".join(SAMPLED)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (
-            "train --dataset synthetic --num-neighbors 10,0",
-            "num_neighbors must have a whole number",
-        ),
-        (
-            "train --dataset synthetic --num-neighbors ten",
-            "num_neighbors must have a whole number",
-        ),
-        ("train --dataset synthetic --method tail-gnn", "cannot be trained on sampled"),
-        ("train --dataset synthetic --method rawls", "unknown method 'rawls'"),
-        ("train --dataset synthetic --set num_layers=3", "give one number for each layer"),
-        (
-            "train --dataset synthetic --set num_layers=two",
-            "num_layers must be a whole number, not 'two'",
-        ),
-        (
-            "train --dataset synthetic --set num_layers=",
-            "num_layers must be a whole number, not ''",
-        ),
-        ("train", "name one graph"),
+        ("train --dataset synthetic --num-neighbors 10,0", "num_neighbors must have a whole"),
+        ("train --dataset synthetic --num-neighbors ten", "num_neighbors must have a whole"),
+        (f"{S} --method tail-gnn", "cannot be trained on sampled"),
+        (f"{S} --method rawls", "unknown method 'rawls'"),
+        (f"{S} --set num_layers=3", "give one number for each layer"),
+        (f"{S} --set num_layers=two", "num_layers must be a whole number, not 'two'"),
+        (f"{S} --set num_layers=", "num_layers must be a whole number, not ''"),
+        (f"{S} --set patience=5", "sampled training has no early stopping"),
+        (f"{S} --seeds 3", "--seeds does not apply to training on samples"),
+        ("train --dataset synthetic --batch-size 9", "--batch-size is for training on samples"),
+        ("train --num-neighbors 10,10", "name one graph"),
         ("train --shards nowhere", "holds no whole set of shards"),
-        ("train --shards nowhere --dataset synthetic", "--shards holds a whole graph"),
+        ("train --shards nowhere --dataset synthetic", "--shards has the whole graph"),
         ("balance --shards nowhere", "holds no whole set of shards"),
-        ("train --dataset synthetic --device tpu", "unknown device 'tpu'"),
+        ("balance --shards nowhere --dataset synthetic", "--shards has the whole graph"),
+        ("balance --dataset synthetic", "name the file to write: --out FILE"),
+        (f"{S} --device tpu", "unknown device 'tpu'"),
     ],
 )
 def test_mistakes_are_one_sentence(arguments: str, said: str, tmp_path: Path) -> None:
@@ -200,51 +198,50 @@ def test_mistakes_are_one_sentence(arguments: str, said: str, tmp_path: Path) ->
     assert result.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        # One that is told before the processes meet, one that is told after.
-        ("--average 7", "the share of averaged steps is from 0 to 1, not 7"),
+        # One before the processes meet, one after.
+        ("--average 7", "average is a share of the steps, from 0 to 1, not 7"),
         ("--batch-size 1", "2 processes cannot share batches of 1"),
     ],
 )
-def test_two_processes_and_their_restarts_tell_a_mistake_once(
+def test_two_processes_and_their_restarts_report_a_mistake_once(
     arguments: str, said: str, tmp_path: Path
 ) -> None:
-    command = [*TORCHRUN, "--nproc-per-node", "2", "--max-restarts", "1", *LAUNCH, "train"]
-    given = ["--dataset", "synthetic", "--out", str(tmp_path / "out"), *arguments.split()]
+    command = [*TORCHRUN, "--nproc-per-node", "2", "--max-restarts", "1", *PROGRAM, *SAMPLED]
+    given = ["--out", str(tmp_path / "out"), *arguments.split()]
     run = subprocess.run(
         [*command, *given], env=environment(), capture_output=True, text=True, timeout=120
     )
     assert run.returncode != 0
     assert run.stderr.count(said) == 1, run.stderr
-    assert "rawlsgcn/launch.py" not in run.stderr  # no traceback through our code
+    assert "rawlsgcn/cli" not in run.stderr  # no traceback through our code
 
 
-def test_a_group_that_cannot_be_joined_is_told(
+def test_a_group_that_cannot_be_joined_is_an_error(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     place = {"RANK": "zero", "WORLD_SIZE": "1", "LOCAL_RANK": "0"}
     for name, value in {**place, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}.items():
         monkeypatch.setenv(name, value)
-    result = launch("train", "--dataset", "synthetic", "--out", tmp_path / "out")
+    result = launch(*SAMPLED, "--out", tmp_path / "out")
     assert result.exit_code == 2
     assert "could not join the others at 127.0.0.1:0" in result.stderr
     assert result.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("epochs", ["1", "3"])
-def test_a_rate_that_ruins_the_weights_is_told(epochs: str, tmp_path: Path) -> None:
+def test_a_rate_that_ruins_the_weights_is_an_error(epochs: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    result = launch(
-        "train", "--dataset", "synthetic", "--lr", "1e30", "--epochs", epochs, "--out", out
-    )
+    result = launch(*SAMPLED, "--lr", "1e30", "--epochs", epochs, "--out", out)
     assert result.exit_code == 2
     assert "lower the learning rate of 1e+30" in result.stderr
     assert not (out / "model.safetensors").exists()
 
 
-def test_shards_for_more_processes_are_told(tmp_path: Path) -> None:
+def test_shards_for_more_processes_are_an_error(tmp_path: Path) -> None:
     launch("shard", "--dataset", "synthetic", "--count", "3", "--out", tmp_path)
     for command in ("train", "balance"):
         out = ["--out", str(tmp_path / "out")] if command == "train" else []
@@ -253,10 +250,20 @@ def test_shards_for_more_processes_are_told(tmp_path: Path) -> None:
         assert "torchrun --nproc-per-node 3" in result.stderr
 
 
-def test_a_place_that_is_told_by_half_is_refused(
+def test_an_incomplete_environment_is_an_error(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("RANK", "0")
-    result = launch("train", "--dataset", "synthetic", "--out", tmp_path / "out")
+    result = launch(*SAMPLED, "--out", tmp_path / "out")
     assert result.exit_code == 2
-    assert "start it with torchrun" in result.stderr
+    assert "with torchrun" in result.stderr
+
+
+def test_several_processes_cannot_share_other_commands(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    for words in (["train"], ["balance", "--out", str(tmp_path / "b.npz")]):
+        result = launch(*words, "--dataset", "synthetic")
+        assert result.exit_code == 2
+        assert "several processes cannot share" in result.stderr

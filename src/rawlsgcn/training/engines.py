@@ -1,4 +1,4 @@
-"""The one door to training: picks the engine that suits the method."""
+"""``train_runs``: train jobs by the engine that suits the method, and measure the time."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .._core.progress import ProgressCallback, no_progress
 from .._core.random_state import kept_random_state
 from .._core.threads import TrainingThreads, threads_for_graph
 from ..methods import Convolutional, Inputs, Learner, Method, Settings
-from . import reference
+from .reference import train_reference
+from .runs import Job, TrainedRun
 from .stacked.engine import StackedEngine, shared_settings
-from .trained_runs import Job, TrainedRun
 
 ENGINES = ("auto", "stacked", "reference")
 
 
-def train(
+def train_runs(
     method: Method,
     inputs: Inputs,
     jobs: Sequence[Job],
@@ -29,18 +29,30 @@ def train(
     engine: str = "auto",
     progress: ProgressCallback = no_progress,
 ) -> tuple[list[TrainedRun], dict[str, float]]:
-    """Train ``jobs`` and return the runs, in order, and the seconds that each part took.
+    """Train jobs; those that share depth, width and normalization are trained at once if possible.
 
-    Jobs that share depth, width and normalization are trained as one by the stacked engine.
+    Args:
+        method: The method.
+        inputs: The graph.
+        jobs: The runs to be trained.
+        engine: ``"stacked"`` (only the GCN family, without early stopping), ``"reference"``, or
+            ``"auto"`` for the first where it is possible.
+        progress: Called with the epochs done and the epochs in total.
+
+    Returns:
+        The runs in the order of the jobs, and the seconds of preparing, training and evaluating.
+
+    Raises:
+        RawlsError: If the engine is unknown or cannot train these jobs.
     """
     if engine not in ENGINES:
         raise unknown_name("engine", engine, ENGINES)
     if engine == "stacked" and not isinstance(method, Convolutional):
-        raise RawlsError(f"the stacked engine cannot train {method.name}: use the reference engine")
-    early = any(job.settings.patience for job in jobs)  # watching epochs needs the plain engine
+        raise RawlsError(f"the stacked engine cannot train {method.name}: use engine 'reference'")
+    early = any(job.settings.patience for job in jobs)
     if engine == "stacked" and early:
         raise RawlsError(
-            "the stacked engine cannot stop early: leave patience at 0, or use the reference engine"
+            "the stacked engine cannot stop early: set patience to 0, or use engine 'reference'"
         )
     clock = Clock(inputs.device)
     if isinstance(method, Convolutional) and engine != "reference" and not early:
@@ -49,9 +61,9 @@ def train(
     else:
         runs = []
         with kept_random_state():
-            for learner in reference.train(method, inputs, jobs, progress):
+            for learner in train_reference(method, inputs, jobs, progress):
                 clock.lap("train")
-                runs.append(_run(learner))
+                runs.append(_trained(learner))
                 clock.lap("evaluate")
     return runs, clock.seconds
 
@@ -64,25 +76,24 @@ def _train_stacked(
     clock: Clock,
 ) -> list[TrainedRun]:
     groups: dict[Settings, list[int]] = {}
-    for place, job in enumerate(jobs):
-        groups.setdefault(shared_settings(job.settings), []).append(place)
+    for index, job in enumerate(jobs):
+        groups.setdefault(shared_settings(job.settings), []).append(index)
     total, done = sum(job.settings.epochs for job in jobs), 0
     runs: dict[int, TrainedRun] = {}
-    for settings, places in groups.items():
-        share = sum(jobs[place].settings.epochs for place in places)
+    for settings, indices in groups.items():
+        share = sum(jobs[index].settings.epochs for index in indices)
         engine = StackedEngine(method, inputs, settings)
         clock.lap("prepare")
-
         part = PartialProgress(progress, done, share, total)
-        states = engine.train([jobs[place] for place in places], part)
+        states = engine.train([jobs[index] for index in indices], part)
         clock.lap("train")
         count = sum(tensor.numel() for tensor in states[0])
-        for place, state in zip(places, states, strict=True):
+        for index, state in zip(indices, states, strict=True):
             notes = () if engine.note is None else (engine.note,)
-            runs[place] = TrainedRun(count, _named(state), engine.logits(state).cpu(), notes)
+            runs[index] = TrainedRun(count, _named(state), engine.logits(state).cpu(), notes)
         clock.lap("evaluate")
         done += share
-    return [runs[place] for place in range(len(jobs))]
+    return [runs[index] for index in range(len(jobs))]
 
 
 @dataclass(frozen=True)
@@ -99,7 +110,7 @@ class PartialProgress:
 
 
 class Clock:
-    """The seconds of preparing, training and evaluating, each with the GPU's work done."""
+    """The seconds of preparing, training and evaluating, each with the GPU's work finished."""
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
@@ -107,6 +118,7 @@ class Clock:
         self.last = time.perf_counter()
 
     def lap(self, part: str) -> None:
+        """Add the time since the last call to a part."""
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
         now = time.perf_counter()
@@ -114,7 +126,7 @@ class Clock:
         self.last = now
 
 
-def _run(learner: Learner) -> TrainedRun:
+def _trained(learner: Learner) -> TrainedRun:
     parameters = sum(parameter.numel() for parameter in learner.module.parameters())
     return TrainedRun(parameters, _on_cpu(learner.module.state_dict()), learner.logits().cpu())
 

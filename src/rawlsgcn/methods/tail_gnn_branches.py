@@ -9,9 +9,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from ..._core.sparse import csr_from_entries
-from .constant_products import propagated
-from .fixed_matrix import FixedMatrix, times
+from .._core.sparse import csr_from_entries
+from ._ops.fixed_matrix import FixedMatrix, propagated, times
 
 
 @dataclass(frozen=True)
