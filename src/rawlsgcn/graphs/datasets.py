@@ -53,6 +53,14 @@ def load(
 
     Raises:
         RawlsError: If there is no such graph, or its files are damaged or cannot be downloaded.
+
+    Example:
+        >>> import rawlsgcn as rg
+        >>> graph = rg.load("synthetic")  # or "amazon-photo", which is downloaded
+        >>> graph.x.shape
+        torch.Size([3000, 600])
+        >>> int(graph.train_mask.sum())
+        120
     """
     require_split(split)
     if str(name).lower() == SYNTHETIC:

@@ -64,6 +64,17 @@ def read(
 
     Raises:
         RawlsError: If a file is missing, damaged or in another format, or the graph is flawed.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import rawlsgcn as rg
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "friends.csv")
+        ...     _ = path.write_text("source,target\\nanna,ben\\nben,carla\\n")
+        ...     graph = rg.read(path, need_features=False, need_labels=False)
+        >>> graph.node_ids
+        ['anna', 'ben', 'carla']
     """
     require_split(split)
     beside = [Path(each).name for each in (features, labels) if each is not None]
