@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from rawlsgcn.graphs.features import compact, dense, first_not_finite, sparse_if_sparse
+from rawlsgcn.graphs.features import compact, dense, first_not_finite, prefer_sparse
 
 SPARSE = sp.random(40, 30, density=0.05, random_state=0, format="csr")
 DENSE = np.random.default_rng(0).random((40, 30))
@@ -36,7 +36,7 @@ def test_every_form_gives_the_same_values(form, values, layout) -> None:  # type
     full = dense(form(sp.csr_matrix(values)))
     assert full.layout == torch.strided
     assert torch.equal(full, x.to_dense())
-    again = sparse_if_sparse(full)
+    again = prefer_sparse(full)
     assert again.layout == layout
     assert torch.equal(compact(full).to_dense(), x.to_dense())
 

@@ -32,8 +32,8 @@ def changed(part: str) -> Data:
 def test_every_part_counts_and_is_named(part: str, tmp_path: Path) -> None:
     one, two = (fingerprint(graph).split(", ")[2:] for graph in (synthetic(300), changed(part)))
     assert [a.split()[0] for a, b in zip(one, two, strict=True) if a != b] == [part]
-    mark = Source.of_shards(write_shards(changed(part), 2, tmp_path)).mark
-    assert mark == Source.of(changed(part)).mark != Source.of(synthetic(300)).mark
+    ours = Source.of_shards(write_shards(changed(part), 2, tmp_path)).fingerprint
+    assert ours == Source.of(changed(part)).fingerprint != Source.of(synthetic(300)).fingerprint
 
 
 def test_dense_and_sparse_features_have_one_fingerprint() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,12 +13,12 @@ import scipy.sparse as sp
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch_geometric.data import Data, HeteroData
+from torch_geometric.data import Batch, Data, HeteroData
 from torch_geometric.transforms import ToSparseTensor
 from torch_geometric.utils import to_dense_adj
 
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.graphs import check, graph_notes
+from rawlsgcn.graphs import check, graph_notes, read
 from rawlsgcn.graphs.notes import GraphFacts
 
 PARTS = torch.arange(40) % 3
@@ -291,3 +293,25 @@ def test_other_objects_are_refused_by_name() -> None:
         check(HeteroData())
     with pytest.raises(RawlsError, match="not ndarray"):
         check(np.zeros(3))  # type: ignore[arg-type]
+
+
+def test_facts_survive_a_file_and_need_no_class_of_this_package(tmp_path: Path) -> None:
+    source, target = torch.arange(40), (torch.arange(40) + 1) % 40
+    graph = check(Data(
+        edge_index=torch.stack([source, target]), x=torch.ones(40, 2), y=source % 2 + 1,
+        class_names=["none", "cat", "dog"],
+    ))  # fmt: skip
+    assert GraphFacts.of(graph).one_way_arcs == 40
+    torch.save(graph, tmp_path / "g.pt")
+    assert b"rawlsgcn" not in pickle.dumps(graph)
+    again = read(tmp_path / "g.pt")
+    assert GraphFacts.of(again) == GraphFacts.of(graph)
+    assert graph_notes(again) == graph_notes(graph)
+    assert again.class_names == ["none", "cat", "dog"]
+
+
+def test_a_graph_with_facts_goes_through_loaders_of_torch_geometric() -> None:
+    graph = check(ring())
+    assert "\n" not in repr(graph)
+    batch = Batch.from_data_list([graph, check(ring(y=torch.arange(40) % 2 + 1))])
+    assert batch.num_nodes == 80

@@ -17,7 +17,7 @@ from .._core.errors import RawlsError, reading
 from ..evaluation.audit.prediction_formats import PredictionChunk
 from ..evaluation.predictions.files import FileChunk, PredictionFile
 from ..graphs import check, load
-from ..graphs.edges import both_ways, in_degrees
+from ..graphs.edges import in_degrees, is_symmetric
 from ..graphs.notes import GraphFacts
 from ..graphs.readers.tables import numbers_of
 from ..graphs.splits import MASKS, has_own_split
@@ -55,7 +55,7 @@ def checked_graph(graph: Data | str, by: Any) -> tuple[Data, Ints | None]:
     incoming, edges = graph.get("in_degree"), graph.get("edge_index")
     if isinstance(by, str) and by == "in-degree" and incoming is None and edges is not None:
         source, target = edges.cpu().numpy()
-        if not both_ways(source, target, int(data.num_nodes)):
+        if not is_symmetric(source, target, int(data.num_nodes)):
             incoming = in_degrees(source, target, int(data.num_nodes))
     if data.get("y") is None:
         left_out = dict(GraphFacts.of(data).left_out)

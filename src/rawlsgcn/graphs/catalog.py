@@ -119,6 +119,11 @@ def datasets() -> list[str]:
 
     Returns:
         The names of the catalog, and ``'synthetic'`` last.
+
+    Example:
+        >>> import rawlsgcn as rg
+        >>> rg.datasets()[:2]
+        ['cora-ml', 'citeseer']
     """
     return [*CATALOG, SYNTHETIC]
 

@@ -1,4 +1,4 @@
-"""The paper's seven graphs by name, through torch_geometric's dataset classes.
+"""The graphs of the catalog by name, downloaded by torch_geometric's dataset classes.
 
 torch_geometric keeps a processed copy of each graph beside the raw files. Here the raw files are
 read each time and nothing is written, so the root may be read-only; and they are read sparsely,
@@ -53,6 +53,14 @@ def load(
 
     Raises:
         RawlsError: If there is no such graph, or its files are damaged or cannot be downloaded.
+
+    Example:
+        >>> import rawlsgcn as rg
+        >>> graph = rg.load("synthetic")  # or "amazon-photo", which is downloaded
+        >>> graph.x.shape
+        torch.Size([3000, 600])
+        >>> int(graph.train_mask.sum())
+        120
     """
     require_split(split)
     if str(name).lower() == SYNTHETIC:

@@ -101,7 +101,7 @@ def _edge_weight(matrix: Any, weight: Array | None) -> Tensor | None:
         return torch.from_numpy(matrix.data.astype(np.float32))
 
 
-def both_ways(source: Array, target: Array, nodes: int) -> bool:
+def is_symmetric(source: Array, target: Array, nodes: int) -> bool:
     """Whether every arc has its opposite, so that there are no directions."""
     forth, back = (
         np.unique(a.astype(np.int64) * nodes + b) for a, b in ((source, target), (target, source))

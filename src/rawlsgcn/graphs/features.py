@@ -1,4 +1,4 @@
-"""Node features in the form the rest of the package expects: sparse where they are sparse."""
+"""Node features as float32: dense for users, sparse inside the package where that is smaller."""
 
 from __future__ import annotations
 
@@ -49,27 +49,23 @@ def dense(x: Any) -> Tensor:
     A sparse matrix stays so where its dense form would fill more than a quarter of this machine's
     memory, or is large and nearly empty: one number in a small file may claim any width.
     """
-    if _is_sparse(x):
-        stored, size = x._nnz() if isinstance(x, Tensor) else x.nnz, 4 * math.prod(x.shape)
-        nearly_empty = size > _LARGE and 4 * stored < _NEARLY_EMPTY * size
-        if nearly_empty or size > physical_memory() // 4:
-            warnings.warn(
-                "the features stay sparse (torch.sparse_csr): a dense matrix of them would take "
-                f"{size / 2**30:.1f} GiB",
-                stacklevel=2,
-            )
-            return compact(x)
-    if isinstance(x, Tensor):
-        x = _from_torch(x.detach().cpu())
-    with np.errstate(over="ignore"):
-        if sp.issparse(x):
-            matrix = sp.csr_matrix(x, dtype=np.float32, copy=True)
-            matrix.sum_duplicates()
-            x = matrix.toarray()
-        return torch.from_numpy(np.ascontiguousarray(x, dtype=np.float32))
+    if not is_sparse(x):
+        x = _from_torch(x.detach().cpu()) if isinstance(x, Tensor) else x
+        with np.errstate(over="ignore"):
+            return torch.from_numpy(np.ascontiguousarray(x, dtype=np.float32))
+    stored, size = x._nnz() if isinstance(x, Tensor) else x.nnz, 4 * math.prod(x.shape)
+    nearly_empty = size > _LARGE and 4 * stored < _NEARLY_EMPTY * size
+    if nearly_empty or size > physical_memory() // 4:
+        warnings.warn(
+            "the features stay sparse (torch.sparse_csr): a dense matrix of them would take "
+            f"{size / 2**30:.1f} GiB",
+            stacklevel=2,
+        )
+        return compact(x)
+    return compact(x).to_dense()
 
 
-def sparse_if_sparse(x: Tensor) -> Tensor:
+def prefer_sparse(x: Tensor) -> Tensor:
     """A dense ``x`` as CSR if under 10 % of it is non-zero; any other tensor as it is.
 
     The type of the numbers and the device are kept.
@@ -90,7 +86,8 @@ def physical_memory() -> int:
         return 2**40
 
 
-def _is_sparse(x: Any) -> bool:
+def is_sparse(x: Any) -> bool:
+    """Whether a matrix of scipy or torch is sparse."""
     return x.layout != torch.strided if isinstance(x, Tensor) else bool(sp.issparse(x))
 
 
@@ -145,9 +142,9 @@ def _from_torch(x: Tensor) -> Any:
 
 
 def has_negative_features(x: Tensor) -> bool:
-    """A row sum means nothing where features may be negative (embeddings, standardised columns).
+    """Whether any feature is negative, so that rows cannot be divided by their sums.
 
-    Such features are learnt from as they are.
+    Such features (embeddings, standardized columns) are used as they are.
     """
     values = x.values() if x.layout == torch.sparse_csr else x
     return bool(values.numel()) and bool(values.min() < 0)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from .catalog import MASKS
-from .features import sparse_if_sparse
+from .features import prefer_sparse
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -31,18 +31,18 @@ def fingerprint(graph: Data) -> str:
 
 
 def _stored(x: Tensor | None) -> list[Tensor | None]:
-    x = None if x is None else sparse_if_sparse(x)
+    x = None if x is None else prefer_sparse(x)
     if x is None or x.layout != torch.sparse_csr:
         return [x]
     return [torch.tensor(x.shape), x.crow_indices(), x.col_indices(), x.values()]
 
 
 def _hash(tensors: list[Tensor | None]) -> str:
-    found = hashlib.blake2b(digest_size=6)
+    digest = hashlib.blake2b(digest_size=6)
     for tensor in tensors:
         if tensor is None:
-            found.update(b"none")
+            digest.update(b"none")
             continue
-        found.update(f"{tensor.dtype} {tuple(tensor.shape)}".encode())
-        found.update(tensor.detach().cpu().contiguous().numpy().data)
-    return found.hexdigest()
+        digest.update(f"{tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.detach().cpu().contiguous().numpy().data)
+    return digest.hexdigest()

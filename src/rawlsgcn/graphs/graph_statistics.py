@@ -15,7 +15,7 @@ class Statistics:
 
     ``edges`` counts both directions of an undirected edge; for a graph stored with directed
     arcs and symmetrized here (Chameleon) it counts the stored arcs, as the paper does, and
-    ``symmetric_edges`` what the methods work on. Degrees are numbers of neighbours in A.
+    ``symmetric_edges`` what the methods work on. Degrees are numbers of neighbors in A.
     """
 
     nodes: int

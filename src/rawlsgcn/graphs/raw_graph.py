@@ -19,7 +19,7 @@ from .._core.errors import RawlsError
 from .catalog import MASKS
 from .features import physical_memory
 from .notes import GraphFacts
-from .readers.arrays import plausible, sound_matrix
+from .readers.arrays import checked_matrix, plausible
 
 Array = NDArray[Any]
 _BYTES_A_NODE = 64
@@ -53,7 +53,7 @@ class RawGraph:
     features_from: str = "the graph"
     labels_from: str = "the graph"
 
-    def who(self, node: int) -> str:
+    def named(self, node: int) -> str:
         """Name a node for an error message: by the user's id, or by its row."""
         if self.node_ids is None:
             return f"node {node} (counted from 0)"
@@ -157,23 +157,22 @@ def clean_ids(ids: Any, where: str) -> Array:
 
 
 def check_count(nodes: int, where: str, stored: int | None = None) -> int:
-    """Refuse a number of nodes whose every vector would fill the memory.
+    """Return a number of nodes, or raise an error if it cannot be meant.
 
-    ``stored`` is how much the graph says of its nodes: one number alone is not believed.
+    ``stored`` is how much is stored about the nodes: one number alone may be anything.
     """
-    if nodes * _BYTES_A_NODE > physical_memory() or (
-        stored is not None and not plausible(nodes, stored)
-    ):
+    too_empty = stored is not None and not plausible(nodes, stored)
+    if too_empty or nodes * _BYTES_A_NODE > physical_memory():
         raise RawlsError(
-            f"{where} has {nodes:,} nodes by its own account, too many for this machine's memory "
-            "or for what is said of them: "
-            "number them from 0 without gaps, or write an edge list, whose ids may be any numbers"
+            f"{where} says that it has {nodes:,} nodes, too many for this machine's memory or for "
+            "what is stored about them: number them from 0 without gaps, or write an edge list, "
+            "whose ids may be any numbers"
         )
     return nodes
 
 
-def stored_in(raw: RawGraph) -> int:
-    """How many things are said of the nodes: arcs, rows or entries of features, labels, ids."""
+def num_stored(raw: RawGraph) -> int:
+    """How much is stored about the nodes: arcs, rows or entries of features, labels, ids."""
     x = raw.x
     rows = 0
     if isinstance(x, Tensor):
@@ -184,7 +183,7 @@ def stored_in(raw: RawGraph) -> int:
     return rows + sum(np.size(part) for part in parts if part is not None)
 
 
-def highest(raw: RawGraph) -> int:
+def highest_node(raw: RawGraph) -> int:
     """The largest id that an edge names, -1 without edges."""
     if len(raw.source) == 0:
         return -1
@@ -199,7 +198,7 @@ def _edges_of(adjacency: Tensor, where: str) -> tuple[Tensor, Tensor]:
             f"{where}: adj_t has the shape {tuple(adjacency.shape)}, it must be square, "
             "a row and a column for each node"
         )
-    adjacency = sound_tensor(adjacency.detach().cpu(), "adj_t", where)
+    adjacency = checked_tensor(adjacency.detach().cpu(), "adj_t", where)
     if adjacency.layout == torch.strided:
         adjacency = adjacency.to_sparse(layout=torch.sparse_coo)
     edge_index, weight = to_edge_index(adjacency)
@@ -218,16 +217,16 @@ def _matrix(x: Any, where: str) -> Any:
     if x is None:
         return None
     if isinstance(x, Tensor):
-        return sound_tensor(x, "x", where)
+        return checked_tensor(x, "x", where)
     if sp.issparse(x):
         try:
-            return sound_matrix(x)
+            return checked_matrix(x)
         except RawlsError as error:
             raise RawlsError(f"{where}: x {error}") from error
     return _numpy(x, "x", where)
 
 
-def sound_tensor(value: Tensor, what: str, where: str) -> Tensor:
+def checked_tensor(value: Tensor, what: str, where: str) -> Tensor:
     """A tensor of plain numbers that are there; the indices of a sparse one are checked."""
     if value.is_quantized or value.is_meta or value.is_nested or value.is_complex():
         kind = "quantized" if value.is_quantized else "meta" if value.is_meta else "nested"
@@ -256,7 +255,7 @@ def sound_tensor(value: Tensor, what: str, where: str) -> Tensor:
 
 def _numpy(value: Any, what: str, where: str) -> Array:
     if isinstance(value, Tensor):
-        value = sound_tensor(value.detach().cpu(), what, where)
+        value = checked_tensor(value.detach().cpu(), what, where)
         if value.layout != torch.strided:
             raise RawlsError(f"{where}: {what} is a sparse tensor: give a dense one")
         value = value.float() if value.dtype == torch.bfloat16 else value.resolve_neg()

@@ -216,7 +216,7 @@ def _stored_split(graph: Data, raw: RawGraph) -> Split:
         masks.append(torch.from_numpy(mask.astype(bool)))
     overlap = (torch.stack(masks).sum(0) > 1).nonzero().view(-1)
     if len(overlap):
-        raise RawlsError(f"{where}: {raw.who(int(overlap[0]))} is in more than one of the masks")
+        raise RawlsError(f"{where}: {raw.named(int(overlap[0]))} is in more than one of the masks")
     raw.facts.unlabeled_in_masks += int(sum((mask & (graph.y < 0)).sum() for mask in masks))
     split = Split(*(mask & (graph.y >= 0) for mask in masks))
     for key, chosen in zip(MASKS, split, strict=True):

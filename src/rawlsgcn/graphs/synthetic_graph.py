@@ -22,11 +22,11 @@ from .splits import MASKS, Split, paper_split, random_split
 Array = NDArray[Any]
 
 # Chosen in the likeness of the co-purchase graphs: long texts with few telling words, so that a
-# node needs its neighbours, and hubs that are linked from everywhere, so that a node with few
-# neighbours is easily misled. A GCN then serves low degrees clearly worse.
+# node needs its neighbors, and hubs that are linked from everywhere, so that a node with few
+# neighbors is easily misled. A GCN then serves low degrees clearly worse.
 _EXPONENT = 2.2  # of the power law of expected degrees
 _WITHIN = 0.6  # share of the edges that stay within a class
-_POPULAR = 1.6  # the others favour high degrees: their ends are drawn by degree to this power
+_POPULAR = 1.6  # the others favor high degrees: their ends are drawn by degree to this power
 _TOPICAL = 0.11  # share of a node's words that come from its class's topic
 
 
@@ -67,6 +67,12 @@ def synthetic(
 
     Raises:
         RawlsError: If an argument is out of range.
+
+    Example:
+        >>> import rawlsgcn as rg
+        >>> graph = rg.synthetic(300, classes=3, seed=1)
+        >>> graph.num_nodes, int(graph.y.max()) + 1
+        (300, 3)
     """
     _check(num_nodes, classes, average_degree, features, words, isolated)
     random = np.random.default_rng(seed)

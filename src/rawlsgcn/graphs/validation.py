@@ -15,9 +15,9 @@ from torch_geometric.data import Data
 
 from .._core.errors import RawlsError
 from .edges import clean_edges
-from .features import all_finite, compact, dense, first_not_finite
+from .features import all_finite, compact, dense, first_not_finite, is_sparse
 from .notes import GraphFacts
-from .raw_graph import RawGraph, check_count, clean_ids, highest, raw_from_data, stored_in
+from .raw_graph import RawGraph, check_count, clean_ids, highest_node, num_stored, raw_from_data
 from .splits import MASKS, choose_split, require_split
 
 
@@ -167,11 +167,11 @@ def _count_nodes(raw: RawGraph, need_features: bool, need_labels: bool) -> int:
     if deciding:
         nodes = next(iter(deciding.values()))
     else:
-        named = highest(raw) + 1
+        named = highest_node(raw) + 1
         nodes = next((count for count in spare if count >= named), named)
     if nodes == 0:
         raise RawlsError(f"{raw.graph_from} has no nodes")
-    return check_count(nodes, raw.graph_from, stored_in(raw))
+    return check_count(nodes, raw.graph_from, num_stored(raw))
 
 
 def _check_edges(raw: RawGraph, nodes: int, needed: bool) -> None:
@@ -203,7 +203,7 @@ def _check_edges(raw: RawGraph, nodes: int, needed: bool) -> None:
     bad_edges = ~(np.isfinite(weight) & (weight >= 0))
     if bad_edges.any():
         first = int(bad_edges.argmax())
-        ends = f"{raw.who(int(raw.source[first]))} and {raw.who(int(raw.target[first]))}"
+        ends = f"{raw.named(int(raw.source[first]))} and {raw.named(int(raw.target[first]))}"
         raise RawlsError(
             f"{where}: the edge between {ends} has the weight {weight[first]}: "
             "weights must be finite and not negative"
@@ -225,19 +225,20 @@ def _features(raw: RawGraph, nodes: int, sparse: bool) -> Tensor:
         raise RawlsError(f"{where} has {raw.x.shape[0]} rows of features for {nodes} nodes")
     if getattr(kind, "is_complex", False) or getattr(kind, "kind", "f") not in "biuf":
         raise RawlsError(f"{where}: features must be real numbers, not {kind}")
-    x = compact(raw.x) if sparse else dense(raw.x)
+    # What is sparse is checked so: a dense matrix of it may be a thousand times as large.
+    x = compact(raw.x) if sparse or is_sparse(raw.x) else dense(raw.x)
     row = first_not_finite(x)
     if row is not None and all_finite(raw.x):
         raise RawlsError(
-            f"{where}: {raw.who(row)} has a feature over 3e38, the largest number of single "
+            f"{where}: {raw.named(row)} has a feature over 3e38, the largest number of single "
             "precision: divide that column first"
         )
     if row is not None:
         raise RawlsError(
-            f"{where}: {raw.who(row)} has a feature that is NaN or infinite: "
+            f"{where}: {raw.named(row)} has a feature that is NaN or infinite: "
             "fill it in or leave that column out"
         )
-    return x
+    return x if sparse else dense(x)
 
 
 def _labels(raw: RawGraph, nodes: int) -> Tensor:
@@ -258,13 +259,13 @@ def _labels(raw: RawGraph, nodes: int) -> Tensor:
         if len(broken):
             first = int(broken[0])
             raise RawlsError(
-                f"{where}: {raw.who(first)} has the label {y[first]}: labels must be integers"
+                f"{where}: {raw.named(first)} has the label {y[first]}: labels must be integers"
             )
     wrong = np.flatnonzero((y < -1) | (y >= max(len(y), 2)))
     if len(wrong):
         first = int(wrong[0])
         raise RawlsError(
-            f"{where}: {raw.who(first)} has the label {y[first]}: number the classes 0, 1, 2, … "
+            f"{where}: {raw.named(first)} has the label {y[first]}: number the classes 0, 1, 2, … "
             "and write -1 for an unlabeled node"
         )
     labels = y.astype(np.int64)
@@ -274,7 +275,7 @@ def _labels(raw: RawGraph, nodes: int) -> Tensor:
 
 
 def _missing_labels(raw: RawGraph, missing: NDArray[Any]) -> str:
-    named = ", ".join(raw.who(int(node)) for node in missing[:3])
+    named = ", ".join(raw.named(int(node)) for node in missing[:3])
     more = f" and {len(missing) - 3} others have" if len(missing) > 3 else " has"
     if 1 < len(missing) <= 3:
         more = " have"

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from .._core.sparse import aligned, csr_tensor
 from ..graphs.features import has_negative_features as has_negative_features
-from ..graphs.features import sparse_if_sparse
+from ..graphs.features import prefer_sparse
 from ..graphs.splits import MASKS
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Inputs:
             torch.zeros(nodes, dtype=torch.bool) if (mask := graph.get(name)) is None else mask
             for name in MASKS
         )
-        x = sparse_if_sparse(graph.x).to(dtype)
+        x = prefer_sparse(graph.x).to(dtype)
         if normalize_features and (even_negative or not has_negative_features(x)):
             x = row_normalized(x)
         weight = graph.get("edge_weight")

@@ -35,6 +35,7 @@ def test_a_kept_finding_stays_mended(path: Path, tmp_path: Path) -> None:
     assert not outcome.wrong, outcome
 
 
+@pytest.mark.slow
 def test_findings_that_crashed_hung_or_filled_the_memory_stay_mended() -> None:
     pytest.importorskip("pyarrow")
     command = [sys.executable, "-m", "tools.fuzz", "--replay", *map(str, DANGEROUS)]

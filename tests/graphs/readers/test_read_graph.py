@@ -391,7 +391,7 @@ def test_a_flipped_byte_in_an_npz_is_noticed(tmp_path: Path) -> None:
             "3 nodes, but .*2 rows",
         ),
         ({"edge_index": [[0], [1]], "num_nodes": -3}, "num_nodes is -3"),
-        ({"edge_index": [[0], [1]], "num_nodes": 10**9}, "has no node features|by its own account"),
+        ({"edge_index": [[0], [1]], "num_nodes": 10**9}, "has no node features|too many for this"),
         ({"edge_index": [[0], [2**62]], "x": X, "y": Y}, f"node {2**62}, which is out of range"),
         ({"edge_index": np.array([[0], [2**63 + 5]], np.uint64), "x": X, "y": Y}, "out of range"),
     ],
@@ -408,7 +408,9 @@ def test_an_id_beyond_all_memory_is_one_sentence(last: int, tmp_path: Path) -> N
     np.savez(tmp_path / "g.npz", edge_index=np.array([[0], [last]], np.uint64))
     (tmp_path / "y.csv").write_text("id,label\n0,0\n1,1\n")
     for labels in (None, tmp_path / "y.csv"):
-        with pytest.raises(RawlsError, match=r"g\.npz has .* too many for this machine's memory"):
+        with pytest.raises(
+            RawlsError, match=r"g\.npz says that it has .* too many for this machine's memory"
+        ):
             read(tmp_path / "g.npz", labels=labels, need_features=False, need_labels=False)
 
 

@@ -42,10 +42,10 @@ def _archive() -> list[Files]:
 def _planetoid() -> list[Files]:
     x = sp.csr_matrix(np.repeat(tiny.X, 100, axis=0).astype(np.float32))
     y = np.eye(2, dtype=np.int32)[np.repeat(tiny.Y, 100)]
-    neighbours = defaultdict(list, {i: [(i + 1) % 600, (i + 7) % 600] for i in range(600)})
+    neighbors = defaultdict(list, {i: [(i + 1) % 600, (i + 7) % 600] for i in range(600)})
     parts = {
         "x": x[:20], "tx": x[560:], "allx": x[:560],
-        "y": y[:20], "ty": y[560:], "ally": y[:560], "graph": neighbours,
+        "y": y[:20], "ty": y[560:], "ally": y[:560], "graph": neighbors,
     }  # fmt: skip
     files = {f"ind.citeseer.{name}": pickle.dumps(part, 2) for name, part in parts.items()}
     index = "\n".join(str(560 + (7 * i) % 40) for i in range(40))

@@ -1,4 +1,4 @@
-"""Predictions as files: one row a node, its class and the probability of every class."""
+"""Predictions written to files: a row for each node, its class and a probability of each class."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SUFFIXES = (".csv", ".tsv", ".parquet", ".npz")
 
 
 def check_path(path: str | Path) -> None:
-    """Refuse a path whose suffix names no form that can be written here."""
+    """Raise an error for a path whose suffix is not that of a format that can be written."""
     suffix = Path(path).suffix.lower()
     if suffix not in SUFFIXES:
         raise RawlsError(f"cannot write {path}: end its name in one of {', '.join(SUFFIXES)}")
@@ -29,7 +29,16 @@ def check_path(path: str | Path) -> None:
 def write_predictions(
     probabilities: Tensor, node_ids: Sequence[Any] | None, path: str | Path
 ) -> None:
-    """Write node, predicted and p_0 … p_(C-1) in the form that the path's suffix asks for."""
+    """Write node, predicted and p_0 … p_(C-1), in the format that the suffix of the path names.
+
+    Args:
+        probabilities: Of the shape (nodes, classes).
+        node_ids: The ids of the nodes; None for 0 to n - 1.
+        path: A .csv, .tsv, .parquet or .npz file. One that is there is replaced.
+
+    Raises:
+        RawlsError: If the suffix is another one, or the file cannot be written.
+    """
     path = Path(path)
     check_path(path)
     suffix = path.suffix.lower()

@@ -181,10 +181,10 @@ def _read_array(file: IO[bytes], size: int, most_cells: int | None = None) -> Ar
             "save it without compression"
         )
     file.seek(0)
-    return sound_array(npy.read_array(file, allow_pickle=False))
+    return checked_array(npy.read_array(file, allow_pickle=False))
 
 
-def sound_array(array: Array) -> Array:
+def checked_array(array: Array) -> Array:
     """Bytes of a file as values that Python can have, in this machine's byte order."""
     array = array.astype(array.dtype.newbyteorder("="), copy=False)
     if array.dtype.kind == "b":
@@ -245,7 +245,7 @@ def coo_matrix(data: Array, row: Array, column: Array, shape: tuple[int, int]) -
     return sp.coo_matrix((data, (row.astype(np.int64), column.astype(np.int64))), shape=shape)
 
 
-def sound_matrix(matrix: Any) -> Any:
+def checked_matrix(matrix: Any) -> Any:
     """A scipy matrix in CSR, CSC or COO form, its indices checked; other forms are refused."""
     if matrix.format in ("csr", "csc"):
         make = csr_matrix if matrix.format == "csr" else csc_matrix

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError
-from .arrays import sound_array
+from .arrays import checked_array
 
 _ARRAYS = {f"numpy.{core}.multiarray._reconstruct" for core in ("core", "_core")}
 #: What a pickled numpy array consists of.
@@ -98,7 +98,7 @@ def array_of(value: Any) -> NDArray[Any]:
     content, kind = _bytes(content), _dtype(dtype)
     if not whole_numbers(shape) or math.prod(shape) * kind.itemsize != len(content):
         raise RawlsError("holds an array whose shape does not fit its bytes")
-    array = sound_array(np.frombuffer(bytearray(content), kind))
+    array = checked_array(np.frombuffer(bytearray(content), kind))
     return array.reshape(shape, order="F" if fortran is True else "C")
 
 

@@ -16,10 +16,10 @@ from ..raw_graph import (
     check_count,
     clean_ids,
     endpoints,
-    highest,
+    highest_node,
     node_count,
+    num_stored,
     raw_from_data,
-    stored_in,
 )
 from ..splits import require_split
 from ..validation import validate
@@ -64,6 +64,17 @@ def read(
 
     Raises:
         RawlsError: If a file is missing, damaged or in another format, or the graph is flawed.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import rawlsgcn as rg
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "friends.csv")
+        ...     _ = path.write_text("source,target\\nanna,ben\\nben,carla\\n")
+        ...     graph = rg.read(path, need_features=False, need_labels=False)
+        >>> graph.node_ids
+        ['anna', 'ben', 'carla']
     """
     require_split(split)
     beside = [Path(each).name for each in (features, labels) if each is not None]
@@ -123,10 +134,10 @@ def _with_tables(raw: RawGraph, tables: list[NodeTable]) -> RawGraph:
 def _order(raw: RawGraph) -> Array:
     if raw.node_ids is not None:
         return clean_ids(raw.node_ids, raw.graph_from)
-    nodes = highest(raw) + 1 if raw.num_nodes is None else raw.num_nodes
+    nodes = highest_node(raw) + 1 if raw.num_nodes is None else raw.num_nodes
     if raw.num_nodes is None and raw.x is not None and raw.x.ndim == 2:
         nodes = int(raw.x.shape[0])
-    return np.arange(check_count(nodes, raw.graph_from, stored_in(raw)))
+    return np.arange(check_count(nodes, raw.graph_from, num_stored(raw)))
 
 
 def _read_npz(path: Path) -> RawGraph:

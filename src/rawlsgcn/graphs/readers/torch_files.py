@@ -22,7 +22,7 @@ from torch_geometric.data import Data
 
 from ..._core.errors import RawlsError, reading
 from ..catalog import MASKS
-from .arrays import open_zip, plausible, read_member, sound_array
+from .arrays import checked_array, open_zip, plausible, read_member
 from .pickles import Call, array_of, is_array, load_inert, whole_numbers
 
 _TENSOR, _PARAMETER = "torch._utils._rebuild_tensor_v2", "torch._utils._rebuild_parameter"
@@ -206,7 +206,7 @@ def _size(value: Any) -> Any:
 def _numbers(content: bytearray, dtype: torch.dtype) -> Tensor:
     """The bytes of a storage as a tensor of one dimension."""
     if dtype == torch.bool:
-        return torch.from_numpy(sound_array(np.frombuffer(content, np.bool_)))
+        return torch.from_numpy(checked_array(np.frombuffer(content, np.bool_)))
     count = len(content) // torch.empty(0, dtype=dtype).element_size()
     if not count:
         return torch.empty(0, dtype=dtype)
