@@ -195,6 +195,7 @@ def test_a_move_that_breaks_off_is_undone(
     assert not list(tmp_path.rglob(".*"))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("way", ["swapped", "in place", "new", "file"])
 def test_a_kill_at_any_moment_leaves_the_old_or_the_new(tmp_path: Path, way: str) -> None:
