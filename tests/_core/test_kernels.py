@@ -28,8 +28,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def way():
-    """Both ways stand side by side here."""
+def _need_kernels():
     if kernels() is None:
         pytest.skip("the package was installed without a C compiler")
 
@@ -50,7 +49,7 @@ def stored_form(matrix, ones):
 
 
 def require_scipys(fast, dtype):
-    """Hold products and inspections by these passes to scipy's."""
+    """Compare products and inspections by these kernels with scipy's."""
     matrix = a_graph(hub=True).astype(dtype or np.float64)
     if dtype is None:
         matrix.data[:] = 1
@@ -126,7 +125,7 @@ def test_a_column_outside_the_matrix_is_found_wherever_it_is(column, at):
     assert kernels().inspect(stored_form(matrix, True), 3) is None
 
 
-def test_types_that_the_passes_do_not_know_are_left_to_torch():
+def test_types_that_the_kernels_do_not_know_are_left_to_torch():
     starts, column = torch.tensor([0, 1], dtype=torch.int32), torch.zeros(1, dtype=torch.int32)
     assert CSRArrays(starts, column, None).usable
     assert not CSRArrays(starts.long(), column, None).usable
@@ -208,7 +207,7 @@ def test_balancing_is_the_same_for_any_number_of_threads_and_as_good_as_numpys(
 
 
 def loaded_from(monkeypatch, path: Path):
-    """What is loaded where the passes lie there."""
+    """What is loaded if the library is there."""
     with monkeypatch.context() as patch:
         patch.setattr(compiled, "path", lambda: path)
         return compiled._loaded.__wrapped__()
