@@ -58,7 +58,7 @@ def fuzz(
     found: Callable[[Finding], None],
     tell: Callable[[dict[str, Tally]], None] = lambda tallies: None,
 ) -> dict[str, Tally]:
-    """Run ``cases`` cases of every reader; ``found`` is called with the first finding of each kind."""
+    """Run ``cases`` cases of every reader; ``found`` gets the first finding of each kind."""
     tallies = {reader.name: Tally() for reader in readers}
     batches = _batches([reader.name for reader in readers], first, first + cases)
     seen: set[tuple[str, str, str]] = set()
