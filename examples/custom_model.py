@@ -1,9 +1,9 @@
-"""The fair gradient (RawlsGCN-Grad) in a model and a loop of one's own.
+"""The fair gradient (RawlsGCN-Grad) in your own model and training loop.
 
     python examples/custom_model.py [synthetic | amazon-photo | …]
 
-A GraphSAGE with a skip connection, written for torch_geometric, is made fair after its optimiser
-was made. Its predictions stay what they were; from then on its weights learn from every node alike.
+A GraphSAGE with a skip connection, written for torch_geometric, is converted after its optimizer
+was made. Its predictions do not change; from then on its weights learn by the fair gradient.
 """
 
 import sys
@@ -20,7 +20,7 @@ from rawlsgcn.nn import FairGCNConv, make_fair
 
 
 class Mine(nn.Module):
-    """Two mean aggregations, a skip around them, and a convolution that is fair by itself."""
+    """Two mean aggregations, a skip around them, and a fair convolution."""
 
     def __init__(self, features: int, hidden: int, classes: int) -> None:
         super().__init__()

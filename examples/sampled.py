@@ -1,10 +1,10 @@
-"""Sampled training: the fair gradient on neighbourhoods that are drawn from the graph.
+"""Sampled training: the fair gradient on neighborhoods that are sampled from the graph.
 
     python examples/sampled.py [synthetic | amazon-photo | …]
 
-The loader is torch_geometric's. ``NeighborSampler`` draws without a compiled extension, and
-``SampledWeights`` gives each batch the entries of the whole graph's matrices, corrected for the
-neighbours that were left out.
+The loader is torch_geometric's. ``NeighborSampler`` samples without a compiled extension, and
+``SampledWeights`` adds the entries of the whole graph's matrices to each batch, corrected for the
+neighbors that were not sampled.
 """
 
 import sys
@@ -35,7 +35,7 @@ loader = NodeLoader(
     batch_size=1024,
     shuffle=True,
 )
-# normalize=False: the batches bring their weights with them.
+# normalize=False: the batches have their weights.
 model = GCN(data.num_features, 64, 2, int(data.y.max()) + 1, dropout=0.5, normalize=False)
 make_fair(model)
 optimizer = torch.optim.Adam(model.parameters(), lr=0.05, weight_decay=5e-4)
@@ -52,7 +52,7 @@ for epoch in range(1, 51):
     if epoch % 10 == 0:
         print(f"epoch {epoch}: loss {loss:.3f}")
 
-# At test time nothing is left out: fan-out -1 takes all neighbours, and the weights are exact.
+# At test time all neighbors are used (-1), and the weights are exact.
 model.eval()
 bias, right, nodes = DegreeBias(), 0, 0
 for batch in NodeLoader(

@@ -209,7 +209,7 @@ def _forked(work: Callable[[], int]) -> int:
 def _together(
     words: list[str], folder: Path, calls: Calls, processes: int, kill_at: int | None
 ) -> int:
-    """What torchrun does: processes that know their ranks."""
+    """What torchrun does: processes with their ranks in the environment."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         os.environ["MASTER_PORT"] = str(found.getsockname()[1])

@@ -1,4 +1,4 @@
-"""Run the compiled kernels under the address and undefined-behaviour sanitizers.
+"""Run the compiled kernels under the address and undefined-behavior sanitizers.
 
     python tools/sanitize.py --rounds 2000 --seed 0
 

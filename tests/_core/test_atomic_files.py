@@ -9,13 +9,10 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 
 from rawlsgcn._core import atomic_files, folder_replacement, temporary_files
-from rawlsgcn._core.argument_checks import node_id_array
 from rawlsgcn._core.atomic_files import (
     atomic_directory,
     atomic_file,
@@ -195,6 +192,7 @@ def test_a_move_that_breaks_off_is_undone(
     assert not list(tmp_path.rglob(".*"))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("way", ["swapped", "in place", "new", "file"])
 def test_a_kill_at_any_moment_leaves_the_old_or_the_new(tmp_path: Path, way: str) -> None:
@@ -381,18 +379,6 @@ def test_a_folder_without_the_right_to_write_is_refused_early(tmp_path: Path) ->
         closed.chmod(0o755)
 
 
-def test_ids_never_need_a_pickle() -> None:
-    for ids in (
-        None,
-        ["ann", "ben"],
-        np.array(["ann", 2], dtype=object),
-        np.array([7, 8]),
-        [1, "b"],
-    ):
-        assert node_id_array(ids, 2).dtype.kind in "iU"
-    assert node_id_array(np.array(["ann", "ben"], dtype=object), 2).tolist() == ["ann", "ben"]
-
-
 def test_a_folder_that_never_rests_is_told(tmp_path: Path) -> None:
     @one_version
     def busy(folder: Path) -> int:
@@ -402,20 +388,3 @@ def test_a_folder_that_never_rests_is_told(tmp_path: Path) -> None:
 
     with pytest.raises(RawlsError, match="changes all the time"):
         busy(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("ids", "said"),
-    [
-        (["ann"], r"shape \(1,\) for 2 nodes"),
-        (np.zeros((2, 2)), r"shape \(2, 2\) for 2 nodes"),
-        (np.array("ann"), r"shape \(\) for 2 nodes"),
-        ([[1], [2, 3]], "the node ids cannot be read as an array"),
-        (["x" * 3000] + ["y"] * 200_000, "a node id of 3,000 letters"),
-        (np.array(["x" * 3000] + ["y"] * 200_000, dtype=object), "a node id of 3,000 letters"),
-    ],
-)
-def test_ids_that_are_not_one_for_each_node_are_told(ids: Any, said: str) -> None:
-    """Two gigabytes are no array of ids."""
-    with pytest.raises(RawlsError, match=said):
-        node_id_array(ids, 2)

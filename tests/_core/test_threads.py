@@ -141,6 +141,7 @@ print("status", status)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+@pytest.mark.slow
 def test_a_forked_child_neither_hangs_nor_differs():
     done = subprocess.run(
         [sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=180, check=False

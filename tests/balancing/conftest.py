@@ -1,4 +1,4 @@
-"""Everything here holds with the compiled passes and without them."""
+"""Everything here holds with the compiled kernels and without them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rawlsgcn._core.kernels import kernels, without_kernels
 
 @pytest.fixture(scope="module", autouse=True, params=["compiled", "numpy"])
 def way(request: pytest.FixtureRequest) -> Iterator[str]:
-    """How a step is made: by the compiled passes, or by numpy and torch."""
+    """How a step is made: by the compiled kernels, or by numpy and torch."""
     if request.param == "compiled" and kernels() is None:
         pytest.skip("the package was installed without a C compiler")
     with without_kernels() if request.param == "numpy" else nullcontext():

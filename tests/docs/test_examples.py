@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import difflib
 import runpy
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def scripts() -> list[Any]:
+    slow = {"torchrun": pytest.mark.slow}
+    return [
+        pytest.param(path, id=path.stem, marks=slow.get(path.stem, ()))
+        for path in sorted(EXAMPLES.glob("*.py"))
+    ]
+
+
+@pytest.mark.parametrize("example", scripts())
 def test_the_example_runs(
     example: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -21,3 +31,12 @@ def test_the_example_runs(
     said = capfd.readouterr().out
     assert "accuracy" in said
     assert "nan" not in said
+
+
+def test_two_lines_are_two_lines() -> None:
+    plain, other = (
+        (EXAMPLES / f"{name}.py").read_text(encoding="utf-8").split('"""', 2)[2].splitlines()
+        for name in ("plain", "two_lines")
+    )
+    changes = difflib.ndiff(plain, other)
+    assert [line[:2] for line in changes if line[0] in "+-"] == ["+ ", "+ "]

@@ -27,7 +27,7 @@ def figures(
 def test_two_lines_halve_the_bias(
     data_root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """tests/nn/test_examples.py holds that the two scripts differ by two lines."""
+    """tests/docs/test_examples.py tests that the two scripts differ by two lines."""
     plain_accuracy, plain_bias = figures("plain", data_root, monkeypatch, capsys)
     accuracy, bias = figures("two_lines", data_root, monkeypatch, capsys)
     assert bias < plain_bias / 2

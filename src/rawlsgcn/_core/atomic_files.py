@@ -14,7 +14,7 @@ from .errors import RawlsError
 from .folder_replacement import folder_version, put_in_place, temporary_folder
 from .temporary_files import is_temporary, remove, sync, temporary_file
 
-#: How often to read a folder that is changed meanwhile.
+#: How often to read a folder that changes during the reading.
 _TRIES = 100
 C = TypeVar("C", bound=Callable[..., Any])
 
@@ -83,7 +83,7 @@ def remove_folder(path: Path) -> None:
 def one_version(read: C) -> C:
     """Decorate a function that reads several files of a folder, so that all are of one version.
 
-    It is called again if the folder was replaced meanwhile.
+    It is called again if the folder was replaced during the call.
     """
 
     @wraps(read)

@@ -47,7 +47,7 @@ def kernels() -> Kernels | None:
 
 @contextmanager
 def without_kernels() -> Iterator[None]:
-    """Use numpy and torch meanwhile, as if nothing was compiled."""
+    """Use numpy and torch inside this context, as if nothing was compiled."""
     token = _wanted.set(False)
     try:
         yield

@@ -6,7 +6,13 @@ from typing import Protocol
 
 
 class ProgressCallback(Protocol):
-    """A function that is called with the steps done, the steps in total and a description."""
+    """A function that a long computation calls to report its progress.
+
+    Args:
+        done: The steps that are done.
+        total: The steps in total.
+        description: The current task, where there are several.
+    """
 
     def __call__(self, done: int, total: int, description: str | None = None) -> None: ...
 

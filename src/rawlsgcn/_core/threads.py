@@ -1,4 +1,4 @@
-"""How many threads a call uses, decided for the calling thread alone.
+"""Set the number of threads of a call, for the calling thread alone.
 
 ``torch.set_num_threads`` would change the number for the whole process. OpenMP and MKL keep one
 number for every thread that calls them, and this module sets that one, where it can be reached in
@@ -27,14 +27,14 @@ from torch import Tensor
 
 #: Entries of a matrix up to which a second thread costs more than it brings in one product.
 _FEW_ENTRIES = 1 << 15
-#: CSRArrays numbers of a graph up to which it brings nothing in all that training does (Cora-ML and
+#: Stored numbers of a graph up to which a second thread does not make training faster (Cora-ML and
 #: Citeseer have a fifth of that, Amazon-Photo three times as many).
 _SMALL_GRAPH = 1 << 20
-#: Seconds for which a look at the machine's load is good.
-_LOOK_EVERY = 0.02
+#: Seconds after which the machine's load is read again.
+_LOAD_INTERVAL = 0.02
 _LIBRARIES = {"darwin": "libtorch_cpu.dylib", "win32": "torch_cpu.dll"}
 
-_looked_at, _was_busy = -1.0, False
+_load_read_at, _was_busy = -1.0, False
 _forked = False
 
 
@@ -59,9 +59,9 @@ def threads_for(entries: int) -> Iterator[None]:
 
 @contextmanager
 def threads_for_graph(*tensors: Tensor) -> Iterator[None]:
-    """Use one thread for a small graph, given by its tensors: always, whatever the load.
+    """Use one thread for a small graph, given by its tensors, whatever the load.
 
-    So it waits for no other thread on a busy machine, and its bits do not depend on the load.
+    So it does not wait for other threads on a busy machine, and its bits do not depend on the load.
     """
     stored = sum(t.numel() if t.layout == torch.strided else t._nnz() for t in tensors)
     with limited_threads(1 if stored <= _SMALL_GRAPH else None):
@@ -77,7 +77,7 @@ def fork_safe_threads() -> Iterator[None]:
 
 @contextmanager
 def limited_threads(count: int | None) -> Iterator[None]:
-    """Use ``count`` threads in this thread meanwhile; None leaves the number as it is."""
+    """Use ``count`` threads in this thread; None keeps the number."""
     before = torch.get_num_threads()  # which also makes torch set up its own number first
     count = 1 if _forked else count
     if count is None or count == before == 1:
@@ -95,7 +95,7 @@ def limited_threads(count: int | None) -> Iterator[None]:
 
 @contextmanager
 def one_product_thread() -> Iterator[None]:
-    """Use one thread for MKL's products meanwhile: always, whatever the load."""
+    """Use one thread for MKL's products, whatever the load."""
     _, set_products = _setters()
     before = set_products(1)
     try:
@@ -116,7 +116,7 @@ class TrainingThreads:
     def __enter__(self) -> TrainingThreads:
         self._set_loops, self._set_products = _setters()
         self._before = torch.get_num_threads()
-        # Inside another such loop the number may be one now, for the load.
+        # Inside another such loop the number may be one now, because of the load.
         self._outer: int | None = getattr(_training, "threads", None)
         self._count = 1 if _forked else self._outer or self._before
         self._products_before = self._set_products(self._count)
@@ -130,7 +130,7 @@ class TrainingThreads:
         self._set_products(self._products_before)
 
     def update(self) -> None:
-        """Take the machine's load into account, which is read at most once in 20 ms."""
+        """Adapt to the machine's load, which is read at most once in 20 ms."""
         self._set_loops(1 if _is_busy() else self._count)
 
 
@@ -140,15 +140,15 @@ _training = threading.local()
 
 def _is_busy() -> bool:
     """Whether more tasks want to run than there are cores."""
-    global _looked_at, _was_busy
+    global _load_read_at, _was_busy
     now = time.monotonic()
-    if now - _looked_at > _LOOK_EVERY:
-        _looked_at, _was_busy = now, _runnable() > (os.cpu_count() or 1)
+    if now - _load_read_at > _LOAD_INTERVAL:
+        _load_read_at, _was_busy = now, _runnable() > (os.cpu_count() or 1)
     return _was_busy
 
 
 def _runnable() -> int:
-    """The tasks that run or wait for a core now, this one included (Linux; elsewhere one)."""
+    """Return the number of tasks that run or wait for a core now (Linux; elsewhere one)."""
     try:
         with open("/proc/loadavg", encoding="ascii") as file:
             return int(file.read().split()[3].split("/")[0])
@@ -158,7 +158,10 @@ def _runnable() -> int:
 
 @cache
 def _setters() -> tuple[Callable[[int], object], Callable[[int], int]]:
-    """Set the calling thread's number for OpenMP; and for MKL, which returns the one before."""
+    """Return the setters of the calling thread's number for OpenMP and for MKL.
+
+    The second one returns the number before.
+    """
     name = _LIBRARIES.get(sys.platform, "libtorch_cpu.so")
     try:
         library = ctypes.CDLL(str(Path(torch.__file__).with_name("lib") / name))

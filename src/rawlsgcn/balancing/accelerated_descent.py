@@ -125,8 +125,8 @@ class Descent:
     @property
     def held_bytes(self) -> int:
         """Memory of its vectors."""
-        passes = self._updates
-        return int(passes.points.nbytes + passes.steps.nbytes + passes.image.nbytes)
+        updates = self._updates
+        return int(updates.points.nbytes + updates.steps.nbytes + updates.image.nbytes)
 
     @property
     def best(self) -> Tensor:

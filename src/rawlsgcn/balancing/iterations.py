@@ -70,7 +70,7 @@ class Symmetric:
         """The exact answer for the random graph of these degrees (the configuration model).
 
         There the neighbors of every node have the same mean s of x, so that x_i solves
-        m_ii x² + (d_i − m_ii) s x = 1, with d the row sums. A factor to all of x that minimises
+        m_ii x² + (d_i − m_ii) s x = 1, with d the row sums. A factor to all of x that minimizes
         φ, n = xᵀ M x, then costs nothing.
         """
         history = []

@@ -15,9 +15,16 @@ from .sparse_matrix import SparseMatrix, with_stored_loops
 
 
 class StopReason(Enum):
-    """Why a balancing stopped; the value is a sentence that says what to do next."""
+    """Why a balancing stopped; the value is a sentence that says what to do next.
 
-    CONVERGED = "The row and column sums are within tol of 1; nothing is left to do."
+    Attributes:
+        CONVERGED: The sums are within ``tol`` of 1.
+        OUT_OF_ITERATIONS: ``max_iterations`` products were computed.
+        STAGNATED: Rounding allows nothing better.
+        OVERFLOWED: The scaling left the range of float64.
+    """
+
+    CONVERGED = "The row and column sums are within tol of 1."
     OUT_OF_ITERATIONS = (
         "The products ran out before the sums were within tol of 1; "
         "raise max_iterations or loosen tol."

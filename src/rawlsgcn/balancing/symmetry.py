@@ -21,8 +21,8 @@ def inspect_matrix(matrix: SparseMatrix) -> tuple[Tensor, bool]:
     (i, j, m) adds ± k_i k_j h(m) to a sum modulo 2⁶⁴, with the sign of i − j, a random key k for
     each node and a hash h of the bits of m. For a matrix of ones, without compiled kernels, it is
     gᵀ M h = hᵀ M g for random vectors of integers, so small that M g and M h are exact in float64,
-    the rest modulo 2⁶⁴. Both hold exactly for a symmetric matrix; another passes with a chance of
-    about 2⁻⁴⁰ (the more bits of 52 a hub's degree leaves, the less).
+    the rest modulo 2⁶⁴. Both hold exactly for a symmetric matrix; another one is accepted with
+    a probability of about 2⁻⁴⁰ (the more bits of 52 a hub's degree leaves, the less).
     """
     known = matrix.inspection or compiled_inspection(matrix.stored)
     if known is not None:
