@@ -308,3 +308,10 @@ def test_what_is_neither_result_nor_audit_is_refused(make, tmp_path):
     with pytest.raises(RawlsError, match="not str"):
         report(["gcn"], tmp_path / "report.html")
     assert not list(tmp_path.iterdir())
+
+
+def test_the_sentences_on_many_models_are_folded(make_audit):
+    many = {f"m{place}": (0.2 + place / 5, 0.9 - place / 9) for place in range(5)}
+    page = render(make_audit(many, shown=0))
+    assert page.index("<summary>Each model and pair in words") < page.index("<li>m0 is right")
+    assert "Each model and pair in words" not in render(make_audit(shown=0))
