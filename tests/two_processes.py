@@ -12,7 +12,7 @@ import torch
 
 from rawlsgcn.balancing import distributed
 from rawlsgcn.graphs.shards import Shards
-from rawlsgcn.methods import find, with_changes
+from rawlsgcn.methods import find_method, with_changes
 from rawlsgcn.training.sampled.distributed_context import DistributedContext, distributed_context
 from rawlsgcn.training.sampled.sources import Source
 from rawlsgcn.training.sampled.trainer import SampledTraining
@@ -33,7 +33,7 @@ def resident_shards(folder: Path) -> dict[str, int]:
 
 def sampled_gradients(source: Source, context: DistributedContext) -> torch.Tensor:
     """The gradients of one sampled step after the processes have taken their mean."""
-    method = find("rawlsgcn-grad")
+    method = find_method("rawlsgcn-grad")
     training = SampledTraining(
         method,
         source,
@@ -52,14 +52,14 @@ def sampled_gradients(source: Source, context: DistributedContext) -> torch.Tens
 def main(folder: Path) -> None:
     with distributed_context("cpu") as context:
         shards, resident = Shards(folder), {}
-        iterate = distributed.run
+        iterate = distributed.iterate
 
         def watched(*arguments: Any) -> Any:
             found = iterate(*arguments)
             resident.update(resident_shards(folder))
             return found
 
-        distributed.run = watched  # the files are mapped only while it balances
+        distributed.iterate = watched  # the files are mapped only while it balances
         scaling = distributed.balance_shards(shards, tol=1e-12)
         shards.write_scale(context.rank, scaling.scale.numpy())
         torch.distributed.barrier()

@@ -70,7 +70,7 @@ class Command:
 _TRAIN = "train --dataset synthetic --method gcn --seeds 2 --device cpu --out {}/out --epochs"
 _TUNE = "tune --dataset synthetic --method gcn --seeds 1 --grid lr=0.01,0.05 --device cpu"
 _BALANCE = "balance --dataset synthetic --device cpu --out {}/balanced.npz --json {}/about.json"
-_SHARD = "launch shard --dataset synthetic --count 2 --out {}/shards"
+_SHARD = "shard --dataset synthetic --count 2 --out {}/shards"
 COMMANDS = (
     Command("train, new folder", f"{_TRAIN} 20"),
     Command("train, existing folder", f"{_TRAIN} 20", before=f"{_TRAIN} 12"),
@@ -88,7 +88,7 @@ COMMANDS = (
     ),
     Command(
         "sharded training",
-        "launch train --shards {}/shards --method rawlsgcn-graph --num-neighbors 3,3 "
+        "train --shards {}/shards --method rawlsgcn-graph --num-neighbors 3,3 "
         "--batch-size 40 --epochs 2 --checkpoint-every 1 --device cpu --out {}/out",
         before=_SHARD,
         processes=2,
@@ -225,7 +225,7 @@ def _together(
 
 
 def _work(words: list[str], folder: Path, calls: Calls, place: int, kill_at: int | None) -> int:
-    from rawlsgcn.cli import app, launch
+    from rawlsgcn.cli import app
 
     inside = str(folder)
 
@@ -244,12 +244,8 @@ def _work(words: list[str], folder: Path, calls: Calls, place: int, kill_at: int
 
     sys.addaudithook(watch)
     try:
-        if words[0] == "launch":
-            sys.argv = ["rawlsgcn.cli.launch", *words[1:]]
-            launch.app()
-        else:
-            sys.argv = ["rawlsgcn", *words]
-            app()
+        sys.argv = ["rawlsgcn", *words]
+        app()
     except SystemExit as ended:
         return int(ended.code or 0)
     return 0

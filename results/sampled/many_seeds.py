@@ -12,7 +12,7 @@ import torch
 
 import rawlsgcn as rg
 from rawlsgcn.evaluation.run_metrics import evaluate_run
-from rawlsgcn.methods import find, with_changes
+from rawlsgcn.methods import find_method, with_changes
 from rawlsgcn.training.sampled.sources import Source
 from rawlsgcn.training.sampled.trainer import SampledTraining
 
@@ -29,7 +29,7 @@ def run(job: tuple[str, int, str, int]) -> dict[str, object]:
         result = rg.fit(graph, method, epochs=epochs, seeds=[seed], device="cpu")
         accuracy, bias = result.accuracy.mean, result.bias.mean
     else:
-        source, chosen = Source.of(graph), find(method)
+        source, chosen = Source.of(graph), find_method(method)
         settings = with_changes(chosen.defaults, {"epochs": epochs})
         training = SampledTraining(
             chosen,

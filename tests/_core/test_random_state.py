@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 import rawlsgcn as rg
 from rawlsgcn._core.random_state import kept_random_state, random_state
 from rawlsgcn.graphs.shards import write_shards
-from rawlsgcn.methods import Inputs, Method, available, find, with_changes
+from rawlsgcn.methods import Inputs, find_method, method_names, with_changes
 from rawlsgcn.metrics import DegreeBias
 from rawlsgcn.training.sampled.sources import Source
 from rawlsgcn.training.sampled.trainer import SampledTraining
@@ -46,7 +46,7 @@ def audit_to_files(graph: Data, folder: Path) -> None:
 
 
 def sampled(graph: Data) -> None:
-    method = find("rawlsgcn-grad")
+    method = find_method("rawlsgcn-grad")
     settings = with_changes(method.defaults, {"epochs": 1})
     source = Source.of(graph)
     training = SampledTraining(method, source, settings, num_neighbors=[3, 3], batch_size=20)
@@ -76,7 +76,7 @@ def test_a_public_call_keeps_the_random_state(name: str, graph: Data, tmp_path: 
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("name", available())
+@pytest.mark.parametrize("name", method_names())
 def test_training_keeping_and_predicting_keep_the_random_state(
     name: str, device: str, graph: Data, tmp_path: Path
 ) -> None:
@@ -89,16 +89,16 @@ def test_training_keeping_and_predicting_keep_the_random_state(
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("name", available())
+@pytest.mark.parametrize("name", method_names())
 def test_a_learner_keeps_the_random_state(name: str, device: str, graph: Data) -> None:
     inputs = Inputs.of(graph, device=device)
-    settings = with_changes(find(name).defaults, {"hidden_channels": 4})
+    settings = with_changes(find_method(name).defaults, {"hidden_channels": 4})
 
     def learn() -> None:
-        learner = find(name).learner(inputs, settings, 0)
+        learner = find_method(name).learner(inputs, settings, 0)
         learner.epoch()
         learner.validation_score()
-        find(name).restore(inputs, settings, learner.module.state_dict()).logits()
+        find_method(name).restore(inputs, settings, learner.module.state_dict()).logits()
 
     assert keeps(learn)
 
@@ -106,7 +106,7 @@ def test_a_learner_keeps_the_random_state(name: str, device: str, graph: Data) -
 def test_the_state_is_kept_although_a_users_method_seeds(
     graph: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Seeding(type(find("gcn"))):  # type: ignore[misc]
+    class Seeding(type(find_method("gcn"))):  # type: ignore[misc]
         name = "seeding"
 
         def learner(self, *arguments: Any, **more: Any) -> Any:
@@ -115,8 +115,7 @@ def test_the_state_is_kept_although_a_users_method_seeds(
             torch.manual_seed(0)
             return super().learner(*arguments, **more)
 
-    methods: dict[str, Method] = {"seeding": Seeding()}
-    monkeypatch.setattr("rawlsgcn.methods.available", lambda: methods)
+    monkeypatch.setattr("rawlsgcn.methods.registry._registered", {"seeding": Seeding})
     rg.fit(graph, "seeding", **QUICK).save(tmp_path)
     assert keeps(lambda: rg.fit(graph, "seeding", engine="reference", **QUICK))
     assert keeps(lambda: rg.load_model(tmp_path).predict(graph))

@@ -16,11 +16,11 @@ from typer.testing import CliRunner
 
 import rawlsgcn as rg
 from rawlsgcn.cli import app
-from rawlsgcn.methods import Inputs, Learner, available, find, with_changes
+from rawlsgcn.methods import Inputs, Learner, find_method, method_names, with_changes
 from rawlsgcn.methods.base import accuracy_of
 from rawlsgcn.reporting.tables import results_table, tuning_table
 from rawlsgcn.training import Job, TrainedRun
-from rawlsgcn.training.reference import Best
+from rawlsgcn.training.reference import EarlyStopping
 
 
 @pytest.fixture(scope="module")
@@ -43,14 +43,14 @@ def some_runs(graph: Data, monkeypatch: pytest.MonkeyPatch, spoil: Callable[[Job
     """Let training spoil a weight of the runs that ``spoil`` names."""
     from rawlsgcn.experiments import fitting as api
 
-    def train(method: Any, inputs: Any, jobs: list[Job], **how: Any) -> Any:
+    def train_runs(method: Any, inputs: Any, jobs: list[Job], **how: Any) -> Any:
         runs, seconds = original(method, inputs, jobs, **how)
         each = zip(runs, jobs, strict=True)
         return [_spoiled(run) if spoil(job) else run for run, job in each], seconds
 
-    original = api.train
-    for where in ("rawlsgcn.experiments.fitting.train", "rawlsgcn.experiments.tuning.train"):
-        monkeypatch.setattr(where, train)
+    original = api.train_runs
+    for module in ("fitting", "tuning"):
+        monkeypatch.setattr(f"rawlsgcn.experiments.{module}.train_runs", train_runs)
 
 
 def _spoiled(run: TrainedRun) -> TrainedRun:
@@ -59,7 +59,7 @@ def _spoiled(run: TrainedRun) -> TrainedRun:
     return TrainedRun(run.parameters, state, run.logits)
 
 
-@pytest.mark.parametrize("name", available())
+@pytest.mark.parametrize("name", method_names())
 def test_tune_never_chooses_a_rate_that_diverges(name: str, graph: Data) -> None:
     tuning = rg.tune(graph, name, {"lr": [1e30, 1e-6]}, seeds=1, epochs=3)
     bad, good = tuning.trials
@@ -75,7 +75,7 @@ def test_tune_never_chooses_a_rate_that_diverges(name: str, graph: Data) -> None
     assert bad.to_dict()["diverged"] == [0]
 
 
-@pytest.mark.parametrize("name", available())
+@pytest.mark.parametrize("name", method_names())
 def test_where_every_run_diverged_the_error_names_the_rate(
     name: str, graph: Data, tmp_path: Path
 ) -> None:
@@ -157,18 +157,18 @@ class Scripted(Learner):
 
 def test_early_stopping_never_keeps_weights_that_are_not_numbers() -> None:
     learner = Scripted([1.0, math.nan, math.inf, 2.0], [0.3, 0.9, 0.8, math.nan])
-    best = Best(learner, patience=10)
+    best = EarlyStopping(learner, patience=10)
     for _ in range(4):
         learner.epoch()
-        best.has_passed()
-    best.restore()
+        best.should_stop()
+    best.restore_best()
     assert learner.module.weight.item() == 1.0
 
 
-@pytest.mark.parametrize("name", available())
+@pytest.mark.parametrize("name", method_names())
 def test_early_stopping_scores_a_diverged_epoch_as_nothing(name: str, graph: Data) -> None:
-    settings = with_changes(find(name).defaults, {"lr": 1e30, "patience": 5})
-    learner = find(name).learner(Inputs.of(graph), settings, 0)
+    settings = with_changes(find_method(name).defaults, {"lr": 1e30, "patience": 5})
+    learner = find_method(name).learner(Inputs.of(graph), settings, 0)
     assert learner.validation_score() >= 0
     for _ in range(3):
         learner.epoch()

@@ -14,10 +14,10 @@ from rawlsgcn._core.errors import RawlsError
 from rawlsgcn._core.random_state import random_state
 from rawlsgcn.experiments import method_checks as testing
 from rawlsgcn.experiments.method_checks import CHECKS, check_method
-from rawlsgcn.methods import Inputs, Learner, Method, Settings, available, find
+from rawlsgcn.methods import Inputs, Learner, Method, Settings, find_method, method_names
 
 
-@pytest.mark.parametrize("name", available())
+@pytest.mark.parametrize("name", method_names())
 def test_our_methods_pass(name: str) -> None:
     check_method(name)
 
@@ -140,7 +140,7 @@ def ordered(self: Any) -> Tensor:
         (broken(logits=python_in_logits), "random_state"),
         (broken(__init__=unseeded), "same_seed"),
         (broken(__init__=globally_seeded), "same_seed"),
-        (broken(epochs=0, epoch=counted, logits=forgetful), "survives_saving"),
+        (broken(epochs=0, epoch=counted, logits=forgetful), "saved_state"),
         (broken(logits=ordered), "order_of_nodes"),
         (broken(divisor=lambda self: self.inputs.degree[:, None]), "isolated_nodes"),
         (broken(divisor=lambda self: self.inputs.degree.max()), "without_edges"),
@@ -189,4 +189,4 @@ def test_every_check_is_run_and_says_what_it_asks() -> None:
     named = {value for name, value in vars(testing).items() if name.startswith("check_")}
     assert named - {check_method} == set(CHECKS)
     assert all(check.__doc__ for check in CHECKS)
-    assert find("gcn")
+    assert find_method("gcn")

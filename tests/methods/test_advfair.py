@@ -178,4 +178,4 @@ def test_defaults_are_the_papers() -> None:
     with pytest.raises(RawlsError, match="adversary must be"):
         replace(d, adversary=-0.1)
     with pytest.raises(RawlsError, match="has no normalization 'row'"):
-        learner_of(big_graph(), replace(QUIET, normalization="row"))
+        AdvFair().configure({"normalization": "row"})

@@ -11,12 +11,12 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.methods import Inputs, Learner, find, with_changes
+from rawlsgcn.methods import Inputs, Learner, find_method, with_changes
 from rawlsgcn.methods.demo_net import nearest
-from rawlsgcn.training import reference
-from rawlsgcn.training.trained_runs import Job
+from rawlsgcn.training import Job
+from rawlsgcn.training.reference import train_reference
 
-METHOD = find("demo-net")
+METHOD = find_method("demo-net")
 
 
 def small(**changes: object) -> object:
@@ -144,7 +144,7 @@ def test_same_seed_same_numbers_and_the_best_weights_come_back(sparse: bool) -> 
     graph.x = graph.x.to_sparse_csr() if sparse else graph.x
     inputs = Inputs.of(graph)
     jobs = [Job(small(epochs=40, patience=10, dropout=0.6, lr=0.05), seed) for seed in (3, 3, 4)]
-    first, second, third = (learner.logits() for learner in reference.train(METHOD, inputs, jobs))
+    first, second, third = (learner.logits() for learner in train_reference(METHOD, inputs, jobs))
     assert torch.equal(first, second)
     assert not torch.equal(first, third)
 
@@ -170,4 +170,4 @@ def test_a_graph_without_edges_has_no_degree_weights() -> None:
 
 def test_other_normalizations_are_refused() -> None:
     with pytest.raises(RawlsError, match="demo-net has no normalization 'row'"):
-        METHOD.learner(Inputs.of(ring()), small(normalization="row"), seed=0)
+        METHOD.configure({"normalization": "row"})

@@ -11,11 +11,11 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.methods import Inputs, find, with_changes
-from rawlsgcn.training import reference
-from rawlsgcn.training.trained_runs import Job
+from rawlsgcn.methods import Inputs, find_method, with_changes
+from rawlsgcn.training import Job
+from rawlsgcn.training.reference import train_reference
 
-METHOD = find("dsgcn")
+METHOD = find_method("dsgcn")
 
 
 def small(**changes: object) -> object:
@@ -88,7 +88,7 @@ def test_parameters_are_counted_by_the_papers_formula(graph: Data, hidden: int) 
 def test_same_seed_same_numbers(graph: Data) -> None:
     inputs = Inputs.of(graph)
     jobs = [Job(small(epochs=5, dropout=0.5), seed) for seed in (3, 3, 4)]
-    first, second, third = (learner.logits() for learner in reference.train(METHOD, inputs, jobs))
+    first, second, third = (learner.logits() for learner in train_reference(METHOD, inputs, jobs))
     assert torch.equal(first, second)
     assert not torch.equal(first, third)
 
@@ -106,4 +106,4 @@ def test_validation_looks_at_the_validation_nodes_only(graph: Data) -> None:
 @given(graph=graphs())
 def test_other_normalizations_are_refused(graph: Data) -> None:
     with pytest.raises(RawlsError, match="dsgcn has no normalization 'row'"):
-        METHOD.learner(Inputs.of(graph), small(normalization="row"), seed=0)
+        METHOD.configure({"normalization": "row"})

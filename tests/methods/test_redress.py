@@ -14,7 +14,7 @@ from torch import Tensor
 import rawlsgcn as rg
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.graphs import synthetic
-from rawlsgcn.methods import Inputs, find, with_changes
+from rawlsgcn.methods import Inputs, find_method, with_changes
 from rawlsgcn.methods.redress import (
     FeatureLists,
     RedressLearner,
@@ -127,7 +127,7 @@ def test_outputs_of_zero_have_a_finite_gradient() -> None:
 @settings(deadline=None, max_examples=25)
 def test_the_weights_get_the_gradient_of_task_and_ranking(graph, alpha: float) -> None:
     """Finite differences of the whole loss, lists and |ΔNDCG| held where they were."""
-    method, inputs = find("redress"), Inputs.of(graph, dtype=torch.float64)
+    method, inputs = find_method("redress"), Inputs.of(graph, dtype=torch.float64)
     own = with_changes(
         method.defaults, {"alpha": alpha, "dropout": 0, "hidden_channels": 5, "k": 4}
     )
@@ -181,7 +181,7 @@ def test_the_weights_get_the_gradient_of_task_and_ranking(graph, alpha: float) -
 @settings(deadline=None, max_examples=20)
 def test_without_the_ranking_it_is_a_gcn_with_little_weight_decay(graph) -> None:
     inputs = Inputs.of(graph, dtype=torch.float64)
-    gcn, redress = find("gcn"), find("redress")
+    gcn, redress = find_method("gcn"), find_method("redress")
     plain = gcn.learner(inputs, with_changes(gcn.defaults, {"weight_decay": 5e-6}), seed=3)
     ours = redress.learner(inputs, with_changes(redress.defaults, {"alpha": 0}), seed=3)
     for learner in (plain, ours):
@@ -224,7 +224,7 @@ def test_the_same_seed_gives_the_same_numbers() -> None:
 
 def test_a_graph_without_training_nodes_can_be_predicted_on() -> None:
     graph = synthetic(200)
-    method, inputs = find("redress"), Inputs.of(graph)
+    method, inputs = find_method("redress"), Inputs.of(graph)
     trained = method.learner(inputs, method.defaults, seed=0)
     trained.epoch()
     del graph.train_mask, graph.val_mask, graph.test_mask, graph.y
@@ -239,4 +239,4 @@ def test_a_graph_without_training_nodes_can_be_predicted_on() -> None:
 def test_settings_that_mean_nothing_are_refused(wrong: dict) -> None:
     (name,) = wrong
     with pytest.raises(RawlsError, match=f"^{name} must be"):
-        with_changes(find("redress").defaults, wrong)
+        with_changes(find_method("redress").defaults, wrong)

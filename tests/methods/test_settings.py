@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.methods import available, find, with_changes
+from rawlsgcn.methods import MAIN_METHODS, find_method, method_names, with_changes
 
 
 def test_the_papers_defaults() -> None:
-    gcn, graph, grad = (find(n).defaults for n in ("gcn", "rawlsgcn-graph", "rawlsgcn-grad"))
+    gcn, graph, grad = (find_method(n).defaults for n in ("gcn", "rawlsgcn-graph", "rawlsgcn-grad"))
     assert (gcn.lr, gcn.epochs, gcn.weight_decay, gcn.hidden_channels, gcn.num_layers) == (
         0.01,
         200,
@@ -23,7 +23,7 @@ def test_the_papers_defaults() -> None:
 
 def test_text_becomes_the_fields_type() -> None:
     changed = with_changes(
-        find("gcn").defaults, {"lr": "0.5", "epochs": "7", "normalize-features": "no"}
+        find_method("gcn").defaults, {"lr": "0.5", "epochs": "7", "normalize-features": "no"}
     )
     assert (changed.lr, changed.epochs, changed.normalize_features) == (0.5, 7, False)
 
@@ -54,7 +54,7 @@ def test_text_becomes_the_fields_type() -> None:
 )
 def test_wrong_settings_are_refused_in_one_sentence(change: dict[str, object], words: str) -> None:
     with pytest.raises(RawlsError, match=words):
-        with_changes(find("gcn").defaults, change)
+        with_changes(find_method("gcn").defaults, change)
 
 
 @pytest.mark.parametrize(
@@ -64,15 +64,17 @@ def test_wrong_settings_are_refused_in_one_sentence(change: dict[str, object], w
 @pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf")])
 def test_weights_of_the_losses_are_numbers(name: str, setting: str, value: float) -> None:
     with pytest.raises(RawlsError, match=f"{setting} must be zero or a positive number"):
-        with_changes(find(name).defaults, {setting: value})
+        with_changes(find_method(name).defaults, {setting: value})
 
 
 def test_an_unknown_method_offers_the_nearest() -> None:
     with pytest.raises(RawlsError, match="did you mean rawlsgcn-gra"):
-        find("rawlsgcn-grph")
+        find_method("rawlsgcn-grph")
 
 
 def test_every_method_has_a_name_and_a_title() -> None:
-    methods = available()
-    assert {"gcn", "rawlsgcn-graph", "rawlsgcn-grad"} <= set(methods)
-    assert all(method.name == name and method.title for name, method in methods.items())
+    assert set(MAIN_METHODS) <= set(method_names())
+    for name in method_names():
+        method = find_method(name)
+        assert method.name == name
+        assert method.title

@@ -290,4 +290,4 @@ def test_defaults_are_the_published_ones() -> None:
         2,
     )
     with pytest.raises(RawlsError, match="has no normalization 'row'"):
-        learner_of(big_graph(), replace(QUIET, normalization="row"))
+        TailGNN().configure({"normalization": "row"})

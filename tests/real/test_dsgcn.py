@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from rawlsgcn.graphs import load
-from rawlsgcn.methods import Inputs, find
+from rawlsgcn.methods import Inputs, find_method
 
 
 def test_parameters_are_those_of_the_papers_table(data_root: Path) -> None:
-    method = find("dsgcn")
+    method = find_method("dsgcn")
     inputs = Inputs.of(load("amazon-photo", root=data_root))
     learner = method.learner(inputs, method.defaults, seed=0)
     assert sum(parameter.numel() for parameter in learner.module.parameters()) == 181_096
@@ -17,7 +17,7 @@ def test_parameters_are_those_of_the_papers_table(data_root: Path) -> None:
 
 def test_it_learns(data_root: Path) -> None:
     """Far above the largest class's share; the method is unstable, the bar is low."""
-    method = find("dsgcn")
+    method = find_method("dsgcn")
     inputs = Inputs.of(load("amazon-photo", root=data_root))
     learner = method.learner(inputs, method.defaults, seed=0)
     for _ in range(method.defaults.epochs):

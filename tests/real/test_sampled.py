@@ -11,7 +11,7 @@ import torch
 
 from rawlsgcn.evaluation.run_metrics import evaluate_run
 from rawlsgcn.graphs import load
-from rawlsgcn.methods import find
+from rawlsgcn.methods import find_method
 from rawlsgcn.training.sampled.sources import Source
 from rawlsgcn.training.sampled.trainer import SampledTraining
 
@@ -59,7 +59,7 @@ def test_the_page_shows_the_kept_runs(method: str) -> None:
 @pytest.mark.parametrize("method", TITLES)
 def test_a_kept_run_comes_out_again(method: str, data_root: Path) -> None:
     graph = load("amazon-photo", root=data_root)
-    source, chosen = Source.of(graph), find(method)
+    source, chosen = Source.of(graph), find_method(method)
     training = SampledTraining(
         chosen, source, chosen.defaults, num_neighbors=[10, 10], batch_size=1024, seed=4
     )

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from rawlsgcn.methods import Inputs, Learner, Method, Settings
-from rawlsgcn.training import reference
-from rawlsgcn.training.trained_runs import Job
+from rawlsgcn.training import Job
+from rawlsgcn.training.reference import train_reference
 
 
 class Scripted(Learner):
@@ -42,7 +42,7 @@ def trained(scores: list[float], patience: int) -> tuple[int, list[int]]:
     told: list[int] = []
     inputs = Inputs(*(torch.zeros(1, 1) for _ in range(3)), None, *[torch.zeros(0)] * 3, 1)
     job = Job(Settings(epochs=len(scores), patience=patience), 0)
-    (learner,) = reference.train(
+    (learner,) = train_reference(
         ScriptedMethod(), inputs, [job], lambda done, total: told.append(done)
     )
     return int(learner.module.weight), told

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -14,7 +15,15 @@ from .._core.errors import RawlsError, out_of_memory
 
 
 def fail(message: str, status: int = 2) -> NoReturn:
-    """Say what is wrong on one line of stderr and leave with ``status``."""
+    """Print what is wrong on one line of stderr and exit with ``status``.
+
+    Of several processes that torchrun started, and of their restarts, only the first prints it.
+    """
+    if "TORCHELASTIC_RUN_ID" in os.environ:
+        from ..training.sampled.distributed_context import already_reported
+
+        if already_reported(message):
+            raise typer.Exit(status)
     typer.echo(f"rawlsgcn: {' '.join(message.split())}", err=True)
     raise typer.Exit(status)
 

@@ -9,7 +9,8 @@ import typer
 
 from .._core.errors import RawlsError
 from .base import check_outputs, command, people, read_graph, say_notes, write_json
-from .options import DataRoot, Dataset, Device, Features, Graph, Json, out_option
+from .options import DataRoot, Dataset, Device, Features, Graph, Json, Shards, out_option
+from .shards import balance_on_disk, require_one_process
 
 
 @command
@@ -66,21 +67,34 @@ def predict(
 @command
 def balance(
     out: Annotated[
-        Path,
+        Path | None,
         out_option(
             "Where to write: .npz (scipy's form, with 'scale' and 'node_ids' beside it), or .csv "
             "or .tsv (an edge list; a self-loop's weight is its node's scaling, squared)."
         ),
-    ],
+    ] = None,
     dataset: Dataset = None,
     graph: Graph = None,
+    shards: Shards = None,
     tol: Annotated[float, typer.Option(help="Largest error of a row or column sum.")] = 1e-8,
     max_iterations: Annotated[int, typer.Option(min=2, help="Most products to spend.")] = 10_000,
     device: Device = "auto",
     data_root: DataRoot = None,
     json_path: Json = None,
 ) -> None:
-    """Write the doubly stochastic form of a graph's A + I, and its scaling vector."""
+    """Write the doubly stochastic form of a graph's A + I, and its scaling vector.
+
+    With --shards, also under torchrun with a process for each shard, the scaling is kept in the
+    shards.
+    """
+    if shards is not None:
+        if dataset is not None or graph is not None or out is not None:
+            raise RawlsError("--shards has the whole graph: leave out --dataset, --graph and --out")
+        balance_on_disk(shards, tol, max_iterations, device, json_path)
+        return
+    require_one_process("balance", "--shards")
+    if out is None:
+        raise RawlsError("name the file to write: --out FILE")
     from .._core.machine import pick_device
     from ..balancing import StopReason
     from ..balancing import balance as balance_graph

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-
-def method_names() -> list[str]:
-    """The methods' names as their files declare them, read without importing torch."""
-    folder = Path(__file__).parents[1] / "methods"
-    texts = [file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.py"))]
-    return sorted(name for text in texts for name in re.findall(r'^    name = "(.+)"$', text, re.M))
+from ..methods import MAIN_METHODS, method_names
 
 
 def _path(text: str | Path) -> Path:
@@ -34,6 +28,7 @@ def out_option(help: str) -> typer.models.OptionInfo:
     return option
 
 
+COMPARED = ",".join(MAIN_METHODS)
 _METHODS = ", ".join(method_names())
 
 Dataset = Annotated[
@@ -64,6 +59,9 @@ Normalization = Annotated[
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", help="Any other setting, as name=value; may be repeated."),
+]
+Shards = Annotated[
+    Path | None, typer.Option("--shards", help="A graph as shards, a folder that 'shard' wrote.")
 ]
 Seeds = Annotated[int, typer.Option(min=1, help="Number of runs, with seeds 0 to N-1.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda, or auto for a GPU where there is one.")]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .._core.errors import RawlsError
+from ..methods import MAIN_METHODS, find_method
 from .base import (
     check_outputs,
     command,
@@ -21,6 +22,7 @@ from .base import (
     write_json,
 )
 from .options import (
+    COMPARED,
     DataRoot,
     Dataset,
     Device,
@@ -37,9 +39,11 @@ from .options import (
     Normalization,
     Seeds,
     Set,
+    Shards,
     Split,
     out_option,
 )
+from .shards import given_options, require_one_process, require_options, train_on_samples
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -57,7 +61,7 @@ def demo(
     from ..graphs import synthetic
 
     check_outputs(json_path, folder=out)
-    _compare(synthetic(nodes), list(_MAIN), out, json_path, "rawlsgcn demo", seeds, device)
+    _compare(synthetic(nodes), list(MAIN_METHODS), out, json_path, "rawlsgcn demo", seeds, device)
 
 
 @command
@@ -91,12 +95,18 @@ def datasets(data_root: DataRoot = None, json_path: Json = None) -> None:
     write_json(json_path, rows)
 
 
+#: The heading in --help of the options for training on samples.
+_SAMPLES = "Training on samples (with --num-neighbors or --shards)"
+
+
 @command
 def train(
+    context: typer.Context,
     dataset: Dataset = None,
     graph: Graph = None,
     features: Features = None,
     labels: Labels = None,
+    shards: Shards = None,
     method: MethodName = "rawlsgcn-graph",
     lr: Lr = None,
     epochs: Epochs = None,
@@ -113,14 +123,82 @@ def train(
         out_option("Keep the model, metrics, predictions, a page and a picture here."),
     ] = None,
     json_path: Json = None,
+    num_neighbors: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=_SAMPLES,
+            help="Neighbors drawn in each layer, outermost first; -1 for all (10,10 with "
+            "--shards).",
+        ),
+    ] = None,
+    batch_size: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            rich_help_panel=_SAMPLES,
+            help="Training nodes of a step, shared by all processes.",
+        ),
+    ] = 1024,
+    seed: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=2**63 - 1,
+            rich_help_panel=_SAMPLES,
+            help="Decides weights, order and draws.",
+        ),
+    ] = 0,
+    workers: Annotated[
+        int,
+        typer.Option(min=0, rich_help_panel=_SAMPLES, help="Further processes that draw ahead."),
+    ] = 0,
+    average: Annotated[
+        float,
+        typer.Option(
+            rich_help_panel=_SAMPLES,
+            help="Share of the steps, the last ones, whose mean weights are kept.",
+        ),
+    ] = 0.1,
+    checkpoint_every: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            rich_help_panel=_SAMPLES,
+            help="Steps between checkpoints (0: after each epoch).",
+        ),
+    ] = 0,
 ) -> None:
-    """Train one method on a graph and judge it by degree."""
+    """Train one method on a graph and evaluate it by degree.
+
+    With --shards or --num-neighbors it is trained on sampled neighborhoods, also by several
+    processes under torchrun, and goes on from the checkpoint in --out if there is one.
+    """
     from ..experiments.fitting import fit
-    from ..methods import find, with_changes
     from ..reporting.progress import progress
 
     changes = parse_settings(settings, lr=lr, epochs=epochs, normalization=normalization)
-    with_changes(find(method).defaults, changes)  # a wrong name is told before a graph is read
+    sampled = shards is not None or num_neighbors is not None
+    require_options(given_options(context), sampled)
+    if sampled:
+        names = ("dataset", "graph", "features", "labels", "split", "data_root")
+        train_on_samples(
+            method,
+            changes,
+            num_neighbors or "10,10",
+            {name: context.params[name] for name in names},
+            shards,
+            out,
+            json_path,
+            device,
+            average,
+            batch_size=batch_size,
+            seed=seed,
+            workers=workers,
+            checkpoint_every=checkpoint_every,
+        )
+        return
+    require_one_process("train", "--num-neighbors or --shards")
+    find_method(method).configure(changes)  # an error before a graph is read
     check_outputs(json_path, folder=out, inputs=[graph, features, labels])
     data = read_graph(dataset, graph, features, labels, split, data_root)
     with progress("training") as tell:
@@ -151,17 +229,13 @@ def train(
     write_json(json_path, result.to_dict())
 
 
-_MAIN = ("gcn", "rawlsgcn-graph", "rawlsgcn-grad")
-_COMPARED = ",".join(_MAIN)
-
-
 @command
 def compare(
     dataset: Dataset = None,
     graph: Graph = None,
     features: Features = None,
     labels: Labels = None,
-    methods: MethodNames = _COMPARED,
+    methods: MethodNames = COMPARED,
     lr: Lr = None,
     epochs: Epochs = None,
     normalization: Normalization = None,
@@ -178,13 +252,12 @@ def compare(
     json_path: Json = None,
 ) -> None:
     """Train several methods on one graph and set them side by side."""
-    from ..experiments.fitting import each_settings
+    from ..experiments.fitting import configure_all
     from ..graphs.splits import evaluate_on
-    from ..methods import find
 
     names = [name.strip() for name in methods.split(",") if name.strip()]
     changes = parse_settings(settings, lr=lr, epochs=epochs, normalization=normalization)
-    each_settings([find(name) for name in names], changes)
+    configure_all([find_method(name) for name in names], changes)
     check_outputs(json_path, folder=out, inputs=[graph, features, labels])
     data = evaluate_on(read_graph(dataset, graph, features, labels, split, data_root), evaluate)
     _compare(data, names, out, json_path, typed_command(), seeds, device, engine, changes)
@@ -266,16 +339,16 @@ def tune(
 ) -> None:
     """Search a grid of settings, all runs at once, and choose by validation accuracy."""
     from ..experiments.tuning import tune as tune_method
-    from ..methods import find, with_changes
     from ..reporting.progress import progress
     from ..reporting.tables import tuning_table
 
     changes = parse_settings(settings, normalization=normalization)
-    with_changes(find(method).defaults, changes)
+    chosen = find_method(method)
+    chosen.configure(changes)
     values = {name: text.split(",") for name, text in parse_settings(grid).items()} or None
     for name, each in (values or {}).items():
         for value in each:
-            with_changes(find(method).defaults, {name: value})
+            chosen.configure({**changes, name: value})
     check_outputs(json_path, folder=out, inputs=[graph, features, labels])
     data = read_graph(dataset, graph, features, labels, split, data_root)
     with progress("training") as tell:

@@ -1,4 +1,4 @@
-"""``fit`` and ``compare``: a graph comes in, methods are trained on it, and they are judged."""
+"""``fit`` and ``compare``: train methods on a graph, evaluate them by degree, return results."""
 
 from __future__ import annotations
 
@@ -10,113 +10,152 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from .._core.errors import RawlsError, unknown_name
+from .._core.errors import RawlsError
 from .._core.machine import peak_memory_mb, pick_device
 from .._core.progress import ProgressCallback
 from .._core.threads import fork_safe_threads, threads_for_graph
-from ..balancing import ABLATION_NORMALIZATIONS
 from ..evaluation.calibration import CalibrationOutcome
 from ..evaluation.run_metrics import evaluate_run
 from ..graphs import check, graph_notes, load
 from ..graphs.splits import evaluate_on
-from ..methods import Inputs, Method, Settings, available, find, with_changes
+from ..methods import MAIN_METHODS, Inputs, Method, Settings, find_method
 from ..methods.inputs import has_negative_features
-from ..training import Job, train
+from ..training import Job, train_runs
 from .comparison import Comparison
 from .result import Result
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
+    from typing_extensions import Unpack
 
+    from ..methods import SettingsKeywords
     from ..training import TrainedRun
 
-#: More runs than this are a slip of the finger.
+#: More runs than this are a typing error.
 MOST_RUNS = 100_000
 
 
 @fork_safe_threads()
 def fit(
     graph: Data | str,
-    method: str = "rawlsgcn-graph",
+    method: str | Method | type[Method] = "rawlsgcn-graph",
     *,
     seeds: int | Iterable[int] = 5,
     device: str = "auto",
     engine: str = "auto",
     evaluate: str = "test",
+    method_settings: Mapping[str, Any] | None = None,
     progress: ProgressCallback | None = None,
-    **settings: Any,
+    **settings: Unpack[SettingsKeywords],
 ) -> Result:
-    """Train a method on a graph, once for each seed, and judge it on the test nodes.
+    """Train a method on a graph, once for each seed, and evaluate it by degree.
 
     Args:
         graph: A torch_geometric ``Data``, or the name of a dataset (see ``rawlsgcn datasets``).
-        method: The method's name, for example ``"rawlsgcn-grad"``.
-        seeds: How many runs (seeds 0 to N-1), or the seeds themselves.
-        device: ``"cpu"``, ``"cuda"``, or ``"auto"`` for a GPU where there is one.
+        method: A name (see :func:`rawlsgcn.methods.method_names`), or a
+            :class:`rawlsgcn.methods.Method` of your own, as a class or an object.
+        seeds: The number of runs (seeds 0 to N-1), or the seeds themselves.
+        device: ``"cpu"``, ``"cuda"``, or ``"auto"`` for a GPU if there is one.
         engine: ``"auto"``; ``"reference"`` for plain full-graph training; or ``"stacked"``, which
-            trains the GCN family, and cannot stop early.
-        evaluate: ``"test"``, or ``"all"`` for every labelled node outside training and validation.
-        progress: Called with the epochs done, the epochs in all and the method's title.
-        **settings: The method's settings, such as ``lr``, ``epochs`` or ``weight_decay``.
+            trains many runs of the GCN family at once, and cannot stop early.
+        evaluate: ``"test"``, or ``"all"`` for every labeled node outside training and validation.
+        method_settings: Settings that only this method has, such as ``{"alpha": 0.01}`` of
+            ``"redress"``.
+        progress: Called with the epochs done, the epochs in total and the method's title.
+        **settings: The settings that every method has: ``lr``, ``epochs``, ``weight_decay``,
+            ``dropout``, ``hidden_channels``, ``num_layers``, ``normalization``,
+            ``normalize_features`` and ``patience`` (see :class:`rawlsgcn.methods.Settings`).
+
+    Returns:
+        The result, with the predictions, the weights and the figures of every run.
+
+    Raises:
+        RawlsError: If the graph, the method, a setting or another argument is not valid.
+
+    Example:
+        >>> import rawlsgcn as rg
+        >>> result = rg.fit(rg.synthetic(300), "rawlsgcn-graph", seeds=2, epochs=20, lr=0.05)
+        >>> len(result.accuracy.runs), result.logits.shape[0]
+        (2, 2)
     """
     chosen = find_method(method)
-    changed = with_changes(chosen.defaults, settings)
+    changed = chosen.configure({**settings, **(method_settings or {})})
     clean = evaluate_on(checked(graph), evaluate)
-    return train_and_judge(clean, chosen, changed, seed_list(seeds), device, engine, progress)
+    return train_and_evaluate(clean, chosen, changed, seed_list(seeds), device, engine, progress)
 
 
 @fork_safe_threads()
 def compare(
     graph: Data | str,
-    methods: str | Iterable[str] = ("gcn", "rawlsgcn-graph", "rawlsgcn-grad"),
+    methods: str | Method | Iterable[str | Method | type[Method]] = MAIN_METHODS,
     *,
     seeds: int | Iterable[int] = 5,
     device: str = "auto",
     engine: str = "auto",
     evaluate: str = "test",
     progress: ProgressCallback | None = None,
-    **settings: Any,
+    **settings: Unpack[SettingsKeywords],
 ) -> Comparison:
-    """Train several methods on one graph; ``settings`` are those of every one of them.
+    """Train several methods on one graph, with the same seeds and evaluated on the same nodes.
 
-    A ``normalization`` goes to the methods that have a choice; the others keep their own and
-    say so in their notes.
+    Args:
+        graph: A torch_geometric ``Data``, or the name of a dataset.
+        methods: Names or methods of your own, as for :func:`fit`; by default GCN and the paper's
+            two methods.
+        seeds: The number of runs of each method (seeds 0 to N-1), or the seeds themselves.
+        device: ``"cpu"``, ``"cuda"``, or ``"auto"`` for a GPU if there is one.
+        engine: ``"auto"``, ``"reference"`` or ``"stacked"``, as for :func:`fit`.
+        evaluate: ``"test"``, or ``"all"`` for every labeled node outside training and validation.
+        progress: Called with the epochs done, the epochs in total and the method's title.
+        **settings: Settings of all methods, as for :func:`fit`. A ``normalization`` applies to the
+            methods that have a choice; the others keep their own, which is noted in their results.
+
+    Returns:
+        The results, in the order of the methods.
+
+    Raises:
+        RawlsError: If the graph, a method, a setting or another argument is not valid.
+
+    Example:
+        >>> import rawlsgcn as rg
+        >>> results = rg.compare(rg.synthetic(300), ["gcn", "rawlsgcn-grad"], seeds=1, epochs=10)
+        >>> [result.title for result in results]
+        ['GCN', 'RawlsGCN-Grad']
     """
-    names = [methods] if isinstance(methods, str) or not isinstance(methods, Iterable) else methods
-    chosen = [find_method(name) for name in names]
+    if isinstance(methods, str) or not isinstance(methods, Iterable):
+        methods = [methods]
+    chosen = [find_method(each) for each in methods]
     if not chosen:
         raise RawlsError("no method to compare: name at least one")
-    own = each_settings(chosen, settings)
-    clean, each = evaluate_on(checked(graph), evaluate), seed_list(seeds)
+    configured = configure_all(chosen, settings)
+    clean, each_seed = evaluate_on(checked(graph), evaluate), seed_list(seeds)
     results = Comparison()
-    for method, changed in zip(chosen, own, strict=True):
-        result = train_and_judge(
-            clean, method, changed, each, device, engine, progress, only=len(chosen) == 1
+    for method, changed in zip(chosen, configured, strict=True):
+        result = train_and_evaluate(
+            clean, method, changed, each_seed, device, engine, progress, only=len(chosen) == 1
         )
-        results.append(result)
         if settings.get("normalization") not in (None, changed.normalization):
-            results[-1].notes.append(
+            result.notes.append(
                 f"{method.title} has no choice of normalization and was trained with its own."
             )
+        results.append(result)
     return results
 
 
-def each_settings(methods: Sequence[Method], changes: Mapping[str, Any]) -> list[Settings]:
-    """The methods' settings, each with the ``changes`` that it can take."""
-    wanted = changes.get("normalization")
-    fixed = [method.defaults.normalization not in ABLATION_NORMALIZATIONS for method in methods]
-    if wanted is None or all(fixed):
-        return [with_changes(method.defaults, changes) for method in methods]
-    if wanted not in ABLATION_NORMALIZATIONS:
-        raise unknown_name("normalization", wanted, ABLATION_NORMALIZATIONS)
+def configure_all(methods: Sequence[Method], changes: Mapping[str, Any]) -> list[Settings]:
+    """The methods' settings; a normalization is ignored by methods without a choice of it.
+
+    Where no method has a choice, asking for one is an error.
+    """
     others = {name: value for name, value in changes.items() if name != "normalization"}
+    choice = [len(method.normalizations) > 1 for method in methods]
     return [
-        with_changes(method.defaults, others if own else changes)
-        for method, own in zip(methods, fixed, strict=True)
+        method.configure(changes if own or not any(choice) else others)
+        for method, own in zip(methods, choice, strict=True)
     ]
 
 
-def train_and_judge(
+def train_and_evaluate(
     graph: Data,
     method: Method,
     settings: Settings,
@@ -127,18 +166,18 @@ def train_and_judge(
     *,
     only: bool = True,
 ) -> Result:
-    """Train a method on a checked graph; ``only`` says that no other was trained before it."""
-    inputs = inputs_of(graph, settings, device)
+    """Train a method on a validated graph; ``only`` says that no other was trained before it."""
+    inputs = prepare_inputs(graph, settings, device)
     jobs = [Job(settings, seed) for seed in seeds]
-    runs, seconds = train(
+    runs, seconds = train_runs(
         method, inputs, jobs, engine=engine, progress=described(progress, method.title)
     )
-    # On a GPU the peak was reset; that of a process is also that of all before.
+    # On a GPU the peak was reset; that of a process includes everything before.
     alone = only or inputs.device.type == "cuda"
-    return judged(graph, inputs, method, settings, seeds, runs, seconds, alone=alone)
+    return evaluate_runs(graph, inputs, method, settings, seeds, runs, seconds, alone=alone)
 
 
-def inputs_of(graph: Data, settings: Settings, device: str) -> Inputs:
+def prepare_inputs(graph: Data, settings: Settings, device: str) -> Inputs:
     """The graph on its device; the GPU's peak memory is counted from here."""
     target = pick_device(device)
     if target.type == "cuda":
@@ -148,7 +187,7 @@ def inputs_of(graph: Data, settings: Settings, device: str) -> Inputs:
 
 
 def described(progress: ProgressCallback | None, title: str) -> ProgressCallback:
-    """A callback for an engine: it adds the method's title."""
+    """A callback for an engine, which adds the method's title."""
 
     def call(done: int, total: int, description: str | None = None) -> None:
         if progress is not None:
@@ -157,7 +196,7 @@ def described(progress: ProgressCallback | None, title: str) -> ProgressCallback
     return call
 
 
-def judged(
+def evaluate_runs(
     graph: Data,
     inputs: Inputs,
     method: Method,
@@ -168,7 +207,7 @@ def judged(
     *,
     alone: bool = True,
 ) -> Result:
-    """The result of trained runs: every figure on the graph's test nodes.
+    """The result of trained runs, with every figure on the graph's test nodes.
 
     ``alone`` says whether the peak memory is theirs, and not also of others before or beside them.
     """
@@ -182,8 +221,8 @@ def judged(
     notes += dict.fromkeys(note for run in runs for note in run.notes)
     if settings.normalize_features and has_negative_features(graph.x):
         notes.append("some features are negative: rows were not divided by their sums.")
-    told = {CalibrationOutcome.FOUND, CalibrationOutcome.DIVERGED}
-    outcomes = {each.calibration for each in run_metrics} - told
+    outcomes = {each.calibration for each in run_metrics}
+    outcomes -= {CalibrationOutcome.FOUND, CalibrationOutcome.DIVERGED}
     notes += [f"temperature scaling: {outcome.value}" for outcome in sorted(outcomes)]
     result = Result(
         dataset=graph.get("name") or "graph",
@@ -213,19 +252,12 @@ def judged(
 
 
 def checked(graph: Data | str) -> Data:
-    """A dataset by name, or the user's own graph after the checks at the door."""
+    """A dataset by name or the user's own graph, validated, with sparse features as CSR."""
     return load(graph, sparse=True) if isinstance(graph, str) else check(graph, sparse=True)
 
 
-def find_method(name: Any) -> Method:
-    """The method called ``name``, or a sentence that says what there is."""
-    if not isinstance(name, str):
-        raise unknown_name("method", name, available())
-    return find(name)
-
-
 def seed_list(seeds: int | Iterable[int]) -> list[int]:
-    """Seeds 0 to N-1 for a number N, or the seeds as they were given."""
+    """Seeds 0 to N-1 for a number N, or the seeds themselves, validated."""
     wrong = RawlsError(f"seeds must be a number of runs or a list of whole numbers, not {seeds!r}")
     if isinstance(seeds, str | bytes):
         raise wrong
@@ -244,5 +276,5 @@ def seed_list(seeds: int | Iterable[int]) -> list[int]:
         if not 0 <= seed < 2**63:
             raise RawlsError(f"a seed must be at least 0 and less than 2^63, {seed} is not")
     if len(set(chosen)) < len(chosen):
-        raise RawlsError("a seed is there twice: its runs would be the same")
+        raise RawlsError("a seed appears twice: its runs would be the same")
     return chosen

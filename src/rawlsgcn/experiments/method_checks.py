@@ -20,8 +20,8 @@ from torch import Tensor
 from .._core.errors import RawlsError
 from .._core.random_state import kept_random_state, random_state
 from ..graphs import check
-from ..methods import Inputs, Method, Settings, with_changes
-from .fitting import find_method, train_and_judge
+from ..methods import Inputs, Method, Settings, find_method, with_changes
+from .fitting import train_and_evaluate
 from .saved_models import WEIGHTS, TrainedModel, read_weights, write_model
 
 if TYPE_CHECKING:
@@ -44,11 +44,9 @@ def check_method(method: str | Method | type[Method], **settings: Any) -> None:
     It trains on graphs of some forty nodes and takes about a second. ``docs/adding-a-method.md``
     says what is checked.
     """
-    chosen = method() if isinstance(method, type) else method
-    if not isinstance(chosen, Method):
-        chosen = find_method(chosen)
+    chosen = find_method(method)
     quick = {"epochs": 5, "hidden_channels": 8, **settings}
-    subject = Subject(chosen, with_changes(chosen.defaults, quick))
+    subject = Subject(chosen, chosen.configure(quick))
     for each in CHECKS:
         try:
             with kept_random_state():
@@ -68,7 +66,8 @@ class Subject:
     def train(self, graph: Data, **changes: Any) -> Result:
         """One run, by the same way that ``rawlsgcn.fit`` takes."""
         settings = with_changes(self.settings, changes)
-        return train_and_judge(check(graph, sparse=True), self.method, settings, [0], device="cpu")
+        clean = check(graph, sparse=True)
+        return train_and_evaluate(clean, self.method, settings, [0], device="cpu")
 
     def model(self, result: Result, state: dict[str, Tensor] | None = None) -> TrainedModel:
         """The trained run, to be asked about any graph."""
@@ -142,7 +141,7 @@ def check_the_random_state_is_kept(subject: Subject) -> None:
         subject.method.restore(inputs, subject.settings, state).logits()
 
 
-def check_the_state_survives_saving(subject: Subject) -> None:
+def check_a_saved_state_predicts_the_same(subject: Subject) -> None:
     """A model that was written and read predicts the same bits: ``module`` holds all of it."""
     graph = small_graph()
     result = subject.train(graph)
@@ -228,7 +227,7 @@ def check_features_that_are_not_numbers(subject: Subject) -> None:
     raise AssertionError("a NaN among the features was accepted")
 
 
-def check_divergence_is_told(subject: Subject) -> None:
+def check_divergence_is_reported(subject: Subject) -> None:
     """At a learning rate of 1e30 a run diverges and says so, or is refused, or gives numbers."""
     try:
         result = subject.train(small_graph(), lr=1e30)
@@ -236,7 +235,7 @@ def check_divergence_is_told(subject: Subject) -> None:
         return
     if result.diverged:
         assert np.isnan(result.accuracy.mean), "a diverged run has an accuracy"
-        assert any("diverged" in note for note in result.notes), "no note tells of the divergence"
+        assert any("diverged" in note for note in result.notes), "no note says that it diverged"
 
 
 def check_early_stopping(subject: Subject) -> None:
@@ -250,7 +249,7 @@ CHECKS: tuple[Callable[[Subject], None], ...] = (
     check_scores_are_finite,
     check_same_seed_gives_the_same_bits,
     check_the_random_state_is_kept,
-    check_the_state_survives_saving,
+    check_a_saved_state_predicts_the_same,
     check_predictions_ignore_the_order_of_nodes,
     check_sparse_features_are_like_dense_ones,
     check_isolated_nodes,
@@ -258,7 +257,7 @@ CHECKS: tuple[Callable[[Subject], None], ...] = (
     check_it_predicts_on_another_graph,
     check_one_class,
     check_features_that_are_not_numbers,
-    check_divergence_is_told,
+    check_divergence_is_reported,
     check_early_stopping,
 )
 

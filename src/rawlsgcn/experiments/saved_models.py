@@ -29,7 +29,7 @@ from .._core.serialization import (
 from .._core.threads import fork_safe_threads
 from .._core.version import __version__
 from ..graphs import check, load
-from ..methods import Convolutional, Inputs, Learner, Method, Settings, find, with_changes
+from ..methods import Inputs, Learner, Method, Settings, find_method
 from ..methods.inputs import has_negative_features
 
 if TYPE_CHECKING:
@@ -196,11 +196,8 @@ def load_model(folder: str | Path, seed: int | None = None) -> TrainedModel:
         raise RawlsError(f"{folder} has no run with seed {chosen}: it has {config['seeds']}")
     state = read_weights(folder / WEIGHTS, chosen)
     try:
-        method = find(config["method"])
-        settings = with_changes(method.defaults, config["settings"])
-        if isinstance(method, Convolutional):
-            method.forward_normalization(settings)  # a wrong normalization is told now
-            method.gradient_normalization(settings)
+        method = find_method(config["method"])
+        settings = method.configure(config["settings"])
         _require_sizes(
             state,
             num_layers=settings.num_layers,

@@ -1,8 +1,8 @@
-"""``tune``: every combination of a grid, every seed, trained as one."""
+"""``tune``: train a method at every combination of a grid and choose by validation accuracy."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -10,23 +10,42 @@ from typing import TYPE_CHECKING, Any
 from .._core.errors import RawlsError
 from .._core.progress import ProgressCallback
 from .._core.threads import fork_safe_threads
-from ..methods import Settings, with_changes
-from ..training import Job, train
-from .fitting import checked, described, find_method, inputs_of, judged, seed_list
+from ..methods import Method, Settings, find_method
+from ..training import Job, train_runs
+from .fitting import checked, described, evaluate_runs, prepare_inputs, seed_list
 from .result import Result
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
+    from typing_extensions import Unpack
+
+    from ..methods import SettingsKeywords
+
+#: The learning rates that the paper searched (Section 4.1).
+LEARNING_RATES = (0.075, 0.05, 0.025, 0.01, 0.0075, 0.005, 0.0025)
+
+
+def default_grid(method: Method) -> Mapping[str, Sequence[float]]:
+    """What is searched for a method by default: its own grid, or the paper's learning rates.
+
+    Args:
+        method: The method.
+
+    Returns:
+        For each setting the values to try.
+    """
+    return method.grid or {"lr": LEARNING_RATES}
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """A grid of settings, each with its result; ``grid`` says what was varied.
+    """The results of a grid of settings; returned by :func:`tune`.
 
-    ``best`` was chosen by accuracy on the validation nodes, among the combinations none of whose
-    runs diverged; where there is none, asking for it is an error. ``best_on_test`` is the choice by
-    mean accuracy on the test nodes, as the paper's figures seem to have been chosen: it looks at
-    the answers, and is here for comparison only.
+    Attributes:
+        method: The method's name.
+        grid: For each setting that was varied its values.
+        trials: A result for each combination.
+        seconds: The seconds of preparing, training and evaluating all of them.
     """
 
     method: str
@@ -36,15 +55,27 @@ class Tuning:
 
     @property
     def best(self) -> Result:
+        """The trial with the highest mean validation accuracy, among those without divergence.
+
+        Raises:
+            RawlsError: If training diverged with every combination.
+        """
         return max(self._sound, key=lambda trial: trial.validation_accuracy.mean)
 
     @property
     def best_on_test(self) -> Result:
+        """The trial with the highest mean test accuracy, for comparison only.
+
+        The paper's figures seem to have been chosen like this; the choice uses the test labels.
+
+        Raises:
+            RawlsError: If training diverged with every combination.
+        """
         return max(self._sound, key=lambda trial: trial.accuracy.mean)
 
     @property
     def _sound(self) -> list[Result]:
-        """The trials to choose from: those in which no run diverged."""
+        """The trials in which no run diverged."""
         sound = [trial for trial in self.trials if not trial.diverged]
         if not sound:
             raise RawlsError(
@@ -54,7 +85,11 @@ class Tuning:
         return sound
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures, in the form that ``--json`` writes."""
+        """Return the figures as ``--json`` writes them.
+
+        Returns:
+            A dictionary that can be written as JSON.
+        """
         return {
             "dataset": self.trials[0].dataset,
             "method": self.method,
@@ -71,55 +106,71 @@ class Tuning:
 @fork_safe_threads()
 def tune(
     graph: Data | str,
-    method: str = "rawlsgcn-graph",
+    method: str | Method | type[Method] = "rawlsgcn-graph",
     grid: Mapping[str, Iterable[Any]] | None = None,
     *,
     seeds: int | Iterable[int] = 5,
     device: str = "auto",
     engine: str = "auto",
+    method_settings: Mapping[str, Any] | None = None,
     progress: ProgressCallback | None = None,
-    **settings: Any,
+    **settings: Unpack[SettingsKeywords],
 ) -> Tuning:
     """Train a method at every combination of a grid and choose by validation accuracy.
 
+    Runs that differ only in learning rate, weight decay, dropout, epochs or seed are trained at
+    once.
+
     Args:
         graph: A torch_geometric ``Data``, or the name of a dataset.
-        method: The method's name.
-        grid: For each setting the values to try; by default what the paper searched.
-        seeds: How many runs of each combination, or the seeds themselves.
-        **settings: Settings that stay the same throughout.
+        method: A name or a method of your own, as for :func:`rawlsgcn.fit`.
+        grid: For each setting the values to try; by default those that the paper searched for the
+            method, mostly :data:`LEARNING_RATES`.
+        seeds: The number of runs of each combination (seeds 0 to N-1), or the seeds themselves.
+        device: ``"cpu"``, ``"cuda"``, or ``"auto"`` for a GPU if there is one.
+        engine: ``"auto"``, ``"reference"`` or ``"stacked"``, as for :func:`rawlsgcn.fit`.
+        method_settings: Settings that only this method has, the same in all combinations.
+        progress: Called with the epochs done, the epochs in total and the method's title.
+        **settings: Settings that are the same in all combinations, as for :func:`rawlsgcn.fit`.
 
-    The other arguments are those of :func:`rawlsgcn.fit`. Runs that differ in rate, weight decay,
-    dropout, epochs or seed are trained side by side.
+    Returns:
+        The trials and the best of them.
+
+    Raises:
+        RawlsError: If the graph, the method, the grid, a setting or another argument is not valid.
+
+    Example:
+        >>> import rawlsgcn as rg
+        >>> tuning = rg.tune(rg.synthetic(300), "gcn", {"lr": [0.1, 0.01]}, seeds=1, epochs=10)
+        >>> len(tuning.trials), tuning.best.settings["lr"] in (0.1, 0.01)
+        (2, True)
     """
     chosen = find_method(method)
-    base = with_changes(chosen.defaults, settings)
-    values = _values(chosen.grid if grid is None else grid)
-    combinations = _combinations(base, values)
+    base = {**settings, **(method_settings or {})}
+    values = _values(default_grid(chosen) if grid is None else grid)
+    combinations = _combinations(chosen, base, values)
     clean, each_seed = checked(graph), seed_list(seeds)
     trials: dict[int, Result] = {}
     seconds = {"prepare": 0.0, "train": 0.0, "evaluate": 0.0}
-    # Whether features are normalised decides the inputs, so such runs are trained apart.
-    for normalised in sorted({each.normalize_features for each in combinations}):
-        places = [i for i, c in enumerate(combinations) if c.normalize_features is normalised]
-        inputs = inputs_of(clean, combinations[places[0]], device)
+    # Whether features are normalized decides the inputs, so such runs are trained apart.
+    for normalized in sorted({each.normalize_features for each in combinations}):
+        places = [i for i, c in enumerate(combinations) if c.normalize_features is normalized]
+        inputs = prepare_inputs(clean, combinations[places[0]], device)
         jobs = [Job(combinations[place], seed) for place in places for seed in each_seed]
-        runs, took = train(
+        runs, took = train_runs(
             chosen, inputs, jobs, engine=engine, progress=described(progress, chosen.title)
         )
         for part, value in took.items():
             seconds[part] += value
         for at, place in enumerate(places):
-            mine = runs[at * len(each_seed) : (at + 1) * len(each_seed)]
-            share = {part: value / len(places) for part, value in took.items()}
-            trials[place] = judged(
+            trials[place] = evaluate_runs(
                 clean,
                 inputs,
                 chosen,
                 combinations[place],
                 each_seed,
-                mine,
-                share,
+                runs[at * len(each_seed) : (at + 1) * len(each_seed)],
+                {part: value / len(places) for part, value in took.items()},
                 alone=len(combinations) == 1,
             )
     ordered = [trials[place] for place in range(len(combinations))]
@@ -137,17 +188,20 @@ def _values(grid: Any) -> dict[str, list[Any]]:
     for name, each in grid.items():
         if isinstance(each, str) or not isinstance(each, Iterable):
             raise RawlsError(f"the grid needs a list of values for {name}, not {each!r}")
-    return {str(name): list(each) for name, each in grid.items()}
-
-
-def _combinations(base: Settings, values: dict[str, list[Any]]) -> list[Settings]:
+    values = {str(name): list(each) for name, each in grid.items()}
     for name, each in values.items():
         if not each:
             raise RawlsError(f"the grid has no value for {name}: give at least one")
+    return values
+
+
+def _combinations(
+    method: Method, base: Mapping[str, Any], values: dict[str, list[Any]]
+) -> list[Settings]:
     found = [
-        with_changes(base, dict(zip(values, chosen, strict=True)))
+        method.configure({**base, **dict(zip(values, chosen, strict=True))})
         for chosen in product(*values.values())
     ]
     if len(set(found)) < len(found):
-        raise RawlsError("the grid holds the same combination twice: drop the repeated value")
+        raise RawlsError("the grid has the same combination twice: remove the repeated value")
     return found

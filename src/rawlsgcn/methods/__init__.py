@@ -1,43 +1,59 @@
-"""One file a method. A file that defines a :class:`Method` with a ``name`` is found by it."""
+"""The methods, one file for each, and what a method of your own is made of.
+
+``rawlsgcn.methods()`` lists their names. Classes are imported on first use, so that the names cost
+nothing.
+"""
 
 from __future__ import annotations
 
-import pkgutil
-from importlib import import_module
-from inspect import isabstract, isclass
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING
 
-from .._core.errors import unknown_name
-from .base import Convolutional, Learner, Method
-from .inputs import Inputs
-from .settings import Settings, with_changes
+from .._core.lazy import lazy_names
+from .registry import MAIN_METHODS as MAIN_METHODS
+from .registry import find_method as find_method
+from .registry import method_names as method_names
+from .registry import register as register
 
-__all__ = [
-    "Convolutional",
-    "Inputs",
-    "Learner",
-    "Method",
-    "Settings",
-    "available",
-    "find",
-    "with_changes",
-]
+if TYPE_CHECKING:
+    from ._ops.convolution import GraphConvolutionalNetwork as GraphConvolutionalNetwork
+    from ._ops.dropout import Dropout as Dropout
+    from ._ops.fixed_matrix import FixedMatrix as FixedMatrix
+    from .base import Convolutional as Convolutional
+    from .base import Learner as Learner
+    from .base import Method as Method
+    from .base import accuracy_of as accuracy_of
+    from .base import normalized_adjacency as normalized_adjacency
+    from .inputs import Inputs as Inputs
+    from .settings import Settings as Settings
+    from .settings import SettingsKeywords as SettingsKeywords
+    from .settings import with_changes as with_changes
+
+_HOMES = {
+    "Convolutional": "base",
+    "Dropout": "_ops.dropout",
+    "FixedMatrix": "_ops.fixed_matrix",
+    "GraphConvolutionalNetwork": "_ops.convolution",
+    "Inputs": "inputs",
+    "Learner": "base",
+    "Method": "base",
+    "Settings": "settings",
+    "SettingsKeywords": "settings",
+    "accuracy_of": "base",
+    "normalized_adjacency": "base",
+    "with_changes": "settings",
+}
+__all__ = ["MAIN_METHODS", "find_method", "method_names", "register", *_HOMES]
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)
 
 
-def available() -> dict[str, Method]:
-    """Every method in this folder, by name."""
-    found = {}
-    for entry in pkgutil.iter_modules(__path__):
-        module = import_module(f"{__name__}.{entry.name}")
-        for value in vars(module).values():
-            own = isclass(value) and value.__module__ == module.__name__
-            if own and issubclass(value, Method) and not isabstract(value):
-                found[value.name] = value()
-    return dict(sorted(found.items()))
+class _CallablePackage(ModuleType):
+    """A package that can be called: ``rawlsgcn.methods`` is this package and a function."""
+
+    def __call__(self) -> tuple[str, ...]:
+        """Return the names of all methods: see :func:`method_names`."""
+        return method_names()
 
 
-def find(name: str) -> Method:
-    """The method called ``name``; an unknown name is an error that offers the nearest."""
-    methods = available()
-    if name not in methods:
-        raise unknown_name("method", name, methods)
-    return methods[name]
+sys.modules[__name__].__class__ = _CallablePackage

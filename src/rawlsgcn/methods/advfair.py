@@ -1,8 +1,8 @@
-"""AdvFair (after Bose and Hamilton, 2019): embeddings that do not tell a node's degree.
+"""AdvFair (after Bose and Hamilton, 2019): embeddings from which degrees cannot be predicted.
 
-Two graph convolutions embed a node, a filter removes what gives its degree away, and a linear
-classifier reads the rest. A discriminator tries to tell deg(i) from the filtered embedding. In
-turns, on the training nodes, it minimises its own cross entropy and the model minimises
+Two graph convolutions embed a node, a filter removes what reveals its degree, and a linear
+classifier reads the rest. A discriminator predicts deg(i) from the filtered embedding. In
+turns, on the training nodes, it minimizes its own cross entropy and the model minimizes
 
     CE_task - λ CE_discriminator.
 
@@ -21,14 +21,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from .._core.errors import RawlsError
-from ._ops.constant_products import propagated
 from ._ops.convolution import GraphConvolution
 from ._ops.dropout import Dropout
 from ._ops.fixed_matrix import FixedMatrix, times
 from ._ops.initial_weights import empty
-from ._ops.receptive_field import reached_rows, select_columns, select_rows
-from .base import Learner, Method, accuracy_of, fixed_propagation
+from ._ops.receptive_field import reached_rows, restricted
+from .base import Learner, Method, accuracy_of, normalized_adjacency
 from .inputs import Inputs
 from .settings import Settings
 
@@ -37,14 +35,6 @@ def perceptron(*sizes: int) -> nn.Sequential:
     """Linear maps with Leaky ReLU between them."""
     maps = [empty(nn.Linear, a, b) for a, b in pairwise(sizes)]
     return nn.Sequential(maps[0], *chain(*((nn.LeakyReLU(), each) for each in maps[1:])))
-
-
-@dataclass(frozen=True)
-class Path:
-    """The rows of (Â X) and of Â in later layers that reach some nodes, and no others."""
-
-    features: FixedMatrix
-    matrices: list[FixedMatrix]
 
 
 class AdvFairNetwork(nn.Module):
@@ -79,11 +69,11 @@ class AdvFairNetwork(nn.Module):
                     draw = torch.empty(parameter.shape).uniform_(-bound, bound, generator=generator)
                     parameter.data.copy_(draw)
 
-    def forward(self, path: Path) -> Tensor:
-        """The filtered embedding of the nodes that the path leads to."""
+    def forward(self, matrices: list[FixedMatrix]) -> Tensor:
+        """The filtered embedding of some nodes, from the layers' ``restricted`` matrices."""
         first = self.convolutions[0]
         assert isinstance(first, GraphConvolution)
-        return self.later(times(path.features, first.weight) + first.bias, path.matrices)
+        return self.later(times(matrices[0], first.weight) + first.bias, matrices[1:])
 
     def later(self, h: Tensor, matrices: list[FixedMatrix]) -> Tensor:
         """The filtered embedding, from the first convolution's output."""
@@ -92,16 +82,6 @@ class AdvFairNetwork(nn.Module):
             h = torch.relu(layer(self.dropout(h), matrix))
         out: Tensor = self.filter(h)
         return out
-
-
-def path_to(targets: Tensor, propagation: Tensor, x: Tensor, layers: int) -> Path:
-    """The path of ``layers`` convolutions to the sorted nodes ``targets``."""
-    rows = reached_rows(propagation, targets, layers)
-    features = propagated(select_rows(propagation, rows[0]), x)
-    matrices = [
-        select_columns(select_rows(propagation, outer), inner) for inner, outer in pairwise(rows)
-    ]
-    return Path(FixedMatrix.of(features), [FixedMatrix.of(matrix) for matrix in matrices])
 
 
 @dataclass(frozen=True)
@@ -138,7 +118,7 @@ class AdvFairLearner(Learner):
             torch.rand(sum(p.numel() for m in linear for p in m.parameters()), generator=random)
         self.module.reset_parameters(torch.Generator().manual_seed(seed))
         self.module.to(inputs.device, inputs.dtype)
-        self.propagation = fixed_propagation(inputs, "renormalized")
+        self.propagation = normalized_adjacency(inputs)
         adversary = list(self.module.discriminator.parameters())
         apart = {id(parameter) for parameter in adversary}
         model = [p for p in self.module.parameters() if id(p) not in apart]
@@ -154,15 +134,17 @@ class AdvFairLearner(Learner):
         return torch.take(group, self.inputs.train)
 
     @cached_property
-    def training(self) -> Path:
-        return self._path(self.inputs.train)
+    def training(self) -> list[FixedMatrix]:
+        return self._matrices(self.inputs.train)
 
     @cached_property
-    def validation(self) -> Path:
-        return self._path(self.inputs.val)
+    def validation(self) -> list[FixedMatrix]:
+        return self._matrices(self.inputs.val)
 
-    def _path(self, nodes: Tensor) -> Path:
-        return path_to(nodes, self.propagation.matrix, self.inputs.x, self.settings.num_layers)
+    def _matrices(self, nodes: Tensor) -> list[FixedMatrix]:
+        """The layers' matrices, restricted to the rows that these nodes depend on."""
+        rows = reached_rows(self.propagation.matrix, nodes, self.settings.num_layers)
+        return restricted(self.propagation.matrix, rows, self.inputs.x)
 
     def epoch(self) -> float:
         self.module.train()
@@ -177,10 +159,10 @@ class AdvFairLearner(Learner):
         self.discriminator_optimizer.step()
 
     def model_turn(self, embedding: Tensor) -> float:
-        told = cross_entropy(self.module.discriminator(embedding), self.group)
+        guess = cross_entropy(self.module.discriminator(embedding), self.group)
         task = self.module.classifier(embedding)
         loss = cross_entropy(task, self.inputs.y[self.inputs.train])
-        loss = loss - self.settings.adversary * told
+        loss = loss - self.settings.adversary * guess
         self.model_optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         self.model_optimizer.step()
@@ -225,9 +207,4 @@ class AdvFair(Method):
         self, inputs: Inputs, settings: Settings, seed: int, groups: int
     ) -> AdvFairLearner:
         assert isinstance(settings, AdvFairSettings)
-        if settings.normalization != "renormalized":
-            raise RawlsError(
-                f"advfair has no normalization '{settings.normalization}': it is defined with the "
-                "renormalized Laplacian; use rawlsgcn-graph for the others"
-            )
         return AdvFairLearner(inputs, settings, seed, groups)

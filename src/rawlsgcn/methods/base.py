@@ -1,4 +1,4 @@
-"""What a method is: a name, its default settings, and a learner it makes from a graph."""
+"""What a method is: a name, default settings, and a learner that it makes from a graph."""
 
 from __future__ import annotations
 
@@ -6,22 +6,25 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
+from .._core.errors import RawlsError, unknown_name
 from ..balancing import propagation_matrix
 from ._ops.convolution import GraphConvolutionalNetwork
 from ._ops.fixed_matrix import FixedMatrix
 from .inputs import Inputs
-from .settings import Settings
+from .settings import RENORMALIZED, Settings, with_changes
 
 
 class Learner(ABC):
-    """One run of a method: it learns an epoch at a time and can be asked what it thinks.
+    """One run of a method, which learns one epoch at a time.
 
-    ``module`` holds everything that is learnt: its parameters are counted and its state is kept.
+    Attributes:
+        inputs: The graph that it learns from.
+        module: Everything that is learned: its parameters are counted and its state is saved.
     """
 
     inputs: Inputs
@@ -29,37 +32,95 @@ class Learner(ABC):
 
     @abstractmethod
     def epoch(self) -> float:
-        """Learn for one epoch and return the training loss."""
+        """Train for one epoch.
+
+        Returns:
+            The training loss.
+        """
 
     @abstractmethod
     def logits(self) -> Tensor:
-        """The class scores of every node, in evaluation mode."""
+        """Compute the class scores of every node in evaluation mode.
+
+        Returns:
+            A tensor of shape (nodes, classes).
+        """
 
     def validation_score(self) -> float:
-        """What early stopping watches, higher is better: the accuracy on the validation nodes."""
+        """Compute the score that early stopping watches; higher is better.
+
+        Returns:
+            The accuracy on the validation nodes, or NaN if a score is not finite.
+        """
         nodes = self.inputs.val
         return accuracy_of(self.logits()[nodes], self.inputs.y[nodes])
 
 
 class Method(ABC):
-    """A method is found by its ``name``; ``title`` is what tables call it."""
+    """A way to train a classifier of nodes; derive from it to add one (docs/adding-a-method.md).
+
+    Attributes:
+        name: What users type, for example ``"rawlsgcn-graph"``.
+        title: What tables print.
+        defaults: The settings that it is trained with unless they are changed.
+        normalizations: The values that its setting ``normalization`` can have.
+        grid: The settings that :func:`rawlsgcn.tune` varies by default, each with its values; empty
+            for the learning rates of the paper.
+    """
 
     name: ClassVar[str]
     title: ClassVar[str]
     defaults: ClassVar[Settings]
-    # The settings that the paper searched for this method, each with the values it tried.
-    grid: ClassVar[Mapping[str, Sequence[float]]] = {
-        "lr": (0.075, 0.05, 0.025, 0.01, 0.0075, 0.005, 0.0025)
-    }
+    normalizations: ClassVar[tuple[str, ...]] = (RENORMALIZED,)
+    grid: ClassVar[Mapping[str, Sequence[float]]] = {}
 
     @abstractmethod
     def learner(self, inputs: Inputs, settings: Settings, seed: int) -> Learner:
-        """A fresh learner; the same seed gives the same numbers."""
+        """Make a run that has not learned yet.
+
+        Args:
+            inputs: The graph.
+            settings: Settings of the class of ``defaults``, from :meth:`configure`.
+            seed: Decides everything random: the same seed gives the same numbers.
+
+        Returns:
+            The run.
+        """
+
+    def configure(self, changes: Mapping[str, Any] | None = None) -> Settings:
+        """Return the default settings with some of them changed, validated.
+
+        Args:
+            changes: New values by name; text is converted to the type of the setting.
+
+        Returns:
+            Settings of the class of ``defaults``.
+
+        Raises:
+            RawlsError: If a setting is unknown to the method, or a value is not allowed.
+        """
+        settings = with_changes(self.defaults, changes or {})
+        if settings.normalization not in self.normalizations:
+            if len(self.normalizations) == 1:
+                raise RawlsError(
+                    f"{self.name} has no normalization '{settings.normalization}', only its own: "
+                    "leave the setting out, or use rawlsgcn-graph"
+                )
+            raise unknown_name("normalization", settings.normalization, self.normalizations)
+        return settings
 
     def restore(self, inputs: Inputs, settings: Settings, state: dict[str, Tensor]) -> Learner:
-        """A learner with kept weights, to predict on ``inputs``, which may be another graph.
+        """Make a learner with saved weights, to predict on a graph.
 
         A method whose weights depend on the graph it was trained on overrides this.
+
+        Args:
+            inputs: The graph to predict on, which may be another one and may have no labels.
+            settings: The settings that the weights were trained with.
+            state: The state of the learner's module.
+
+        Returns:
+            A learner whose :meth:`Learner.logits` are those of the saved weights.
         """
         learner = self.learner(inputs, settings, seed=0)
         learner.module.load_state_dict(state)
@@ -67,43 +128,50 @@ class Method(ABC):
 
 
 class Convolutional(Method):
-    """The GCN family: methods that differ only in the matrices of the two passes.
+    """The GCN family: methods that differ only in the matrices of the forward and backward pass.
 
-    ``forward_normalization`` is the normalization of Â that features are propagated with,
-    ``gradient_normalization`` the one that W's gradient is computed with (None: the forward one).
-    Methods of this family are trained by the stacked engine.
+    Methods of this family need no learner of their own, and the stacked engine and the sampled
+    trainer can train them.
     """
 
     @abstractmethod
-    def forward_normalization(self, settings: Settings) -> str: ...
+    def forward_normalization(self, settings: Settings) -> str:
+        """Return the normalization of A + I that features are propagated with.
+
+        Args:
+            settings: The settings of a run.
+
+        Returns:
+            A kind of :func:`rawlsgcn.balancing.propagation_matrix`.
+        """
 
     def gradient_normalization(self, settings: Settings) -> str | None:
-        return None
+        """Return the normalization that W's gradient is computed with.
 
-    @staticmethod
-    def sizes(inputs: Inputs, settings: Settings) -> list[int]:
-        return [
-            inputs.num_features,
-            *[settings.hidden_channels] * (settings.num_layers - 1),
-            inputs.num_classes,
-        ]
+        Args:
+            settings: The settings of a run.
+
+        Returns:
+            A kind of :func:`rawlsgcn.balancing.propagation_matrix`, or None for the forward one.
+        """
+        return None
 
     def learner(self, inputs: Inputs, settings: Settings, seed: int) -> Learner:
         return ConvolutionalLearner(self, inputs, settings, seed)
 
 
 class ConvolutionalLearner(Learner):
-    """Plain full-graph training of the GCN family, as the paper writes it."""
+    """Full-graph training of the GCN family, as the paper writes it."""
 
     def __init__(
         self, method: Convolutional, inputs: Inputs, settings: Settings, seed: int
     ) -> None:
         self.inputs = inputs
         self.x = FixedMatrix.of(inputs.x)
-        self.propagation = fixed_propagation(inputs, method.forward_normalization(settings))
+        self.propagation = normalized_adjacency(inputs, method.forward_normalization(settings))
         self.gradient_normalization = method.gradient_normalization(settings)
         random = torch.Generator(inputs.device).manual_seed(seed)
-        sizes = method.sizes(inputs, settings)
+        sizes = layer_sizes(inputs, settings)
         self.module = GraphConvolutionalNetwork(sizes, settings.dropout, random)
         self.module.reset_parameters(torch.Generator().manual_seed(seed))
         self.module.to(inputs.device, inputs.dtype)
@@ -113,12 +181,9 @@ class ConvolutionalLearner(Learner):
 
     @cached_property
     def fair(self) -> FixedMatrix | None:
-        """Made at the first epoch: predictions do not need the gradient's matrix."""
-        return (
-            None
-            if self.gradient_normalization is None
-            else fixed_propagation(self.inputs, self.gradient_normalization)
-        )
+        """The gradient's matrix, made at the first epoch: predictions do not need it."""
+        kind = self.gradient_normalization
+        return None if kind is None else normalized_adjacency(self.inputs, kind)
 
     def epoch(self) -> float:
         self.module.train()
@@ -136,24 +201,44 @@ class ConvolutionalLearner(Learner):
         return out
 
 
+def layer_sizes(inputs: Inputs, settings: Settings) -> list[int]:
+    """The widths from the features over the hidden layers to the classes."""
+    hidden = [settings.hidden_channels] * (settings.num_layers - 1)
+    return [inputs.num_features, *hidden, inputs.num_classes]
+
+
 def all_finite(tensors: Iterable[Tensor]) -> bool:
     """Whether every number of the tensors is finite."""
     return all(bool(tensor.isfinite().all()) for tensor in tensors)
 
 
 def accuracy_of(logits: Tensor, y: Tensor) -> float:
-    """The share of rows whose largest score is that of ``y``; NaN if a score is not finite.
+    """Compute the share of nodes whose largest score is that of their label.
 
-    The largest of a row with NaN in it means nothing: torch names the first class.
+    Args:
+        logits: Class scores of shape (nodes, classes).
+        y: Labels of shape (nodes,).
+
+    Returns:
+        The accuracy from 0 to 1; NaN if a score is not finite, since the largest score of such a
+        row means nothing.
     """
     if not all_finite([logits]):
         return math.nan
     return (logits.argmax(1) == y).float().mean().item()
 
 
-def fixed_propagation(inputs: Inputs, form: str) -> FixedMatrix:
-    """A normalization of the graph's Â, ready for products in both passes."""
+def normalized_adjacency(inputs: Inputs, normalization: str = RENORMALIZED) -> FixedMatrix:
+    """Compute a normalization of the graph's A + I, for products in both passes.
+
+    Args:
+        inputs: The graph.
+        normalization: A kind of :func:`rawlsgcn.balancing.propagation_matrix`.
+
+    Returns:
+        The matrix of shape (nodes, nodes), with its transpose.
+    """
     matrix = propagation_matrix(
-        inputs.edge_index, inputs.edge_weight, inputs.num_nodes, form, dtype=inputs.dtype
+        inputs.edge_index, inputs.edge_weight, inputs.num_nodes, normalization, dtype=inputs.dtype
     )
-    return FixedMatrix.of(matrix, symmetric=form not in ("row", "column"))
+    return FixedMatrix.of(matrix, symmetric=normalization not in ("row", "column"))

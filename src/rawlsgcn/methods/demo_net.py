@@ -26,13 +26,11 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from .._core.errors import RawlsError
 from .._core.sparse import csr_entries, csr_from_entries
-from ._ops.constant_products import propagated
 from ._ops.degree_groups import GroupedLearner, Reach, Step
 from ._ops.dropout import Dropout
-from ._ops.fixed_matrix import FixedMatrix, times
-from .base import Convolutional, Learner, Method
+from ._ops.fixed_matrix import FixedMatrix, propagated, times
+from .base import Learner, Method, layer_sizes
 from .inputs import Inputs
 from .settings import Settings
 
@@ -48,11 +46,6 @@ class DemoNet(Method):
     defaults: ClassVar[Settings] = Settings(lr=0.005, epochs=1000, dropout=0.6, patience=100)
 
     def learner(self, inputs: Inputs, settings: Settings, seed: int) -> Learner:
-        if settings.normalization != "renormalized":
-            raise RawlsError(
-                f"demo-net has no normalization '{settings.normalization}': it takes the mean over "
-                "the neighbours; use rawlsgcn-graph for the others"
-            )
         degrees = torch.bincount(inputs.degree).nonzero().view(-1)
         return DemoNetLearner(inputs, settings, seed, degrees[degrees > 0])
 
@@ -111,7 +104,7 @@ class DemoNetLearner(GroupedLearner):
     """Early stopping watches the accuracy on the validation nodes."""
 
     def __init__(self, inputs: Inputs, settings: Settings, seed: int, degrees: Tensor) -> None:
-        sizes = Convolutional.sizes(inputs, settings)
+        sizes = layer_sizes(inputs, settings)
         random = torch.Generator(inputs.device).manual_seed(seed)
         network = DemoNetNetwork(sizes, settings.dropout, degrees, random)
         super().__init__(inputs, settings, seed, network)

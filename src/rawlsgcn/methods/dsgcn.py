@@ -1,12 +1,12 @@
-"""DSGCN (Tang et al., 2020): weights that change with the degree, written by recurrent cells.
+"""DSGCN (Tang et al., 2020): weights that change with the degree, made by recurrent cells.
 
 A layer is, with k(i) = min(max(deg(i), 1), 10),
 
     E_i = b + Σ_j Â_ij (W + W_k(i)) x_j,     W_k = tanh(cell k of input W and state W_(k-1)),
 
-where a cell works on the rows of the matrices and W_0 is a learnt start. The sum commutes with the
-weights: a layer is Z = Â X, ten cells applied once, and ten products, one for the rows of Z in
-each group. On a weighted graph Â holds the weights; k(i) still counts neighbours.
+where a cell works on the rows of the matrices and W_0 is a learned initial state. The sum
+commutes with the weights: a layer is Z = Â X, ten cells applied once, and ten products, one for the
+rows of Z in each group. On a weighted graph Â holds the weights; k(i) still counts neighbors.
 """
 
 from __future__ import annotations
@@ -18,15 +18,13 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from .._core.errors import RawlsError
 from .._core.sparse import csr_entries, csr_from_entries
 from ..balancing import propagation_matrix
-from ._ops.constant_products import propagated
 from ._ops.degree_groups import GroupedLearner, Reach
 from ._ops.dropout import Dropout
-from ._ops.fixed_matrix import FixedMatrix, times
+from ._ops.fixed_matrix import FixedMatrix, propagated, times
 from ._ops.initial_weights import empty
-from .base import Convolutional, Learner, Method
+from .base import Learner, Method, layer_sizes
 from .inputs import Inputs
 from .settings import Settings
 
@@ -42,11 +40,6 @@ class DSGCN(Method):
     grid: ClassVar[Mapping[str, Sequence[float]]] = {"lr": (0.05, 0.025, 0.01, 0.005)}
 
     def learner(self, inputs: Inputs, settings: Settings, seed: int) -> Learner:
-        if settings.normalization != "renormalized":
-            raise RawlsError(
-                f"dsgcn has no normalization '{settings.normalization}': it is defined with the "
-                "renormalized Laplacian; use rawlsgcn-graph for the others"
-            )
         return DSGCNLearner(inputs, settings, seed)
 
 
@@ -89,7 +82,7 @@ class DSGCNNetwork(nn.Module):
 class DSGCNLearner(GroupedLearner):
     def __init__(self, inputs: Inputs, settings: Settings, seed: int) -> None:
         random = torch.Generator(inputs.device).manual_seed(seed)
-        network = DSGCNNetwork(Convolutional.sizes(inputs, settings), settings.dropout, random)
+        network = DSGCNNetwork(layer_sizes(inputs, settings), settings.dropout, random)
         super().__init__(inputs, settings, seed, network)
 
     def arguments(self, targets: Tensor) -> tuple[list[Tensor | FixedMatrix], Reach]:

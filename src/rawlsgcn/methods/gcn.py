@@ -1,12 +1,11 @@
-"""GCN (Kipf and Welling, 2017): the plain network that the paper sets out to make fair."""
+"""GCN (Kipf and Welling, 2017): the network that the paper makes fair."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from .._core.errors import RawlsError
 from .base import Convolutional
-from .settings import Settings
+from .settings import RENORMALIZED, Settings
 
 
 class GCN(Convolutional):
@@ -17,9 +16,4 @@ class GCN(Convolutional):
     defaults: ClassVar[Settings] = Settings(lr=0.01, epochs=200)
 
     def forward_normalization(self, settings: Settings) -> str:
-        if settings.normalization != "renormalized":
-            raise RawlsError(
-                f"a GCN has no normalization '{settings.normalization}': it is defined with the "
-                "renormalized Laplacian; use rawlsgcn-graph for the others"
-            )
-        return "renormalized"
+        return RENORMALIZED

@@ -1,4 +1,4 @@
-"""What every method learns from: a graph's tensors, on one device, features row-normalised."""
+"""What a method learns from: a graph's tensors on one device, features divided by row sums."""
 
 from __future__ import annotations
 
@@ -20,7 +20,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Inputs:
-    """A graph as methods see it: A without self-loops, X, y and the nodes of each split."""
+    """A graph for a method, on one device.
+
+    Attributes:
+        x: The features, of shape (nodes, features), dense or CSR.
+        y: The labels, of shape (nodes,); -1 for a node without one.
+        edge_index: The edges of shape (2, edges), in both directions, without self-loops.
+        edge_weight: Their weights, or None.
+        train: The numbers of the training nodes.
+        val: The numbers of the validation nodes.
+        test: The numbers of the test nodes.
+        num_classes: The number of classes.
+    """
 
     x: Tensor
     y: Tensor
@@ -42,10 +53,19 @@ class Inputs:
         dtype: torch.dtype = torch.float32,
         num_classes: int | None = None,
     ) -> Inputs:
-        """Move a graph to a device; one without labels (to predict on) must say its classes.
+        """Move a validated graph to a device.
 
-        With ``even_negative`` rows are divided by their sums even where a feature is negative: a
-        model that was trained on divided rows must be asked about divided rows.
+        Args:
+            graph: A graph from :func:`rawlsgcn.load` or :func:`rawlsgcn.read`.
+            normalize_features: Whether to divide each row of X by its sum.
+            even_negative: Divide the rows even where a feature is negative: a model that was
+                trained on divided rows needs divided rows.
+            device: The device.
+            dtype: The type of the features and of everything that is computed from them.
+            num_classes: The number of classes, for a graph without labels.
+
+        Returns:
+            The graph's tensors.
         """
         nodes = int(graph.num_nodes)
         y = graph.get("y")
@@ -71,23 +91,27 @@ class Inputs:
 
     @property
     def num_nodes(self) -> int:
+        """The number of nodes."""
         return int(self.x.shape[0])
 
     @property
     def num_features(self) -> int:
+        """The number of features of a node."""
         return int(self.x.shape[1])
 
     @property
     def device(self) -> torch.device:
+        """The device of all tensors."""
         return self.x.device
 
     @property
     def dtype(self) -> torch.dtype:
+        """The type of the features."""
         return self.x.dtype
 
     @cached_property
     def degree(self) -> Tensor:
-        """deg(i) = |N(i)|, self-loops not counted."""
+        """deg(i) = |N(i)|, without self-loops."""
         return torch.bincount(self.edge_index[0], minlength=self.num_nodes)
 
 

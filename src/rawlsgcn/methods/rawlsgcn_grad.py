@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from .._core.errors import unknown_name
 from ..balancing import ABLATION_NORMALIZATIONS
 from .base import Convolutional
-from .settings import Settings
+from .settings import RENORMALIZED, Settings
 
 
 class RawlsGCNGrad(Convolutional):
@@ -16,11 +15,10 @@ class RawlsGCNGrad(Convolutional):
     name = "rawlsgcn-grad"
     title = "RawlsGCN-Grad"
     defaults: ClassVar[Settings] = Settings(lr=0.05, epochs=100, normalization="doubly-stochastic")
+    normalizations: ClassVar[tuple[str, ...]] = ABLATION_NORMALIZATIONS
 
     def forward_normalization(self, settings: Settings) -> str:
-        return "renormalized"
+        return RENORMALIZED
 
     def gradient_normalization(self, settings: Settings) -> str | None:
-        if settings.normalization not in ABLATION_NORMALIZATIONS:
-            raise unknown_name("normalization", settings.normalization, ABLATION_NORMALIZATIONS)
         return settings.normalization

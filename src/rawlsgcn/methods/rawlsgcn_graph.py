@@ -1,17 +1,16 @@
-"""RawlsGCN-Graph: a GCN that is fed a doubly stochastic matrix (pre-processing)."""
+"""RawlsGCN-Graph: a GCN on a doubly stochastic matrix (pre-processing)."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from .._core.errors import unknown_name
 from ..balancing import ABLATION_NORMALIZATIONS
 from .base import Convolutional
 from .settings import Settings
 
 
 class RawlsGCNGraph(Convolutional):
-    """Â_DS in place of Â, in training and at test time; 100 epochs, no early stopping.
+    """Â_DS in the place of Â, in training and at test time; 100 epochs, no early stopping.
 
     With every row and column summing to one, each node's influence on the gradient of every
     weight matrix has the same weight (Theorem 1). The other normalizations are the ablation's.
@@ -20,8 +19,7 @@ class RawlsGCNGraph(Convolutional):
     name = "rawlsgcn-graph"
     title = "RawlsGCN-Graph"
     defaults: ClassVar[Settings] = Settings(lr=0.05, epochs=100, normalization="doubly-stochastic")
+    normalizations: ClassVar[tuple[str, ...]] = ABLATION_NORMALIZATIONS
 
     def forward_normalization(self, settings: Settings) -> str:
-        if settings.normalization not in ABLATION_NORMALIZATIONS:
-            raise unknown_name("normalization", settings.normalization, ABLATION_NORMALIZATIONS)
         return settings.normalization

@@ -1,25 +1,60 @@
-"""The hyper-parameters that methods share, and how text from a command line becomes them."""
+"""The settings that methods share, and how values and text become them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar
 
 from .._core.errors import RawlsError, unknown_name
 
-#: More than these is a slip of the finger, which would take all memory or for ever.
+#: The normalization of GCN: Â = D̃^(-1/2) (A + I) D̃^(-1/2).
+RENORMALIZED = "renormalized"
+#: Larger values are a typing error, which would take all memory or never end.
 MOST_EPOCHS, MOST_CHANNELS, MOST_LAYERS = 10_000_000, 1_000_000, 1_000
+
+
+class SettingsKeywords(TypedDict, total=False):
+    """The keywords of ``fit``, ``compare`` and ``tune``: see :class:`Settings`."""
+
+    lr: float
+    epochs: int
+    weight_decay: float
+    dropout: float
+    hidden_channels: int
+    num_layers: int
+    normalization: str
+    normalize_features: bool
+    patience: int
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What every method can be told; a method with more to tell subclasses this.
+    """The settings that every method has; a method with more of them derives its own class.
 
-    The defaults are the paper's (Section 4.1): two layers, 64 wide, Adam with weight decay 5e-4.
-    With ``patience`` training stops when so many epochs bring nothing better on the validation
-    nodes, and the best weights are restored; 0 trains to the end.
+    The defaults are the paper's (Section 4.1): two layers of width 64, Adam with weight decay 5e-4.
+
+    Args:
+        lr: The learning rate of Adam.
+        epochs: The number of epochs, or the largest number with ``patience``.
+        weight_decay: The weight decay of Adam, on all parameters.
+        dropout: The probability with which an entry of a hidden layer is set to zero.
+        hidden_channels: The width of the hidden layers.
+        num_layers: The number of layers.
+        normalization: One of the method's ``normalizations`` of A + I.
+        normalize_features: Whether each row of X is divided by its sum (not where a feature is
+            negative).
+        patience: Stop after so many epochs without a better validation score and restore the best
+            weights; 0 trains for all epochs and keeps the last weights.
+
+    Raises:
+        RawlsError: If a value is out of range.
+
+    Example:
+        >>> from rawlsgcn.methods import Settings
+        >>> Settings(lr=0.05, num_layers=3).hidden_channels
+        64
     """
 
     lr: float = 0.01
@@ -28,30 +63,27 @@ class Settings:
     dropout: float = 0.5
     hidden_channels: int = 64
     num_layers: int = 2
-    normalization: str = "renormalized"
+    normalization: str = RENORMALIZED
     normalize_features: bool = True
     patience: int = 0
 
     def __post_init__(self) -> None:
         self._require(self.lr > 0 and math.isfinite(self.lr), "lr", "a positive number")
         self._require(1 <= self.epochs <= MOST_EPOCHS, "epochs", f"from 1 to {MOST_EPOCHS:,}")
+        decay = self.weight_decay
         self._require(
-            self.weight_decay >= 0 and math.isfinite(self.weight_decay),
-            "weight_decay",
-            "zero or a positive number",
+            decay >= 0 and math.isfinite(decay), "weight_decay", "zero or a positive number"
         )
         self._require(0 <= self.dropout < 1, "dropout", "at least 0 and less than 1")
+        channels, layers = self.hidden_channels, self.num_layers
         self._require(
-            1 <= self.hidden_channels <= MOST_CHANNELS,
-            "hidden_channels",
-            f"from 1 to {MOST_CHANNELS:,}",
+            1 <= channels <= MOST_CHANNELS, "hidden_channels", f"from 1 to {MOST_CHANNELS:,}"
         )
-        self._require(
-            1 <= self.num_layers <= MOST_LAYERS, "num_layers", f"from 1 to {MOST_LAYERS:,}"
-        )
+        self._require(1 <= layers <= MOST_LAYERS, "num_layers", f"from 1 to {MOST_LAYERS:,}")
         self._require(self.patience >= 0, "patience", "zero or more")
 
     def _require(self, holds: bool, name: str, what: str) -> None:
+        """Raise an error that names the field unless the condition holds."""
         if not holds:
             raise RawlsError(f"{name} must be {what}, not {getattr(self, name)!r}")
 
@@ -60,7 +92,19 @@ S = TypeVar("S", bound=Settings)
 
 
 def with_changes(settings: S, changes: Mapping[str, Any]) -> S:
-    """``settings`` with some fields replaced; text is turned into each field's own type."""
+    """Return the settings with some fields replaced.
+
+    Args:
+        settings: A method's settings.
+        changes: New values by name; hyphens in a name count as underscores, and text (from a
+            command line) is converted to the type of the field.
+
+    Returns:
+        New settings of the same class.
+
+    Raises:
+        RawlsError: If a name is unknown, or a value is of the wrong type or out of range.
+    """
     known = {field.name: type(getattr(settings, field.name)) for field in fields(settings)}
     values = {}
     for name, value in changes.items():
@@ -72,6 +116,7 @@ def with_changes(settings: S, changes: Mapping[str, Any]) -> S:
 
 
 def _convert(name: str, value: Any, kind: type) -> Any:
+    """A value as the type of its field."""
     if kind is bool and isinstance(value, str):
         truth = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
         if value.lower() in truth:

@@ -31,14 +31,13 @@ from torch.nn.functional import (
     leaky_relu,
 )
 
-from .._core.errors import RawlsError
 from ._ops.dropout import Dropout
 from ._ops.fixed_matrix import FixedMatrix, times
 from ._ops.initial_weights import draw_uniform
-from ._ops.tail_branches import Branch, Hop, Plan, View, forged
-from .base import Learner, Method, accuracy_of
+from .base import Learner, Method, accuracy_of, layer_sizes
 from .inputs import Inputs
 from .settings import Settings
+from .tail_gnn_branches import Branch, Hop, Plan, View, forged
 
 # Layers with a wider input have their square maps replaced by d → 64 → d (the published code).
 WIDE, BOTTLENECK = 1000, 64
@@ -164,9 +163,7 @@ class TailLearner(Learner):
         self.inputs, self.settings = inputs, settings
         random = torch.Generator(inputs.device).manual_seed(seed)
         generator = torch.Generator().manual_seed(seed)
-        hidden = [settings.hidden_channels] * (settings.num_layers - 1)
-        sizes = [inputs.num_features, *hidden, inputs.num_classes]
-        self.module = TailNetwork(sizes, settings.dropout, random)
+        self.module = TailNetwork(layer_sizes(inputs, settings), settings.dropout, random)
         self.module.reset_parameters(generator)
         self.module.to(inputs.device, inputs.dtype)
         row, column = inputs.edge_index
@@ -281,9 +278,4 @@ class TailGNN(Method):
 
     def learner(self, inputs: Inputs, settings: Settings, seed: int) -> TailLearner:
         assert isinstance(settings, TailSettings)
-        if settings.normalization != "renormalized":
-            raise RawlsError(
-                f"tail-gnn has no normalization '{settings.normalization}': it takes means over "
-                "neighbours; leave the setting out"
-            )
         return TailLearner(inputs, settings, seed)

@@ -81,7 +81,7 @@ def doubly_stochastic_scale(adjacency: Adjacency, tol: float = 1e-8) -> Array:
     if len(adjacency.columns) > 1:
         raise RawlsError(
             "the shards are not balanced yet: run torchrun --nproc-per-node "
-            f"{len(adjacency.columns)} -m rawlsgcn.cli.launch balance --shards FOLDER"
+            f"{len(adjacency.columns)} -m rawlsgcn balance --shards FOLDER"
         )
     (column,) = adjacency.columns
     weights = [np.ones(len(column), np.uint8)] if adjacency.weights is None else adjacency.weights

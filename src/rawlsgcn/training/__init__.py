@@ -1,8 +1,8 @@
-"""The engines that run a method: the fast one for the GCN family, the plain one for any."""
+"""The engines that train a method: stacked for the GCN family, reference for any method."""
 
 from __future__ import annotations
 
-from .train import train
-from .trained_runs import Job, TrainedRun
+from .engines import ENGINES, train_runs
+from .runs import Job, TrainedRun
 
-__all__ = ["Job", "TrainedRun", "train"]
+__all__ = ["ENGINES", "Job", "TrainedRun", "train_runs"]

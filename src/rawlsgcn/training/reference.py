@@ -1,4 +1,4 @@
-"""The plain engine: one run after another, every epoch on the whole graph.
+"""The reference engine: one run after another, every epoch on the whole graph.
 
 It trains any method. The stacked engine is tested against it, and methods outside the GCN family
 use it.
@@ -15,32 +15,36 @@ from torch import Tensor
 from .._core.progress import ProgressCallback, no_progress
 from ..methods import Inputs, Learner, Method
 from ..methods.base import all_finite
-from .trained_runs import Job
+from .runs import Job
 
 
-def train(
-    method: Method, inputs: Inputs, jobs: Sequence[Job], progress: ProgressCallback = no_progress
+def train_reference(
+    method: Method,
+    inputs: Inputs,
+    jobs: Sequence[Job],
+    progress: ProgressCallback = no_progress,
 ) -> Iterator[Learner]:
-    """Train every job from its seed; each learner is handed over before the next one is made."""
+    """Train one job after another; each learner is yielded before the next one is made."""
     total, done = sum(job.settings.epochs for job in jobs), 0
     for job in jobs:
         learner = method.learner(inputs, job.settings, job.seed)
-        best = Best(learner, job.settings.patience)
+        stopping = EarlyStopping(learner, job.settings.patience)
         for epoch in range(1, job.settings.epochs + 1):
             learner.epoch()
             progress(done + epoch, total)
-            if best.has_passed():
+            if stopping.should_stop():
                 break
-        best.restore()
+        stopping.restore_best()
         done += job.settings.epochs
         progress(done, total)
         yield learner
 
 
-class Best:
-    """Early stopping: the best weights on validation, and how long ago they were found.
+class EarlyStopping:
+    """The best weights on validation, and the number of epochs since.
 
-    Weights or scores that are not finite numbers are never the best.
+    Weights or scores that are not finite numbers are never the best. With a ``patience`` of 0
+    nothing is watched and nothing is restored.
     """
 
     def __init__(self, learner: Learner, patience: int) -> None:
@@ -48,8 +52,8 @@ class Best:
         self.score, self.since = -math.inf, 0
         self.state: dict[str, Tensor] | None = None
 
-    def has_passed(self) -> bool:
-        """Look at the learner after an epoch; True when patience has run out."""
+    def should_stop(self) -> bool:
+        """Compute the learner's score after an epoch; True when patience has run out."""
         if self.patience == 0:
             return False
         score = self.learner.validation_score()
@@ -60,6 +64,7 @@ class Best:
             self.since += 1
         return self.since >= self.patience
 
-    def restore(self) -> None:
+    def restore_best(self) -> None:
+        """Give the learner the weights with the best score."""
         if self.state is not None:
             self.learner.module.load_state_dict(self.state)

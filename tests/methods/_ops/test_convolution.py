@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 from rawlsgcn.methods import Inputs
 from rawlsgcn.methods._ops.convolution import GraphConvolutionalNetwork, graph_convolution
 from rawlsgcn.methods._ops.fixed_matrix import FixedMatrix
-from rawlsgcn.methods.base import fixed_propagation
+from rawlsgcn.methods.base import normalized_adjacency
 
 FORMS = ["row", "column", "symmetric", "doubly-stochastic"]
 
@@ -50,8 +50,8 @@ def test_gradient_equals_the_dense_formula(graph: Data, layers: int, form: str |
     network = GraphConvolutionalNetwork(sizes, dropout=0.0)
     network.reset_parameters(torch.Generator().manual_seed(0))
     network.double()
-    forward = fixed_propagation(inputs, "renormalized")
-    fair = None if form is None else fixed_propagation(inputs, form)
+    forward = normalized_adjacency(inputs, "renormalized")
+    fair = None if form is None else normalized_adjacency(inputs, form)
     logits = network(FixedMatrix.of(inputs.x), forward, fair)
     nn.functional.cross_entropy(logits[inputs.train], inputs.y[inputs.train]).backward()
 
@@ -72,7 +72,7 @@ def test_gradient_equals_the_dense_formula(graph: Data, layers: int, form: str |
 @given(graph=graphs(max_nodes=6))
 def test_ordinary_gradient_passes_gradcheck(graph: Data) -> None:
     inputs = Inputs.of(graph, dtype=torch.float64)
-    propagation = fixed_propagation(inputs, "row")
+    propagation = normalized_adjacency(inputs, "row")
     generator = torch.Generator().manual_seed(0)
     shape = (inputs.num_nodes, 3)
     h = torch.randn(shape, dtype=torch.float64, generator=generator, requires_grad=True)
@@ -84,8 +84,8 @@ def test_ordinary_gradient_passes_gradcheck(graph: Data) -> None:
 @given(graph=graphs())
 def test_fair_gradient_leaves_the_inputs_gradient_alone(graph: Data) -> None:
     inputs = Inputs.of(graph, dtype=torch.float64)
-    propagation = fixed_propagation(inputs, "renormalized")
-    fair = fixed_propagation(inputs, "doubly-stochastic")
+    propagation = normalized_adjacency(inputs, "renormalized")
+    fair = normalized_adjacency(inputs, "doubly-stochastic")
     h = torch.rand(inputs.num_nodes, 3, dtype=torch.float64, requires_grad=True)
     w = torch.rand(3, 2, dtype=torch.float64)
     (plain,) = torch.autograd.grad(graph_convolution(h, w, propagation).sum(), h)
@@ -100,13 +100,13 @@ def test_dropout_is_part_of_the_layer_input_in_the_fair_gradient() -> None:
     graph.y, mask = torch.tensor([0, 1, 0, 1]), torch.ones(4, dtype=torch.bool)
     graph.train_mask = graph.val_mask = graph.test_mask = mask
     inputs = Inputs.of(graph, dtype=torch.float64)
-    fair = fixed_propagation(inputs, "doubly-stochastic")
+    fair = normalized_adjacency(inputs, "doubly-stochastic")
     network = GraphConvolutionalNetwork([4, 8, 2], dropout=0.5)
     network.reset_parameters(torch.Generator().manual_seed(1))
     network.double().train()
     seen: list[Tensor] = []
     network.layers[1].register_forward_pre_hook(lambda _, args: seen.append(args[0].detach()))
-    out = network(FixedMatrix.of(inputs.x), fixed_propagation(inputs, "renormalized"), fair)
+    out = network(FixedMatrix.of(inputs.x), normalized_adjacency(inputs, "renormalized"), fair)
     grad = torch.rand_like(out)
     out.backward(grad)
     expected = seen[0].t() @ dense_form(graph, "doubly-stochastic").t() @ grad

@@ -12,13 +12,13 @@ from strategies import graphs
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from rawlsgcn.methods import Inputs, find, with_changes
+from rawlsgcn.methods import Inputs, find_method, with_changes
 from rawlsgcn.methods._ops.convolution import GraphConvolutionalNetwork
 from rawlsgcn.methods._ops.fixed_matrix import FixedMatrix
 from rawlsgcn.sampling import Adjacency, Factors
 from rawlsgcn.training.sampled.blocks import BlockMaker
 from rawlsgcn.training.sampled.sources import Source
-from rawlsgcn.training.sampled.trainer import BlockNetwork, SampledTraining
+from rawlsgcn.training.sampled.trainer import SampledTraining
 
 CPU = torch.device("cpu")
 METHODS = ["gcn", "rawlsgcn-graph", "rawlsgcn-grad"]
@@ -32,7 +32,7 @@ METHODS = ["gcn", "rawlsgcn-graph", "rawlsgcn-grad"]
     st.sampled_from(["row", "column", "symmetric", "doubly-stochastic"]),
 )
 def test_all_neighbours_give_the_reference(graph: Data, layers: int, name: str, form: str) -> None:
-    method = find(name)
+    method = find_method(name)
     changes = {"num_layers": layers, "dropout": 0.0, "hidden_channels": 4}
     if name != "gcn":
         changes["normalization"] = form
@@ -66,7 +66,7 @@ class Sampled:
         self.adjacency = Adjacency.of_symmetric(many.edge_index, many.edge_weight, many.num_nodes)
         self.forward = Factors.of(self.adjacency, "renormalized")
         self.fair = Factors.of(self.adjacency, "doubly-stochastic")
-        self.network = BlockNetwork([3, *[4] * (layers - 1), 2], 0.0)
+        self.network = GraphConvolutionalNetwork([3, *[4] * (layers - 1), 2], 0.0)
         self.network.reset_parameters(torch.Generator().manual_seed(5))
         self.network.double()
 
@@ -78,12 +78,13 @@ class Sampled:
         x = self.x[torch.from_numpy(blocks.nodes)]
         if self.relu:
             labels = torch.arange(len(seeds)) % 12 % 2
-            out = self.network(FixedMatrix.of(x), blocks)
+            out = self.network(FixedMatrix.of(x), blocks.forward(CPU), blocks.fair(CPU))
             nn.functional.cross_entropy(out, labels).backward()
         else:
             h: Tensor | FixedMatrix = FixedMatrix.of(x)
-            for layer, block in zip(self.network.layers, blocks.layers, strict=True):
-                h = layer(h, block.propagation(CPU), block.fairness(CPU))
+            matrices = zip(blocks.forward(CPU), blocks.fair(CPU), strict=True)
+            for layer, (forward, fair) in zip(self.network.layers, matrices, strict=True):
+                h = layer(h, forward, fair)
             slopes = torch.linspace(-1, 1, 24, dtype=torch.float64).view(-1, 2)
             (h * slopes.repeat(self.copies, 1)).mean().backward()
         return torch.cat([p.grad.reshape(-1) for p in self.network.parameters()])
@@ -110,8 +111,3 @@ def test_with_relu_and_cross_entropy_the_bias_shrinks_with_the_fan_out() -> None
     largest = int(np.diff(sampled.adjacency.row_start).max())
     all_of_them = sampled.gradient([largest, largest], 1)
     torch.testing.assert_close(all_of_them, exact, rtol=1e-10, atol=1e-12)
-
-
-def test_the_blocks_network_is_the_familys() -> None:
-    names = GraphConvolutionalNetwork([3, 4, 2], 0.5).state_dict().keys()
-    assert BlockNetwork([3, 4, 2], 0.5).state_dict().keys() == names

@@ -80,7 +80,7 @@ def test_another_runs_checkpoint_and_a_damaged_one_are_told(tmp_path: Path) -> N
     for name in ("checkpoint.json", "weights.safetensors", "optimizer.safetensors"):
         content = (kept / name).read_bytes()
         (kept / name).write_bytes(content[: len(content) // 2])
-        with pytest.raises(RawlsError, match="delete it to begin anew"):
+        with pytest.raises(RawlsError, match="delete it to start again"):
             load_checkpoint(tmp_path, network, optimizer, RUN)
         (kept / name).write_bytes(content)
 
@@ -132,7 +132,7 @@ def test_tensors_that_do_not_fit_change_nothing(
     save_file(tensors, path)
     other, its_optimizer = model(9)
     before = other.weight.detach().clone()
-    with pytest.raises(RawlsError, match="delete it to begin anew"):
+    with pytest.raises(RawlsError, match="delete it to start again"):
         load_checkpoint(tmp_path, other, its_optimizer, RUN)
     assert torch.equal(other.weight, before)
     learn(other, its_optimizer, 1)
@@ -152,6 +152,6 @@ def test_a_position_that_is_none_is_told(tmp_path: Path, entry: str, value: Any)
     (kept,) = tmp_path.glob("checkpoint-*")
     about = json.loads((kept / "checkpoint.json").read_text())
     (kept / "checkpoint.json").write_text(json.dumps(about | {entry: value}))
-    with pytest.raises(RawlsError, match="delete it to begin anew") as caught:
+    with pytest.raises(RawlsError, match="delete it to start again") as caught:
         load_checkpoint(tmp_path, network, optimizer, RUN)
     assert "\n" not in str(caught.value)

@@ -20,6 +20,7 @@ from rawlsgcn.training.sampled.distributed_context import DistributedContext
 from rawlsgcn.training.sampled.sources import Source
 
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.balancing import balance
 from rawlsgcn.graphs import synthetic
 from rawlsgcn.graphs.shards import write_shards
-from rawlsgcn.methods import find, with_changes
+from rawlsgcn.methods import find_method, with_changes
 from rawlsgcn.training.sampled.distributed_context import DistributedContext
 from rawlsgcn.training.sampled.sources import Source
 from rawlsgcn.training.sampled.trainer import SampledTraining
@@ -26,7 +26,7 @@ def graph() -> Data:
 
 
 def training_of(source: Source, name: str = "rawlsgcn-grad", **how: object) -> SampledTraining:
-    method = find(name)
+    method = find_method(name)
     settings = with_changes(method.defaults, how.pop("settings", {"dropout": 0.0}))
     options = {"num_neighbors": [4, 3], "batch_size": 50, "dtype": torch.float64, **how}
     return SampledTraining(method, source, settings, **options)
@@ -109,7 +109,7 @@ def test_the_weights_kept_are_the_mean_of_the_last_steps(graph: Data) -> None:
 
 def test_what_cannot_be_trained_is_told(graph: Data) -> None:
     source = Source.of(graph)
-    with pytest.raises(RawlsError, match="tail-gnn cannot be trained on sampled neighbourhoods"):
+    with pytest.raises(RawlsError, match="tail-gnn cannot be trained on sampled neighborhoods"):
         training_of(source, "tail-gnn")
     with pytest.raises(RawlsError, match="no early stopping"):
         training_of(source, settings={"patience": 5})

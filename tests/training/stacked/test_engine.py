@@ -13,15 +13,15 @@ from torch_geometric.data import Data
 import rawlsgcn as rg
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.graphs import synthetic
-from rawlsgcn.methods import Inputs, find, with_changes
-from rawlsgcn.training import Job, train
+from rawlsgcn.methods import Inputs, find_method, with_changes
+from rawlsgcn.training import Job, train_runs
 from rawlsgcn.training.stacked.engine import GPU_SHARE, StackedEngine
 
 METHODS = ["gcn", "rawlsgcn-graph", "rawlsgcn-grad"]
 
 
 def jobs_of(name: str, rates: list[float], seeds: int, **changes: object) -> list[Job]:
-    base = with_changes(find(name).defaults, {"hidden_channels": 5, **changes})
+    base = with_changes(find_method(name).defaults, {"hidden_channels": 5, **changes})
     return [Job(with_changes(base, {"lr": lr}), seed) for lr in rates for seed in range(seeds)]
 
 
@@ -41,8 +41,8 @@ def test_twenty_steps_equal_the_reference(
         changes["normalization"] = form
     jobs = jobs_of(name, [0.05, 0.01], seeds=2, **changes)
     inputs = Inputs.of(graph, dtype=torch.float64)
-    fast, _ = train(find(name), inputs, jobs, engine="stacked")
-    plain, _ = train(find(name), inputs, jobs, engine="reference")
+    fast, _ = train_runs(find_method(name), inputs, jobs, engine="stacked")
+    plain, _ = train_runs(find_method(name), inputs, jobs, engine="reference")
     for ours, theirs in zip(fast, plain, strict=True):
         assert ours.state.keys() == theirs.state.keys()
         for key in ours.state:
@@ -56,7 +56,7 @@ def test_in_float32_the_gradients_are_those_of_float64(graph: Data, layers: int,
     jobs = jobs_of(name, [0.01], seeds=3, dropout=0.0, num_layers=layers)
     found = []
     for dtype in (torch.float32, torch.float64):
-        engine = StackedEngine(find(name), Inputs.of(graph, dtype=dtype), jobs[0].settings)
+        engine = StackedEngine(find_method(name), Inputs.of(graph, dtype=dtype), jobs[0].settings)
         replicas = engine.replicas(jobs)
         replicas.step()
         found.append(replicas.gradients.double())
@@ -68,11 +68,11 @@ def test_in_float32_the_gradients_are_those_of_float64(graph: Data, layers: int,
 def test_first_loss_and_gradients_equal_the_reference(graph: Data, layers: int, name: str) -> None:
     jobs = jobs_of(name, [0.01], seeds=2, dropout=0.0, num_layers=layers)
     inputs = Inputs.of(graph, dtype=torch.float64)
-    engine = StackedEngine(find(name), inputs, jobs[0].settings)
+    engine = StackedEngine(find_method(name), inputs, jobs[0].settings)
     replicas = engine.replicas(jobs)
     losses = replicas.losses(replicas.step())
     for run, job in enumerate(jobs):
-        learner = find(name).learner(inputs, job.settings, job.seed)
+        learner = find_method(name).learner(inputs, job.settings, job.seed)
         assert learner.epoch() == pytest.approx(float(losses[run]), abs=1e-9)
         gradients = replicas.gradient(run)
         for ours, parameter in zip(gradients, learner.module.parameters(), strict=True):
@@ -103,8 +103,8 @@ def test_with_dropout_the_losses_have_the_references_distribution(dropout: float
     """One step from the same weights, over many masks: equal mean and spread of the gradient."""
     inputs = Inputs.of(ring(), dtype=torch.float64)
     job = jobs_of("rawlsgcn-grad", [0.01], seeds=1, dropout=dropout)[0]
-    replicas = StackedEngine(find("rawlsgcn-grad"), inputs, job.settings).replicas([job])
-    learner = find("rawlsgcn-grad").learner(inputs, job.settings, job.seed)
+    replicas = StackedEngine(find_method("rawlsgcn-grad"), inputs, job.settings).replicas([job])
+    learner = find_method("rawlsgcn-grad").learner(inputs, job.settings, job.seed)
     start = {name: value.clone() for name, value in learner.module.state_dict().items()}
     ours, theirs = [], []
     for _ in range(1000):
@@ -126,17 +126,17 @@ def test_with_dropout_the_losses_have_the_references_distribution(dropout: float
 def test_a_seed_means_the_same_run_whatever_trains_beside_it() -> None:
     inputs = Inputs.of(ring(), dtype=torch.float64)
     together = jobs_of("rawlsgcn-graph", [0.05, 0.01], seeds=7, epochs=15)
-    runs, _ = train(find("rawlsgcn-graph"), inputs, together)
+    runs, _ = train_runs(find_method("rawlsgcn-graph"), inputs, together)
     for place in (0, 6, 9):
-        (alone,), _ = train(find("rawlsgcn-graph"), inputs, [together[place]])
+        (alone,), _ = train_runs(find_method("rawlsgcn-graph"), inputs, [together[place]])
         torch.testing.assert_close(alone.logits, runs[place].logits, rtol=0, atol=1e-12)
 
 
 def test_same_seed_same_numbers() -> None:
     inputs = Inputs.of(ring())
     jobs = jobs_of("rawlsgcn-grad", [0.05], seeds=3, epochs=10)
-    first, _ = train(find("rawlsgcn-grad"), inputs, jobs)
-    second, _ = train(find("rawlsgcn-grad"), inputs, jobs)
+    first, _ = train_runs(find_method("rawlsgcn-grad"), inputs, jobs)
+    second, _ = train_runs(find_method("rawlsgcn-grad"), inputs, jobs)
     assert all(torch.equal(a.logits, b.logits) for a, b in zip(first, second, strict=True))
     assert not torch.equal(first[0].logits, first[1].logits)
 
@@ -146,26 +146,28 @@ def test_training_does_not_touch_the_callers_random_stream(engine: str) -> None:
     torch.manual_seed(3)
     expected = torch.rand(4)
     torch.manual_seed(3)
-    train(find("gcn"), Inputs.of(ring()), jobs_of("gcn", [0.01], 1, epochs=2), engine=engine)
+    train_runs(
+        find_method("gcn"), Inputs.of(ring()), jobs_of("gcn", [0.01], 1, epochs=2), engine=engine
+    )
     assert torch.equal(torch.rand(4), expected)
 
 
 def test_progress_counts_every_epoch_to_the_end() -> None:
     told: list[tuple[int, int]] = []
     jobs = jobs_of("gcn", [0.05, 0.01], seeds=2, epochs=3)
-    train(find("gcn"), Inputs.of(ring()), jobs, progress=lambda *now: told.append(now))
+    train_runs(find_method("gcn"), Inputs.of(ring()), jobs, progress=lambda *now: told.append(now))
     assert told[-1][0] == told[-1][1]
     assert [done for done, _ in told] == sorted(done for done, _ in told)
 
 
-def test_the_fast_engine_does_not_pretend_to_stop_early() -> None:
+def test_the_stacked_engine_does_not_pretend_to_stop_early() -> None:
     graph = synthetic(200)
     for name in METHODS:
         (job,) = jobs_of(name, [0.01], seeds=1, epochs=3, patience=2)
-        with pytest.raises(RawlsError, match="cannot stop early: leave patience at 0"):
-            train(find(name), Inputs.of(graph), [job], engine="stacked")
+        with pytest.raises(RawlsError, match="cannot stop early: set patience to 0"):
+            train_runs(find_method(name), Inputs.of(graph), [job], engine="stacked")
         for engine in ("auto", "reference"):
-            train(find(name), Inputs.of(graph), [job], engine=engine)
+            train_runs(find_method(name), Inputs.of(graph), [job], engine=engine)
 
 
 class FakeGPU:
@@ -184,7 +186,7 @@ def test_a_block_on_a_gpu_is_bounded_by_its_free_memory(
     name: str, room: float, sizes: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     jobs = jobs_of(name, [0.05, 0.01, 0.1], seeds=4)
-    engine = StackedEngine(find(name), Inputs.of(synthetic(200)), jobs[0].settings)
+    engine = StackedEngine(find_method(name), Inputs.of(synthetic(200)), jobs[0].settings)
     FakeGPU(monkeypatch, (room + 0.01) * engine.run_bytes() / GPU_SHARE)
     blocks = engine._blocks(jobs)
     assert [len(block) for block in blocks] == sizes
@@ -200,7 +202,7 @@ def test_the_memory_of_a_run_is_more_than_that_of_its_tensors(
 ) -> None:
     """All that a step keeps: parameters, gradients, both of Adam's means, every layer's tensors."""
     (job,) = jobs_of(name, [0.01], seeds=1, num_layers=layers)
-    engine = StackedEngine(find(name), Inputs.of(graph), job.settings)
+    engine = StackedEngine(find_method(name), Inputs.of(graph), job.settings)
     replicas = engine.replicas([job])
     replicas.step()
     inputs, hidden = replicas._forward()

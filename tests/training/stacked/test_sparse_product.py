@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rawlsgcn._core.kernels import kernels, without_kernels
 from rawlsgcn._core.sparse import csr_tensor
 from rawlsgcn.graphs import synthetic
-from rawlsgcn.methods import Inputs, find, with_changes
+from rawlsgcn.methods import Inputs, find_method, with_changes
 from rawlsgcn.training import Job
 from rawlsgcn.training.stacked.engine import StackedEngine
 from rawlsgcn.training.stacked.sparse_product import SparseProduct
@@ -110,7 +110,7 @@ def test_a_layers_product_is_the_compiled_one(monkeypatch):
 @compiled_only
 @pytest.mark.parametrize("method", ["gcn", "rawlsgcn-graph", "rawlsgcn-grad"])
 def test_training_is_the_same_with_compiled_products_and_without(method):
-    chosen = find(method)
+    chosen = find_method(method)
     graph = synthetic(300, features=200, words=5)
     inputs = Inputs.of(graph, dtype=torch.float64)
     jobs = [Job(with_changes(chosen.defaults, {"epochs": 20}), seed) for seed in range(2)]

@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 from rawlsgcn.balancing.distributed import balance_shards
 from rawlsgcn.graphs import check
 from rawlsgcn.graphs.shards import Shards, write_shards
-from rawlsgcn.methods import find
+from rawlsgcn.methods import find_method
 from rawlsgcn.training.sampled.checkpoints import Position, load_checkpoint, save_checkpoint
 from rawlsgcn.training.sampled.sources import Source
 from rawlsgcn.training.sampled.trainer import SampledTraining
@@ -33,7 +33,7 @@ def _weighted() -> Data:
 
 
 def _training(source: Source) -> SampledTraining:
-    method = find("gcn" if source.scale is None else "rawlsgcn-grad")
+    method = find_method("gcn" if source.scale is None else "rawlsgcn-grad")
     return SampledTraining(method, source, method.defaults, num_neighbors=[2, -1], batch_size=2)
 
 

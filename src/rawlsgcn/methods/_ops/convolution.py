@@ -1,4 +1,4 @@
-"""The graph convolution E = Â H W + b and a network of them, with the fair gradient where asked.
+"""The graph convolution E = Â H W + b and a network of them, with the fair gradient.
 
 The fair gradient (RawlsGCN-Grad, the paper's Equation 9) is ∂J/∂W = Hᵀ Â_DSᵀ ∂J/∂E; its autograd
 form is :mod:`rawlsgcn.nn.fair_gradient`.
@@ -7,7 +7,8 @@ form is :mod:`rawlsgcn.nn.fair_gradient`.
 from __future__ import annotations
 
 import itertools
-import math
+from collections.abc import Sequence
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 from ...nn.fair_gradient import FairMatrix, attach
 from .dropout import Dropout
 from .fixed_matrix import FixedMatrix, times
+from .initial_weights import draw_uniform
 
 
 def graph_convolution(
@@ -41,12 +43,8 @@ class GraphConvolution(nn.Module):
         self.bias = nn.Parameter(torch.empty(outputs))
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        """Uniform in ±1/√(d_out), drawn on the CPU so that a seed means the same anywhere."""
-        bound = 1 / math.sqrt(self.weight.shape[1])
-        with torch.no_grad():
-            for parameter in (self.weight, self.bias):
-                draw = torch.empty(parameter.shape).uniform_(-bound, bound, generator=generator)
-                parameter.copy_(draw)
+        """Draw weight and bias uniformly from ±1/√(d_out)."""
+        draw_uniform(self, generator)
 
     def forward(
         self, h: Tensor | FixedMatrix, propagation: FixedMatrix, fair: FixedMatrix | None = None
@@ -57,7 +55,10 @@ class GraphConvolution(nn.Module):
 class GraphConvolutionalNetwork(nn.Module):
     """L graph convolutions with ReLU and dropout between them: the paper's backbone.
 
-    Dropout draws from ``random``, or from torch's global generator where there is none.
+    Args:
+        sizes: The widths from the features over the hidden layers to the classes.
+        dropout: The probability with which an entry of a hidden layer is set to zero.
+        random: The generator of dropout; by default torch's global one.
     """
 
     def __init__(
@@ -68,17 +69,41 @@ class GraphConvolutionalNetwork(nn.Module):
         self.dropout = Dropout(dropout, random)
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        for layer in self.layers:
-            layer.reset_parameters(generator)  # type: ignore[operator]
+        """Draw all weights and biases uniformly from ±1/√(d_out).
+
+        Args:
+            generator: A generator on the CPU; by default torch's global one.
+        """
+        draw_uniform(self, generator)
 
     def forward(
-        self, x: Tensor | FixedMatrix, propagation: FixedMatrix, fair: FixedMatrix | None = None
+        self,
+        x: Tensor | FixedMatrix,
+        propagation: FixedMatrix | Sequence[FixedMatrix],
+        fair: FixedMatrix | Sequence[FixedMatrix] | None = None,
     ) -> Tensor:
+        """Compute the class scores.
+
+        Args:
+            x: The features, of shape (nodes, features).
+            propagation: Â, or a matrix for each layer, the first layer's first.
+            fair: The matrix in Â's place in the gradient of the weights, or one for each layer.
+
+        Returns:
+            The scores of the nodes that the last layer's matrix has a row for.
+        """
         h: Tensor | FixedMatrix = x
         for index, layer in enumerate(self.layers):
             if index:
                 assert isinstance(h, Tensor)
                 h = self.dropout(torch.relu(h))
-            h = layer(h, propagation, fair)
+            h = layer(h, _of_layer(propagation, index), _of_layer(fair, index))
         assert isinstance(h, Tensor)
         return h
+
+
+M = TypeVar("M", FixedMatrix, FixedMatrix | None)
+
+
+def _of_layer(matrices: M | Sequence[FixedMatrix], index: int) -> M | FixedMatrix:
+    return matrices[index] if isinstance(matrices, Sequence) else matrices

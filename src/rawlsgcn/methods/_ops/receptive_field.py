@@ -1,16 +1,19 @@
-"""Restriction to the rows that matter.
+"""The receptive field: the rows of each layer that the nodes in the loss depend on.
 
-A node's output in layer l depends on its neighbours' outputs in layer l-1 and on nothing else.
-Counting back from the nodes in the loss gives, for each layer, the few rows that must be computed
-at all; dropping the others changes no loss and no gradient.
+A node's output in layer l depends on its neighbors' outputs in layer l-1 and on nothing else.
+Counting back from the nodes in the loss gives, for each layer, the few rows that must be computed;
+dropping the others changes no loss and no gradient.
 """
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import torch
 from torch import Tensor
 
 from ..._core.sparse import csr_tensor
+from .fixed_matrix import FixedMatrix, propagated
 
 
 def reached_rows(matrix: Tensor, targets: Tensor, layers: int) -> list[Tensor]:
@@ -25,6 +28,16 @@ def reached_rows(matrix: Tensor, targets: Tensor, layers: int) -> list[Tensor]:
         seen[columns.long()] = True
         rows.insert(0, seen.nonzero().view(-1))
     return rows
+
+
+def restricted(matrix: Tensor, rows: list[Tensor], x: Tensor) -> list[FixedMatrix]:
+    """The layers' matrices with only the :func:`reached_rows`: first (Â X), then Â of each layer.
+
+    Â X does not change in training, so that it is computed once.
+    """
+    first = propagated(select_rows(matrix, rows[0]), x)
+    later = [select_columns(select_rows(matrix, outer), inner) for inner, outer in pairwise(rows)]
+    return [FixedMatrix.of(each) for each in (first, *later)]
 
 
 def select_rows(matrix: Tensor, rows: Tensor) -> Tensor:

@@ -1,11 +1,11 @@
 r"""Sampled blocks: for each layer a matrix from the nodes it reads to the nodes it computes.
 
 Layer l's block has the row (1 + c_v entries: the loop, then what was drawn) of every node whose
-output the next layer reads. Each layer draws its rows anew. A gradient is a sum over paths
+output the next layer reads. Each layer draws its rows again. A gradient is a sum over paths
 v ← u ← w … of products of one entry of each layer's matrix; with independent draws the expectation
 of the product is the product of the expectations, so that for linear layers and a loss that is
 linear in the logits the expected sampled gradient is the whole graph's, at any depth. (Were one
-draw of a row used by all layers, paths that come back to a node would spoil this from the third
+draw of a row used by all layers, paths that return to a node would make it biased from the third
 layer on; with two layers they cannot: v ← v takes the loop, which is not drawn.)
 """
 
@@ -38,13 +38,8 @@ class Block:
     forward: tuple[Tensor, Tensor]
     fair: tuple[Tensor, Tensor] | None
 
-    def propagation(self, device: torch.device) -> FixedMatrix:
-        return self._constant(self.forward, device)
-
-    def fairness(self, device: torch.device) -> FixedMatrix | None:
-        return None if self.fair is None else self._constant(self.fair, device)
-
-    def _constant(self, values: tuple[Tensor, Tensor], device: torch.device) -> FixedMatrix:
+    def matrix(self, values: tuple[Tensor, Tensor], device: torch.device) -> FixedMatrix:
+        """A matrix on the block's pattern, from its values and those of its transpose."""
         matrix = csr_tensor(*self.pattern, values[0], self.shape)
         transpose = csr_tensor(*self.flipped, values[1], self.shape[::-1])
         return FixedMatrix(matrix.to(device), transpose.to(device))
@@ -56,6 +51,15 @@ class Blocks:
 
     nodes: Array
     layers: list[Block]
+
+    def forward(self, device: torch.device) -> list[FixedMatrix]:
+        """Each layer's Ŝ."""
+        return [block.matrix(block.forward, device) for block in self.layers]
+
+    def fair(self, device: torch.device) -> list[FixedMatrix] | None:
+        """Each layer's F̂, or None where the gradient has no matrix of its own."""
+        fair = [block.matrix(block.fair, device) for block in self.layers if block.fair is not None]
+        return fair or None
 
 
 class BlockMaker:
@@ -96,9 +100,9 @@ class BlockMaker:
         weight = np.ones(len(column))
         degree = np.diff(self._adjacency.row_start[nodes[:rows, None] + [0, 1]])[:, 0]
         weight[drawn] = (degree / np.maximum(hop.drawn, 1))[target]
-        given = self._adjacency.arc_weights(hop.arc)
-        if given is not None:
-            weight[drawn] *= given
+        edge_weight = self._adjacency.arc_weights(hop.arc)
+        if edge_weight is not None:
+            weight[drawn] *= edge_weight
         shape = (rows, len(nodes))
         # A counting sort; its values say where each entry of the transpose comes from.
         order = csr_array((np.arange(len(column), dtype=np.int32), column, crow), shape).tocsc()

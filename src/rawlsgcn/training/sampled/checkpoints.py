@@ -1,4 +1,4 @@
-"""Where a sampled run can be taken up again: weights, optimizer and place, one folder a checkpoint.
+"""Checkpoints of sampled training: weights, optimizer and position, from which a run resumes.
 
 A checkpoint is a folder that appears whole or not at all, so that a process may be killed at any
 moment. The weights and Adam's moments are in safetensors, the rest in JSON; nothing is unpickled.
@@ -34,7 +34,7 @@ _ENTRIES: JsonFields = {
 
 @dataclass(frozen=True)
 class Position:
-    """The epoch and step that come next, and how many steps there were to be in all."""
+    """The epoch and step that come next, and the number of steps of the whole run."""
 
     epoch: int = 0
     step: int = 0
@@ -48,7 +48,15 @@ def save_checkpoint(
     position: Position,
     run: dict[str, Any],
 ) -> None:
-    """Write a checkpoint and then delete those before it. ``run`` is what must stay the same."""
+    """Write a checkpoint and then delete those before it.
+
+    Args:
+        folder: The folder of the checkpoints.
+        network: Everything that is learned.
+        optimizer: The optimizer of the network.
+        position: Where the run will go on.
+        run: What must be the same when it goes on: settings, graph, seed.
+    """
     from safetensors.torch import save
 
     name = f"checkpoint-{position.epoch:06d}-{position.step:08d}"
@@ -59,7 +67,7 @@ def save_checkpoint(
         (temporary / _OPTIMIZER).write_bytes(save(moments))
         about = {**asdict(position), "run": run}
         (temporary / _ABOUT).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
-    for old in _found(folder):
+    for old in _checkpoints(folder):
         if old.name < name:
             remove_folder(old)
 
@@ -67,14 +75,26 @@ def save_checkpoint(
 def load_checkpoint(
     folder: Path, network: nn.Module, optimizer: Adam, run: dict[str, Any]
 ) -> Position:
-    """Take up the newest checkpoint in ``folder``; the beginning, where there is none.
+    """Restore the newest checkpoint, if there is one.
 
-    Neither the network nor the optimizer is touched where a part of it does not fit.
+    Neither the network nor the optimizer is changed if a part of the checkpoint does not fit.
+
+    Args:
+        folder: The folder of the checkpoints.
+        network: Everything that is learned.
+        optimizer: The optimizer of the network.
+        run: What must be the same as in the checkpoint.
+
+    Returns:
+        Where the run goes on; the beginning without a checkpoint.
+
+    Raises:
+        RawlsError: If the checkpoint is damaged or of another run.
     """
-    found = _found(folder)
-    if not found:
+    checkpoints = _checkpoints(folder)
+    if not checkpoints:
         return Position()
-    newest = found[-1]
+    newest = checkpoints[-1]
     try:
         about = read_json(newest / _ABOUT, _ENTRIES)
         weights, moments = (read_tensors(newest / name) for name in (_WEIGHTS, _OPTIMIZER))
@@ -92,7 +112,7 @@ def load_checkpoint(
 
 
 def _moments(optimizer: Adam) -> dict[str, Tensor]:
-    """What Adam remembers of each of its parameters, which it numbers."""
+    """Adam's moments of each of its parameters, by number and name."""
     state = optimizer.state_dict()["state"]
     return {f"{at}/{name}": value for at, kept in state.items() for name, value in kept.items()}
 
@@ -120,11 +140,11 @@ def _set_moments(optimizer: Adam, moments: dict[str, Tensor]) -> None:
 
 def _unreadable(checkpoint: Path, error: Exception) -> RawlsError:
     return RawlsError(
-        f"the checkpoint {checkpoint} cannot be read ({error}): delete it to begin anew"
+        f"the checkpoint {checkpoint} cannot be read ({error}): delete it to start again"
     )
 
 
-def _found(folder: Path) -> list[Path]:
+def _checkpoints(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("checkpoint-*") if path.is_dir())
 
 
@@ -132,6 +152,6 @@ def _require_same(kept: dict[str, Any], run: dict[str, Any], folder: Path) -> No
     for name, value in run.items():
         if kept.get(name) != value:
             raise RawlsError(
-                f"{folder} holds a checkpoint of another run: its {name} is {kept.get(name)!r}, "
+                f"{folder} has a checkpoint of another run: its {name} is {kept.get(name)!r}, "
                 f"not {value!r}; choose another --out or delete it"
             )

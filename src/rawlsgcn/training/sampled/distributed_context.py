@@ -1,4 +1,4 @@
-"""Joining the processes that torchrun started: gloo between CPUs, nccl between GPUs."""
+"""The processes that torchrun started: joining them, and errors that are reported once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from torch.distributed import distributed_c10d
 
 from ..._core.errors import RawlsError
 
-#: Joining takes moments. To give up makes torchrun start the processes once more; to wait does not.
+#: Joining takes moments. Giving up makes torchrun start the processes again; waiting does not.
 _JOIN_SECONDS = 60
 _VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 
@@ -31,20 +31,39 @@ class DistributedContext:
     device: torch.device = torch.device("cpu")  # noqa: RUF009
 
 
+def under_torchrun() -> bool:
+    """Return whether torchrun started this process.
+
+    Returns:
+        True if the environment has a rank or a number of processes.
+    """
+    return "RANK" in os.environ or "WORLD_SIZE" in os.environ
+
+
 @contextmanager
 def distributed_context(device: str = "auto") -> Iterator[DistributedContext]:
-    """This process's place among those of torchrun; alone where there is no torchrun."""
+    """Join the processes that torchrun started; without torchrun this process is the only one.
+
+    Args:
+        device: ``"cpu"``, ``"cuda"`` or ``"auto"``; each process takes the GPU of its local rank.
+
+    Yields:
+        Which of how many processes this one is, and its device.
+
+    Raises:
+        RawlsError: If the environment is incomplete, or the other processes cannot be reached.
+    """
     from ..._core.machine import pick_device
 
-    given = [name for name in _VARIABLES if name in os.environ]
-    if "RANK" not in given and "WORLD_SIZE" not in given:
+    present = [name for name in _VARIABLES if name in os.environ]
+    if not under_torchrun():
         yield DistributedContext(device=pick_device(device))
         return
-    missing = [name for name in _VARIABLES if name not in given]
+    missing = [name for name in _VARIABLES if name not in present]
     if missing:
         raise RawlsError(
-            f"this process is told its place by {given[0]}, but not {', '.join(missing)}: start "
-            "it with torchrun --nproc-per-node N -m rawlsgcn.cli.launch …"
+            f"the environment has {present[0]}, but not {', '.join(missing)}: start this process "
+            "with torchrun --nproc-per-node N -m rawlsgcn …"
         )
     own = pick_device(device)
     if own.type == "cuda":
@@ -56,9 +75,9 @@ def distributed_context(device: str = "auto") -> Iterator[DistributedContext]:
             "nccl" if on_gpu else "gloo",
             timeout=timedelta(seconds=_JOIN_SECONDS),
             device_id=own if on_gpu else None,
-            **_meeting_place(),
+            **_own_store(),
         )
-        # Joining is short; what comes after may wait long, for a process that reads or judges.
+        # Joining is short; what comes after may wait long, for a process that reads or evaluates.
         distributed_c10d._set_pg_timeout(distributed_c10d.default_pg_timeout)
     except (RuntimeError, ValueError) as error:  # torch's network errors are RuntimeErrors
         why = str(error).strip().splitlines()[0][:120] if str(error).strip() else "no reason given"
@@ -75,7 +94,7 @@ def distributed_context(device: str = "auto") -> Iterator[DistributedContext]:
         distributed.destroy_process_group()
 
 
-def _meeting_place() -> dict[str, Any]:
+def _own_store() -> dict[str, Any]:
     """A part of torchrun's store for this start alone, where all processes are on one machine.
 
     The store outlives a restart, and with it the addresses of the processes before it: a process
@@ -103,23 +122,32 @@ def _agent_store(seconds: float) -> Any:
     )
 
 
-def already_reported(error: RawlsError) -> bool:
-    """Whether another process of this torchrun, or this one before a restart, has said the same.
+def already_reported(message: str) -> bool:
+    """Whether another process of this torchrun, or this one before a restart, had the same error.
 
     All processes mostly make a mistake alike, and torchrun starts them again after any exit
-    status but 0. Its agent keeps a store that outlives them, where each sentence is counted.
+    status but 0. Its agent keeps a store that outlives them, where each message is counted.
     """
-    if not _agent_has_the_store():
+    if not under_torchrun() or not _agent_has_the_store():
         return False
     try:
-        told: int = _agent_store(seconds=5).add(f"rawlsgcn-{zlib.crc32(str(error).encode())}", 1)
-        return told > 1
+        count: int = _agent_store(seconds=5).add(f"rawlsgcn-{zlib.crc32(message.encode())}", 1)
+        return count > 1
     except (KeyError, ValueError, RuntimeError):
         return False
 
 
 def require_equal(values: list[int], what: str, context: DistributedContext) -> None:
-    """Refuse to go on where processes see different things, which only one folder can cure."""
+    """Raise an error if the processes have different values.
+
+    Args:
+        values: Numbers of this process.
+        what: What they describe, for the message.
+        context: This process.
+
+    Raises:
+        RawlsError: If another process has others.
+    """
     if context.world_size == 1:
         return
     own = torch.tensor(values, device=context.device)

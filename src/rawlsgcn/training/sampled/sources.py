@@ -1,4 +1,4 @@
-"""What sampled training reads: a graph in memory, or shards on disk of which pages are read."""
+"""The graph of sampled training: in memory, or in shards on disk, of which pages are read."""
 
 from __future__ import annotations
 
@@ -31,14 +31,23 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A graph to train on. ``mark`` tells its like apart; ``scale`` is x where it is known.
+    """A graph to train on, in memory or in shards.
 
-    With ``normalize`` the rows of X are divided by their sums as they are read; features in memory
-    are divided once.
+    Attributes:
+        name: The name of the graph.
+        fingerprint: Distinguishes it from other graphs, splits, features and labels.
+        adjacency: The edges.
+        x: The features, or a mapped array of them for each shard.
+        normalize: Whether rows of X are divided by their sums: features in memory once, those of
+            shards as they are read.
+        y: The labels.
+        masks: ``train_mask``, ``val_mask`` and ``test_mask``.
+        num_classes: The number of classes.
+        scale: The vector of the doubly stochastic form, if it is known.
     """
 
     name: str
-    mark: str
+    fingerprint: str
     adjacency: Adjacency
     x: Tensor | Sequence[Array]
     normalize: bool
@@ -52,7 +61,14 @@ class Source:
         return int((self.x if isinstance(self.x, Tensor) else self.x[0]).shape[1])
 
     def features(self, nodes: Array) -> Tensor:
-        """The rows of X of these nodes."""
+        """Return the rows of X of some nodes.
+
+        Args:
+            nodes: Node numbers, of shape (k,).
+
+        Returns:
+            A tensor of shape (k, features).
+        """
         if not isinstance(self.x, Tensor):
             x = aligned(torch.from_numpy(take_concatenated(self.x, nodes)))
             return row_normalized(x) if self.normalize else x
@@ -62,13 +78,21 @@ class Source:
 
     @classmethod
     def of(cls, graph: Data, *, normalize: bool = True) -> Source:
-        """A checked graph, symmetric and without self-loops."""
+        """Use a validated graph, symmetric and without self-loops.
+
+        Args:
+            graph: The graph.
+            normalize: Whether to divide each row of X by its sum (unless a feature is negative).
+
+        Returns:
+            The graph for sampled training.
+        """
         weight = graph.get("edge_weight")
         adjacency = Adjacency.of_symmetric(graph.edge_index, weight, int(graph.num_nodes))
         normalize = normalize and not has_negative_features(graph.x)
         return cls(
             name=graph.get("name") or "graph",
-            mark=fingerprint(graph),
+            fingerprint=fingerprint(graph),
             adjacency=adjacency,
             x=row_normalized(graph.x) if normalize else graph.x,
             normalize=normalize,
@@ -79,7 +103,18 @@ class Source:
 
     @classmethod
     def of_shards(cls, shards: Shards, *, normalize: bool = True) -> Source:
-        """Shards with features and labels; arcs and features stay on disk."""
+        """Use shards with features, labels and a split; edges and features stay on disk.
+
+        Args:
+            shards: The shards.
+            normalize: Whether to divide each row of X by its sum (unless a feature is negative).
+
+        Returns:
+            The graph for sampled training.
+
+        Raises:
+            RawlsError: If features, labels or a split are missing.
+        """
         parts = shards.open_all()
         x, y, split, scale = (
             [piece for part in parts if (piece := getattr(part, name)) is not None]
@@ -98,7 +133,7 @@ class Source:
                 raise RawlsError(f"the shards in {shards.folder} have no node in their {name}")
         return cls(
             name=shards.name,
-            mark=shards.fingerprint,
+            fingerprint=shards.fingerprint,
             adjacency=Adjacency.of_shards(parts),
             x=x,
             normalize=normalize and not shards.negative_features,

@@ -1,6 +1,6 @@
-"""Sampled training of the GCN family, on one process or on many that share every batch.
+"""Sampled training of the GCN family, in one process or in many that share every batch.
 
-What is drawn is a function of the seed, the epoch and the step alone: the same on any number of
+What is drawn is a function of the seed, the epoch and the step alone: the same for any number of
 processes and workers, and again after a restart.
 """
 
@@ -19,7 +19,7 @@ from torch.optim.swa_utils import AveragedModel
 from torch.utils.data import DataLoader, Dataset
 
 from ..._core.errors import RawlsError
-from ...methods import Convolutional, Method, Settings
+from ...methods import MAIN_METHODS, Convolutional, Method, Settings
 from ...methods._ops.convolution import GraphConvolutionalNetwork
 from ...methods._ops.fixed_matrix import FixedMatrix
 from ...sampling import Factors
@@ -31,37 +31,34 @@ from .sources import Source
 
 Array = NDArray[Any]
 
-# What a key is for: seeds of different uses must not meet.
+# What a key is for: seeds of different uses must differ.
 _ORDER, _DRAW, _DROPOUT = range(3)
 
 
 def require_sampled(method: Method, settings: Settings, average: float) -> Convolutional:
-    """The method, if it can be trained on samples in this way."""
+    """Return the method if it can be trained on samples with these settings.
+
+    Args:
+        method: Any method.
+        settings: Its settings.
+        average: The share of steps whose weights are averaged.
+
+    Returns:
+        The method, which is of the GCN family.
+
+    Raises:
+        RawlsError: If it cannot be trained on samples, or the share is not from 0 to 1.
+    """
     if not isinstance(method, Convolutional):
         raise RawlsError(
-            f"{method.name} cannot be trained on sampled neighbourhoods: it needs the whole "
-            "graph; use gcn, rawlsgcn-graph or rawlsgcn-grad"
+            f"{method.name} cannot be trained on sampled neighborhoods: it needs the whole "
+            f"graph; use {' or '.join(MAIN_METHODS)}"
         )
     if settings.patience:
-        raise RawlsError("sampled training has no early stopping: leave patience at 0")
+        raise RawlsError("sampled training has no early stopping: set patience to 0")
     if not 0 <= average <= 1:
-        raise RawlsError(f"the share of averaged steps is from 0 to 1, not {average:g}")
+        raise RawlsError(f"average is a share of the steps, from 0 to 1, not {average:g}")
     return method
-
-
-class BlockNetwork(GraphConvolutionalNetwork):
-    """The GCN family's network, whose layers each multiply by a sampled block of their own."""
-
-    def forward(self, x: Tensor | FixedMatrix, blocks: Blocks) -> Tensor:  # type: ignore[override]
-        h: Tensor | FixedMatrix = x
-        device = next(self.parameters()).device
-        for number, (layer, block) in enumerate(zip(self.layers, blocks.layers, strict=True)):
-            if number:
-                assert isinstance(h, Tensor)
-                h = self.dropout(torch.relu(h))
-            h = layer(h, block.propagation(device), block.fairness(device))
-        assert isinstance(h, Tensor)
-        return h
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,10 +78,10 @@ class SampledTraining:
         method: One of the GCN family (``gcn``, ``rawlsgcn-graph``, ``rawlsgcn-grad``).
         source: The graph.
         settings: The method's; the number of layers is that of ``num_neighbors``.
-        num_neighbors: Neighbours drawn for each node and layer, outermost layer first; −1 for all.
-        batch_size: Seeds of one step, shared by all processes.
-        seed: Decides the initial weights, the order of the seeds and every draw.
-        context: This process among its like.
+        num_neighbors: Neighbors drawn for each node and layer, outermost layer first; −1 for all.
+        batch_size: Training nodes of one step, shared by all processes.
+        seed: Decides the initial weights, the order of the training nodes and every draw.
+        context: Which of how many processes this one is; by default the only one.
         workers: Further processes that draw batches ahead.
         average: The share of all steps, the last ones, over which the weights that are kept are
             the mean (Polyak and Juditsky 1992): sampled gradients are noisy, and so are the weights
@@ -111,7 +108,7 @@ class SampledTraining:
         if batch_size < self.context.world_size or len(self.train) < self.context.world_size:
             raise RawlsError(
                 f"{self.context.world_size} processes cannot share batches of {batch_size} out of "
-                f"{len(self.train)} training nodes: each needs one seed at least"
+                f"{len(self.train)} training nodes: each needs at least one training node"
             )
         self.source, self.settings, self.seed, self.workers = source, settings, seed, workers
         self.batch_size, self.dtype = batch_size, dtype
@@ -127,7 +124,7 @@ class SampledTraining:
             source.num_classes,
         ]
         self.random = torch.Generator(self.context.device)
-        self.network = BlockNetwork(sizes, settings.dropout, self.random)
+        self.network = GraphConvolutionalNetwork(sizes, settings.dropout, self.random)
         self.network.reset_parameters(torch.Generator().manual_seed(seed))
         self.network.to(self.context.device, dtype)
         self.model: nn.Module = self.network
@@ -178,8 +175,9 @@ class SampledTraining:
         DistributedDataParallel takes the mean over processes, which makes it the step's loss
         whatever the sizes of the shares.
         """
-        device = self.context.device
-        logits = self.model(FixedMatrix.of(batch.x.to(device, self.dtype)), batch.blocks)
+        device, blocks = self.context.device, batch.blocks
+        x = FixedMatrix.of(batch.x.to(device, self.dtype))
+        logits = self.model(x, blocks.forward(device), blocks.fair(device))
         loss = nn.functional.cross_entropy(logits, batch.y.to(device), reduction="sum")
         return loss * (self.context.world_size / batch.total)
 
@@ -198,7 +196,7 @@ class SampledTraining:
         if not math.isfinite(value):
             raise RawlsError(
                 f"the loss is {value} in step {number + 1} of epoch {epoch + 1}, so nothing is "
-                f"learned any more: lower the learning rate of {self.settings.lr:g} and begin anew"
+                f"learned any more: lower the learning rate of {self.settings.lr:g} and start again"
             )
         if epoch * self.steps + number >= self.total - self.averaged:
             self.mean.update_parameters(self.network)

@@ -2,7 +2,7 @@
 
 Four ideas, each in a file of its own: only the rows that reach the loss are computed
 (``methods/_ops/receptive_field.py``), products that never change are computed once
-(``methods/_ops/constant_products.py``), runs are trained side by side (``networks.py``), and on a
+(``methods/_ops/fixed_matrix.py``), runs are trained side by side (``networks.py``), and on a
 GPU an epoch is recorded once and replayed (``cuda_graph.py``).
 """
 
@@ -21,11 +21,10 @@ from ..._core.random_state import kept_random_state
 from ..._core.threads import TrainingThreads
 from ...balancing import propagation_matrix
 from ...methods import Convolutional, Inputs, Settings
-from ...methods._ops.constant_products import propagated
 from ...methods._ops.convolution import GraphConvolutionalNetwork
-from ...methods._ops.fixed_matrix import FixedMatrix
-from ...methods._ops.receptive_field import reached_rows, select_columns, select_rows
-from ..trained_runs import Job
+from ...methods._ops.receptive_field import reached_rows, restricted
+from ...methods.base import layer_sizes
+from ..runs import Job
 from .adam import FusedAdam, VectorAdam
 from .cuda_graph import recorded
 from .dropout import Dropout
@@ -47,7 +46,7 @@ class StackedEngine:
 
     def __init__(self, method: Convolutional, inputs: Inputs, settings: Settings) -> None:
         self.inputs = inputs
-        self.sizes = method.sizes(inputs, settings)
+        self.sizes = layer_sizes(inputs, settings)
         forms = [method.forward_normalization(settings)]
         gradient_normalization = method.gradient_normalization(settings)
         if gradient_normalization is not None:
@@ -65,14 +64,10 @@ class StackedEngine:
     def _restrict(self, matrices: list[Tensor]) -> list[Layer]:
         depth = len(self.sizes) - 1
         rows = reached_rows(matrices[0], self.inputs.train, depth)
-        parts = [
-            [FixedMatrix.of(propagated(select_rows(m, rows[0]), self.inputs.x)) for m in matrices]
+        each = [restricted(matrix, rows, self.inputs.x) for matrix in matrices]
+        return [
+            Layer(forward, gradient) for forward, gradient in zip(each[0], each[-1], strict=True)
         ]
-        for inner, outer in pairwise(rows):
-            parts.append(
-                [FixedMatrix.of(select_columns(select_rows(m, outer), inner)) for m in matrices]
-            )
-        return [Layer(forms[0], forms[-1]) for forms in parts]
 
     def train(
         self, jobs: Sequence[Job], progress: ProgressCallback = no_progress

@@ -1,0 +1,202 @@
+"""Graphs of any size: the command ``shard``, and what ``balance`` and ``train`` do with shards.
+
+Several processes are started by torchrun, which also restarts them: ``torchrun --nproc-per-node 2
+--max-restarts 3 -m rawlsgcn train --shards …`` goes on from the last checkpoint. torchrun cannot
+tell a mistake in the arguments from a lost worker and tries again after either; therefore arguments
+are checked before the processes meet, and an error is reported by one of them only.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .._core.errors import RawlsError
+from .base import check_outputs, command, people, read_graph, write_json
+from .options import DataRoot, Dataset, Features, Graph, Labels, Split, out_option
+
+if TYPE_CHECKING:
+    from ..methods import Method, Settings
+    from ..training.sampled.distributed_context import DistributedContext
+    from ..training.sampled.sources import Source
+
+#: The options of ``train`` that only sampled training has, and those that it does not have.
+SAMPLED_OPTIONS = ("batch_size", "seed", "workers", "average", "checkpoint_every")
+WHOLE_GRAPH_OPTIONS = ("seeds", "evaluate", "engine")
+
+
+@command
+def shard(
+    count: Annotated[int, typer.Option(min=1, help="Number of shards, one for each process.")],
+    out: Annotated[Path, out_option("Write the shards into this folder.")],
+    dataset: Dataset = None,
+    graph: Graph = None,
+    features: Features = None,
+    labels: Labels = None,
+    split: Split = None,
+    data_root: DataRoot = None,
+) -> None:
+    """Cut a graph into shards on disk, for graphs that one process cannot hold."""
+    check_outputs(None, folder=out)
+    from ..graphs.shards import require_own, write_shards
+
+    require_own(out)  # an error before a large graph is read
+    data = read_graph(dataset, graph, features, labels, split, data_root)
+    shards = write_shards(data, count, out)
+    typer.echo(f"{shards.num_nodes:,} nodes and {shards.num_arcs:,} arcs in {count} shards: {out}")
+
+
+def given_options(context: typer.Context) -> set[str]:
+    """The parameters that the user typed, rather than their defaults."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return {name for name, source in sources.items() if source and source.name == "COMMANDLINE"}
+
+
+def require_one_process(command: str, cure: str) -> None:
+    """Raise an error if torchrun started several processes that would all do the same work."""
+    if os.environ.get("WORLD_SIZE", "1") != "1":
+        raise RawlsError(f"several processes cannot share '{command}' without {cure}: add it")
+
+
+def require_options(given: set[str], sampled: bool) -> None:
+    """Raise an error for an option of ``train`` that does not apply."""
+    for name in WHOLE_GRAPH_OPTIONS if sampled else SAMPLED_OPTIONS:
+        if name in given:
+            option = f"--{name.replace('_', '-')}"
+            raise RawlsError(
+                f"{option} does not apply to training on samples: leave it out"
+                if sampled
+                else f"{option} is for training on samples: add --num-neighbors or --shards"
+            )
+
+
+def train_on_samples(
+    method: str,
+    changes: Mapping[str, Any],
+    num_neighbors: str,
+    graph: Mapping[str, Any],
+    shards: Path | None,
+    out: Path | None,
+    json_path: str | None,
+    device: str,
+    average: float,
+    **how: Any,
+) -> None:
+    """The command ``train`` with --shards or --num-neighbors."""
+    from ..experiments.sampled_fit import fit_sampled
+    from ..methods import find_method
+    from ..reporting.progress import progress
+    from ..sampling import parse_num_neighbors
+    from ..training.sampled.distributed_context import distributed_context
+    from ..training.sampled.trainer import require_sampled
+
+    numbers = parse_num_neighbors(num_neighbors)
+    chosen = find_method(method)
+    settings = chosen.configure({"num_layers": len(numbers), **changes})
+    if settings.num_layers != len(numbers):
+        raise RawlsError(
+            f"--num-neighbors {num_neighbors} is for {len(numbers)} layers, --set num_layers is "
+            f"{settings.num_layers}: give one number for each layer"
+        )
+    require_sampled(chosen, settings, average)
+    if out is None:
+        raise RawlsError("training on samples needs --out, the folder of its checkpoints")
+    files = [graph[name] for name in ("graph", "features", "labels")]
+    if shards is not None and any([graph["dataset"], graph["split"], *files]):
+        raise RawlsError("--shards has the whole graph: leave out --dataset, --split and files")
+    check_outputs(json_path, folder=out, inputs=files)
+    with distributed_context(device) as context:
+        source = _source(chosen, settings, graph, shards, context)
+        with progress("training") as show_progress:
+            metrics = fit_sampled(
+                chosen,
+                source,
+                settings,
+                out,
+                num_neighbors=numbers,
+                context=context,
+                average=average,
+                progress=show_progress,
+                **how,
+            )
+        if context.rank == 0:
+            bias = "undefined" if metrics["bias"] is None else f"{metrics['bias']:.4f}"
+            people(json_path).print(
+                f"{source.name}, {chosen.title}, {context.world_size} "
+                f"process{'es' * (context.world_size > 1)}: "
+                f"accuracy {metrics['accuracy']:.1f}, bias {bias}, "
+                f"low-degree accuracy {metrics['low_degree_accuracy']:.1f}; written to {out}",
+                markup=False,
+                highlight=False,
+                soft_wrap=True,
+            )
+            write_json(json_path, metrics)
+
+
+def _source(
+    method: Method,
+    settings: Settings,
+    graph: Mapping[str, Any],
+    shards: Path | None,
+    context: DistributedContext,
+) -> Source:
+    """The graph to train on; shards without a scaling are balanced first if the method needs it."""
+    from ..graphs.shards import Shards
+    from ..training.sampled.shard_balancing import balance_and_save
+    from ..training.sampled.sources import Source
+
+    normalize = settings.normalize_features
+    if shards is None:
+        return Source.of(read_graph(**graph), normalize=normalize)
+    folder = Shards(shards)
+    source = Source.of_shards(folder, normalize=normalize)
+    doubly = len(method.normalizations) > 1 and settings.normalization == "doubly-stochastic"
+    if source.scale is not None or not doubly:
+        return source
+    if len(folder) != context.world_size:
+        raise RawlsError(
+            f"the {len(folder)} shards in {shards} are not balanced yet: run torchrun "
+            f"--nproc-per-node {len(folder)} -m rawlsgcn balance --shards {shards}"
+        )
+    balance_and_save(folder, context)
+    return Source.of_shards(folder, normalize=normalize)
+
+
+def balance_on_disk(
+    shards: Path, tol: float, max_iterations: int, device: str, json_path: str | None
+) -> None:
+    """The command ``balance`` with --shards: each process balances one of them."""
+    from ..balancing.solver import require_limits
+    from ..graphs.shards import Shards
+    from ..training.sampled.distributed_context import distributed_context
+    from ..training.sampled.shard_balancing import balance_and_save
+
+    check_outputs(json_path)
+    require_limits(tol, max_iterations)
+    folder = Shards(shards)
+    with distributed_context(device) as context:
+        started = time.perf_counter()
+        scaling = balance_and_save(folder, context, tol, max_iterations)
+        if context.rank == 0:
+            people(json_path).print(
+                f"residual {scaling.residual:.1e} after {scaling.iterations} products; "
+                f"rows {scaling.first:,} to {scaling.last:,} here, "
+                f"{scaling.held_bytes / 2**20:,.1f} MB",
+                markup=False,
+                highlight=False,
+                soft_wrap=True,
+            )
+            about = {
+                "iterations": scaling.iterations,
+                "residual": scaling.residual,
+                "rows": [scaling.first, scaling.last],
+                "held_bytes": scaling.held_bytes,
+                "processes": context.world_size,
+                "seconds": time.perf_counter() - started,
+            }
+            write_json(json_path, about)

@@ -1,0 +1,88 @@
+"""The paper's Figures 1 to 3, and accuracy against bias of all methods on each graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..reporting.accuracy_bias_plot import MethodPoint, draw_accuracy_bias
+from ..reporting.figures import INK, by_degree, degrees, save, side_by_side
+from .plan import EFFICIENCY_GRAPH, MAIN, Plan
+from .tables import ordered
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FOLDER = "figures"
+
+
+def paper_figures(
+    cells: Sequence[Mapping[str, Any]], plan: Plan, device: str, root: Path | None, out: Path
+) -> list[dict[str, str]]:
+    """Train GCN and the two methods with their chosen settings, and draw Figures 1, 2 and 3."""
+    from ..experiments.fitting import fit
+    from .trials import evaluated_graph
+
+    dataset = EFFICIENCY_GRAPH if EFFICIENCY_GRAPH in plan.datasets else plan.datasets[0]
+    graph = evaluated_graph(dataset, "test", root)
+    results = []
+    for method in MAIN:
+        settings = dict(plan.changes)
+        for cell in cells:
+            if cell["name"] == f"rawlsgcn/paper/{dataset}/{method}":
+                settings |= (cell["chosen"]["validation"] or {}).get("values", {})
+        results.append(fit(graph, method, seeds=plan.seeds, device=device, **settings))
+    drawn = {
+        "figure-1": (by_degree(results[0]), "Figure 1: loss and accuracy of a GCN by degree."),
+        "figure-2": (degrees(graph), "Figure 2: each node's degree in A and in Â."),
+        "figure-3": (
+            side_by_side(results),
+            "Figure 3: loss and accuracy by degree of a GCN and of both methods.",
+        ),
+    }
+    made = []
+    for name, (figure, caption) in drawn.items():
+        for suffix in (".png", ".svg"):
+            save(figure, out / FOLDER / f"{name}{suffix}")
+        made.append({"file": f"{FOLDER}/{name}", "caption": caption, "graph": dataset})
+    return made
+
+
+def accuracy_bias_figures(results: Mapping[str, Any]) -> dict[str, tuple[str, Figure]]:
+    """Return each graph's title and figure, with the settings chosen by validation accuracy."""
+    cells = [
+        cell
+        for cell in ordered(results["cells"])
+        if cell["protocol"] == "paper" and not cell["variant"] and _has_numbers(cell)
+    ]
+    drawn = {}
+    for dataset in dict.fromkeys(cell["dataset"] for cell in cells):
+        own = [cell for cell in cells if cell["dataset"] == dataset]
+        drawn[dataset] = own[0]["graph"], _accuracy_bias_figure(own)
+    return drawn
+
+
+def _has_numbers(cell: Mapping[str, Any]) -> bool:
+    chosen = cell["chosen"]["validation"]
+    return chosen is not None and None not in (chosen["bias"]["mean"], chosen["accuracy"]["mean"])
+
+
+def _accuracy_bias_figure(cells: Sequence[Mapping[str, Any]]) -> Figure:
+    """Draw every method of one graph: low bias to the left, high accuracy above, the front."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.8, 4.6), layout="constrained")
+    axes = figure.subplots()
+    draw_accuracy_bias(axes, [_point(cell) for cell in cells])
+    axes.set_title(cells[0]["graph"], color=INK)
+    figure.legend(loc="outside lower center", ncols=4, frameon=False, labelcolor=INK, fontsize=9)
+    return figure
+
+
+def _point(cell: Mapping[str, Any]) -> MethodPoint:
+    chosen, paper = cell["chosen"]["validation"], cell["paper"]
+    bias, accuracy = ((chosen[name]["mean"], chosen[name]["std"]) for name in ("bias", "accuracy"))
+    published = paper and paper["bias"] and paper["accuracy"]
+    place = (paper["bias"][0], paper["accuracy"][0]) if published else None
+    return MethodPoint(cell["title"], bias, accuracy, place)
