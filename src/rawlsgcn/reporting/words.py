@@ -45,6 +45,12 @@ def verdict(audit: Audit) -> Verdict:
     """Say who is worse off with which model, and how sure that is.
 
     Nothing is concluded from a model that has not learned, and nothing is compared with it.
+
+    Args:
+        audit: The audit.
+
+    Returns:
+        The headline, the comparison and the sentences.
     """
     model = headline_model(audit)
     headline = _headline(audit, model)
