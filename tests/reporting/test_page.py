@@ -16,10 +16,10 @@ import pytest
 from reporting.page_reader import Reader
 
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.reporting.formatting import number, percent
+from rawlsgcn.reporting.formatting import number, p_text, percent
 from rawlsgcn.reporting.next_steps import next_steps
 from rawlsgcn.reporting.page import render, report
-from rawlsgcn.reporting.words import p_text, verdict
+from rawlsgcn.reporting.words import verdict
 
 HOSTILE = "</script><script>alert(1)</script><!--\"' onload=x & {{ 7*7 }} \u2028 \x1b[31m"
 
@@ -308,3 +308,10 @@ def test_what_is_neither_result_nor_audit_is_refused(make, tmp_path):
     with pytest.raises(RawlsError, match="not str"):
         report(["gcn"], tmp_path / "report.html")
     assert not list(tmp_path.iterdir())
+
+
+def test_the_sentences_on_many_models_are_folded(make_audit):
+    many = {f"m{place}": (0.2 + place / 5, 0.9 - place / 9) for place in range(5)}
+    page = render(make_audit(many, shown=0))
+    assert page.index("<summary>Each model and pair in words") < page.index("<li>m0 is right")
+    assert "Each model and pair in words" not in render(make_audit(shown=0))

@@ -17,10 +17,11 @@ from torch_geometric.data import Data
 import rawlsgcn as rg
 from rawlsgcn.evaluation.audit.findings import Estimate, PairedBiasTest
 from rawlsgcn.experiments.audit_result import Audit
+from rawlsgcn.reporting.formatting import p_text
 from rawlsgcn.reporting.next_steps import next_steps
 from rawlsgcn.reporting.page import render
 from rawlsgcn.reporting.tables import audit_table
-from rawlsgcn.reporting.words import p_text, verdict
+from rawlsgcn.reporting.words import verdict
 
 NODES = 600
 

@@ -38,7 +38,7 @@ def audit(
     evaluate: Annotated[
         str | None,
         typer.Option(
-            help="test, or all: every labelled node outside training and validation (by default "
+            help="test, or all: every labeled node outside training and validation (by default "
             "test where the graph has masks)."
         ),
     ] = None,

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 class Comparison(list[Result]):
     """Results of one or several methods on one graph: a list of :class:`Result`.
 
+    :meth:`of` checks that the results belong together.
+
+    Args:
+        iterable: The results.
+
     Example:
         >>> import rawlsgcn as rg
         >>> graph = rg.synthetic(300)

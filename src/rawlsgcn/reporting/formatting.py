@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING
 from .._core.text import printable
 
 if TYPE_CHECKING:
+    from ..evaluation.audit.findings import Estimate
     from ..experiments.result import Result, Spread
 
 MINUS = "\N{MINUS SIGN}"
+SIGNIFICANT = 0.05
+"""A p-value at or under this is called 'not chance'."""
 
 
 def dataset_name(name: str, synthetic: bool) -> str:
@@ -83,6 +86,25 @@ def best_of(
         return [False] * len(values)
     best = show(choose(finite))
     return [able and show(value) == best for value, able in zip(values, learned, strict=True)]
+
+
+def interval_text(estimate: Estimate, unit: str) -> str:
+    """``95 % interval a to b``; ``unit`` is "percent" or "number"."""
+    show = percent if unit == "percent" else number
+    if math.isnan(estimate.low) and math.isnan(estimate.high):
+        return "too few nodes for an interval"
+    if math.isnan(estimate.high):
+        return f"95 % interval {show(estimate.low)} or more"
+    return f"95 % interval {show(estimate.low)} to {show(estimate.high)}"
+
+
+def p_text(p: float, draws: int = 0) -> str:
+    """``p < 0.001`` or ``p = 0.28``; with a single group there is nothing to test."""
+    if math.isnan(p):
+        return "not tested"
+    if draws and p <= 1.5 / (1 + draws):
+        return f"p < {2 / (1 + draws):.2g}"
+    return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
 
 
 def seeds_text(result: Result) -> str:

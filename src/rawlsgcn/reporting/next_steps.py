@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from .._core.text import printable
 from ..graphs.catalog import datasets
-from .formatting import number, percent
-from .words import SIGNIFICANT, headline_model, low_degree_significant, p_text
+from .formatting import SIGNIFICANT, number, p_text, percent
+from .words import headline_model, low_degree_significant
 
 if TYPE_CHECKING:
     from ..evaluation.audit.findings import ModelAudit

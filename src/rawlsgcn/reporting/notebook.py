@@ -15,9 +15,9 @@ from .._core.text import printable
 from ..experiments.comparison import Comparison
 from .audit_figures import curves
 from .figures import by_degree, side_by_side
-from .formatting import number, percent, setup_text, spread
+from .formatting import number, p_text, percent, setup_text, spread
 from .svg import inline_svg
-from .words import p_text, verdict
+from .words import verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

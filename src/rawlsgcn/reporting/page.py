@@ -24,11 +24,11 @@ from .._core.version import __version__
 from ..experiments.audit_result import Audit
 from ..experiments.comparison import Comparison
 from . import audit_figures
-from .formatting import dataset_name, number, percent, plural, seeds_text, setup_text
+from .formatting import dataset_name, number, p_text, percent, plural, seeds_text, setup_text
 from .next_steps import next_steps
 from .svg import inline_svg
 from .training_section import training_figures, training_section
-from .words import Verdict, doubled, headline_model, p_text, verdict
+from .words import Verdict, doubled, headline_model, verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -17,8 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .._core.text import printable
-from .formatting import MINUS, best_of, number, percent, setup_text, spread
-from .words import p_text
+from .formatting import MINUS, best_of, number, p_text, percent, setup_text, spread
 
 if TYPE_CHECKING:
     from ..evaluation.audit.findings import Estimate, GroupAudit, ModelAudit

@@ -98,11 +98,12 @@ def _runs_text(results: Mapping[str, Result]) -> str:
     if not sound or max(len(result.seeds) for result in results.values()) == 1:
         return trained
     which = join_words([f"seed {seed} of {printable(name)}" for name, seed in sound.items()])
+    whose = "one run of each method"
     if len(results) == 1:
-        which = f"seed {next(iter(sound.values()))}"
+        which, whose = f"seed {next(iter(sound.values()))}", "one run"
     return (
-        f"{trained} The other sections are about one run of each method, the one with the highest "
-        f"validation accuracy: {which}."
+        f"{trained} The other sections are about {whose}, the one with the highest validation "
+        f"accuracy: {which}."
     )
 
 

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from .._core.text import printable
-from .formatting import join_words, number, percent, plural
+from .comparison_words import differences, negative, pair_sentence
+from .formatting import SIGNIFICANT, interval_text, join_words, number, p_text, percent, plural
 
 if TYPE_CHECKING:
-    from ..evaluation.audit.findings import (
-        Estimate,
-        LowAgainstRest,
-        ModelAudit,
-        ModelComparison,
-        PairedBiasTest,
-    )
+    from ..evaluation.audit.findings import LowAgainstRest, ModelAudit
     from ..experiments.audit_result import Audit
 
-SIGNIFICANT = 0.05
-"""A p-value at or under this is called 'not chance'."""
 MOST_PAIRS = 3
 """With more pairs of models than this, only those with the headline's model get a sentence."""
 NOT_USED = "No headline and no comparison uses it."
@@ -52,6 +45,12 @@ def verdict(audit: Audit) -> Verdict:
     """Say who is worse off with which model, and how sure that is.
 
     Nothing is concluded from a model that has not learned, and nothing is compared with it.
+
+    Args:
+        audit: The audit.
+
+    Returns:
+        The headline, the comparison and the sentences.
     """
     model = headline_model(audit)
     headline = _headline(audit, model)
@@ -68,10 +67,10 @@ def verdict(audit: Audit) -> Verdict:
     pairs = audit.comparisons
     if len(pairs) > MOST_PAIRS:
         pairs = [pair for pair in pairs if model.name in (pair.first, pair.second)]
-    sentences += [_on_pair(audit, pair) for pair in pairs]
+    sentences += [pair_sentence(audit, pair) for pair in pairs]
     if not audit.training_nodes_excluded:
         sentences.append(TRAINING_NODES)
-    return Verdict(headline, _differences(audit, model), sentences)
+    return Verdict(headline, differences(audit, model), sentences)
 
 
 def headline_model(audit: Audit) -> ModelAudit:
@@ -82,25 +81,6 @@ def headline_model(audit: Audit) -> ModelAudit:
         if result is not None and result.method == "gcn":
             return model
     return learned[0] if learned else audit.models[0]
-
-
-def interval_text(estimate: Estimate, unit: str) -> str:
-    """``95 % interval a to b``; ``unit`` is "percent" or "number"."""
-    show = percent if unit == "percent" else number
-    if math.isnan(estimate.low) and math.isnan(estimate.high):
-        return "too few nodes for an interval"
-    if math.isnan(estimate.high):
-        return f"95 % interval {show(estimate.low)} or more"
-    return f"95 % interval {show(estimate.low)} to {show(estimate.high)}"
-
-
-def p_text(p: float, draws: int = 0) -> str:
-    """``p < 0.001`` or ``p = 0.28``; with a single group there is nothing to test."""
-    if math.isnan(p):
-        return "not tested"
-    if draws and p <= 1.5 / (1 + draws):
-        return f"p < {2 / (1 + draws):.2g}"
-    return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
 
 
 def doubled(audit: Audit, scale: str) -> str:
@@ -182,38 +162,6 @@ def _low_degree(low: LowAgainstRest, who: str | None = None) -> str:
     return f"{who} are wrong more often than the rest ({rates}); this is not chance"
 
 
-def _differences(audit: Audit, base: ModelAudit) -> str | None:
-    """Which models serve low-degree nodes better or worse than the headline's model."""
-    if base.low is None or not base.learned:
-        return None
-    gains = {
-        printable(other): (pair.low_accuracy if way > 0 else _negative(pair.low_accuracy))
-        for pair in audit.comparisons
-        for other, own, way in ((pair.first, pair.second, 1), (pair.second, pair.first, -1))
-        if own == base.name and math.isfinite(pair.low_accuracy.value)
-    }
-    if not gains:
-        return None
-    name = printable(base.name)
-    better = [other for other, gain in gains.items() if gain.clear > 0]
-    worse = [other for other, gain in gains.items() if gain.clear < 0]
-    said = [
-        f"{join_words(who)} {'serves' if len(who) == 1 else 'serve'} low-degree nodes {how} "
-        f"than {name}"
-        for who, how in ((better, "better"), (worse, "worse"))
-        if who
-    ]
-    if said:
-        return "; ".join(said) + "."
-    who = next(iter(gains)) if len(gains) == 1 else "No other model"
-    no = "no" if len(gains) == 1 else "a"
-    return f"{who} makes {no} clear difference to low-degree nodes, compared with {name}."
-
-
-def _negative(estimate: Estimate) -> Estimate:
-    return replace(estimate, value=-estimate.value, low=-estimate.high, high=-estimate.low)
-
-
 def _on_model(audit: Audit, model: ModelAudit, in_headline: bool) -> list[str]:
     """Accuracy, the bias against chance, the trend, and the warnings."""
     name, result = printable(model.name), audit.results.get(model.name)
@@ -277,7 +225,7 @@ def _trend(audit: Audit, model: ModelAudit) -> list[str]:
         ]
     if not slope.clear:
         return [f"{loss} shows no clear trend with {printable(audit.column)}."]
-    way, change = ("falls", _negative(slope)) if slope.value < 0 else ("rises", slope)
+    way, change = ("falls", negative(slope)) if slope.value < 0 else ("rises", slope)
     return [
         f"{loss} {way} by {number(change.value)} with each doubling of "
         f"{doubled(audit, model.slope.scale)} ({interval_text(change, 'number')})."
@@ -333,68 +281,3 @@ def _difference_found(model: ModelAudit) -> bool:
 
 def _groups_noun(audit: Audit) -> str:
     return "degrees" if audit.column in ("degree", "in-degree") else "groups"
-
-
-def _on_pair(audit: Audit, pair: ModelComparison) -> str:
-    first, second = printable(pair.first), printable(pair.second)
-    test, after = pair.bias, pair.calibrated_bias
-    if math.isnan(test.first) or math.isnan(test.second):
-        said = f"All nodes are in one group, so {first} and {second} have no bias to compare"
-    else:
-        forward = test.first <= test.second
-        lower, higher = (first, second) if forward else (second, first)
-        clear = test.p <= SIGNIFICANT
-        said = f"{lower} {'has less bias' if clear else 'is not shown to be fairer'} than {higher}"
-        said += f" (bias {_biases(test, forward)})"
-        if after is not None:
-            said += _calibrated(after, forward, clear, lower, higher)
-    whose, gain = "low-degree nodes", pair.low_accuracy
-    if math.isnan(gain.value):  # all nodes have the same degree
-        whose, gain = "nodes", pair.accuracy
-    if gain.clear:
-        better, worse = (first, second) if gain.value > 0 else (second, first)
-        said += (
-            f"; {whose} are right {percent(abs(gain.value))} points more often with "
-            f"{better} than with {worse}"
-        )
-    return f"{said}.{_leveling_down(audit, pair)}"
-
-
-def _leveling_down(audit: Audit, pair: ModelComparison) -> str:
-    """Say so where a gap is smaller only because the nodes of higher degrees lost."""
-    models = {model.name: model for model in audit.models}
-    for name, other, way in ((pair.first, pair.second, 1), (pair.second, pair.first, -1)):
-        low, before = models[name].low, models[other].low
-        if low is None or before is None:
-            return ""
-        closer = abs(low.error.value - low.rest_error.value) < abs(
-            before.error.value - before.rest_error.value
-        )
-        if closer and way * pair.low_accuracy.clear <= 0 and way * pair.rest_accuracy.clear < 0:
-            return (
-                f" The gap between low-degree nodes and the rest is smaller with {printable(name)} "
-                "because the rest lost accuracy, not because low-degree nodes gained."
-            )
-    return ""
-
-
-def _calibrated(after: PairedBiasTest, forward: bool, clear: bool, lower: str, higher: str) -> str:
-    """What calibration does to the order of two biases, ``lower`` and ``higher``."""
-    same_order = (after.first <= after.second) == forward
-    if after.p > SIGNIFICANT:
-        if not clear:
-            return ""
-        figures = _biases(after, forward)
-        return f", but not clearly once both are calibrated ({figures})"
-    if not same_order:
-        reversed_order = f"{higher} has less bias ({_biases(after, not forward)})"
-        if clear:
-            return f", but once both are calibrated it is the other way round: {reversed_order}"
-        return f", but once both are calibrated {reversed_order}"
-    return "" if clear else f", but it is once both are calibrated ({_biases(after, forward)})"
-
-
-def _biases(test: PairedBiasTest, forward: bool) -> str:
-    """``0.083 against 0.541, p = 0.002``, the first model's bias first if ``forward``."""
-    each = (test.first, test.second) if forward else (test.second, test.first)
-    return f"{number(each[0])} against {number(each[1])}, {p_text(test.p, test.draws)}"

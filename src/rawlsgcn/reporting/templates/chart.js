@@ -51,9 +51,9 @@ const row = (cells, into) => {
   into.append(made);
 };
 
-// Colour, mark and dash of a model.
+// Color, mark and dash of a model.
 const DASHES = ["", "12 4", "4 3", "16 4 4 4", "8 2 2 2 2 2", "2 2"];
-const colour = (series) => `var(--series-${series % 6})`;
+const color = (series) => `var(--series-${series % 6})`;
 const mark = (series, x, y, r) => {
   const shape = series % 6;
   if (shape === 0) return `M${x - r},${y}a${r},${r} 0 1,0 ${2 * r},0a${r},${r} 0 1,0 ${-2 * r},0Z`;
@@ -152,7 +152,7 @@ const axes = (root) => {
 
 const series = (root, model) => {
   const { x, y, chosen, value } = view;
-  const fill = colour(model.series);
+  const fill = color(model.series);
   const shift = data.ordered ? 0 : 12 * (chosen.indexOf(model) - (chosen.length - 1) / 2);
   const at = (group, place) => (data.ordered ? x(stretch(logged() ? group.logAt : group.at)) : x(place) + shift);
   const most = Math.max(1, ...model.dots.map((dot) => dot[1]));

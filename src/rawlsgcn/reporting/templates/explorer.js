@@ -165,8 +165,8 @@ if (data.nodes) {
 }
 for (const key of document.querySelectorAll("svg.key")) {
   const place = +key.dataset.series;
-  draw(key, "path", { style: `fill: none; stroke: ${colour(place)}; stroke-width: 2`, "stroke-dasharray": DASHES[place % 6], d: "M0,6H28" });
-  draw(key, "path", { style: `fill: ${colour(place)}`, d: mark(place, 14, 6, 4) });
+  draw(key, "path", { style: `fill: none; stroke: ${color(place)}; stroke-width: 2`, "stroke-dasharray": DASHES[place % 6], d: "M0,6H28" });
+  draw(key, "path", { style: `fill: ${color(place)}`, d: mark(place, 14, 6, 4) });
 }
 
 find("static-curves").hidden = true;

@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from rawlsgcn._core.text import shown_path
 from rawlsgcn.cli import app
 
 NODES = 120
@@ -92,15 +91,3 @@ def test_a_command_shows_what_can_be_typed_again(
     ):
         monkeypatch.setattr("sys.argv", ["rawlsgcn", "train", typed])
         assert shlex.split(typed_command()) == ["rawlsgcn", "train", shown]
-
-
-def test_a_path_is_shown_from_the_working_directory_or_by_its_name(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert shown_path(tmp_path / "a" / "b.csv") == str(Path("a", "b.csv"))
-    assert shown_path("a/b.csv") == str(Path("a", "b.csv"))
-    assert shown_path(tmp_path) == tmp_path.name
-    assert shown_path(tmp_path.parent / "b.csv") == "b.csv"
-    monkeypatch.chdir("/")
-    assert shown_path(tmp_path / "b.csv") == "b.csv"

@@ -1,0 +1,113 @@
+"""What an audit says of two models on the same nodes, in plain words."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from .._core.text import printable
+from .formatting import SIGNIFICANT, join_words, number, p_text, percent
+
+if TYPE_CHECKING:
+    from ..evaluation.audit.findings import Estimate, ModelAudit, ModelComparison, PairedBiasTest
+    from ..experiments.audit_result import Audit
+
+
+def differences(audit: Audit, base: ModelAudit) -> str | None:
+    """Which models serve low-degree nodes better or worse than the headline's model."""
+    if base.low is None or not base.learned:
+        return None
+    gains = {
+        printable(other): (pair.low_accuracy if way > 0 else negative(pair.low_accuracy))
+        for pair in audit.comparisons
+        for other, own, way in ((pair.first, pair.second, 1), (pair.second, pair.first, -1))
+        if own == base.name and math.isfinite(pair.low_accuracy.value)
+    }
+    if not gains:
+        return None
+    name = printable(base.name)
+    better = [other for other, gain in gains.items() if gain.clear > 0]
+    worse = [other for other, gain in gains.items() if gain.clear < 0]
+    said = [
+        f"{join_words(who)} {'serves' if len(who) == 1 else 'serve'} low-degree nodes {how} "
+        f"than {name}"
+        for who, how in ((better, "better"), (worse, "worse"))
+        if who
+    ]
+    if said:
+        return "; ".join(said) + "."
+    who = next(iter(gains)) if len(gains) == 1 else "No other model"
+    no = "no" if len(gains) == 1 else "a"
+    return f"{who} makes {no} clear difference to low-degree nodes, compared with {name}."
+
+
+def negative(estimate: Estimate) -> Estimate:
+    """The estimate of the opposite difference."""
+    return replace(estimate, value=-estimate.value, low=-estimate.high, high=-estimate.low)
+
+
+def pair_sentence(audit: Audit, pair: ModelComparison) -> str:
+    """Whose bias is lower, before and after calibration, and who serves low degrees better."""
+    first, second = printable(pair.first), printable(pair.second)
+    test, after = pair.bias, pair.calibrated_bias
+    if math.isnan(test.first) or math.isnan(test.second):
+        said = f"All nodes are in one group, so {first} and {second} have no bias to compare"
+    else:
+        forward = test.first <= test.second
+        lower, higher = (first, second) if forward else (second, first)
+        clear = test.p <= SIGNIFICANT
+        said = f"{lower} {'has less bias' if clear else 'is not shown to be fairer'} than {higher}"
+        said += f" (bias {_biases(test, forward)})"
+        if after is not None:
+            said += _calibrated(after, forward, clear, lower, higher)
+    whose, gain = "low-degree nodes", pair.low_accuracy
+    if math.isnan(gain.value):  # all nodes have the same degree
+        whose, gain = "nodes", pair.accuracy
+    if gain.clear:
+        better, worse = (first, second) if gain.value > 0 else (second, first)
+        said += (
+            f"; {whose} are right {percent(abs(gain.value))} points more often with "
+            f"{better} than with {worse}"
+        )
+    return f"{said}.{_leveling_down(audit, pair)}"
+
+
+def _leveling_down(audit: Audit, pair: ModelComparison) -> str:
+    """Say so where a gap is smaller only because the nodes of higher degrees lost."""
+    models = {model.name: model for model in audit.models}
+    for name, other, way in ((pair.first, pair.second, 1), (pair.second, pair.first, -1)):
+        low, before = models[name].low, models[other].low
+        if low is None or before is None:
+            return ""
+        closer = abs(low.error.value - low.rest_error.value) < abs(
+            before.error.value - before.rest_error.value
+        )
+        if closer and way * pair.low_accuracy.clear <= 0 and way * pair.rest_accuracy.clear < 0:
+            return (
+                f" The gap between low-degree nodes and the rest is smaller with {printable(name)} "
+                "because the rest lost accuracy, not because low-degree nodes gained."
+            )
+    return ""
+
+
+def _calibrated(after: PairedBiasTest, forward: bool, clear: bool, lower: str, higher: str) -> str:
+    """What calibration does to the order of two biases, ``lower`` and ``higher``."""
+    same_order = (after.first <= after.second) == forward
+    if after.p > SIGNIFICANT:
+        if not clear:
+            return ""
+        figures = _biases(after, forward)
+        return f", but not clearly once both are calibrated ({figures})"
+    if not same_order:
+        reversed_order = f"{higher} has less bias ({_biases(after, not forward)})"
+        if clear:
+            return f", but once both are calibrated it is the other way round: {reversed_order}"
+        return f", but once both are calibrated {reversed_order}"
+    return "" if clear else f", but it is once both are calibrated ({_biases(after, forward)})"
+
+
+def _biases(test: PairedBiasTest, forward: bool) -> str:
+    """``0.083 against 0.541, p = 0.002``, the first model's bias first if ``forward``."""
+    each = (test.first, test.second) if forward else (test.second, test.first)
+    return f"{number(each[0])} against {number(each[1])}, {p_text(test.p, test.draws)}"
