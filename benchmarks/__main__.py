@@ -1,4 +1,4 @@
-"""``python -m benchmarks``: measure speed and memory, as ratios against rivals in the same run."""
+"""The command line of the benchmarks: ``python -m benchmarks``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def bench(
     ] = None,
     datasets: Annotated[
         str, typer.Option(help="Names, separated by commas; 'synthetic' needs no files.")
-    ] = "amazon-photo,citeseer,coauthor-cs,coauthor-physics",
+    ] = ",".join(suite.DATASETS),
     repeats: Annotated[int, typer.Option(min=1, help="Repetitions of each timing.")] = 3,
     limit: Annotated[int, typer.Option(help="Largest size of the scaling tables.")] = 10**8,
     device: Device = "cpu",
@@ -59,7 +59,7 @@ def bench(
             limit=limit,
             root=data_root,
             command=typed_command("python -m benchmarks"),
-            tell=lambda what: status.update(f"measuring {what}"),
+            progress=lambda step: status.update(f"measuring {step}"),
         )
     if out is not None:
         report.write(results, out)

@@ -1,4 +1,4 @@
-"""Balancing: our iteration against the textbook's, the published one, and one scipy product."""
+"""Balancing: ours against the textbook's and the published procedure, and one scipy product."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 from rawlsgcn._core.kernels import kernels, without_kernels
 from rawlsgcn.balancing import balance
 
-from .measure import Figure, timed, timed_in_turn
+from .measurement import Measurement, timed, timed_in_turn
 from .rivals import published_sinkhorn_knopp, textbook_sinkhorn_knopp
 
 TOLERANCE = 1e-6
@@ -22,8 +22,8 @@ PUBLISHED_TOLERANCE = 1e-2
 OFTEN = 25
 
 
-def on_graph(graph: Data, device: torch.device, repeats: int) -> Iterator[Figure]:
-    """One of the paper's graphs: products to 1e-6, and the time against two rivals."""
+def on_graph(graph: Data, device: torch.device, repeats: int) -> Iterator[Measurement]:
+    """Measure products and time to 1e-6 on a graph, against two rivals."""
     matrix = scipy_matrix(graph)
     given = matrix if device.type == "cpu" else _on_gpu(matrix, device)
     compiled = device.type == "cpu" and kernels() is not None
@@ -32,7 +32,7 @@ def on_graph(graph: Data, device: torch.device, repeats: int) -> Iterator[Figure
     facts = {"products": balance(given, tol=TOLERANCE).iterations, "nonzeros": int(matrix.nnz)}
     cpu = torch.device("cpu")
     steps = textbook_sinkhorn_knopp(matrix, TOLERANCE)
-    yield Figure(
+    yield Measurement(
         "balance",
         f"{graph.name}: to 1e-6 in {facts['products']} products",
         ours=ours,
@@ -42,9 +42,9 @@ def on_graph(graph: Data, device: torch.device, repeats: int) -> Iterator[Figure
         facts={**facts, "rival_products": steps},
     )
     if compiled:
-        yield Figure(
+        yield Measurement(
             "balance",
-            f"{graph.name}: to 1e-6, by compiled passes",
+            f"{graph.name}: to 1e-6, by compiled kernels",
             ours=ours,
             rival=plain[0],
             rival_name="the same by numpy and torch, where nothing was compiled",
@@ -52,7 +52,7 @@ def on_graph(graph: Data, device: torch.device, repeats: int) -> Iterator[Figure
     if graph.name == "amazon-photo":
         a_hat = renormalized(matrix)
         steps, _ = published_sinkhorn_knopp(a_hat, PUBLISHED_TOLERANCE)
-        yield Figure(
+        yield Measurement(
             "balance",
             f"{graph.name}: to 1e-6, against the published procedure to 1e-2",
             ours=ours,
@@ -68,10 +68,10 @@ def _by_numpy(matrix: Any) -> None:
         balance(matrix, tol=TOLERANCE)
 
 
-def on_random(nonzeros: int, repeats: int) -> Iterator[Figure]:
-    """A random graph of a given size, unweighted, against one scipy product in float64.
+def on_random(nonzeros: int, repeats: int) -> Iterator[Measurement]:
+    """Compare balancing of a random graph with one scipy product in float64.
 
-    Scipy's product takes one core: so it is also compared with what we do on one.
+    Scipy's product uses one core, so balancing is measured on one core too.
     """
     matrix = random_matrix(nonzeros)
     vector, cpu = np.ones(matrix.shape[0]), torch.device("cpu")
@@ -93,7 +93,7 @@ def on_random(nonzeros: int, repeats: int) -> Iterator[Figure]:
     }
     for number, seconds in zip(threads, taken, strict=True):
         each = {"threads": number, "nanoseconds_per_nonzero": seconds.median / matrix.nnz * 1e9}
-        yield Figure(
+        yield Measurement(
             "balance at scale" + (", on one core" if number == 1 else ""),
             f"{matrix.nnz:.1e} nonzeros: to 1e-6 in {scaling.iterations} products",
             ours=seconds,
@@ -113,7 +113,7 @@ def _with_threads(number: int, matrix: Any) -> None:
 
 
 def scipy_matrix(graph: Data) -> Any:
-    """A + I as scipy's CSR, with 32-bit indices, with which scipy is faster too."""
+    """Return A + I as scipy's CSR, with 32-bit indices, with which scipy is faster too."""
     from scipy import sparse
 
     nodes = int(graph.num_nodes)
@@ -166,7 +166,7 @@ def _on_gpu(matrix: Any, device: torch.device) -> torch.Tensor:
 
 
 class _Memory:
-    """How far resident memory rises above where it stood (Linux; elsewhere nan)."""
+    """The rise of the peak of resident memory since it was created (Linux; elsewhere NaN)."""
 
     def __init__(self) -> None:
         try:

@@ -1,19 +1,22 @@
-"""The benchmark shown: a table for the terminal, JSON, a Markdown page and a plot."""
+"""The results of the benchmark: a table for the terminal, JSON, a Markdown page and a plot."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.table import Table
 
+from rawlsgcn._core.atomic_files import atomic_file
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
 
 def table(figures: list[dict[str, Any]]) -> Table:
-    """One row a figure: ours, the rival's, the ratio and what was aimed at."""
+    """Return one row for each measurement: ours, the rival's, the ratio and the goal."""
     shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
     shown.add_column("what", overflow="fold", ratio=3)
     shown.add_column("ours (s)", justify="right", no_wrap=True)
@@ -40,7 +43,7 @@ def ratio(value: float) -> str:
 
 
 def markdown(results: dict[str, Any]) -> str:
-    """A page of tables; every number in it is from ``results``."""
+    """Return the section of one run; all numbers are those of ``results``."""
     host = results["machine"]
     where = host["gpu"] or "CPU"
     lines = [
@@ -49,7 +52,7 @@ def markdown(results: dict[str, Any]) -> str:
         f"`{results['command']}` on {host['processor']}, {host['threads']} threads"
         + (f", {host['gpu']}" if host["gpu"] else "")
         + f"; torch {host['torch']}, Python {host['python']}"
-        + (", with compiled passes" if host.get("compiled") else "")
+        + (", with compiled kernels" if host.get("compiled") else "")
         + ". Medians of "
         f"{results['repeats']} repetitions or more, least and most in brackets, seconds.",
         "",
@@ -108,7 +111,7 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def plot(results: dict[str, Any]) -> Picture | None:
-    """Balancing per nonzero and training per epoch against size, both axes logarithmic."""
+    """Plot the cost of balancing and of an epoch against the size of the graph."""
     from matplotlib.figure import Figure as Picture
 
     balance = [row for row in results["figures"] if row["group"].startswith("balance at scale")]
@@ -134,7 +137,7 @@ def plot(results: dict[str, Any]) -> Picture | None:
         ylabel="our time / one scipy product",
         title="Balancing to 1e-6",
     )
-    for kind, colour in zip(
+    for kind, color in zip(
         dict.fromkeys(row["training_nodes"] for row in training),
         ("#d55e00", "#009e73"),
         strict=False,
@@ -142,7 +145,7 @@ def plot(results: dict[str, Any]) -> Picture | None:
         rows = [row for row in training if row["training_nodes"] == kind]
         edges = [row["edges"] for row in rows]
         times = [row["epoch_seconds"] for row in rows]
-        right.plot(edges, times, "o-", color=colour, label=f"training nodes: {kind}")
+        right.plot(edges, times, "o-", color=color, label=f"training nodes: {kind}")
     right.set(
         xscale="log",
         yscale="log",
@@ -158,13 +161,10 @@ def plot(results: dict[str, Any]) -> Picture | None:
 
 
 def write(results: dict[str, Any], folder: Path) -> None:
-    """Add a run to results-DEVICE.json, in place of earlier runs of the same parts.
+    """Add a run to results-DEVICE.json, where it replaces earlier runs of the same parts.
 
-    RESULTS.md is made anew from all such files in the folder, and so is the plot.
+    The plot and RESULTS.md are written again.
     """
-    import json
-
-    from rawlsgcn._core.atomic_files import atomic_file
     from rawlsgcn.reporting.figures import save
 
     kind = "cuda" if results["machine"]["gpu"] else "cpu"
@@ -175,20 +175,30 @@ def write(results: dict[str, Any], folder: Path) -> None:
     picture = plot(results)
     if picture is not None:
         save(picture, folder / f"scaling-{kind}.png")
-    parts = [
-        "# Speed\n\nRatios against a named rival in the same run, by `python -m benchmarks`.\n"
-    ]
-    for name in ("cpu", "cuda"):
-        parts += [markdown(run) for run in _kept(folder, name)]
-        if (folder / f"scaling-{name}.png").is_file():
-            parts.append(f"![How cost grows with size](scaling-{name}.png)\n")
     with atomic_file(folder / "RESULTS.md") as temporary:
-        temporary.write_text("\n".join(parts), encoding="utf-8")
+        temporary.write_text(page(folder), encoding="utf-8")
+
+
+def page(folder: Path) -> str:
+    """Return RESULTS.md, drawn from all results-DEVICE.json files of a folder."""
+    introduction = "# Speed\n\nRatios against a named rival in the same run, by `make bench`.\n"
+    sections = []
+    earlier = False
+    for kind in ("cpu", "cuda"):
+        runs = _kept(folder, kind)
+        earlier |= any(run["command"].startswith("rawlsgcn bench") for run in runs)
+        sections += [markdown(run) for run in runs]
+        if (folder / f"scaling-{kind}.png").is_file():
+            sections.append(f"![How cost grows with size](scaling-{kind}.png)\n")
+    if earlier:
+        introduction += (
+            "\n`rawlsgcn bench` is the earlier name of `python -m benchmarks`: the runs that show "
+            "it were made before the benchmarks moved out of the package.\n"
+        )
+    return "\n".join([introduction, *sections])
 
 
 def _kept(folder: Path, kind: str) -> list[dict[str, Any]]:
-    import json
-
     file = folder / f"results-{kind}.json"
     if not file.is_file():
         return []

@@ -1,7 +1,7 @@
 """Sampling: edges drawn a second against a naive sampler, and a large graph trained on samples.
 
-The large graph is trained in a process of its own, so that the peak of its memory is its own. What
-is measured here is also what docs/scale.md reckons with (see :mod:`.estimate`).
+The large graph is trained in a separate process, so that its peak memory is not that of another
+measurement.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rawlsgcn.graphs import synthetic
 from rawlsgcn.sampling import Adjacency, Neighborhoods
 from rawlsgcn.sampling.neighborhoods import Sample
 
-from .measure import Figure, Seconds, timed
+from .measurement import Measurement, Timing, timed
 
 Array = NDArray[Any]
 
@@ -33,21 +33,20 @@ TRAINING_NUM_NEIGHBORS, RIVAL_STEPS = (10, 10), 5
 SAMPLED, TRAINED = (560_000, 20.0), (2_050_000, 20.0)
 
 
-def figures(limit: int, repeats: int, tell: Callable[[str], None]) -> Iterator[Figure]:
-    """The sampler on 11 million arcs; training on 40 million where ``limit`` allows it."""
+def measurements(
+    limit: int, repeats: int, progress: Callable[[str], None]
+) -> Iterator[Measurement]:
+    """Measure the sampler on 11 million arcs, and training on 40 million if ``limit`` allows it."""
     nodes, degree = SAMPLED if limit >= 10**7 else (5000, 20.0)
-    tell("sampling")
+    progress("sampling")
     yield sampler(nodes, degree, max(repeats, 5))
     nodes, degree = TRAINED if limit >= 4 * 10**7 else (5000, 20.0)
-    tell("sampled training on a large graph")
+    progress("sampled training on a large graph")
     yield large_training(nodes, degree)
 
 
 class NaiveNeighborhoods(Neighborhoods):
-    """The obvious vectorised sampler: a random number for every arc of every row, and a sort.
-
-    Nodes are numbered by ``numpy.unique``.
-    """
+    """The obvious vectorized sampler: a random number for each arc of each row, and a sort."""
 
     def sample(
         self, seeds: Array, num_neighbors: Sequence[int], key: int, *, redraw: bool = False
@@ -68,8 +67,8 @@ class NaiveNeighborhoods(Neighborhoods):
         return met
 
 
-def sampler(nodes: int, degree: float, repeats: int) -> Figure:
-    """Edges drawn around 1,024 seeds, fan-out 15 and 10, in one process."""
+def sampler(nodes: int, degree: float, repeats: int) -> Measurement:
+    """Measure the edges sampled around 1,024 seeds, fan-out 15 and 10, in one process."""
     graph = synthetic(nodes, average_degree=degree, features=6, words=1)
     adjacency = Adjacency.of_symmetric(graph.edge_index, None, nodes)
     del graph
@@ -92,7 +91,7 @@ def sampler(nodes: int, degree: float, repeats: int) -> Figure:
     rival = timed(draw(NaiveNeighborhoods(adjacency)), repeats, cpu, 1 / len(seeds))
     arcs = int(adjacency.row_start[-1])
     rate, naive = edges / ours.median, edges / rival.median
-    return Figure(
+    return Measurement(
         "sampling",
         f"{arcs / 1e6:.1f} million arcs, 1,024 seeds, fan-out 15 and 10: "
         f"{rate / 1e6:.1f} million edges a second",
@@ -104,18 +103,18 @@ def sampler(nodes: int, degree: float, repeats: int) -> Figure:
     )
 
 
-def large_training(nodes: int, degree: float) -> Figure:
-    """RawlsGCN-Grad on samples of a large graph from shards on disk, in a process of its own."""
+def large_training(nodes: int, degree: float) -> Measurement:
+    """Measure RawlsGCN-Grad on samples of a large graph from shards on disk."""
     with tempfile.TemporaryDirectory() as folder:
         shards = Path(folder) / "shards"
         made = _child("write", str(nodes), str(degree), str(shards))
         measured = _child("train", str(shards))
-    return Figure(
+    return Measurement(
         "sampling",
         f"{made['nodes'] / 1e6:.2f} million nodes, {made['arcs'] / 1e6:.1f} million arcs: a "
         f"training step, peak {measured['peak_memory_mb'] / 1024:.2f} GB resident",
-        ours=Seconds(measured["ours"]),
-        rival=Seconds(measured["naive"]),
+        ours=Timing(measured["ours"]),
+        rival=Timing(measured["naive"]),
         rival_name="the same step with the naive sampler",
         goal="under 8 GB resident",
         facts={**made, **{k: v for k, v in measured.items() if k not in ("ours", "naive")}},
@@ -143,7 +142,7 @@ def _write(nodes: int, degree: float, folder: str) -> dict[str, Any]:
 
 
 def _train(folder: str) -> dict[str, Any]:
-    """Balance, train for an epoch, judge; what each took, and the peak of all of it."""
+    """Balance, train for an epoch and evaluate; return the seconds of each and the peak memory."""
     from rawlsgcn._core.machine import peak_memory_mb
     from rawlsgcn.balancing.distributed import balance_shards
     from rawlsgcn.evaluation.run_metrics import evaluate_run
@@ -169,7 +168,7 @@ def _train(folder: str) -> dict[str, Any]:
     evaluation_seconds = time.perf_counter() - start
     degree, masks = torch.from_numpy(source.adjacency.degree), source.masks
     judgement = evaluate_run(logits, source.y, degree, masks["test_mask"], masks["val_mask"])
-    peak = peak_memory_mb(cpu)  # before the rival, which is not asked for its memory
+    peak = peak_memory_mb(cpu)  # before the rival, whose memory is not measured
     training.maker.neighborhoods = NaiveNeighborhoods(source.adjacency)
     naive, _ = _steps(training, 1, RIVAL_STEPS)
     return {
@@ -192,7 +191,7 @@ def _train(folder: str) -> dict[str, Any]:
 
 
 def _steps(training: Any, epoch: int, count: int) -> tuple[list[float], float]:
-    """Seconds of single steps, drawing included, and the nodes whose features one reads."""
+    """Time single steps, sampling included, and count the nodes whose features one reads."""
     seconds, read = [], []
     batches = training.batches(epoch)
     for number in range(min(count, training.steps)):

@@ -1,4 +1,4 @@
-"""How cost grows: balancing per nonzero, training per epoch, from small graphs to large."""
+"""How cost grows with the size of the graph: balancing by nonzeros, an epoch by edges."""
 
 from __future__ import annotations
 
@@ -13,30 +13,31 @@ from rawlsgcn.methods import Convolutional, Inputs, find_method, with_changes
 from rawlsgcn.training import Job
 
 from .balancing import on_random
-from .measure import Figure, timed, wait
+from .measurement import Measurement, timed, wait
 from .training import prepared
 
 BALANCE_SIZES = (10**5, 10**6, 10**7, 4 * 10**7, 10**8)
 TRAINING_SIZES = (10**4, 10**5, 10**6, 10**7)
 
 
-def balancing(limit: int, repeats: int, tell: Callable[[str], None]) -> Iterator[Figure]:
+def balancing(limit: int, repeats: int, progress: Callable[[str], None]) -> Iterator[Measurement]:
+    """Measure balancing of random graphs of rising size."""
     for size in BALANCE_SIZES:
         if size <= limit:
-            tell(f"balancing {size:.0e} nonzeros")
+            progress(f"balancing {size:.0e} nonzeros")
             yield from on_random(size, repeats)
 
 
 def training(
-    device: torch.device, limit: int, repeats: int, tell: Callable[[str], None]
+    device: torch.device, limit: int, repeats: int, progress: Callable[[str], None]
 ) -> Iterator[dict[str, Any]]:
-    """Seconds per epoch of five runs of RawlsGCN-Grad, few training nodes and half of all."""
+    """Measure an epoch of five runs of RawlsGCN-Grad, with few training nodes and with half."""
     method = find_method("rawlsgcn-grad")
     assert isinstance(method, Convolutional)
     for edges in TRAINING_SIZES:
         if edges > limit:
             continue
-        tell(f"training on {edges:.0e} edges")
+        progress(f"training on {edges:.0e} edges")
         graph = synthetic(edges // 20, average_degree=20, features=100, words=8)
         for split in ("20 a class", "half of the nodes"):
             if split != "20 a class":

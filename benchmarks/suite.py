@@ -1,4 +1,4 @@
-"""What ``python -m benchmarks`` runs, in order."""
+"""The parts of the benchmark, and how they are run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rawlsgcn._core.machine import machine
 from rawlsgcn.graphs import load
 
 from . import balancing, sampling, scaling, training
-from .measure import Figure
+from .measurement import Measurement
 
 MEASURES = {
     "training": training.against_torch_geometric,
@@ -32,29 +32,43 @@ def run(
     limit: int,
     root: Path | None,
     command: str,
-    tell: Callable[[str], None],
+    progress: Callable[[str], None],
 ) -> dict[str, Any]:
-    """Measure the chosen parts; sizes of the scaling tables stop at ``limit`` nonzeros."""
-    figures: list[Figure] = []
+    """Measure the chosen parts.
+
+    Args:
+        parts: Names of ``PARTS``.
+        datasets: Names of datasets, for all parts but scaling and sampling.
+        device: The device to measure on.
+        repeats: Repetitions of each timing.
+        limit: The largest number of nonzeros of the scaling tables.
+        root: The folder of the datasets.
+        command: The command line, to be shown with the results.
+        progress: Called with a description of each measurement.
+
+    Returns:
+        The results, as ``results-DEVICE.json`` keeps them.
+    """
+    measurements: list[Measurement] = []
     growth: list[dict[str, Any]] = []
     for part in parts:
         if part == "scaling":
             if device.type == "cpu":
-                figures += scaling.balancing(limit, repeats, tell)
-            growth += scaling.training(device, limit, repeats, tell)
+                measurements += scaling.balancing(limit, repeats, progress)
+            growth += scaling.training(device, limit, repeats, progress)
             continue
         if part == "sampling":
-            figures += sampling.figures(limit, repeats, tell)
+            measurements += sampling.measurements(limit, repeats, progress)
             continue
         for name in datasets:
-            tell(f"{part}: {name}")
+            progress(f"{part}: {name}")
             graph = load(name, root=root, sparse=True)
-            figures += MEASURES[part](graph, device, repeats)
+            measurements += MEASURES[part](graph, device, repeats)
     return {
         "command": command,
         "parts": list(parts),
         "machine": machine(device),
         "repeats": repeats,
-        "figures": [figure.to_dict() for figure in figures],
+        "figures": [each.to_dict() for each in measurements],
         "training_scaling": growth,
     }

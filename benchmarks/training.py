@@ -9,15 +9,16 @@ import torch
 from torch_geometric.data import Data
 
 from rawlsgcn._core.kernels import kernels, without_kernels
+from rawlsgcn.experiments.tuning import LEARNING_RATES
 from rawlsgcn.methods import Convolutional, Inputs, find_method, with_changes
 from rawlsgcn.training import Job
 from rawlsgcn.training.stacked.engine import StackedEngine
 
-from .measure import Figure, Seconds, timed, timed_in_turn
+from .measurement import Measurement, Timing, timed, timed_in_turn
 from .rivals import cached_gcn_training
 
 EPOCHS, SEEDS = 100, 5
-# The least ratios that are aimed at, for five runs and for the grid of 35.
+# The ratios to reach, for five runs and for the grid of 35.
 GOALS = {
     "amazon-photo": (25, 40),
     "citeseer": (12, 18),
@@ -27,11 +28,13 @@ GOALS = {
 GPU_GOALS = {"five": "at most 0.030 s", "grid": "at most 0.10 s"}
 
 
-def against_torch_geometric(graph: Data, device: torch.device, repeats: int) -> Iterator[Figure]:
-    """Five runs, and the paper's grid of 35, against as many runs of the rival one by one."""
+def against_torch_geometric(
+    graph: Data, device: torch.device, repeats: int
+) -> Iterator[Measurement]:
+    """Compare five runs, and the paper's grid of 35, with as many single runs of the rival."""
     inputs = Inputs.of(graph, device=device)
     rival = cached_gcn_training(inputs)
-    # The rival's epochs are all alike: so many are timed as take a few seconds.
+    # The rival's epochs take the same time: only a few seconds of them are timed.
     once = timed(lambda: rival(2), 1, device).median / 2
     epochs = max(2, min(EPOCHS, round(3 / max(once, 1e-4))))
     per_run = timed(lambda: rival(epochs), repeats, device)
@@ -45,11 +48,11 @@ def against_torch_geometric(graph: Data, device: torch.device, repeats: int) -> 
         aim = f"at least {goal[name == 'grid']}" if goal else ""
         if device.type == "cuda":
             aim = GPU_GOALS[name] if graph.name == "amazon-photo" else ""
-        yield Figure(
+        yield Measurement(
             "training",
             f"{graph.name}: {len(jobs)} runs x {EPOCHS} epochs",
             ours=timed(prepare(), repeats, device),
-            rival=Seconds(per_run.samples, EPOCHS / epochs * len(jobs)),
+            rival=Timing(per_run.samples, EPOCHS / epochs * len(jobs)),
             rival_name="torch_geometric's cached GCN, one run after another"
             + ("" if epochs == EPOCHS else f" ({epochs} epochs timed)"),
             goal=aim,
@@ -57,10 +60,10 @@ def against_torch_geometric(graph: Data, device: torch.device, repeats: int) -> 
         )
 
 
-def against_own_gcn(graph: Data, device: torch.device, repeats: int) -> Iterator[Figure]:
-    """RawlsGCN-Graph and RawlsGCN-Grad against our own GCN: the paper promises no extra cost.
+def against_own_gcn(graph: Data, device: torch.device, repeats: int) -> Iterator[Measurement]:
+    """Compare both methods with our own GCN, as the paper promises no extra cost.
 
-    And that GCN against itself without compiled products, where there are any.
+    That GCN is also compared with itself without compiled kernels, where there are any.
     """
     inputs = Inputs.of(graph, device=device)
     names = ("gcn", "rawlsgcn-graph", "rawlsgcn-grad")
@@ -69,7 +72,7 @@ def against_own_gcn(graph: Data, device: torch.device, repeats: int) -> Iterator
         trainings.append(partial(_by_torch, trainings[0]))
     gcn, *others = timed_in_turn(trainings, repeats, device)
     for name, seconds in zip(names[1:], others, strict=False):
-        yield Figure(
+        yield Measurement(
             "methods",
             f"{graph.name}: {name}, {SEEDS} runs x {EPOCHS} epochs",
             ours=seconds,
@@ -79,7 +82,7 @@ def against_own_gcn(graph: Data, device: torch.device, repeats: int) -> Iterator
             inverse=True,
         )
     for seconds in others[2:]:
-        yield Figure(
+        yield Measurement(
             "compiled products",
             f"{graph.name}: gcn, {SEEDS} runs x {EPOCHS} epochs",
             ours=gcn,
@@ -94,7 +97,7 @@ def _by_torch(training: Callable[[], object]) -> None:
 
 
 def prepared(method: Convolutional, inputs: Inputs, jobs: list[Job]) -> Callable[[], object]:
-    """Training as a call; what comes before, on a GPU the recording of an epoch too, is done."""
+    """Return training as a call, with everything before the first epoch done (see README.md)."""
     engine = StackedEngine(method, inputs, jobs[0].settings)
     if inputs.device.type != "cuda":
         return lambda: engine.train(jobs)
@@ -116,5 +119,5 @@ def _family(name: str) -> Convolutional:
 def _jobs(name: str, rates: int) -> list[Job]:
     method = find_method(name)
     base = with_changes(method.defaults, {"epochs": EPOCHS})
-    values = method.grid["lr"][:rates] if rates > 1 else [base.lr]
+    values = LEARNING_RATES[:rates] if rates > 1 else [base.lr]
     return [Job(with_changes(base, {"lr": lr}), seed) for lr in values for seed in range(SEEDS)]

@@ -69,7 +69,7 @@ def test_edges_come_as_from_gcn_norm(graph: Data, layout: torch.layout | None) -
 def test_the_signature_is_that_of_gcn_norm() -> None:
     theirs = [name for name in inspect.signature(gcn_norm).parameters if name != "improved"]
     assert list(inspect.signature(doubly_stochastic_norm).parameters) == theirs
-    with pytest.raises(RawlsError, match="flow is 'source_to_target' or"):
+    with pytest.raises(RawlsError, match="flow must be 'source_to_target' or"):
         doubly_stochastic_norm(torch.tensor([[0], [1]]), flow="upwards")
 
 

@@ -1,4 +1,4 @@
-"""The paper's bias as a torchmetrics metric, for any training loop."""
+"""The paper's degree bias as a torchmetrics metric, for any training loop."""
 
 from __future__ import annotations
 
@@ -15,28 +15,38 @@ from .evaluation.degree_groups import DegreeGroups
 
 
 class DegreeBias(Metric):
-    r"""The degree bias of `RawlsGCN <https://arxiv.org/abs/2202.13547>`_, over batches and ranks.
+    r"""The degree bias of `RawlsGCN <https://arxiv.org/abs/2202.13547>`_, over batches and
+    processes.
 
     .. math::
         \textrm{Bias} = \textrm{Var}\big(\{\textrm{AvgCE}(k)\}\big), \qquad
         \textrm{AvgCE}(k) = \textrm{mean}\{\textrm{CE}(u) : \deg(u) = k\}
 
-    with the sample variance (n-1) over the degrees seen. It is NaN until two degrees were seen.
-    Lower is more even, but not by itself better: a uniform guess has no bias at all.
+    with the sample variance (n-1) over the degrees of the nodes so far. It is NaN for fewer than
+    two degrees. A lower bias is not better by itself: a uniform guess has no bias at all.
 
-    The state is one row (degree, nodes, sum of losses) for every degree seen, whatever the number
-    of nodes. Ranks see different degrees, so their rows cannot be added position by position;
-    they are concatenated, and rows of the same degree are added afterwards. All states are
-    float64, which holds degrees and counts up to 2^53 exactly.
+    The state is one row (degree, nodes, sum of losses) for every degree, whatever the number of
+    nodes. Processes have different degrees, so their rows cannot be added position by position;
+    they are concatenated, and rows of the same degree are added afterwards. All states are float64,
+    which holds degrees and counts up to 2^53 exactly.
 
     Args:
         ignore_index: Targets with this value (by default -1, unlabeled) are ignored.
-        kwargs: Passed on to :class:`torchmetrics.Metric`.
+        **kwargs: Passed to :class:`torchmetrics.Metric`.
 
     Shapes:
         - **logits:** (nodes, classes), before any softmax
         - **target:** (nodes,), classes
         - **degree:** (nodes,), the nodes' degrees in the whole graph, not in a sampled part of it
+
+    Example:
+        >>> import torch
+        >>> from rawlsgcn.metrics import DegreeBias
+        >>> bias = DegreeBias()
+        >>> logits = torch.tensor([[2.0, 0.0], [0.0, 2.0], [1.0, 0.0]])
+        >>> bias.update(logits, target=torch.tensor([0, 1, 1]), degree=torch.tensor([5, 5, 1]))
+        >>> bias.compute()
+        tensor(0.7037, dtype=torch.float64)
     """
 
     is_differentiable = False
@@ -52,19 +62,19 @@ class DegreeBias(Metric):
         self.ignore_index = ignore_index
         for state in ("degree", "count", "loss"):
             self.add_state(state, default=[], dist_reduce_fx="cat")
-        # A rank that saw no batch contributes an empty tensor of this type to the gathering.
+        # A process without a batch contributes an empty tensor of this type.
         self.set_dtype(torch.float64)
 
     def update(self, logits: Tensor, target: Tensor, degree: Tensor) -> None:
         """Add a batch of nodes.
 
         Args:
-            logits: Scores before any softmax, (nodes, classes).
-            target: Classes, (nodes,).
-            degree: The nodes' degrees in the whole graph, (nodes,).
+            logits: Scores (nodes, classes), before any softmax.
+            target: Classes (nodes,).
+            degree: Degrees (nodes,) in the whole graph.
 
         Raises:
-            RawlsError: If the shapes do not fit.
+            RawlsError: If the shapes do not match.
         """
         if logits.dim() != 2 or target.shape != logits.shape[:1] or degree.shape != target.shape:
             raise RawlsError(
@@ -82,7 +92,7 @@ class DegreeBias(Metric):
         """Compute the bias of all nodes so far.
 
         Returns:
-            A float64 scalar; NaN until two degrees were seen.
+            The bias, a float64 scalar; NaN for fewer than two degrees.
         """
         if not len(self.degree):
             return torch.tensor(torch.nan, dtype=torch.float64, device=self.device)
@@ -90,13 +100,21 @@ class DegreeBias(Metric):
         return torch.tensor(variance(loss / count), dtype=torch.float64, device=self.device)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Add a batch and return the bias of that batch alone."""
+        """Add a batch and compute the bias of that batch alone.
+
+        Args:
+            *args: As for :meth:`update`.
+            **kwargs: As for :meth:`update`.
+
+        Returns:
+            The bias of the batch.
+        """
         value = super().forward(*args, **kwargs)
         self._add_up()  # torchmetrics has appended the batch's rows to those before
         return value
 
     def _rows(self) -> tuple[Tensor, Tensor, Tensor]:
-        """The states with the rows of the same degree added up."""
+        """Return the states with the rows of each degree added up."""
         groups = DegreeGroups.of(dim_zero_cat(self.degree))
         count = groups.total(dim_zero_cat(self.count))
         return groups.degree, count, groups.total(dim_zero_cat(self.loss))

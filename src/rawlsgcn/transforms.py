@@ -1,4 +1,4 @@
-"""RawlsGCN-Graph for models of one's own: the doubly stochastic form as a transform of the data."""
+"""RawlsGCN-Graph for any model: the doubly stochastic form as a transform of the data."""
 
 from __future__ import annotations
 
@@ -30,53 +30,71 @@ def doubly_stochastic_norm(
     flow: str = "source_to_target",
     dtype: torch.dtype | None = None,
 ) -> Any:
-    r"""The doubly stochastic form of a graph, in the manner of torch_geometric's ``gcn_norm``.
+    r"""Compute the doubly stochastic form of a graph, like torch_geometric's ``gcn_norm``.
 
     .. math:: \hat A_{DS} = \operatorname{diag}(x)\, (A + I) \operatorname{diag}(x),
 
-    whose every row and every column sums to one. It is the same matrix for A + I as for its
-    renormalized form Â (:mod:`rawlsgcn.balancing`). A directed graph has two vectors in x's place.
+    in which every row and every column sums to one. It is the same matrix for A + I as for its
+    renormalized form Â (:mod:`rawlsgcn.balancing`). A directed graph has two vectors instead of x.
 
     Args:
-        edge_index: edge indices (2, E), or a square sparse matrix (``torch.sparse_coo``,
+        edge_index: Edge indices (2, E), or a square sparse matrix (``torch.sparse_coo``,
             ``torch.sparse_csr``, or a ``SparseTensor`` where torch_sparse is installed).
-        edge_weight: weights of the edges; all one by default. Repeated edges add up.
-        num_nodes: number of nodes of an edge index.
-        add_self_loops: give a self-loop of weight 1 to each node without one; a node's own stays,
-            and of several the last, as in ``gcn_norm``. Otherwise several add up.
-        flow: as in ``gcn_norm``. Both rows and columns sum to one, so both flows get one answer.
-        dtype: type of the weights; by default that of the given ones, or torch's default.
+        edge_weight: Weights (E,) of the edges; by default all are one. Repeated edges add up.
+        num_nodes: Number of nodes of an edge index; by default its largest node plus one.
+        add_self_loops: Add a self-loop of weight 1 to each node without one; of several self-loops
+            of a node the last is kept, as in ``gcn_norm``. Otherwise several add up.
+        flow: As in ``gcn_norm``. Both rows and columns sum to one, so it changes nothing.
+        dtype: Type of the weights; by default that of ``edge_weight``, or torch's default.
 
     Returns:
         The pair (edge index, edge weight), the edges in their order, self-loops last; for a
         ``torch.sparse`` matrix the pair (matrix, None), for a ``SparseTensor`` the matrix.
 
     Raises:
-        RawlsError: for a graph that has no such form; the nodes at fault are named.
+        RawlsError: If the graph has no such form; the message names the nodes.
+
+    Example:
+        >>> import torch
+        >>> from rawlsgcn.transforms import doubly_stochastic_norm
+        >>> edge_index, edge_weight = doubly_stochastic_norm(torch.tensor([[0, 1], [1, 0]]))
+        >>> edge_weight
+        tensor([0.5000, 0.5000, 0.5000, 0.5000])
     """
     if flow not in _FLOWS:
-        raise RawlsError(f"flow is {' or '.join(map(repr, _FLOWS))}, not {flow!r}.")
+        raise RawlsError(f"flow must be {' or '.join(map(repr, _FLOWS))}, not {flow!r}.")
     matrix, weight, _ = _balanced(edge_index, edge_weight, num_nodes, add_self_loops, dtype)
     return matrix if isinstance(matrix, SparseTensor) else (matrix, weight)
 
 
 @functional_transform("doubly_stochastic")
 class DoublyStochastic(BaseTransform):  # type: ignore[misc]
-    r"""Gives a graph's edges the weights of its doubly stochastic form (RawlsGCN-Graph).
+    r"""Replace the edge weights by those of the doubly stochastic form (RawlsGCN-Graph).
 
     .. math:: \hat A_{DS} = \operatorname{diag}(x)\, (A + I) \operatorname{diag}(x)
 
-    (functional name: :obj:`doubly_stochastic`). Beside torch_geometric's ``GCNNorm`` in manner: it
-    rewrites ``edge_index`` and ``edge_weight``, self-loops included, or ``adj_t``, for any layer
-    that takes edge weights. A ``GCNConv`` may keep its ``normalize=True`` on the whole graph, where
-    it changes nothing; on sampled parts of it use ``normalize=False``.
+    (functional name: :obj:`doubly_stochastic`). Like torch_geometric's ``GCNNorm`` it rewrites
+    ``edge_index`` and ``edge_weight``, self-loops included, or ``adj_t``, for any layer that takes
+    edge weights. A ``GCNConv`` may keep its ``normalize=True`` on the whole graph, where it changes
+    nothing; on sampled parts of it use ``normalize=False``.
 
-    The vector x stays on the data as ``scaling`` (nodes,), or (nodes, 2) with the scalings of
-    sources and of targets for a directed graph. Loaders slice it with the nodes, so the entry of an
-    edge with weight a is exactly ``scaling[i] * a * scaling[j]`` on any sampled part.
+    The vector x is stored as ``data.scaling`` (nodes,), or (nodes, 2) with the scalings of sources
+    and of targets for a directed graph. Loaders slice it with the nodes, so the entry of an edge
+    with weight a is exactly ``scaling[i] * a * scaling[j]`` on any sampled part.
 
     Args:
-        add_self_loops: give a self-loop of weight 1 to each node without one.
+        add_self_loops: Add a self-loop of weight 1 to each node without one.
+
+    Example:
+        >>> import torch
+        >>> from torch_geometric.data import Data
+        >>> from rawlsgcn.transforms import DoublyStochastic
+        >>> path = Data(edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), num_nodes=3)
+        >>> data = DoublyStochastic()(path)
+        >>> data.edge_weight
+        tensor([0.3820, 0.3820, 0.3820, 0.3820, 0.6180, 0.2361, 0.6180])
+        >>> data.scaling
+        tensor([0.7862, 0.4859, 0.7862])
     """
 
     def __init__(self, add_self_loops: bool = True) -> None:
@@ -84,6 +102,17 @@ class DoublyStochastic(BaseTransform):  # type: ignore[misc]
 
     @fork_safe_threads()
     def forward(self, data: Data) -> Data:
+        """Balance a graph in place.
+
+        Args:
+            data: A homogeneous graph with ``edge_index`` or ``adj_t``.
+
+        Returns:
+            The same graph.
+
+        Raises:
+            RawlsError: If the graph is heterogeneous or has no doubly stochastic form.
+        """
         if not isinstance(data, Data):
             raise RawlsError(
                 f"DoublyStochastic takes a graph of one kind of nodes and edges, not a "
@@ -112,7 +141,7 @@ def _balanced(
     add_self_loops: bool,
     dtype: torch.dtype | None,
 ) -> tuple[Any, Tensor | None, Tensor]:
-    """The balanced graph in the form it came in, its weights, and the scaling."""
+    """Return the balanced graph in its own format, its weights, and the scaling."""
     edges, weight = adjacency, edge_weight
     if is_sparse(adjacency):
         size = tuple(adjacency.size())
@@ -128,9 +157,9 @@ def _balanced(
         dtype = weight.dtype if weight is not None and floating else torch.get_default_dtype()
     require_floating(dtype, "the doubly stochastic form")
     loops = Loops(1.0 if add_self_loops else 0.0, last=add_self_loops)
-    edge, loop, found = balanced_entries(edges, weight, num_nodes, loops, dtype)
-    scaling = torch.stack([found.row_scale, found.col_scale], 1).to(dtype)
-    scaling = scaling if found.scale is None else scaling[:, 0].contiguous()
+    edge, loop, balanced = balanced_entries(edges, weight, num_nodes, loops, dtype)
+    scaling = torch.stack([balanced.row_scale, balanced.col_scale], 1).to(dtype)
+    scaling = scaling if balanced.scale is None else scaling[:, 0].contiguous()
     # Self-loops go last, each once; where none is added, only the nodes that had one keep theirs.
     node = loop.nonzero().squeeze(1)
     others = edges[0] != edges[1]

@@ -46,7 +46,7 @@ def test_a_graph_agrees_with_dense_sinkhorn_knopp(graph):
 
 @some
 @given(ref.graphs())
-def test_the_form_of_the_renormalised_laplacian_is_the_same(graph):
+def test_the_form_of_the_renormalized_laplacian_is_the_same(graph):
     adjacency, _ = graph
     looped = adjacency + np.eye(len(adjacency))
     factor = looped.sum(1) ** -0.5

@@ -1,4 +1,4 @@
-"""The benchmark: its arithmetic, and that every part runs and is shown; no test of speed."""
+"""The benchmarks: arithmetic, rivals that work, and documents that quote the kept figures."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from benchmarks.__main__ import app
 from benchmarks.balancing import random_matrix, scipy_matrix
-from benchmarks.measure import Figure, Seconds, timed
-from benchmarks.report import markdown
+from benchmarks.measurement import Measurement, Timing, timed
+from benchmarks.report import markdown, page
 from benchmarks.rivals import cached_gcn_training, textbook_sinkhorn_knopp
 from rawlsgcn._core.kernels import kernels
 from rawlsgcn.balancing import balance
@@ -22,10 +22,10 @@ from rawlsgcn.methods import Inputs
 
 
 def test_a_ratio_is_of_medians_in_the_same_unit() -> None:
-    ours, rival = Seconds([1.0, 2.0, 9.0]), Seconds([3.0, 1.0, 2.0], times=10)
+    ours, rival = Timing([1.0, 2.0, 9.0]), Timing([3.0, 1.0, 2.0], times=10)
     assert (ours.median, rival.median, rival.low, rival.high) == (2, 20, 10, 30)
-    assert Figure("g", "n", ours, rival, "r").ratio == 10
-    assert Figure("g", "n", ours, rival, "r", inverse=True).ratio == 0.1
+    assert Measurement("g", "n", ours, rival, "r").ratio == 10
+    assert Measurement("g", "n", ours, rival, "r", inverse=True).ratio == 0.1
 
 
 def test_timing_warms_up_and_repeats() -> None:
@@ -61,6 +61,7 @@ def test_the_random_matrix_is_symmetric_with_loops() -> None:
     assert 0.7 < matrix.nnz / 20_000 < 1.1
 
 
+@pytest.mark.slow
 def test_every_part_runs_and_is_shown(tmp_path: Path) -> None:
     words = ["--datasets", "synthetic", "--repeats", "1", "--limit", "100000"]
     result = CliRunner().invoke(app, [*words, "--out", str(tmp_path), "--json", "-"])
@@ -72,8 +73,8 @@ def test_every_part_runs_and_is_shown(tmp_path: Path) -> None:
     one = "balance at scale, on one core"
     assert groups == {"training", "methods", "balance", one, "sampling"} | several
     assert all(figure["ratio"] > 0 for figure in results["figures"])
-    page = (tmp_path / "RESULTS.md").read_text()
-    assert markdown(results) in page
+    assert markdown(results) in (tmp_path / "RESULTS.md").read_text()
+    assert results["command"].startswith("python -m benchmarks")
     names = {"RESULTS.md", "results-cpu.json", "scaling-cpu.png"}
     assert {path.name for path in tmp_path.iterdir()} == names
 
@@ -102,23 +103,23 @@ def test_the_figures_in_the_documents_are_the_committed_ones() -> None:
     assert f"takes {milliseconds:.1f} ms on two quiet cores, {published['ratio']:.0f} times" in said
 
 
-def test_balancing_costs_about_as_many_products_of_scipy_at_any_size() -> None:
-    """The committed run: the bounds it is held to, and what benchmarks/README.md says of it."""
-    root = Path(__file__).parents[2]
-    runs = json.loads((root / "benchmarks" / "results-cpu.json").read_text())
+def test_the_page_is_drawn_from_the_committed_results() -> None:
+    folder = Path(__file__).parents[2] / "benchmarks"
+    assert (folder / "RESULTS.md").read_text() == page(folder)
+
+
+def test_the_readme_quotes_the_committed_scaling_runs() -> None:
+    folder = Path(__file__).parents[2] / "benchmarks"
+    said = " ".join((folder / "README.md").read_text().split())
+    runs = json.loads((folder / "results-cpu.json").read_text())
     rows = [row for run in runs for row in run["figures"] if "balance at scale" in row["group"]]
     large = [row for row in rows if row["nonzeros"] > 9e5]
-    assert {row["products"] for row in large} == {13}
     one, two = ([row["ratio"] for row in large if row["threads"] == n] for n in (1, 2))
-    for ratios in (one, two):
-        assert len(ratios) == 4
-        assert max(ratios) < min(1.5 * min(ratios), 22)
-    said = (root / "benchmarks" / "README.md").read_text()
-    assert {f"{ratio:.0f} products" for ratio in one} == {"11 products"}
-    assert "11 products" in said
+    for ratio in one:
+        assert f"{ratio:.0f} products" in said
     assert f"{two[0]:.1f} at 10⁶ and {min(two[1:]):.1f} to {max(two[1:]):.1f}" in said
-    runs = json.loads((root / "benchmarks" / "further-scaling-runs.json").read_text())
-    factors = {1: [], 2: []}
+    runs = json.loads((folder / "further-scaling-runs.json").read_text())
+    factors: dict[int, list[float]] = {1: [], 2: []}
     for run in runs[:2]:
         for threads, found in factors.items():
             rows = [row for row in run["figures"] if row["threads"] == threads]
@@ -130,10 +131,10 @@ def test_balancing_costs_about_as_many_products_of_scipy_at_any_size() -> None:
         next(row["ratio"] for row in runs[2]["figures"][1::2] if row["nonzeros"] > size)
         for size in (9e5, 3e7)
     )
-    assert f"falls from {small:.0f} to {large:.0f}" in " ".join(said.split())
+    assert f"falls from {small:.0f} to {large:.0f}" in said
 
 
-def test_compiled_products_speed_training_up_as_the_readme_says() -> None:
+def test_the_readme_quotes_the_committed_gain_of_compiled_products() -> None:
     root = Path(__file__).parents[2]
     runs = json.loads((root / "benchmarks" / "results-cpu.json").read_text())
     rows = [row for run in runs for row in run["figures"] if row["group"] == "compiled products"]

@@ -98,7 +98,11 @@ def test_the_readme_names_every_command_and_links_to_pages_that_are_there() -> N
     listed = set(re.findall(r"^rawlsgcn (\w+)", block, re.M))
     assert listed == {each.callback.__name__ for each in app.registered_commands if each.callback}
     links = set(re.findall(r"\]\(([^)#:]+)\)", readme))
-    assert {"docs/audit.md", "docs/audit-page.md", "docs/which-differences-survive.md"} <= links
+    assert {
+        "docs/audit.md",
+        "docs/audit-page.md",
+        "docs/which-differences-are-significant.md",
+    } <= links
     assert not [link for link in links if not (root / link).exists()]
 
 

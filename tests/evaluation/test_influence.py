@@ -117,7 +117,7 @@ def test_a_doubly_stochastic_matrix_weights_everybody_alike(seed: int, nodes: in
         torch.testing.assert_close(unweighted, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_renormalisation_alone_does_not_weight_everybody_alike() -> None:
+def test_renormalization_alone_does_not_weight_everybody_alike() -> None:
     star = torch.zeros(6, 6, dtype=torch.float64)
     star[0, 1:] = star[1:, 0] = 1
     parts, _ = backward(renormalized(star), 1, 0)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rawlsgcn.evaluation.learning import Learning, has_learned
+from rawlsgcn.evaluation.learning import Learning, better_than_constant, has_learned
 
 BALANCED = torch.arange(9).repeat(20)
 
@@ -53,3 +54,26 @@ def test_the_sentence_names_the_figures_and_what_to_try() -> None:
     said = Learning.of(torch.zeros_like(BALANCED), BALANCED).sentence("GCN")
     assert said.startswith("GCN has not learned: training accuracy 11 % on 9 classes")
     assert "weight_decay" in said
+
+
+def test_a_useful_model_of_uneven_classes_is_better_than_a_constant() -> None:
+    """Right less often than a constant answer, yet it finds half of the rare class."""
+    rng = np.random.default_rng(0)
+    y = (rng.random(4000) < 0.03).astype(np.int64)
+    found = np.where(y == 1, rng.random(4000) < 0.5, rng.random(4000) < 0.035).astype(np.int64)
+    assert (found == y).mean() < (y == 0).mean()
+    learned, majority = better_than_constant(found, y)
+    assert learned
+    assert majority == pytest.approx(100 * (y == 0).mean())
+    guessed = (rng.random(4000) < 0.05).astype(np.int64)
+    assert not better_than_constant(guessed, y)[0]
+    # Of one class there is nothing to tell.
+    assert better_than_constant(found[y == 1], y[y == 1])[0]
+
+
+def test_guesses_are_not_better_than_a_constant() -> None:
+    rng = np.random.default_rng(0)
+    low, y = np.arange(400) < 100, np.arange(400) % 5
+    guesses = rng.integers(0, 5, (400, 400))
+    share = np.mean([better_than_constant(each, y, (low, ~low))[0] for each in guesses])
+    assert share < 0.12  # 5 % for all nodes, 1 % for either part, and four standard errors

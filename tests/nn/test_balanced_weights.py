@@ -99,14 +99,14 @@ def test_a_change_that_torch_does_not_count_is_noticed(change: Any, calls: list[
     assert change is through_data_as_a_whole or weight._version == version
     after = train(layer, x, edges, weight)
     assert not torch.allclose(before[1], after[1])
-    module._answers.clear()
+    module._cache.clear()
     torch.testing.assert_close(after, train(layer, x, edges.clone(), weight.clone()))
     count = len(calls)
     change(edges, 0, 2)  # the edge from 0 to 1 becomes a self-loop of 2
     change(edges, 1, 2)
     after = train(layer, x, edges, weight)
     assert len(calls) == count + 1
-    module._answers.clear()
+    module._cache.clear()
     torch.testing.assert_close(after, train(layer, x, edges.clone(), weight.clone()))
 
 
@@ -124,7 +124,7 @@ def test_a_hidden_change_of_a_sparse_matrix_is_noticed(layout: Any, calls: list[
     after = train(layer, x, matrix)
     assert len(calls) == 2
     assert not torch.allclose(before[0], after[0])
-    module._answers.clear()
+    module._cache.clear()
     torch.testing.assert_close(after, train(layer, x, matrix.clone()))
 
 
@@ -135,27 +135,27 @@ def test_the_same_sum_of_weights_is_not_the_same_graph(calls: list[int]) -> None
     weight.numpy()[:] = weight.numpy()[::-1].copy()
     train(layer, x, TRIANGLE, weight)
     assert len(calls) == 2
-    assert sum(answer.alive() for answer in module._answers) >= 1
+    assert sum(cached.exists() for cached in module._cache) >= 1
 
 
 def test_what_was_known_of_changed_numbers_is_forgotten() -> None:
-    module._answers.clear()
+    module._cache.clear()
     layer, x, edges, weight = FairGCNConv(2, 3), torch.rand(4, 2), TRIANGLE.clone(), torch.ones(8)
     for step in range(5):
         weight.fill_(step + 1)
         train(layer, x, edges, weight)
-    assert len(module._answers) == 1
+    assert len(module._cache) == 1
 
 
 def test_answers_for_one_graph_share_the_copy_of_it() -> None:
     """As those of a GINConv, whose eps is learned."""
-    module._answers.clear()
+    module._cache.clear()
     layer, edges = FairGINConv(nn.Linear(2, 2), train_eps=True), TRIANGLE.clone()
     for step in range(4):
         nn.init.constant_(layer.eps, step / 10)
         train(layer, torch.rand(4, 2), edges)
-    copies = {answer.graph[0][1][0].data_ptr() for answer in module._answers}
-    assert len(module._answers) == 4
+    copies = {answer.graph[0][1][0].data_ptr() for answer in module._cache}
+    assert len(module._cache) == 4
     assert len(copies) == 1
 
 
@@ -170,10 +170,10 @@ def test_tensors_of_inference_mode_are_remembered_too(calls: list[int]) -> None:
 
 def test_what_is_remembered_does_not_outlive_many_graphs(calls: list[int]) -> None:
     layer, x = FairGCNConv(2, 3), torch.rand(4, 2)
-    module._answers.clear()
+    module._cache.clear()
     for _ in range(20):
         train(layer, x, TRIANGLE.clone())
-    assert len(module._answers) <= 1  # the graphs are gone, and what was known of them
+    assert len(module._cache) <= 1  # the graphs are gone, and what was known of them
 
 
 @settings(max_examples=40, deadline=None)
@@ -254,7 +254,7 @@ def test_weights_that_do_not_fit_are_refused() -> None:
     ):
         model(torch.rand(4, 3), TRIANGLE)
     with (
-        pytest.raises(RawlsError, match="1 fair weights were given for 2"),
+        pytest.raises(RawlsError, match="there are 1 fair weights for 2"),
         fair_weights(model, [torch.ones(8)]),
     ):
         pass
@@ -290,7 +290,7 @@ def test_edge_weights_that_do_not_fit_are_refused(make: Any, weight: Any, said: 
     ],
 )
 def test_fair_weights_of_another_kind_are_refused(weight: Any, said: str) -> None:
-    with pytest.raises(RawlsError, match=f"fair_weight is a tensor of floating.*{said}"):
+    with pytest.raises(RawlsError, match=f"fair_weight must be a tensor of floating.*{said}"):
         FairGCNConv(3, 2)(torch.rand(4, 3), TRIANGLE, fair_weight=weight)
 
 
@@ -314,7 +314,7 @@ def test_edges_that_do_not_fit_are_refused() -> None:
 
 def test_an_eps_without_a_form_is_refused() -> None:
     layer = FairGINConv(nn.Linear(2, 2), eps=-1.5)
-    with pytest.raises(RawlsError, match="eps of a GINConv has to stay above -1"):
+    with pytest.raises(RawlsError, match="eps of a GINConv must stay above -1"):
         layer(torch.rand(4, 2), TRIANGLE)
 
 

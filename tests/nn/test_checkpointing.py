@@ -186,10 +186,10 @@ def test_nothing_is_kept_longer_than_the_graph() -> None:
         edges = EDGES.clone()
         with fair_weights(layer, given(edges)):
             forward(layer, edges, None).backward()
-        assert len(layer._given_before) == 1
+        assert len(layer._stored_fair_weights) == 1
     del edges
     gc.collect()
-    assert not layer._given_before
+    assert not layer._stored_fair_weights
     for again in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
-        assert again._given_before is None
+        assert again._stored_fair_weights is None
         forward(again, EDGES, None).backward()

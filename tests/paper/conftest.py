@@ -1,4 +1,4 @@
-"""What the paper's tests share: a tiny plan that has been run, and processes to be killed."""
+"""Fixtures of the paper's tests: a tiny plan that has been run, and processes to be killed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip("optuna")
 
 from rawlsgcn.paper.plan import Plan
-from rawlsgcn.paper.reproduce import reproduce
+from rawlsgcn.paper.reproduction import reproduce
 
 TINY = Plan(
     parts=("effectiveness", "fair", "ablation"),
@@ -24,14 +24,14 @@ TINY = Plan(
     methods=("gcn", "rawlsgcn-graph", "rawlsgcn-grad", "redress"),
     seeds=(0, 1),
     quick=True,
-    changes={"epochs": 2},
+    changes={"epochs": 1},
     values=2,
 )
 
 
 @pytest.fixture(scope="session")
 def tiny() -> Plan:
-    """Two values of each grid, two seeds, two epochs, on the synthetic graph."""
+    """Two values of each grid, two seeds, one epoch, on the synthetic graph."""
     return TINY
 
 
@@ -49,8 +49,21 @@ def results(finished: Path) -> dict[str, Any]:
     return kept
 
 
+@pytest.fixture(scope="session")
+def figures() -> Callable[[dict[str, Any]], list[Any]]:
+    """A function that returns the cells and claims of results without what they cost."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, dict):
+            costs = ("seconds", "peak_memory_mb")
+            return {name: plain(each) for name, each in value.items() if name not in costs}
+        return [plain(each) for each in value] if isinstance(value, list) else value
+
+    return lambda results: [plain(results["cells"]), plain(results["claims"])]
+
+
 class Child:
-    """A process that does something and ends; a fork, because loading torch anew takes long."""
+    """A process that does something and ends; a fork, because loading torch takes long."""
 
     def __init__(self, action: Callable[[], object]) -> None:
         sys.stdout.flush()

@@ -12,11 +12,10 @@ import pytest
 pytest.importorskip("optuna")
 
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.paper import reproduce as room
-from rawlsgcn.paper.chance import survive
 from rawlsgcn.paper.plan import Cell, Plan, Point, best
-from rawlsgcn.paper.reproduce import reproduce
-from rawlsgcn.paper.train import FIGURES, train_points
+from rawlsgcn.paper.reproduction import reproduce, unfinished
+from rawlsgcn.paper.significance import bias_significance
+from rawlsgcn.paper.trials import FIGURES, train_points
 
 WILD = Cell(
     *("paper", "synthetic", "rawlsgcn-graph"),
@@ -82,7 +81,7 @@ def test_reproduce_says_that_it_diverged(wild: Path) -> None:
     said = "In 2 of 3 trials a run diverged (NaN or infinity): none was chosen"
     for name in ("index.html", "tables.md"):
         text = (wild / name).read_text()
-        assert f"{said}, and nothing is left of paper/synthetic/gcn." in text
+        assert f"{said}, and there are no results for paper/synthetic/gcn." in text
         assert "nan" not in text.lower().replace("(nan or", "")
     assert "<td>diverged (2 of 2 runs)</td>" in (wild / "index.html").read_text()
 
@@ -90,17 +89,17 @@ def test_reproduce_says_that_it_diverged(wild: Path) -> None:
 def test_a_diverged_cell_is_done_and_not_tried_again(wild: Path) -> None:
     results = json.loads((wild / "results.json").read_text())
     plan = Plan(parts=("effectiveness",), datasets=("synthetic",), methods=("gcn",), seeds=(0, 1))
-    assert room.undone(results, plan) == ([], [])
+    assert unfinished(results, plan) == ([], [])
 
 
-def test_survive_refuses_to_test_a_diverged_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    from rawlsgcn.experiments import fitting as api
+def test_significance_refuses_to_test_a_diverged_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    from rawlsgcn.experiments import fitting
 
-    plain = api.compare
+    plain = fitting.compare
 
     def wild(graph: Any, methods: Any, **options: Any) -> Any:
         return plain(graph, methods, epochs=3, lr=1e30, **options)
 
-    monkeypatch.setattr(api, "compare", wild)
+    monkeypatch.setattr(fitting, "compare", wild)
     with pytest.raises(RawlsError, match=r"GCN diverged.*lower rate"):
-        survive(["synthetic"], seeds=1, draws=10, device="cpu")
+        bias_significance(["synthetic"], seeds=[0], draws=10, device="cpu")

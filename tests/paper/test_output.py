@@ -15,8 +15,7 @@ import pytest
 
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.paper.formats import latex, markdown_rows
-from rawlsgcn.paper.output import check_folder
-from rawlsgcn.paper.readme import BEGIN, END, draw, drawn
+from rawlsgcn.paper.output import check_folder, main_tables, redraw
 from rawlsgcn.paper.tables import Table, tables
 
 
@@ -78,6 +77,7 @@ def test_the_page_needs_nothing_else(finished: Path) -> None:
     assert len(identifiers) == len(set(identifiers))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1400, 390])
 def test_the_page_opens_in_a_browser(finished: Path, tmp_path: Path, width: int) -> None:
     """Headless Chromium: no console message, no request but for the page, nothing too wide."""
@@ -144,20 +144,30 @@ def test_latex_of_the_results_is_plain_ascii(results: dict[str, Any]) -> None:
         assert not re.findall(r"[^\x00-\x7f]", latex(table))
 
 
-def test_readme_is_drawn_between_its_markers(tmp_path: Path, results: dict[str, Any]) -> None:
-    readme = tmp_path / "README.md"
-    readme.write_text(f"before\n{BEGIN}\nwhat stood there\n{END}\nafter\n", encoding="utf-8")
-    draw(results, readme)
-    once = readme.read_text(encoding="utf-8")
-    assert once.startswith(f"before\n{BEGIN}\n")
-    assert once.endswith(f"{END}\nafter\n")
-    assert "what stood there" not in once
+def test_a_page_is_filled_between_its_markers(tmp_path: Path, results: dict[str, Any]) -> None:
+    out, page = tmp_path / "out", tmp_path / "README.md"
+    out.mkdir()
+    cells = [cell for cell in results["cells"] if cell["protocol"] == "fair"]
+    (out / "results.json").write_text(json.dumps({**results, "cells": cells}), encoding="utf-8")
+    begin, end = "<!-- reproduce: begin -->", "<!-- reproduce: end -->"
+    page.write_text(f"before\n{begin}\nold text\n{end}\nafter\n", encoding="utf-8")
+    redraw(out, page)
+    once = page.read_text(encoding="utf-8")
+    assert once.startswith(f"before\n{begin}\n")
+    assert once.endswith(f"{end}\nafter\n")
+    assert "old text" not in once
     assert "REDRESS" not in once  # GCN and the two methods only
-    draw(results, readme)
-    assert readme.read_text(encoding="utf-8") == once
-    readme.write_text("no place", encoding="utf-8")
+    redraw(out, page)
+    assert page.read_text(encoding="utf-8") == once
+    page.unlink()
+    redraw(out, page)  # a file that does not exist is created
+    assert page.read_text(encoding="utf-8") == once.removeprefix("before\n").removesuffix("after\n")
+    page.write_text("no place", encoding="utf-8")
     with pytest.raises(RawlsError, match="no place"):
-        draw(results, readme)
+        redraw(out, page)
+    page.write_bytes(b"\xff\xfe")
+    with pytest.raises(RawlsError, match="cannot read"):
+        redraw(out, page)
 
 
 def test_the_projects_readme_has_not_drifted() -> None:
@@ -166,7 +176,7 @@ def test_the_projects_readme_has_not_drifted() -> None:
     if not kept.is_file():
         pytest.skip("the project keeps no results of a full run yet")
     shown = json.loads(kept.read_text(encoding="utf-8"))
-    assert drawn(shown) in (root / "README.md").read_text(encoding="utf-8")
+    assert main_tables(shown) in (root / "README.md").read_text(encoding="utf-8")
 
 
 def test_a_folder_with_nothing_but_what_a_kill_left_is_as_good_as_empty(tmp_path: Path) -> None:
@@ -174,5 +184,5 @@ def test_a_folder_with_nothing_but_what_a_kill_left_is_as_good_as_empty(tmp_path
     (tmp_path / ".rawlsgcn-0123abcd.json").write_text('{"rawlsgcn')
     check_folder(tmp_path)
     (tmp_path / "thesis.txt").write_text("mine")
-    with pytest.raises(RawlsError, match="something else"):
+    with pytest.raises(RawlsError, match="did not write"):
         check_folder(tmp_path)

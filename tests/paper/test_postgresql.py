@@ -17,10 +17,9 @@ from typing import Any
 import optuna
 import pytest
 from optuna.trial import TrialState
-from studies import figures
 
 from rawlsgcn.paper.plan import Plan
-from rawlsgcn.paper.reproduce import reproduce, undone
+from rawlsgcn.paper.reproduction import reproduce, unfinished
 
 
 def program(name: str) -> str:
@@ -65,8 +64,14 @@ def postgresql() -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.mark.slow
 def test_two_processes_share_a_study(
-    tmp_path: Path, tiny: Plan, results: dict[str, Any], postgresql: str, child: Any
+    tmp_path: Path,
+    tiny: Plan,
+    results: dict[str, Any],
+    postgresql: str,
+    child: Any,
+    figures: Any,
 ) -> None:
     def work(name: str) -> None:
         reproduce(tiny, tmp_path / name, storage=postgresql, resume=True, device="cpu")
@@ -74,20 +79,20 @@ def test_two_processes_share_a_study(
     processes = [child(lambda name=name: work(name)) for name in ("one", "two")]
     assert [process.wait() for process in processes] == [0, 0]
 
-    storage = optuna.storages.RDBStorage(postgresql.replace("://", "+psycopg2://"))
+    storage = postgresql.replace("://", "+psycopg2://")
     done: Counter[tuple[str, str]] = Counter()
-    owners = set()
-    for study in storage.get_all_studies():
-        for trial in storage.get_all_trials(study._study_id):
+    workers = set()
+    for name in optuna.get_all_study_names(storage):
+        for trial in optuna.load_study(study_name=name, storage=storage).trials:
             if trial.state == TrialState.COMPLETE:
-                done[study.study_name, trial.user_attrs["point"]] += 1
-                owners.add(trial.user_attrs["owner"]["pid"])
+                done[name, trial.user_attrs["point"]] += 1
+                workers.add(trial.user_attrs["worker"]["pid"])
             else:
-                # Who came second to a point stepped back without training it.
+                # The second trial of a point was pruned before it was trained.
                 assert trial.state == TrialState.PRUNED
                 assert "record" not in trial.user_attrs
     assert set(done.values()) == {1}
-    assert owners == {process.pid for process in processes}
+    assert workers == {process.pid for process in processes}
     again = reproduce(tiny, tmp_path / "three", storage=postgresql, resume=True, device="cpu")
-    assert undone(again, tiny) == ([], [])
+    assert unfinished(again, tiny) == ([], [])
     assert figures(again) == figures(results)

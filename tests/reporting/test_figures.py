@@ -56,7 +56,7 @@ def test_side_by_side_has_a_column_a_method_on_shared_axes(three):
         assert any("slope" in text.get_text() for text in axes.texts)
 
 
-def test_degrees_equal_the_dense_row_sums_of_the_renormalised_laplacian(graph_of):
+def test_degrees_equal_the_dense_row_sums_of_the_renormalized_laplacian(graph_of):
     graph = graph_of()
     A = torch.zeros(graph.num_nodes, graph.num_nodes, dtype=torch.float64)
     A[graph.edge_index[0], graph.edge_index[1]] = 1

@@ -44,8 +44,8 @@ def test_each_run_is_listed_and_the_audited_one_is_marked(reader, three) -> None
         assert f"seed {result.seeds[result.best_run]} of {result.title}" in text
 
 
-def test_settings_notes_and_command(reader) -> None:
-    assert ["normalization", *3 * ["renormalized"]] in reader.rows
+def test_settings_notes_and_command(reader, three) -> None:
+    assert ["normalization", *(each.settings["normalization"] for each in three)] in reader.rows
     assert ["seeds", *3 * ["0, 1, 2"]] in reader.rows
     assert ["peak memory (MB)", *3 * ["512"]] in reader.rows
     text = "".join(reader.words)

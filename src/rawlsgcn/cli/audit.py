@@ -1,4 +1,4 @@
-"""The commands that tell bias from chance: audit and survive."""
+"""The command for predictions of any model: audit."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .._core.errors import RawlsError
-from .base import check_outputs, command, people, say_notes, split_names, typed_command, write_json
-from .options import DataRoot, Dataset, Device, Evaluate, Graph, Json, Labels, Seeds, out_option
+from .base import check_outputs, command, people, say_notes, typed_command, write_json
+from .options import DataRoot, Dataset, Graph, Json, Labels, out_option
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -114,46 +114,3 @@ def _graph(
     data = validate(raw, need_features=False, need_labels=False)
     data.in_degree = in_degrees(raw.source, raw.target, int(data.num_nodes))
     return data
-
-
-@command
-def survive(
-    datasets: Annotated[
-        str | None, typer.Option(help="Names, separated by commas (else the paper's seven).")
-    ] = None,
-    seeds: Seeds = 5,
-    evaluate: Evaluate = "test",
-    draws: Annotated[int, typer.Option(min=100, help="Draws of every test.")] = 1000,
-    device: Device = "auto",
-    data_root: DataRoot = None,
-    out: Annotated[
-        Path | None, out_option("Draw the tables into this file's marked place, or a new one.")
-    ] = None,
-    json_path: Json = None,
-) -> None:
-    """Test which of the paper's differences in bias are more than chance."""
-    from ..paper.chance import BEGIN, END, markdown
-    from ..paper.chance import survive as run
-    from ..paper.plan import PAPER_DATASETS
-    from ..paper.readme import fill, place_in
-    from ..reporting.progress import spinner
-
-    check_outputs(json_path, file=out)
-    if out is not None:
-        place_in(out, BEGIN, END)  # tables without a place are told of before the training
-    with spinner("training") as tell:
-        document = run(
-            split_names(datasets) if datasets else PAPER_DATASETS,
-            seeds=seeds,
-            evaluate=evaluate,
-            draws=draws,
-            device=device,
-            root=data_root,
-            command=typed_command(),
-            tell=tell,
-        )
-    tables = markdown(document)
-    people(json_path).print(tables, markup=False, highlight=False, soft_wrap=True)
-    write_json(json_path, document)
-    if out is not None:
-        fill(out, tables, BEGIN, END)

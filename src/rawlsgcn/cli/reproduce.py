@@ -16,31 +16,33 @@ def reproduce(
     parts: Annotated[
         list[str] | None,
         typer.Argument(
-            help="datasets, effectiveness, heterophily, efficiency, ablation, figures, fair, all."
+            help="datasets, effectiveness, heterophily, efficiency, ablation, figures, fair "
+            "(every method tuned alike), significance (which differences in bias are more than "
+            "chance), or all, the default: all of these."
         ),
     ] = None,
     datasets: Annotated[
-        str | None, typer.Option(help="Names, separated by commas (else the paper's seven).")
+        str | None, typer.Option(help="Names, separated by commas (default: the paper's seven).")
     ] = None,
     methods: Annotated[
-        str | None, typer.Option(help="Names, separated by commas (else all there are).")
+        str | None, typer.Option(help="Names, separated by commas (default: all).")
     ] = None,
     seeds: Seeds = 5,
     device: Device = "auto",
     workers: Annotated[int, typer.Option(min=1, help="Processes that share the work.")] = 1,
     storage: Annotated[
         str | None,
-        typer.Option(help="URL of the studies, e.g. postgresql://… (else SQLite in --out)."),
+        typer.Option(help="URL of the studies, e.g. postgresql://… (default: SQLite in --out)."),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on where an earlier run stopped.")
+        bool, typer.Option("--resume", help="Continue where an earlier run stopped.")
     ] = False,
     evaluate: Evaluate = "test",
     quick_baselines: Annotated[
         bool,
         typer.Option(
             "--quick-baselines",
-            help="Search a baseline's grid with one seed, then run all seeds at what was found.",
+            help="Search a baseline's grid with one seed, then run all seeds at the best values.",
         ),
     ] = False,
     budget: Annotated[
@@ -50,38 +52,34 @@ def reproduce(
     readme: Annotated[
         Path | None,
         typer.Option(
-            help="Run nothing: draw --out again, and its tables into this file's place for them."
+            help="Run nothing: write the files of --out again, and the main tables between the "
+            "marked lines of this file."
         ),
     ] = None,
     data_root: DataRoot = None,
     json_path: Json = None,
 ) -> None:
-    """Run the paper's experiments and hold every cell against its printed number."""
+    """Run the paper's experiments and compare every cell with its published number."""
+    from .. import paper
+
     if readme is not None:
         from .._core.errors import reading
-        from ..paper.output import RESULTS, redraw
-        from ..paper.readme import draw
 
-        with reading(out / RESULTS, "results of 'rawlsgcn reproduce'", beside=(readme.name,)):
-            draw(redraw(out), readme)
+        with reading(out / "results.json", "results of 'rawlsgcn reproduce'", (readme.name,)):
+            paper.redraw(out, readme)
         return
-    from ..paper.plan import PARTS, Plan
-    from ..paper.reproduce import reproduce as run_plan
-    from ..paper.reproduce import undone
-    from ..paper.summary import printed_summary
-
     check_outputs(json_path)
     asked = tuple(parts or ("all",))
     given: dict[str, Any] = {} if datasets is None else {"datasets": split_names(datasets)}
-    plan = Plan(
-        parts=PARTS if "all" in asked else asked,
+    plan = paper.Plan(
+        parts=paper.PARTS if "all" in asked else asked,
         methods=split_names(methods or ""),
         seeds=tuple(range(seeds)),
         quick=quick_baselines,
         evaluate=evaluate,
         **given,
     )
-    results = run_plan(
+    results = paper.reproduce(
         plan,
         out,
         storage=storage,
@@ -92,8 +90,8 @@ def reproduce(
         root=data_root,
         command=typed_command(),
     )
-    failed, left = undone(results, plan)
-    printed_summary(results, failed, left, out, people(json_path))
+    failed, left = paper.unfinished(results, plan)
+    paper.print_summary(results, failed, left, out, people(json_path))
     write_json(json_path, results)
     if failed:
         raise typer.Exit(1)

@@ -59,7 +59,14 @@ class Learning:
 
     @classmethod
     def total(cls, runs: Sequence[Learning]) -> Learning:
-        """Add up the counts of several runs on the same nodes."""
+        """Add up the counts of several runs on the same nodes.
+
+        Args:
+            runs: The counts of each run.
+
+        Returns:
+            Their sums.
+        """
         nodes, right, most = (
             sum(getattr(run, name) for run in runs) for name in ("nodes", "right", "most_frequent")
         )
@@ -91,7 +98,14 @@ class Learning:
         return float(bdtrc(self.right - 1, self.nodes, self.most_frequent / self.nodes))
 
     def sentence(self, name: str) -> str:
-        """Describe the model called ``name``, which has not learned, and what to try."""
+        """Describe a model that has not learned, and what to try.
+
+        Args:
+            name: The model's name.
+
+        Returns:
+            A sentence.
+        """
         kinds = "class" if self.classes == 1 else "classes"
         return (
             f"{name} has not learned: training accuracy {self.accuracy:.0f} % on "

@@ -1,1 +1,38 @@
 """Train, compare, tune and audit: results, saved models and audits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .._core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .audit_result import Audit as Audit
+    from .auditing import audit as audit
+    from .comparison import Comparison as Comparison
+    from .fitting import compare as compare
+    from .fitting import fit as fit
+    from .method_checks import check_method as check_method
+    from .result import Result as Result
+    from .sampled_fit import fit_sampled as fit_sampled
+    from .saved_models import TrainedModel as TrainedModel
+    from .saved_models import load_model as load_model
+    from .tuning import Tuning as Tuning
+    from .tuning import tune as tune
+
+_HOMES = {
+    "Audit": "audit_result",
+    "Comparison": "comparison",
+    "Result": "result",
+    "TrainedModel": "saved_models",
+    "Tuning": "tuning",
+    "audit": "auditing",
+    "check_method": "method_checks",
+    "compare": "fitting",
+    "fit": "fitting",
+    "fit_sampled": "sampled_fit",
+    "load_model": "saved_models",
+    "tune": "tuning",
+}
+__all__ = sorted(_HOMES)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

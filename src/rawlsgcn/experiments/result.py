@@ -1,4 +1,4 @@
-"""What training a method gives: its runs, judged, in one object that prints, saves and draws."""
+"""The result of training a method: its runs with their metrics, which prints, saves and audits."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from ..evaluation.calibration import UNDER_CONFIDENT, CalibrationOutcome
 from ..evaluation.degree_bias import node_scores
 from ..evaluation.learning import Learning
 from ..evaluation.run_metrics import RunMetrics
+from ..graphs.features import has_negative_features
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +32,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Spread:
-    """A figure over the runs: mean and population standard deviation."""
+    """A metric over the runs.
+
+    Attributes:
+        mean: The mean.
+        std: The population standard deviation.
+        runs: The value of each run.
+    """
 
     mean: float
     std: float
@@ -39,6 +46,7 @@ class Spread:
 
     @classmethod
     def of(cls, runs: list[float]) -> Spread:
+        """Compute mean and standard deviation of the values of the runs."""
         return cls(float(np.mean(runs)), float(np.std(runs)), [float(run) for run in runs])
 
 
@@ -48,14 +56,36 @@ def _seeds(seeds: list[int]) -> str:
 
 @dataclass
 class Result:
-    """One method trained on one graph with one or more seeds.
+    """One method trained on one graph with one or several seeds.
 
-    ``logits`` has the shape (runs, nodes, classes), on the CPU; ``states`` holds each run's
-    weights. Figures are computed on the nodes in ``mask``, the graph's test nodes. A run that
-    diverged has no figures (NaN), and a mean over runs with such a one in it is NaN too.
+    Metrics are computed on the evaluated nodes. The metrics of a run that diverged are NaN, and so
+    is each mean over runs that include it.
 
-    ``peak_memory_mb`` is that of the tensors on a GPU and of the whole process on the CPU; NaN
-    where it cannot be told apart from that of other methods or settings.
+    Attributes:
+        dataset: The name of the graph.
+        method: The name of the method.
+        title: Its title in tables and figures.
+        settings: Its settings by name.
+        seeds: The seed of each run.
+        device: The device of the training, ``"cpu"`` or ``"cuda"``.
+        parameters: The number of trained parameters of one run.
+        seconds: The seconds of all runs together, by phase.
+        peak_memory_mb: The peak memory of the tensors on a GPU, or of the process on the CPU; NaN
+            if other methods or settings were trained in the same process before.
+        run_metrics: The metrics of each run.
+        graph: The graph with its masks.
+        degree: The degree of each node, (nodes,).
+        mask: The evaluated nodes, (nodes,): the graph's test nodes.
+        logits: The scores of each run, (runs, nodes, classes), on the CPU.
+        states: The weights of each run.
+        synthetic: Whether the graph is synthetic.
+        notes: Sentences for the user.
+
+    Example:
+        >>> import rawlsgcn as rg
+        >>> result = rg.fit(rg.synthetic(300), "gcn", seeds=2, epochs=20)
+        >>> result.seeds, len(result.to_frame())
+        ([0, 1], 2)
     """
 
     dataset: str
@@ -81,38 +111,44 @@ class Result:
 
     @property
     def normalization(self) -> str:
+        """The name of the normalization of the adjacency matrix."""
         return str(self.settings["normalization"])
 
     @property
     def accuracy(self) -> Spread:
+        """The accuracy on the evaluated nodes, in per cent."""
         return self._spread("accuracy")
 
     @property
     def bias(self) -> Spread:
+        """The variance over degrees of the average cross entropy."""
         return self._spread("bias")
 
     @property
     def calibrated_bias(self) -> Spread:
+        """The bias after temperature scaling on the validation nodes."""
         return self._spread("calibrated_bias")
 
     @property
     def low_degree_accuracy(self) -> Spread:
+        """The accuracy of the quarter with the lowest degrees, in per cent."""
         return self._spread("low_degree_accuracy")
 
     @property
     def high_degree_accuracy(self) -> Spread:
+        """The accuracy of the quarter with the highest degrees, in per cent."""
         return self._spread("high_degree_accuracy")
 
     @property
     def validation_accuracy(self) -> Spread:
-        """In percent, on the labelled validation nodes; what settings are chosen by."""
+        """The accuracy on the validation nodes, in per cent, by which settings are chosen."""
         nodes = self.graph.val_mask & (self.graph.y >= 0)
         right = [node_scores(each[nodes], self.graph.y[nodes])[1] for each in self.logits]
         return Spread.of([100 * float(each.mean()) for each in right])
 
     @property
     def training_accuracy(self) -> Spread:
-        """In percent, on the training nodes; how far the model has learned at all."""
+        """The accuracy on the training nodes, in per cent."""
         sound = [seed not in self.diverged for seed in self.seeds]
         each = zip(self._learning, sound, strict=True)
         return Spread.of([one.accuracy if finite else math.nan for one, finite in each])
@@ -136,25 +172,32 @@ class Result:
 
     @property
     def failed(self) -> str:
-        """A word or two for :attr:`failure`; nothing where the runs are sound."""
+        """``"diverged"``, ``"has not learned"``, or nothing if there is no :attr:`failure`."""
         if self.failure is None:
             return ""
         return "diverged" if self.diverged else "has not learned"
 
     @cached_property
     def failure(self) -> str | None:
-        """Why nothing may be concluded from these runs, in a sentence; None where they are sound.
+        """Why nothing may be concluded from these runs, in a sentence, or None.
 
         A run diverged, or half of the runs or more have not learned.
         """
         return self.failure_of(self.title)
 
     def failure_of(self, name: str) -> str | None:
-        """:attr:`failure` of a method that is called ``name``."""
+        """Return :attr:`failure` with another name of the method.
+
+        Args:
+            name: The name.
+
+        Returns:
+            The sentence, or None.
+        """
         if self.diverged:
             return (
                 f"{name}: training diverged ({_seeds(self.diverged)}), so that there are no "
-                "figures of it and no means over the runs; use a lower learning rate (lr)."
+                "metrics of it and no means over the runs; use a lower learning rate (lr)."
             )
         if 2 * len(self.not_learned) < len(self.seeds):
             return None
@@ -162,17 +205,19 @@ class Result:
 
     @property
     def caution(self) -> str | None:
-        """A warning where the bias is low because the model is blurred, as far as known."""
-        found = [
-            j.temperature for j in self.run_metrics if j.calibration is CalibrationOutcome.FOUND
+        """A warning if the bias is low because the model is under-confident, or None."""
+        temperatures = [
+            run.temperature
+            for run in self.run_metrics
+            if run.calibration is CalibrationOutcome.FOUND
         ]
-        mean = float(np.mean(found)) if found else math.nan
+        mean = float(np.mean(temperatures)) if temperatures else math.nan
         if not mean < UNDER_CONFIDENT:
             return None
         return (
-            f"the model is under-confident (temperature {mean:.2f}), and a blurred model has less "
+            f"the model is under-confident (temperature {mean:.2f}), and such a model has less "
             "bias without serving anybody better: read the calibrated bias and the low-degree "
-            "accuracy beside it."
+            "accuracy too."
         )
 
     @cached_property
@@ -181,12 +226,23 @@ class Result:
         return degree_frame(self.logits, self.graph.y, self.degree, self.mask)
 
     def worst_off(self, groups: int = 3) -> pd.DataFrame:
-        """The degrees with the lowest accuracy (only degrees of ten nodes or more)."""
+        """Return the degrees with the lowest accuracy, of those with ten nodes or more.
+
+        Args:
+            groups: How many degrees at most.
+
+        Returns:
+            Their rows of :attr:`by_degree`, the lowest accuracy first.
+        """
         return worst_off(self.by_degree, groups)
 
     @property
     def best_run(self) -> int:
-        """The run with the highest accuracy on the validation nodes; never one that diverged."""
+        """The index of the run with the highest validation accuracy; never one that diverged.
+
+        Raises:
+            RawlsError: Every run diverged.
+        """
         runs = self.validation_accuracy.runs
         sound = [run for run, seed in enumerate(self.seeds) if seed not in self.diverged]
         if not sound:
@@ -227,7 +283,11 @@ class Result:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures, in the form that ``--json`` writes."""
+        """Return the metrics and settings in the form that ``--json`` writes.
+
+        Returns:
+            Plain values by name; a number that is not defined is None.
+        """
         figures = {
             "dataset": self.dataset,
             "synthetic": self.synthetic,
@@ -259,18 +319,66 @@ class Result:
         return {name: jsonable(value) for name, value in figures.items()}
 
     def save(self, folder: str | Path) -> None:
-        """Keep the model: weights, configuration and metrics, for ``load_model``."""
+        """Save the model: weights of every run, configuration and metrics.
+
+        :func:`rawlsgcn.load_model` reads it.
+
+        Args:
+            folder: The folder, which is replaced as a whole.
+
+        Raises:
+            RawlsError: If every run diverged.
+        """
+        with atomic_directory(folder) as temporary:
+            self.write_model(temporary)
+
+    def write_model(self, folder: Path) -> None:
+        """Write the model into an existing folder, beside other files.
+
+        Args:
+            folder: The folder.
+        """
         from .saved_models import write_model
 
-        with atomic_directory(folder) as temporary:
-            write_model(self, temporary)
+        # Decided once, on the training graph: another graph's features must be treated alike.
+        divided = self.settings["normalize_features"] and not has_negative_features(self.graph.x)
+        write_model(
+            folder,
+            dict(zip(self.seeds, self.states, strict=True)),
+            self.to_dict(),
+            method=self.method,
+            settings=self.settings,
+            row_normalized=bool(divided),
+            num_features=int(self.graph.x.shape[1]),
+            num_classes=int(self.logits.shape[-1]),
+            best_seed=self.seeds[self.best_run],
+            dataset=self.dataset,
+        )
 
     def to_json(self, path: str | Path) -> None:
+        """Write :meth:`to_dict` to a file.
+
+        Args:
+            path: The JSON file, which is written completely or not at all.
+
+        Raises:
+            RawlsError: The file cannot be written.
+        """
         with atomic_file(path) as temporary:
             temporary.write_text(json.dumps(self.to_dict(), indent=2) + "\n", encoding="utf-8")
 
     def probabilities(self, run: int | None = None) -> Tensor:
-        """Class probabilities of every node by one run (by default the best on validation)."""
+        """Return the class probabilities of each node.
+
+        Args:
+            run: The index of the run; by default :attr:`best_run`.
+
+        Returns:
+            The probabilities, (nodes, classes).
+
+        Raises:
+            RawlsError: There is no such run, or it diverged.
+        """
         return torch.softmax(self._logits_of(run), -1)
 
     def _logits_of(self, run: int | None) -> Tensor:
@@ -285,9 +393,14 @@ class Result:
         return self.logits[run]
 
     def to_predictions(self, path: str | Path, run: int | None = None) -> None:
-        """Write the class probabilities of one run (see :meth:`probabilities`) for an audit.
+        """Write the class probabilities of each node, in float64, for ``rawlsgcn audit``.
 
-        In float64, in which no loss is lost: ``rawlsgcn audit`` finds the same bias again.
+        Args:
+            path: The file: .csv, .tsv, .parquet or .npz.
+            run: The index of the run; by default :attr:`best_run`.
+
+        Raises:
+            RawlsError: There is no such run, it diverged, or the file cannot be written.
         """
         from ..evaluation.predictions.writing import write_predictions
 

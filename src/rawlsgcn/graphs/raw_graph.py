@@ -172,23 +172,23 @@ def check_count(nodes: int, where: str, stored: int | None = None) -> int:
     return nodes
 
 
-def stored_in(found: RawGraph) -> int:
+def stored_in(raw: RawGraph) -> int:
     """How many things are said of the nodes: arcs, rows or entries of features, labels, ids."""
-    x = found.x
+    x = raw.x
     rows = 0
     if isinstance(x, Tensor):
         rows = len(x) if x.layout == torch.strided and x.dim() else x._nnz()
     elif x is not None:
         rows = x.nnz if sp.issparse(x) else len(np.atleast_1d(x))
-    parts = (found.source, found.y, found.node_ids)
+    parts = (raw.source, raw.y, raw.node_ids)
     return rows + sum(np.size(part) for part in parts if part is not None)
 
 
-def highest(found: RawGraph) -> int:
+def highest(raw: RawGraph) -> int:
     """The largest id that an edge names, -1 without edges."""
-    if len(found.source) == 0:
+    if len(raw.source) == 0:
         return -1
-    return max(int(found.source.max()), int(found.target.max()))
+    return max(int(raw.source.max()), int(raw.target.max()))
 
 
 def _edges_of(adjacency: Tensor, where: str) -> tuple[Tensor, Tensor]:

@@ -166,36 +166,36 @@ def has_own_split(graph: Data) -> bool:
     )
 
 
-def choose_split(graph: Data, found: RawGraph, split: str | None) -> None:
+def choose_split(graph: Data, raw: RawGraph, split: str | None) -> None:
     """Give ``graph`` its three masks: see :func:`.validation.validate` for the choice."""
-    y, facts = graph.y, found.facts
+    y, facts = graph.y, raw.facts
     # Masks that are there already may have been made by an earlier validation.
-    if split is not None or not found.masks:
+    if split is not None or not raw.masks:
         facts.split_made = ""
     if not bool((y >= 0).any()):
-        raise RawlsError(f"{found.labels_from}: every node is unlabeled (-1), nothing to learn")
+        raise RawlsError(f"{raw.labels_from}: every node is unlabeled (-1), nothing to learn")
     present = y[y >= 0]
     if bool((present == present[0]).all()):
         raise RawlsError(
-            f"{found.labels_from}: every labeled node is of class {int(present[0])}: "
+            f"{raw.labels_from}: every labeled node is of class {int(present[0])}: "
             "there must be two classes or more to tell apart"
         )
-    if split is None and not found.masks:
+    if split is None and not raw.masks:
         split = facts.split_made = "paper" if fits_paper_split(y) else "random"
-    if split == "stored" or (split is None and found.masks):
-        masks = _stored_split(graph, found)
+    if split == "stored" or (split is None and raw.masks):
+        masks = _stored_split(graph, raw)
     else:
         try:
             masks = random_split(y) if split == "random" else paper_split(y)
         except RawlsError as error:
-            raise RawlsError(f"{found.labels_from}: {error}") from error
+            raise RawlsError(f"{raw.labels_from}: {error}") from error
     for key, mask in zip(MASKS, masks, strict=True):
         graph[key] = mask
 
 
-def _stored_split(graph: Data, found: RawGraph) -> Split:
-    where, nodes = found.labels_from, len(graph.y)
-    absent = [key for key in MASKS if key not in found.masks]
+def _stored_split(graph: Data, raw: RawGraph) -> Split:
+    where, nodes = raw.labels_from, len(graph.y)
+    absent = [key for key in MASKS if key not in raw.masks]
     if absent:
         raise RawlsError(
             f"{where} stores no {' and no '.join(absent)}: "
@@ -203,9 +203,9 @@ def _stored_split(graph: Data, found: RawGraph) -> Split:
         )
     masks = []
     for key in MASKS:
-        mask = found.masks[key]
+        mask = raw.masks[key]
         if mask.ndim == 2 and len(mask) == nodes and mask.shape[1] > 0:
-            found.facts.stored_splits = mask.shape[1]
+            raw.facts.stored_splits = mask.shape[1]
             mask = mask[:, 0]
         if mask.shape != (nodes,):
             raise RawlsError(
@@ -216,8 +216,8 @@ def _stored_split(graph: Data, found: RawGraph) -> Split:
         masks.append(torch.from_numpy(mask.astype(bool)))
     overlap = (torch.stack(masks).sum(0) > 1).nonzero().view(-1)
     if len(overlap):
-        raise RawlsError(f"{where}: {found.who(int(overlap[0]))} is in more than one of the masks")
-    found.facts.unlabeled_in_masks += int(sum((mask & (graph.y < 0)).sum() for mask in masks))
+        raise RawlsError(f"{where}: {raw.who(int(overlap[0]))} is in more than one of the masks")
+    raw.facts.unlabeled_in_masks += int(sum((mask & (graph.y < 0)).sum() for mask in masks))
     split = Split(*(mask & (graph.y >= 0) for mask in masks))
     for key, chosen in zip(MASKS, split, strict=True):
         if not bool(chosen.any()):

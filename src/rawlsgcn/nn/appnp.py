@@ -1,4 +1,4 @@
-"""Personalised PageRank propagation, which has no weights, with the fair gradient before it."""
+"""Personalized PageRank propagation, which has no weights, with the fair gradient of its input."""
 
 from __future__ import annotations
 
@@ -12,18 +12,48 @@ from .fair_layer import FairLayer
 
 
 class FairAPPNP(FairLayer, APPNP):  # type: ignore[misc]
-    r"""torch_geometric's :class:`APPNP`, before which every node counts alike.
+    r"""The personalized PageRank propagation ``APPNP`` with the fair gradient of its input.
 
     .. math:: E = \Pi(\hat A)\, Z, \qquad \Pi(M) =
         \sum_{k=0}^{K-1} \alpha (1-\alpha)^k M^k + (1-\alpha)^K M^K.
 
-    The weights sit in the layers that made Z. They learn from every node alike if the gradient
-    that reaches them is that of the doubly stochastic form, whose Π is doubly stochastic too:
+    The weights are in the layers that computed Z. In their gradient every node has the weight one
+    if the gradient of Z is that of the doubly stochastic form, whose Π is doubly stochastic too:
 
     .. math:: \frac{\partial J}{\partial Z} = \Pi(\hat A_{DS})^\top \frac{\partial J}{\partial E}.
 
-    Unlike in the layers with weights, this *is* the gradient of the input: do not put it after a
-    convolution that is fair by itself. ``dropout`` of the edges acts on the forward pass only.
+    Unlike in the layers with weights, this is the gradient of the input: do not use it after a
+    convolution that is fair itself. Node by node the forward pass repeats, K times,
+
+    .. math:: e_i \leftarrow (1-\alpha) \sum_{j \in N(i) \cup \{i\}}
+        \frac{a_{ij}}{\sqrt{\tilde d_i \tilde d_j}}\, e_j + \alpha\, z_i.
+
+    Args:
+        K: Number of iterations.
+        alpha: Teleport probability α.
+        dropout: Dropout probability of the edges, in the forward pass only.
+        cached: Whether to compute Â and Â_DS once and reuse them, for one fixed graph.
+        add_self_loops: Whether to add self-loops.
+        normalize: Whether to apply the symmetric normalization.
+        **kwargs: Further arguments of :class:`torch_geometric.nn.conv.MessagePassing`.
+
+    Raises:
+        RawlsError: If ``aggr`` is not the sum or the mean.
+
+    Shapes:
+        - **input:** node features :math:`(|V|, F)`, edge indices :math:`(2, |E|)` or sparse matrix,
+          edge weights :math:`(|E|)` *(optional)*, fair weights :math:`(|E|)` or
+          :math:`(|E| + |V|)` *(optional)*
+        - **output:** node features :math:`(|V|, F)`
+
+    Example:
+        >>> import torch
+        >>> from rawlsgcn.nn import FairAPPNP
+        >>> edge_index = torch.tensor([[0, 1, 0, 2, 0, 3], [1, 0, 2, 0, 3, 0]])  # a star
+        >>> x = torch.randn(4, 3)
+        >>> layer = FairAPPNP(K=2, alpha=0.1)
+        >>> layer(x, edge_index).shape
+        torch.Size([4, 3])
     """
 
     def forward(
@@ -33,6 +63,21 @@ class FairAPPNP(FairLayer, APPNP):  # type: ignore[misc]
         edge_weight: Tensor | None = None,
         fair_weight: Tensor | None = None,
     ) -> Tensor:
+        """Compute the layer.
+
+        Args:
+            x: Node features (nodes, channels).
+            edge_index: Edge indices (2, edges), or the transposed adjacency as a sparse matrix.
+            edge_weight: Edge weights (edges,); by default all are one.
+            fair_weight: B's entries at the edges (edges,), or at the edges and on the diagonal
+                (edges + nodes,); by default the graph is balanced.
+
+        Returns:
+            Node features (nodes, channels).
+
+        Raises:
+            RawlsError: If the graph has no doubly stochastic form, or ``fair_weight`` is invalid.
+        """
         out: Tensor = super().forward(x.detach(), edge_index, edge_weight)
         if not self._learns(edge_index, x):
             return out

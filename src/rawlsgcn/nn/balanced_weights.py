@@ -1,8 +1,8 @@
-r"""The entries of the doubly stochastic form B of a layer's matrix, on the edges as they are given.
+r"""The entries of the doubly stochastic form B of a layer's matrix, at the edges of its input.
 
-Every layer's matrix is balanced by one rule: its entries at the edges, its own self-loops among
-them, and a self-loop for each node that has none. Without its diagonal a graph's matrix need not
-have a doubly stochastic form at all (a star has none); with it a symmetric one always has.
+Every layer's matrix is balanced by one rule: its entries at the edges, including its own
+self-loops, and a self-loop for each node that has none. Without its diagonal a graph's matrix need
+not have a doubly stochastic form (a star has none); with it a symmetric one always has.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from .._core.errors import RawlsError
 from .._core.sparse import csr_tensor
 from ..balancing import Scaling, balance
 
-#: Graphs whose balanced form is remembered. Layers of one model see the same few.
-_REMEMBERED = 8
+#: Graphs whose balanced form is cached. The layers of one model receive the same few.
+_CACHE_SIZE = 8
 #: How far a matrix may be from symmetric by the rounding of its float32 entries alone.
 _ROUNDING = 1e-5
 
@@ -34,9 +34,9 @@ class Loops(NamedTuple):
     """The diagonal of a layer's matrix beyond the self-loops among its edges.
 
     Attributes:
-        weight: the weight of a self-loop that the layer adds.
-        everywhere: add it to every node, rather than to those without a self-loop of their own.
-        last: of several self-loops of a node the last counts, rather than their sum.
+        weight: The weight of a self-loop that the layer adds.
+        everywhere: Add it to every node, rather than to nodes without a self-loop.
+        last: Of several self-loops of a node the last counts, rather than their sum.
     """
 
     weight: float | Tensor
@@ -51,7 +51,7 @@ def balanced_entries(
     loops: Loops,
     dtype: torch.dtype,
 ) -> tuple[Tensor, Tensor, Scaling]:
-    """B's entries at the edges (E,), on its diagonal (num_nodes,), and the scaling behind them.
+    """Return B's entries at the edges (E,) and on its diagonal (num_nodes,), and the scaling.
 
     Edges from a node to itself are moved to the diagonal: their own entries are zero. Nothing is
     differentiated.
@@ -59,8 +59,8 @@ def balanced_entries(
     if loops.weight < 0:
         raise RawlsError(
             f"a self-loop of weight {float(loops.weight):.3g} leaves a matrix without a doubly "
-            "stochastic form: the eps of a GINConv has to stay above -1, so fix it or train it "
-            "at a lower rate."
+            "stochastic form: the eps of a GINConv must stay above -1; fix it or train it at a "
+            "lower rate."
         )
     tol = 1e-12 if dtype == torch.float64 else 1e-8
     row, column = edge_index
@@ -82,7 +82,7 @@ def balanced_entries(
     else:
         node = torch.arange(num_nodes, device=edge_index.device)
         indices = torch.cat([edge_index, torch.stack([node, node])], 1)
-        scaling = balance(_symmetrised(indices, torch.cat([weight, diagonal]), num_nodes), tol=tol)
+        scaling = balance(_symmetrized(indices, torch.cat([weight, diagonal]), num_nodes), tol=tol)
     if not scaling.converged and not scaling.residual <= 1e-8:
         raise RawlsError(f"the graph could not be balanced: {scaling}")
     edge = scaling.weight(edge_index, weight)
@@ -90,8 +90,8 @@ def balanced_entries(
     return edge.to(dtype), loop.to(dtype), scaling
 
 
-def _symmetrised(indices: Tensor, values: Tensor, num_nodes: int) -> Tensor:
-    """The matrix; exactly symmetric if it is so but for rounding, as Â in float32 is."""
+def _symmetrized(indices: Tensor, values: Tensor, num_nodes: int) -> Tensor:
+    """Return the matrix; exactly symmetric if it is so except for rounding, as Â in float32 is."""
     shape = (num_nodes, num_nodes)
     matrix = torch.sparse_coo_tensor(indices, values, shape, check_invariants=False).coalesce()
     other = matrix.t().coalesce()
@@ -107,7 +107,7 @@ def _symmetrised(indices: Tensor, values: Tensor, num_nodes: int) -> Tensor:
 
 
 def edges_of(adjacency: Any, edge_weight: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    """The edges (source, target) and weights of any form of adjacency that torch_geometric takes.
+    """Return the edges (source, target) and weights of any adjacency that torch_geometric takes.
 
     A sparse matrix is the transposed adjacency there: its rows are the targets.
     """
@@ -126,16 +126,15 @@ def fair_weight_of(
     loops: Loops,
     dtype: torch.dtype,
 ) -> tuple[Tensor, Tensor | None]:
-    """B's entries at the edges, then on its diagonal (E + num_nodes,), and B as a CSR matrix.
+    """Return B's entries at the edges and on its diagonal (E + num_nodes,), and B as a CSR matrix.
 
-    There is no such matrix for a B that is not symmetric, nor in compiled code.
+    The matrix is None if B is not symmetric, and in compiled code.
 
-    The last few answers are kept for as long as their tensors live, so that a graph is balanced
-    once for all layers and steps. Each has a copy of what it was computed from and is used only
-    while the tensors still hold the same numbers: torch's version counter does not see a change
-    through ``.data`` or through numpy. To compare them takes one pass over the edges, where a
-    layer's messages take one for each feature, and on a GPU one wait for the device.
-    Under ``torch.compile`` this is one operator.
+    The last few results are cached as long as their tensors exist, so that a graph is balanced once
+    for all layers and steps. Each has a copy of its input and is used only while the tensors hold
+    the same numbers: torch's version counter does not see a change through ``.data`` or through
+    numpy. To compare them the edges are read once, where a layer's messages read them once for each
+    feature; on a GPU it waits for the device once. Under ``torch.compile`` this is one operator.
     """
     if torch.compiler.is_compiling() and not is_sparse(adjacency):
         weight = torch.as_tensor(loops.weight)
@@ -143,21 +142,21 @@ def fair_weight_of(
             adjacency, edge_weight, num_nodes, weight, loops.everywhere, loops.last, dtype
         )
         return compiled, None
-    answer: _Answer = _remembered(adjacency, edge_weight, num_nodes, loops, dtype)
-    return answer.entries, answer.csr
+    cached: _CachedForm = _cached_form(adjacency, edge_weight, num_nodes, loops, dtype)
+    return cached.entries, cached.csr
 
 
 @dataclass(frozen=True, eq=False)
-class _Answer:
+class _CachedForm:
     graph: tuple[tuple[weakref.ref[Tensor], tuple[Tensor, ...]], ...]  # with copies of the numbers
     options: tuple[Any, ...]
     entries: Tensor
     csr: Tensor | None
 
-    def alive(self) -> bool:
+    def exists(self) -> bool:
         return all(tensor() is not None for tensor, _ in self.graph)
 
-    def about(self, tensors: list[Tensor], options: tuple[Any, ...]) -> bool:
+    def is_of(self, tensors: list[Tensor], options: tuple[Any, ...]) -> bool:
         return (
             self.options == options
             and len(self.graph) == len(tensors)
@@ -172,7 +171,7 @@ class _Answer:
 
 
 def _numbers(tensor: Tensor) -> tuple[Tensor, ...]:
-    """The plain tensors that hold an edge index, a weight or a sparse matrix."""
+    """Return the plain tensors of an edge index, a weight or a sparse matrix."""
     if isinstance(tensor, EdgeIndex):
         return (tensor.as_tensor(),)
     if tensor.layout == torch.sparse_coo:
@@ -192,20 +191,22 @@ def _equal(copies: tuple[Tensor, ...], numbers: tuple[Tensor, ...]) -> bool:
 
 
 def _copied(tensor: Tensor) -> tuple[Tensor, ...]:
-    """A copy of the numbers; the answers for one graph, as by several kinds of layers, share it."""
+    """Return a copy of the numbers, which all cached forms of one graph share."""
     numbers = _numbers(tensor)
-    for answer in tuple(_answers):
-        for kept, copies in answer.graph:
+    for cached in tuple(_cache):
+        for kept, copies in cached.graph:
             if kept() is tensor and _equal(copies, numbers):
                 return copies
     return tuple(part.clone() for part in numbers)
 
 
 def same_graph(one: Any, two: Any) -> bool:
-    """Whether two adjacencies lie in the same memory, as one and its ``detach()`` do."""
-    found = [_indices(each) for each in (one, two)]
-    places = [(each.data_ptr(), each.shape, each.stride(), each.device) for each in found]
-    return places[0] == places[1]
+    """Whether two adjacencies share their memory, as one and its ``detach()`` do."""
+    first, second = (
+        (each.data_ptr(), each.shape, each.stride(), each.device)
+        for each in (_indices(one), _indices(two))
+    )
+    return first == second
 
 
 def _indices(adjacency: Any) -> Tensor:
@@ -215,41 +216,41 @@ def _indices(adjacency: Any) -> Tensor:
     return _numbers(adjacency)[1 if adjacency.layout == torch.sparse_csr else 0]
 
 
-_answers: deque[_Answer] = deque(maxlen=_REMEMBERED)
+_cache: deque[_CachedForm] = deque(maxlen=_CACHE_SIZE)
 
 
-def _forget(answer: _Answer) -> None:
-    with suppress(ValueError):  # another thread was quicker
-        _answers.remove(answer)
+def _remove(cached: _CachedForm) -> None:
+    with suppress(ValueError):  # another thread removed it
+        _cache.remove(cached)
 
 
 @torch.compiler.disable  # type: ignore[untyped-decorator]
 @torch.no_grad()
-def _remembered(
+def _cached_form(
     adjacency: Any,
     edge_weight: Tensor | None,
     num_nodes: int,
     loops: Loops,
     dtype: torch.dtype,
-) -> _Answer:
+) -> _CachedForm:
     tensors = [tensor for tensor in (adjacency, edge_weight) if tensor is not None]
     loops = loops._replace(weight=float(loops.weight))
     options = (num_nodes, loops, dtype)
     tracked = all(isinstance(tensor, Tensor) for tensor in tensors)  # not a SparseTensor
     if tracked:
-        for answer in tuple(_answers):
-            if answer.about(tensors, options):
-                if answer.unchanged(tensors):
-                    return answer
-                _forget(answer)
+        for cached in tuple(_cache):
+            if cached.is_of(tensors, options):
+                if cached.unchanged(tensors):
+                    return cached
+                _remove(cached)
     edges, weight = edges_of(adjacency, edge_weight)
     require_nodes(edges, num_nodes, "a fair layer")
     try:
         edge, loop, scaling = balanced_entries(edges, weight, num_nodes, loops, dtype)
     except RawlsError as error:
         raise RawlsError(
-            f"the graph that a fair layer got cannot be balanced ({str(error).rstrip('.')}); if it "
-            "is a sample, give the layer the whole graph's entries as fair_weight, or use "
+            f"the graph of a fair layer cannot be balanced ({str(error).rstrip('.')}); if it is a "
+            "sample, pass the whole graph's entries as fair_weight, or use "
             "rawlsgcn.nn.fair_weights."
         ) from error
     csr = None
@@ -257,14 +258,14 @@ def _remembered(
         csr = csr_tensor(*scaling.csr(dtype), (num_nodes, num_nodes))
     entries = torch.cat([edge, loop])
     if not tracked:
-        return _Answer((), options, entries, csr)
+        return _CachedForm((), options, entries, csr)
     graph = tuple((weakref.ref(tensor), _copied(tensor)) for tensor in tensors)
-    answer = _Answer(graph, options, entries, csr)
-    for past in tuple(_answers):
-        if not past.alive():
-            _forget(past)
-    _answers.append(answer)
-    return answer
+    cached = _CachedForm(graph, options, entries, csr)
+    for past in tuple(_cache):
+        if not past.exists():
+            _remove(past)
+    _cache.append(cached)
+    return cached
 
 
 @torch.library.custom_op("rawlsgcn::fair_weight", mutates_args=())
@@ -279,8 +280,8 @@ def _operator(
 ) -> Tensor:
     # A copy: compiled code may write into what an operator returns.
     loops = Loops(loop_weight, loops_everywhere, last_loop)
-    answer: _Answer = _remembered(edge_index, edge_weight, num_nodes, loops, dtype)
-    return answer.entries.clone()
+    cached: _CachedForm = _cached_form(edge_index, edge_weight, num_nodes, loops, dtype)
+    return cached.entries.clone()
 
 
 @_operator.register_fake

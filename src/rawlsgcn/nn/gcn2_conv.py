@@ -15,7 +15,7 @@ from .gcn_normalization import cached_normalized_edges
 
 
 class FairGCN2Conv(FairLayer, GCN2Conv):  # type: ignore[misc]
-    r"""torch_geometric's :class:`GCN2Conv`, whose weights learn from every node alike.
+    r"""The GCNII convolution ``GCN2Conv`` with the fair gradient.
 
     .. math:: E = U \big((1-\beta) I + \beta W_1\big), \qquad
         U = (1-\alpha) \hat A X + \alpha X_0,
@@ -23,8 +23,41 @@ class FairGCN2Conv(FairLayer, GCN2Conv):  # type: ignore[misc]
     .. math:: \frac{\partial J}{\partial W_1} = \beta
         \big((1-\alpha) \hat A_{DS} X + \alpha X_0\big)^\top \frac{\partial J}{\partial E},
 
-    where every node counts (1-α) + α = 1. With ``shared_weights=False`` the two terms have a
-    weight each: W_1 learns from the first, and W_2, whose nodes count once already, as usual.
+    where every node has the weight (1-α) + α = 1. With ``shared_weights=False`` the two terms have
+    a weight each: W_1 learns from the first by the fair gradient, and W_2, in whose gradient every
+    node has the weight one already, by the ordinary one. The node-wise formulation of U is
+
+    .. math:: u_i = (1-\alpha) \sum_{j \in N(i) \cup \{i\}}
+        \frac{a_{ij}}{\sqrt{\tilde d_i \tilde d_j}}\, x_j + \alpha\, x_{0,i}.
+
+    Args:
+        channels: Size of the input and output features.
+        alpha: The share α of the initial features.
+        theta: θ of β = log(θ / layer + 1); without it β = 1.
+        layer: The number of this layer in the network, from 1.
+        shared_weights: Whether both terms share W_1.
+        cached: Whether to compute Â and Â_DS once and reuse them, for one fixed graph.
+        normalize: Whether to apply the symmetric normalization.
+        add_self_loops: Whether to add self-loops.
+        **kwargs: Further arguments of :class:`torch_geometric.nn.conv.MessagePassing`.
+
+    Raises:
+        RawlsError: If ``aggr`` is not the sum or the mean.
+
+    Shapes:
+        - **input:** node features :math:`(|V|, F)`, initial node features :math:`(|V|, F)`, edge
+          indices :math:`(2, |E|)` or sparse matrix, edge weights :math:`(|E|)` *(optional)*, fair
+          weights :math:`(|E|)` or :math:`(|E| + |V|)` *(optional)*
+        - **output:** node features :math:`(|V|, F)`
+
+    Example:
+        >>> import torch
+        >>> from rawlsgcn.nn import FairGCN2Conv
+        >>> edge_index = torch.tensor([[0, 1, 0, 2, 0, 3], [1, 0, 2, 0, 3, 0]])  # a star
+        >>> x = torch.randn(4, 3)
+        >>> layer = FairGCN2Conv(3, alpha=0.1)
+        >>> layer(x, x, edge_index).shape
+        torch.Size([4, 3])
     """
 
     propagate_type: ClassVar = {"x": Tensor, "edge_weight": OptTensor}
@@ -37,6 +70,22 @@ class FairGCN2Conv(FairLayer, GCN2Conv):  # type: ignore[misc]
         edge_weight: Tensor | None = None,
         fair_weight: Tensor | None = None,
     ) -> Tensor:
+        """Compute the layer.
+
+        Args:
+            x: Node features (nodes, channels).
+            x_0: Initial node features (nodes, channels).
+            edge_index: Edge indices (2, edges), or the transposed adjacency as a sparse matrix.
+            edge_weight: Edge weights (edges,); by default all are one.
+            fair_weight: B's entries at the edges (edges,), or at the edges and on the diagonal
+                (edges + nodes,); by default the graph is balanced.
+
+        Returns:
+            Node features (nodes, channels).
+
+        Raises:
+            RawlsError: If the graph has no doubly stochastic form, or ``fair_weight`` is invalid.
+        """
         if not self._learns(edge_index, self.weight1):
             plain: Tensor = super().forward(x, x_0, edge_index, edge_weight)
             return plain

@@ -16,24 +16,54 @@ from .gcn_normalization import cached_normalized_edges
 
 
 class FairGCNConv(FairLayer, GCNConv):  # type: ignore[misc]
-    r"""torch_geometric's :class:`GCNConv`, whose weight learns from every node alike.
+    r"""The graph convolution ``GCNConv`` with the fair gradient of `RawlsGCN-Grad
+    <https://arxiv.org/abs/2202.13547>`_.
 
-    The forward pass is that of :class:`GCNConv`,
+    The forward pass is that of :class:`torch_geometric.nn.GCNConv`,
 
     .. math:: E = \hat A X W^\top + b, \qquad \hat A = \tilde D^{-1/2} (A + I) \tilde D^{-1/2}.
 
-    Backward, everything is as usual except the weight's gradient, the paper's Equation 9:
+    In the backward pass only the weight's gradient differs, the paper's Equation 9:
 
     .. math:: \frac{\partial J}{\partial W} =
         \Big(\frac{\partial J}{\partial E}\Big)^\top \hat A_{DS} X,
 
-    with the doubly stochastic form :math:`\hat A_{DS}` of :math:`\hat A`. Arguments, attributes
-    and state dict are those of :class:`GCNConv`.
+    with the doubly stochastic form :math:`\hat A_{DS} = \operatorname{diag}(s) (A + I)
+    \operatorname{diag}(s)` of :math:`\hat A`. Its node-wise formulation is
+
+    .. math:: \frac{\partial J}{\partial W} = \sum_i \frac{\partial J}{\partial e_i}
+        \sum_{j \in N(i) \cup \{i\}} s_i\, a_{ij}\, s_j\, x_j^\top,
+
+    in which the weights of each node sum to one. Arguments, attributes and state dict are those of
+    ``GCNConv``.
+
+    Args:
+        in_channels: Size of the input features, or -1 to infer it from the first input.
+        out_channels: Size of the output features.
+        improved: Whether to use A + 2I.
+        cached: Whether to compute Â and Â_DS once and reuse them, for one fixed graph.
+        add_self_loops: Whether to add self-loops; by default as ``normalize``.
+        normalize: Whether to apply the symmetric normalization.
+        bias: Whether to learn an additive bias.
+        **kwargs: Further arguments of :class:`torch_geometric.nn.conv.MessagePassing`.
+
+    Raises:
+        RawlsError: If ``aggr`` is not the sum or the mean.
 
     Shapes:
-        - **input:** node features (nodes, inputs), edge indices (2, edges) or sparse matrix,
-          edge weights (edges) *(optional)*, fair weights (edges) or (edges + nodes) *(optional)*
-        - **output:** node features (nodes, outputs)
+        - **input:** node features :math:`(|V|, F_{in})`, edge indices :math:`(2, |E|)` or sparse
+          matrix, edge weights :math:`(|E|)` *(optional)*, fair weights :math:`(|E|)` or
+          :math:`(|E| + |V|)` *(optional)*
+        - **output:** node features :math:`(|V|, F_{out})`
+
+    Example:
+        >>> import torch
+        >>> from rawlsgcn.nn import FairGCNConv
+        >>> edge_index = torch.tensor([[0, 1, 0, 2, 0, 3], [1, 0, 2, 0, 3, 0]])  # a star
+        >>> x = torch.randn(4, 3)
+        >>> layer = FairGCNConv(3, 2)
+        >>> layer(x, edge_index).shape
+        torch.Size([4, 2])
     """
 
     propagate_type: ClassVar = {"x": Tensor, "edge_weight": OptTensor}
@@ -45,6 +75,21 @@ class FairGCNConv(FairLayer, GCNConv):  # type: ignore[misc]
         edge_weight: Tensor | None = None,
         fair_weight: Tensor | None = None,
     ) -> Tensor:
+        """Compute the layer.
+
+        Args:
+            x: Node features (nodes, inputs).
+            edge_index: Edge indices (2, edges), or the transposed adjacency as a sparse matrix.
+            edge_weight: Edge weights (edges,); by default all are one.
+            fair_weight: B's entries at the edges (edges,), or at the edges and on the diagonal
+                (edges + nodes,); by default the graph is balanced.
+
+        Returns:
+            Node features (nodes, outputs).
+
+        Raises:
+            RawlsError: If the graph has no doubly stochastic form, or ``fair_weight`` is invalid.
+        """
         if isinstance(x, tuple | list) or not self._learns(edge_index, self.lin.weight):
             out: Tensor = super().forward(x, edge_index, edge_weight)
             return out

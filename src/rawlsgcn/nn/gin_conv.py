@@ -18,7 +18,7 @@ from .fair_layer import FairLayer, ready
 
 
 class _FirstLinear:
-    """A Linear layer that, while its convolution runs, learns by the matrix given to it."""
+    """A Linear layer that learns by the fair gradient while its convolution runs."""
 
     _route: tuple[Tensor, FairMatrix, int] | None = None
 
@@ -43,7 +43,7 @@ _FAIR = {Linear: FairLinear, nn.Linear: FairTorchLinear}
 
 
 def first_linear(network: Any) -> Any:
-    """The Linear layer that a GINConv's network begins with, or None."""
+    """Return the Linear layer that a GINConv's network begins with, or None."""
     first = _first(network)
     return first if isinstance(first, _FirstLinear) or type(first) in _FAIR else None
 
@@ -55,30 +55,63 @@ def _first(network: Any) -> Any:
 
 
 class FairGINConv(FairLayer, GINConv):  # type: ignore[misc]
-    r"""torch_geometric's :class:`GINConv`, whose network learns from every node alike.
+    r"""The graph isomorphism convolution ``GINConv`` with the fair gradient of its first weight.
 
     .. math:: E = h(M X), \qquad M = A + (1 + \epsilon) I, \qquad h(U) = h'(U W_1^\top + b_1),
 
     .. math:: \frac{\partial J}{\partial W_1} =
         \Big(\frac{\partial J}{\partial E_1}\Big)^\top B X, \qquad E_1 = M X W_1^\top + b_1,
 
-    with B the doubly stochastic form of M. The first Linear layer of the network is the only one
-    that acts on aggregated features; the layers after it, and ε, count every node once already.
+    with B the doubly stochastic form of M. Only the first Linear layer of the network acts on
+    aggregated features; in the gradients of the later layers and of ε every node has the weight one
+    already. The node-wise formulation of the forward pass is
+
+    .. math:: e_i = h\Big((1 + \epsilon)\, x_i + \sum_{j \in N(i)} x_j\Big).
+
+    Args:
+        nn: The network h, which begins with a ``Linear`` layer: a ``Linear``, a ``Sequential`` or
+            torch_geometric's ``MLP``.
+        eps: The initial ε.
+        train_eps: Whether ε is learned.
+        **kwargs: Further arguments of :class:`torch_geometric.nn.conv.MessagePassing`.
+
+    Raises:
+        RawlsError: If ``aggr`` is not the sum, or the network does not begin with a Linear layer.
+
+    Shapes:
+        - **input:** node features :math:`(|V|, F_{in})` or a pair of those of sources and targets,
+          edge indices :math:`(2, |E|)` or sparse matrix, fair weights
+          :math:`(|E|)` or :math:`(|E| + |V_t|)` *(optional)*
+        - **output:** node features :math:`(|V_t|, F_{out})`
+
+    Example:
+        >>> import torch
+        >>> from rawlsgcn.nn import FairGINConv
+        >>> edge_index = torch.tensor([[0, 1, 0, 2, 0, 3], [1, 0, 2, 0, 3, 0]])  # a star
+        >>> x = torch.randn(4, 3)
+        >>> layer = FairGINConv(torch.nn.Linear(3, 2))
+        >>> layer(x, edge_index).shape
+        torch.Size([4, 2])
     """
 
     propagate_type: ClassVar = {"x": OptPairTensor}
 
     @staticmethod
     def refusal(layer: Any) -> str | None:
+        """Return why a ``GINConv`` has no fair form, or None.
+
+        Args:
+            layer: The layer.
+        """
         if type(layer.aggr_module) is MeanAggregation:
             return (
-                "with the mean, the node itself and its neighbours enter with other weights than "
-                "in A + (1 + ε) I, whose doubly stochastic form is the one known; use the sum"
+                "with the mean, the node itself and its neighbors enter with other weights than "
+                "in A + (1 + ε) I, whose doubly stochastic form is used; use the sum"
             )
         first = _first(layer.nn)
         if isinstance(first, LazyLinear):
             return (
-                "its network begins with a LazyLinear that does not know its size yet; give the "
+                "its network begins with a LazyLinear without a size; set the "
                 "size, or call the layer once before"
             )
         if first_linear(layer.nn) is None:
@@ -90,7 +123,7 @@ class FairGINConv(FairLayer, GINConv):  # type: ignore[misc]
         return FairLayer.refusal(layer)
 
     def prepare(self) -> None:
-        """Let the network's first Linear layer take its gradient from the convolution."""
+        """Make the network's first Linear layer learn by the fair gradient."""
         first = first_linear(self.nn)
         first.__class__ = _FAIR.get(type(first), type(first))
 
@@ -101,6 +134,21 @@ class FairGINConv(FairLayer, GINConv):  # type: ignore[misc]
         size: Size = None,
         fair_weight: Tensor | None = None,
     ) -> Tensor:
+        """Compute the layer.
+
+        Args:
+            x: Node features (nodes, inputs), or a pair of those of sources and of targets.
+            edge_index: Edge indices (2, edges), or the transposed adjacency as a sparse matrix.
+            size: The numbers of source and target nodes of a bipartite block.
+            fair_weight: B's entries at the edges (edges,), or at the edges and on the diagonal
+                (edges + targets,); by default the graph is balanced.
+
+        Returns:
+            Node features (targets, outputs).
+
+        Raises:
+            RawlsError: If the graph has no doubly stochastic form, or ``fair_weight`` is invalid.
+        """
         first = first_linear(self.nn)
         if not self._learns(edge_index, first.weight):
             plain: Tensor = super().forward(x, edge_index, size)

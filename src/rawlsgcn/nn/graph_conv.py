@@ -16,13 +16,41 @@ from .fair_layer import FairLayer, ready
 
 
 class FairGraphConv(FairLayer, GraphConv):  # type: ignore[misc]
-    r"""torch_geometric's :class:`GraphConv`, whose neighbour weight learns from every node alike.
+    r"""The convolution ``GraphConv`` of k-GNNs with the fair gradient of the neighbors' weight.
 
     .. math:: E = A X W_{rel}^\top + b + X W_{root}^\top, \qquad
         \frac{\partial J}{\partial W_{rel}} = \Big(\frac{\partial J}{\partial E}\Big)^\top B X,
 
     with A the (weighted) adjacency matrix, and B the doubly stochastic form of A + I: A itself may
-    have none. The gradients of W_root and b count every node once already.
+    have none. In the ordinary gradients of W_root and b every node has the weight one already. The
+    node-wise formulation of the forward pass is
+
+    .. math:: e_i = W_{rel} \sum_{j \in N(i)} a_{ij} x_j + b + W_{root} x_i.
+
+    Args:
+        in_channels: Size of the input features, or a pair of those of sources and targets.
+        out_channels: Size of the output features.
+        aggr: ``"add"`` or ``"mean"``.
+        bias: Whether to learn an additive bias.
+        **kwargs: Further arguments of :class:`torch_geometric.nn.conv.MessagePassing`.
+
+    Raises:
+        RawlsError: If ``aggr`` is not the sum or the mean.
+
+    Shapes:
+        - **input:** node features :math:`(|V|, F_{in})` or a pair of those of sources and targets,
+          edge indices :math:`(2, |E|)` or sparse matrix, edge weights :math:`(|E|)` *(optional)*,
+          fair weights :math:`(|E|)` or :math:`(|E| + |V_t|)` *(optional)*
+        - **output:** node features :math:`(|V_t|, F_{out})`
+
+    Example:
+        >>> import torch
+        >>> from rawlsgcn.nn import FairGraphConv
+        >>> edge_index = torch.tensor([[0, 1, 0, 2, 0, 3], [1, 0, 2, 0, 3, 0]])  # a star
+        >>> x = torch.randn(4, 3)
+        >>> layer = FairGraphConv(3, 2)
+        >>> layer(x, edge_index).shape
+        torch.Size([4, 2])
     """
 
     propagate_type: ClassVar = {"x": OptPairTensor, "edge_weight": OptTensor}
@@ -35,6 +63,22 @@ class FairGraphConv(FairLayer, GraphConv):  # type: ignore[misc]
         size: Size = None,
         fair_weight: Tensor | None = None,
     ) -> Tensor:
+        """Compute the layer.
+
+        Args:
+            x: Node features (nodes, inputs), or a pair of those of sources and of targets.
+            edge_index: Edge indices (2, edges), or the transposed adjacency as a sparse matrix.
+            edge_weight: Edge weights (edges,); by default all are one.
+            size: The numbers of source and target nodes of a bipartite block.
+            fair_weight: B's entries at the edges (edges,), or at the edges and on the diagonal
+                (edges + targets,); by default the graph is balanced.
+
+        Returns:
+            Node features (targets, outputs).
+
+        Raises:
+            RawlsError: If the graph has no doubly stochastic form, or ``fair_weight`` is invalid.
+        """
         if not self._learns(edge_index, self.lin_rel.weight):
             plain: Tensor = super().forward(x, edge_index, edge_weight, size)
             return plain

@@ -1,4 +1,4 @@
-"""``make_fair``: turn the convolutions of an existing model fair, in place."""
+"""``make_fair``: convert the convolutions of an existing model to fair ones, in place."""
 
 from __future__ import annotations
 
@@ -55,27 +55,36 @@ _ATTENTION = ("GAT", "Transformer", "Attention", "AGNN", "HGT", "HAN", "HEAT", "
 
 
 def make_fair(model: Model, weightless: Literal["fair", "plain"] | None = None) -> Model:
-    """Give every convolution of ``model`` the fair gradient (RawlsGCN-Grad), in place.
+    """Convert every convolution of ``model`` to the fair gradient (RawlsGCN-Grad), in place.
 
-    In the manner of ``torch.nn.SyncBatchNorm.convert_sync_batchnorm``. Layers keep their identity,
-    and so do their parameters, so an optimiser made before stays valid; predictions and state dict
-    do not change. Nothing is changed if any layer has to be refused.
+    Like ``torch.nn.SyncBatchNorm.convert_sync_batchnorm``. Layers and parameters stay the same
+    objects, so an existing optimizer stays valid; predictions and state dict do not change. If any
+    layer cannot be converted, nothing is changed.
 
     Args:
-        model: any module with torch_geometric's GCNConv, SAGEConv, GraphConv, GINConv, SGConv,
+        model: Any module with torch_geometric's GCNConv, SAGEConv, GraphConv, GINConv, SGConv,
             GCN2Conv, TAGConv or APPNP in it, at any depth, or one of these itself.
-        weightless: what to do with propagation that has no weights of its own (APPNP). "fair":
-            the gradient that reaches the layers *before* it is the fair one, right where those are
-            Linear layers. "plain": leave it alone. By default "fair" in a model whose other layers
-            do not propagate; in another one has to say.
+        weightless: How to treat propagation without weights (APPNP). "fair": the gradient of its
+            input is the fair one, which is correct if the layers before it are Linear layers.
+            "plain": it is not changed. By default "fair" in a model whose other layers do not
+            propagate; in other models it must be set.
 
     Returns:
         The same ``model``.
 
     Raises:
-        RawlsError: for a layer for which the fair gradient has no meaning or is not known, or that
-            joins two types of nodes of a heterogeneous model (a relation of a type with itself is
-            balanced by itself); the path of the layer in the model is named.
+        RawlsError: If a layer has no fair gradient or none is known, or if it joins two types of
+            nodes of a heterogeneous model (a relation of a type with itself is balanced by itself);
+            the message names the path of the layer in the model.
+
+    Example:
+        >>> from torch_geometric.nn import GCN
+        >>> from rawlsgcn.nn import make_fair
+        >>> make_fair(GCN(16, 32, num_layers=2, out_channels=7)).convs
+        ModuleList(
+          (0): FairGCNConv(16, 32)
+          (1): FairGCNConv(32, 7)
+        )
     """
     if not isinstance(model, nn.Module):
         raise RawlsError(f"make_fair takes a torch module, not {type(model).__name__}.")
@@ -88,15 +97,15 @@ def make_fair(model: Model, weightless: Literal["fair", "plain"] | None = None) 
     if propagation and weightless is None and len(propagation) < len(found):
         raise RawlsError(
             f"'{propagation[0]}' (APPNP) has no weights, and other layers of the model propagate "
-            "too: say make_fair(model, weightless='fair') if the weights before it are Linear "
-            "layers, or weightless='plain' to leave it alone."
+            "too: use make_fair(model, weightless='fair') if the layers before it are Linear "
+            "layers, or weightless='plain' to keep it as it is."
         )
     if weightless == "plain":
         found = {path: layer for path, layer in found.items() if path not in propagation}
         if not found:
             raise RawlsError(
                 "with weightless='plain' nothing in the model would become fair: all that "
-                "propagates in it is APPNP; say weightless='fair'."
+                "propagates in it is APPNP; use weightless='fair'."
             )
     between = _relations(model)
     for path, layer in found.items():
@@ -116,7 +125,7 @@ def _propagates(layer: nn.Module) -> bool:
 
 
 def _relations(model: nn.Module) -> dict[nn.Module, str]:
-    """The layers of HeteroConv and of to_hetero that join two types of nodes, and why not."""
+    """Return the layers of HeteroConv and to_hetero that join two types of nodes, and why not."""
     found: dict[nn.Module, str] = {}
     for module in model.modules():
         relations: Iterable[tuple[tuple[str, ...], nn.Module]] = ()
@@ -132,8 +141,8 @@ def _relations(model: nn.Module) -> dict[nn.Module, str]:
             if not any(relation[:end] == relation[-end:] for end in ends):
                 found[layer] = (
                     f"it joins two types of nodes ({relation[0]} to {relation[-1]}), and such a "
-                    "matrix, which is not square, has no doubly stochastic form; make a model of "
-                    "one type of nodes fair, as of data.to_homogeneous()"
+                    "matrix, which is not square, has no doubly stochastic form; convert a model "
+                    "of one type of nodes, as of data.to_homogeneous()"
                 )
     return found
 
@@ -161,5 +170,5 @@ def _refusal(layer: nn.Module) -> str | None:
         )
     if type(layer) not in FAIR_LAYERS:
         known = ", ".join(sorted(kind.__name__ for kind in FAIR_LAYERS))
-        return f"no fair gradient is known for it, only for {known} themselves"
+        return f"no fair gradient is known for it, only for {known} and not for their subclasses"
     return FAIR_LAYERS[type(layer)].refusal(layer)

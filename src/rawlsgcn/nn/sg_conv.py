@@ -15,13 +15,44 @@ from .gcn_normalization import normalized_edges
 
 
 class FairSGConv(FairLayer, SGConv):  # type: ignore[misc]
-    r"""torch_geometric's :class:`SGConv`, whose weight learns from every node alike.
+    r"""The simplified graph convolution ``SGConv`` with the fair gradient.
 
     .. math:: E = \hat A^K X W^\top + b, \qquad
         \frac{\partial J}{\partial W} = \Big(\frac{\partial J}{\partial E}\Big)^\top
         \hat A_{DS}^K X.
 
-    A power of a doubly stochastic matrix is doubly stochastic: every node counts once.
+    A power of a doubly stochastic matrix is doubly stochastic: every node has the weight one. The
+    forward pass repeats, K times and node by node,
+
+    .. math:: x_i \leftarrow \sum_{j \in N(i) \cup \{i\}}
+        \frac{a_{ij}}{\sqrt{\tilde d_i \tilde d_j}}\, x_j.
+
+    Args:
+        in_channels: Size of the input features, or -1 to infer it from the first input.
+        out_channels: Size of the output features.
+        K: Number of hops.
+        cached: Whether to compute Â^K X and Â_DS once and reuse them, for one fixed graph.
+        add_self_loops: Whether to add self-loops.
+        bias: Whether to learn an additive bias.
+        **kwargs: Further arguments of :class:`torch_geometric.nn.conv.MessagePassing`.
+
+    Raises:
+        RawlsError: If ``aggr`` is not the sum or the mean.
+
+    Shapes:
+        - **input:** node features :math:`(|V|, F_{in})`, edge indices :math:`(2, |E|)` or sparse
+          matrix, edge weights :math:`(|E|)` *(optional)*, fair weights :math:`(|E|)` or
+          :math:`(|E| + |V|)` *(optional)*
+        - **output:** node features :math:`(|V|, F_{out})`
+
+    Example:
+        >>> import torch
+        >>> from rawlsgcn.nn import FairSGConv
+        >>> edge_index = torch.tensor([[0, 1, 0, 2, 0, 3], [1, 0, 2, 0, 3, 0]])  # a star
+        >>> x = torch.randn(4, 3)
+        >>> layer = FairSGConv(3, 2, K=2)
+        >>> layer(x, edge_index).shape
+        torch.Size([4, 2])
     """
 
     propagate_type: ClassVar = {"x": Tensor, "edge_weight": OptTensor}
@@ -34,6 +65,21 @@ class FairSGConv(FairLayer, SGConv):  # type: ignore[misc]
         edge_weight: Tensor | None = None,
         fair_weight: Tensor | None = None,
     ) -> Tensor:
+        """Compute the layer.
+
+        Args:
+            x: Node features (nodes, inputs).
+            edge_index: Edge indices (2, edges), or the transposed adjacency as a sparse matrix.
+            edge_weight: Edge weights (edges,); by default all are one.
+            fair_weight: B's entries at the edges (edges,), or at the edges and on the diagonal
+                (edges + nodes,); by default the graph is balanced.
+
+        Returns:
+            Node features (nodes, outputs).
+
+        Raises:
+            RawlsError: If the graph has no doubly stochastic form, or ``fair_weight`` is invalid.
+        """
         if not self._learns(edge_index, self.lin.weight):
             plain: Tensor = super().forward(x, edge_index, edge_weight)
             return plain

@@ -15,14 +15,43 @@ from .gcn_normalization import normalized_edges
 
 
 class FairTAGConv(FairLayer, TAGConv):  # type: ignore[misc]
-    r"""torch_geometric's :class:`TAGConv`, whose weights learn from every node alike.
+    r"""The topology-adaptive convolution ``TAGConv`` with the fair gradient.
 
     .. math:: E = \sum_{k=0}^K P^k X W_k^\top + b, \qquad P = D^{-1/2} A D^{-1/2},
 
     .. math:: \frac{\partial J}{\partial W_k} =
         \Big(\frac{\partial J}{\partial E}\Big)^\top B^k X,
 
-    with B the doubly stochastic form of A + I: A itself may have none.
+    with B the doubly stochastic form of A + I: A itself may have none. Node by node, the k-th power
+    is k times
+
+    .. math:: x_i \leftarrow \sum_{j \in N(i)} \frac{a_{ij}}{\sqrt{d_i d_j}}\, x_j.
+
+    Args:
+        in_channels: Size of the input features.
+        out_channels: Size of the output features.
+        K: Number of hops.
+        bias: Whether to learn an additive bias.
+        normalize: Whether to apply the symmetric normalization; otherwise P = A.
+        **kwargs: Further arguments of :class:`torch_geometric.nn.conv.MessagePassing`.
+
+    Raises:
+        RawlsError: If ``aggr`` is not the sum or the mean.
+
+    Shapes:
+        - **input:** node features :math:`(|V|, F_{in})`, edge indices :math:`(2, |E|)` or sparse
+          matrix, edge weights :math:`(|E|)` *(optional)*, fair weights :math:`(|E|)` or
+          :math:`(|E| + |V|)` *(optional)*
+        - **output:** node features :math:`(|V|, F_{out})`
+
+    Example:
+        >>> import torch
+        >>> from rawlsgcn.nn import FairTAGConv
+        >>> edge_index = torch.tensor([[0, 1, 0, 2, 0, 3], [1, 0, 2, 0, 3, 0]])  # a star
+        >>> x = torch.randn(4, 3)
+        >>> layer = FairTAGConv(3, 2, K=2)
+        >>> layer(x, edge_index).shape
+        torch.Size([4, 2])
     """
 
     propagate_type: ClassVar = {"x": Tensor, "edge_weight": OptTensor}
@@ -34,6 +63,21 @@ class FairTAGConv(FairLayer, TAGConv):  # type: ignore[misc]
         edge_weight: Tensor | None = None,
         fair_weight: Tensor | None = None,
     ) -> Tensor:
+        """Compute the layer.
+
+        Args:
+            x: Node features (nodes, inputs).
+            edge_index: Edge indices (2, edges), or the transposed adjacency as a sparse matrix.
+            edge_weight: Edge weights (edges,); by default all are one.
+            fair_weight: B's entries at the edges (edges,), or at the edges and on the diagonal
+                (edges + nodes,); by default the graph is balanced.
+
+        Returns:
+            Node features (nodes, outputs).
+
+        Raises:
+            RawlsError: If the graph has no doubly stochastic form, or ``fair_weight`` is invalid.
+        """
         if not self._learns(edge_index, *(lin.weight for lin in self.lins)):
             plain: Tensor = super().forward(x, edge_index, edge_weight)
             return plain

@@ -1,6 +1,33 @@
-"""The paper's experiments in one command, and a verdict on each of its cells.
+"""The paper's experiments in one command, compared cell by cell with the published numbers.
 
-``plan`` says what is run, ``store`` keeps it in Optuna studies, ``run`` does the work, ``collect``
-turns the studies into one JSON document, and everything shown is drawn from that document alone.
-Nothing is imported here: the command line asks for ``plan``'s names before torch is needed.
+:mod:`.plan` lists the cells, :mod:`.workers` trains them, :mod:`.studies` keeps each cell in an
+Optuna study, and :mod:`.results` turns the studies into one JSON document, from which all tables,
+figures and pages are drawn. Names are imported on first use.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .._core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .output import redraw as redraw
+    from .plan import PARTS as PARTS
+    from .plan import Plan as Plan
+    from .reproduction import reproduce as reproduce
+    from .reproduction import unfinished as unfinished
+    from .significance import bias_significance as bias_significance
+    from .terminal import print_summary as print_summary
+
+_HOMES = {
+    "PARTS": "plan",
+    "Plan": "plan",
+    "bias_significance": "significance",
+    "print_summary": "terminal",
+    "redraw": "output",
+    "reproduce": "reproduction",
+    "unfinished": "reproduction",
+}
+__all__ = sorted(_HOMES)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -1,41 +1,50 @@
-"""The paper's claims, tested as claims: each with paired tests over seeds and nodes."""
+"""The paper's claims, each tested on the results of a run."""
 
 from __future__ import annotations
 
 import math
 import statistics as stats
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..balancing import ABLATION_NORMALIZATIONS
-from .node_scores import Floats, Nodes
-from .paired import FAILS, HOLDS, UNCLEAR, Statistic, accuracy_gain, compare
+from .paired_tests import (
+    FAILS,
+    HOLDS,
+    UNCLEAR,
+    Statistic,
+    accuracy_difference,
+    mean_log_bias,
+    paired_bias_test,
+)
 from .plan import OWN
+from .trials import Floats, NodeLosses
 
 ACCURACY_MARGIN = 2.0
 """Points that a method may lose and still be called comparable (the paper: 'within 2 %')."""
 TIME_MARGIN = 1.25
 """The most that training may take, as a multiple of a GCN's time for as many epochs."""
 
-# The nodes of what was chosen, by the cell's name and the kind of choice.
-Chosen = Mapping[tuple[str, str], Nodes]
+# Node losses by the name of the cell and by how its settings were chosen.
+ChosenNodes = Mapping[tuple[str, str], NodeLosses]
+Cells = Sequence[Mapping[str, Any]]
 
 
-def claims(cells: Sequence[Mapping[str, Any]], nodes: Chosen) -> list[dict[str, Any]]:
-    """Every claim that the cells have the results for."""
-    found = []
+def claims(cells: Cells, nodes: ChosenNodes) -> list[dict[str, Any]]:
+    """Test every claim for which the cells have results."""
+    tested = []
     for protocol, choice, measure in (
         ("paper", "validation", "loss"),
         ("paper", "test", "loss"),
         ("fair", "validation", "calibrated"),
     ):
-        found += _against_gcn(cells, nodes, protocol, choice, measure)
-    found += _cost(cells)
+        tested += _against_gcn(cells, nodes, protocol, choice, measure)
+    tested += _cost(cells)
     for choice in ("validation", "test"):
-        found += _consistent(cells, nodes, choice)
-    return found
+        tested += _consistency(cells, nodes, choice)
+    return tested
 
 
 def _claim(
@@ -50,59 +59,41 @@ def _claim(
     return [{**made, "tests": tests}]
 
 
-def _with_gcn(
-    cells: Sequence[Mapping[str, Any]], nodes: Chosen, protocol: str, choice: str
-) -> Iterator[tuple[Mapping[str, Any], Nodes, Nodes]]:
-    """Each cell of the two methods, its nodes, and those of GCN on the same graph."""
+def _test(
+    cell: Mapping[str, Any], outcome: str, figure: str, p: tuple[float | None, ...] = (None, None)
+) -> dict[str, Any]:
+    test = {"method": cell["title"], "graph": cell["graph"], "outcome": outcome, "figure": figure}
+    return {**test, "p_seeds": p[0], "p_nodes": p[1]}
+
+
+def _against_gcn(
+    cells: Cells, nodes: ChosenNodes, protocol: str, choice: str, measure: str
+) -> list[dict[str, Any]]:
+    bias, accuracy = [], []
     for cell in cells:
         if cell["protocol"] != protocol or cell["method"] not in OWN or cell["variant"]:
             continue
         own = nodes.get((cell["name"], choice))
         gcn = nodes.get((f"rawlsgcn/{protocol}/{cell['dataset']}/gcn", choice))
-        if own is not None and gcn is not None:
-            yield cell, own, gcn
-
-
-def _against_gcn(
-    cells: Sequence[Mapping[str, Any]], nodes: Chosen, protocol: str, choice: str, measure: str
-) -> list[dict[str, Any]]:
-    bias, accuracy = [], []
-    for cell, own, gcn in _with_gcn(cells, nodes, protocol, choice):
-        where = {"method": cell["title"], "graph": cell["graph"]}
-        test = compare([(own, gcn)], measure)
-        bias.append(
-            {
-                **where,
-                "outcome": test.outcome,
-                "figure": f"{math.exp(test.difference):.2f} times the bias of GCN",
-                "p_seeds": test.p_seeds,
-                "p_nodes": test.p_nodes,
-            }
-        )
-        gain = accuracy_gain(own, gcn)
-        accuracy.append(
-            {
-                **where,
-                "outcome": gain.not_below(ACCURACY_MARGIN),
-                "figure": f"{gain.points:+.1f} points ({gain.low:+.1f} to {gain.high:+.1f})",
-                "p_seeds": None,
-                "p_nodes": None,
-            }
-        )
+        if own is None or gcn is None:
+            continue
+        test = paired_bias_test([(own, gcn)], measure)
+        figure = f"{math.exp(test.difference):.2f} times the bias of GCN"
+        bias.append(_test(cell, test.outcome, figure, (test.p_seeds, test.p_nodes)))
+        gain = accuracy_difference(own, gcn)
+        figure = f"{gain.points:+.1f} points ({gain.low:+.1f} to {gain.high:+.1f})"
+        accuracy.append(_test(cell, gain.not_below(ACCURACY_MARGIN), figure))
     kind = "bias" if measure == "loss" else "calibrated bias"
+    lower = f"both methods reduce the {kind} of a GCN on every graph"
+    margin = f"not worse by more than {ACCURACY_MARGIN:g} points"
+    comparable = f"accuracy is comparable with a GCN's: {margin}"
     return [
-        *_claim(f"both methods reduce the {kind} of a GCN on every graph", protocol, choice, bias),
-        *_claim(
-            "accuracy is comparable with a GCN's: not worse by more than "
-            f"{ACCURACY_MARGIN:g} points",
-            protocol,
-            choice,
-            accuracy,
-        ),
+        *_claim(lower, protocol, choice, bias),
+        *_claim(comparable, protocol, choice, accuracy),
     ]
 
 
-def _cost(cells: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _cost(cells: Cells) -> list[dict[str, Any]]:
     timed = {
         (cell["dataset"], cell["method"], cell["variant"]): cell
         for cell in cells
@@ -114,29 +105,23 @@ def _cost(cells: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         if method not in OWN or gcn is None:
             continue
         own, base = (each["chosen"]["validation"] for each in (cell, gcn))
-        where = {"method": cell["title"], "graph": cell["graph"]}
         same = own["parameters"] == base["parameters"]
         figure = f"{own['parameters']:,} parameters, a GCN {base['parameters']:,}"
-        none = {"p_seeds": None, "p_nodes": None}
-        tests.append({**where, "outcome": HOLDS if same else FAILS, "figure": figure, **none})
+        tests.append(_test(cell, HOLDS if same else FAILS, figure))
         ratio, low, high = _time_ratio(own["times"]["train"], base["times"]["train"])
-        outcome = UNCLEAR
-        if high <= TIME_MARGIN:
-            outcome = HOLDS
-        elif low > TIME_MARGIN:
-            outcome = FAILS
+        outcome = HOLDS if high <= TIME_MARGIN else FAILS if low > TIME_MARGIN else UNCLEAR
         once = [stats.median(each["times"]["prepare"]) for each in (own, base)]
         figure = (
             f"{ratio:.2f} times the training seconds of a GCN ({low:.2f} to {high:.2f}); "
             f"preparing, once, {once[0]:.3f} s against {once[1]:.3f} s"
         )
-        tests.append({**where, "outcome": outcome, "figure": figure, **none})
+        tests.append(_test(cell, outcome, figure))
     text = "parameters and training time are those of a GCN trained for as many epochs"
     return _claim(text, "efficiency", "validation", tests)
 
 
 def _time_ratio(own: Sequence[float], base: Sequence[float]) -> tuple[float, float, float]:
-    """The ratio of the times, paired by seed, with a 95 % interval (Student's, of the logs)."""
+    """Return the ratio of times, paired by seed, with a 95 % interval (Student's, of the logs)."""
     from scipy.stats import t
 
     logs = np.log(np.array(own)) - np.log(np.array(base))
@@ -147,54 +132,37 @@ def _time_ratio(own: Sequence[float], base: Sequence[float]) -> tuple[float, flo
     return math.exp(middle), math.exp(middle - error), math.exp(middle + error)
 
 
-def _consistent(
-    cells: Sequence[Mapping[str, Any]], nodes: Chosen, choice: str
-) -> list[dict[str, Any]]:
-    """A form is as consistent as the graph on which it compares worst with a GCN."""
+def _consistency(cells: Cells, nodes: ChosenNodes, choice: str) -> list[dict[str, Any]]:
+    """Compare normalizations by the graph on which each is worst relative to a GCN."""
     tests = []
     titles = {cell["method"]: cell["title"] for cell in cells}
-    graphs = list(dict.fromkeys(cell["dataset"] for cell in cells))
+    datasets = list(dict.fromkeys(cell["dataset"] for cell in cells))
     for method in OWN:
-        for form in (form for form in ABLATION_NORMALIZATIONS if form != "doubly-stochastic"):
+        for other in (name for name in ABLATION_NORMALIZATIONS if name != "doubly-stochastic"):
             groups = []
-            for graph in graphs:
-                base = f"rawlsgcn/paper/{graph}"
-                names = (f"{base}/{method}", f"{base}/{method}/{form}", f"{base}/gcn")
+            for dataset in datasets:
+                base = f"rawlsgcn/paper/{dataset}"
+                names = (f"{base}/{method}", f"{base}/{method}/{other}", f"{base}/gcn")
                 group = [nodes[name, choice] for name in names if (name, choice) in nodes]
                 groups += [group] if len(group) == 3 else []
             if not groups:
                 continue
-            test = compare([(own, other) for own, other, _ in groups], "loss", _worst_case(groups))
+            pairs = [(own, changed) for own, changed, _ in groups]
+            test = paired_bias_test(pairs, "loss", _worst_case(groups))
             figure = (
-                f"worst bias against a GCN, doubly stochastic over {form}: "
+                f"worst bias against a GCN, doubly stochastic over {other}: "
                 f"{math.exp(test.difference):.2f}, {len(groups)} graphs"
             )
-            tests.append(
-                {
-                    "method": titles[method],
-                    "graph": "all",
-                    "outcome": test.outcome,
-                    "figure": figure,
-                    "p_seeds": test.p_seeds,
-                    "p_nodes": test.p_nodes,
-                }
-            )
+            where = {"title": titles[method], "graph": "all"}
+            tests.append(_test(where, test.outcome, figure, (test.p_seeds, test.p_nodes)))
     text = "the doubly stochastic form is the most consistent of the four normalisations"
     return _claim(text, "paper", choice, tests)
 
 
-def _worst_case(groups: Sequence[Sequence[Nodes]]) -> Statistic:
-    gcn = np.array([_mean_log_bias(group[2]) for group in groups])
+def _worst_case(groups: Sequence[Sequence[NodeLosses]]) -> Statistic:
+    gcn = np.array([mean_log_bias(group[2]) for group in groups])
 
     def statistic(first: Floats, second: Floats) -> float:
         return float((first.mean(1) - gcn).max() - (second.mean(1) - gcn).max())
 
     return statistic
-
-
-def _mean_log_bias(nodes: Nodes) -> float:
-    present, member, count = np.unique(nodes.degree, return_inverse=True, return_counts=True)
-    if len(present) < 2:
-        return 0.0
-    means = [np.bincount(member, loss) / count for loss in nodes.loss]
-    return float(np.mean([math.log(max(float(each.var(ddof=1)), 1e-300)) for each in means]))

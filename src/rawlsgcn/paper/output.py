@@ -1,93 +1,179 @@
-"""The output folder: whether it is ours, and what is written there."""
+"""The output folder of a reproduction: which files it has, and how they are written and redrawn."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from .._core.atomic_files import atomic_file
 from .._core.errors import RawlsError
 from .._core.temporary_files import is_temporary
-from ..reporting.figures import save
-from .formats import all_markdown, cells_csv, latex
-from .page import render
-from .pictures import FOLDER, planes
-from .sentences import sentences
-from .tables import tables
-from .verdict import judged_again
+from .agreement import with_current_verdicts
+from .findings import sentences
+from .formats import cells_csv, html_page, latex, markdown, markdown_rows
+from .plan import MAIN
+from .tables import fair, tables, tuning
 
-RESULTS, STUDIES = "results.json", "studies.db"
+RESULTS, SIGNIFICANCE, STUDIES = "results.json", "significance.json", "studies.db"
+_KEYS = {
+    RESULTS: {"rawlsgcn", "cells", "claims", "made"},
+    SIGNIFICANCE: {"rawlsgcn", "graphs", "draws", "evaluate"},
+}
 
 
 def check_folder(out: Path) -> None:
-    """Refuse a folder that holds something else."""
+    """Raise an error for a folder that has something else in it."""
     if not out.exists():
         return
     if not out.is_dir():
         raise RawlsError(f"cannot write into {out}: it is a file, not a folder")
-    ours = (out / STUDIES).is_file() or _is_ours(out / RESULTS)
-    # What a kill left of the first file that is written there says nothing.
+    ours = (out / STUDIES).is_file() or any(_read(out / name) is not None for name in _KEYS)
+    # A temporary file that a killed run left is no sign of anything.
     if not ours and not all(is_temporary(path) for path in out.iterdir()):
         raise RawlsError(
-            f"{out} holds something else than results of 'rawlsgcn reproduce': "
+            f"{out} has files in it that 'rawlsgcn reproduce' did not write: "
             "choose another --out, new or empty"
         )
 
 
-def _is_ours(path: Path) -> bool:
+def _read(path: Path) -> dict[str, Any] | None:
+    """Read a document of ours; None where there is none."""
     try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return False
-    return isinstance(kept, dict) and {"rawlsgcn", "cells", "claims", "made"} <= set(kept)
+        return None
+    ours = isinstance(document, dict) and _KEYS[path.name] <= set(document)
+    return document if ours else None
 
 
-def read_results(out: Path) -> dict[str, Any]:
-    """The results document that an earlier run wrote, judged by today's rule."""
-    path = out / RESULTS
-    if not _is_ours(path):
-        raise RawlsError(f"there are no results in {path}: run 'rawlsgcn reproduce' first")
-    kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return judged_again(kept)
+def read_results(out: Path) -> dict[str, Any] | None:
+    """Read the results of an earlier run, with the verdicts of today's rule; None if none."""
+    results = _read(out / RESULTS)
+    return None if results is None else with_current_verdicts(results)
 
 
-def earlier(out: Path) -> dict[str, Any]:
-    """The results of an earlier run, or nothing."""
-    if _is_ours(out / RESULTS):
-        return read_results(out)
-    return {"datasets": [], "figures": [], "made": []}
+def read_significance(out: Path) -> dict[str, Any] | None:
+    """Read the significance tests of an earlier run; None if there are none."""
+    return _read(out / SIGNIFICANCE)
 
 
-def write(results: Mapping[str, Any], out: Path) -> None:
-    """The document as JSON, and drawn from it: Markdown, LaTeX, CSV, pictures and the page."""
-    _text(out / RESULTS, json.dumps(results, indent=1, allow_nan=False) + "\n")
+def write_results(results: Mapping[str, Any], out: Path) -> None:
+    """Write the results as JSON, Markdown, LaTeX, CSV, figures and one HTML page."""
+    from ..reporting.figures import save
+    from .figures import FOLDER, accuracy_bias_figures
+
+    _write(out / RESULTS, json.dumps(results, indent=1, allow_nan=False) + "\n")
     made = tables(results)
     introduction = "".join(f"- {sentence}\n" for sentence in sentences(results))
-    introduction += "".join(f"\nMade by {said(made)}.\n" for made in results["made"])
-    _text(out / "tables.md", all_markdown(made, introduction))
-    _text(out / "tables.tex", "\n".join(latex(table) for table in made))
-    _text(out / "cells.csv", cells_csv(results))
-    for name, (_, figure) in planes(results).items():
+    introduction += "".join(f"\nMade by {_command(each)}.\n" for each in results["made"])
+    page = ["# The paper, reproduced\n", introduction, *map(markdown, made)]
+    _write(out / "tables.md", "\n".join(page))
+    _write(out / "tables.tex", "\n".join(latex(table) for table in made))
+    _write(out / "cells.csv", cells_csv(results))
+    for name, (_, figure) in accuracy_bias_figures(results).items():
         save(figure, out / FOLDER / f"plane-{name}.png")
-    _text(out / "index.html", render(results, made, out))
+    _write(out / "index.html", html_page(results, made, out))
 
 
-def redraw(out: Path) -> dict[str, Any]:
-    """Judge the kept results again and draw all that is drawn from them; nothing is run."""
-    results = read_results(out)
-    write(results, out)
-    return results
+def write_significance(document: Mapping[str, Any], out: Path) -> None:
+    """Write the significance tests as JSON and Markdown."""
+    from .significance import significance_tables
+
+    _write(out / SIGNIFICANCE, json.dumps(document, indent=2, allow_nan=False) + "\n")
+    made = "\n".join(markdown(table) for table in significance_tables(document))
+    _write(out / "significance.md", f"{made}\nMade by {_command(document)}.\n")
 
 
-def said(made: Mapping[str, Any]) -> str:
-    """A command and the machine that it ran on."""
+def redraw(out: str | Path, page: str | Path | None = None) -> None:
+    """Write all files of a results folder again from its JSON documents; nothing is trained.
+
+    Args:
+        out: A folder that ``rawlsgcn reproduce`` wrote.
+        page: A Markdown file for the main tables. They replace what is between its lines
+            ``<!-- reproduce: begin -->`` and ``<!-- reproduce: end -->``, and the significance
+            tables what is between ``<!-- significance: begin -->`` and
+            ``<!-- significance: end -->``. A file that does not exist is created.
+
+    Raises:
+        RawlsError: If the folder has no results, or the page none of these lines.
+    """
+    out = Path(out)
+    results, significance = read_results(out), read_significance(out)
+    sections = {}
+    if results is not None:
+        write_results(results, out)
+        sections["reproduce"] = main_tables(results)
+    if significance is not None:
+        write_significance(significance, out)
+        sections["significance"] = significance_section(significance)
+    if not sections:
+        raise RawlsError(f"there are no results in {out / RESULTS}: run 'rawlsgcn reproduce' first")
+    if page is not None:
+        _fill(Path(page), sections)
+
+
+def main_tables(results: Mapping[str, Any]) -> str:
+    """Return GCN and the two methods in Markdown: both protocols, and tuning against method."""
+    main = {
+        **results,
+        "cells": [cell for cell in results["cells"] if cell["method"] in MAIN],
+    }
+    blocks = ["\n".join(f"- {sentence}" for sentence in sentences(results))]
+    for table in tables(main):
+        if table.key in ("effectiveness-test", "heterophily-test"):
+            short = replace(table, head=table.head[:-1], rows=[row[:-1] for row in table.rows])
+            blocks += [f"**{table.title}**", markdown_rows(short)]
+    for table in (fair(main), tuning(main)):
+        if table.rows:
+            blocks += [f"**{table.title}**", *table.notes, markdown_rows(table)]
+    made = "\n".join(f"- {_command(each)}" for each in results["made"])
+    return "\n\n".join([*blocks, f"All of it was made by\n\n{made}"])
+
+
+def significance_section(document: Mapping[str, Any]) -> str:
+    """Return the significance tables in Markdown, without headings."""
+    from .significance import significance_tables
+
+    return "\n\n".join(markdown_rows(table) for table in significance_tables(document))
+
+
+def _fill(path: Path, sections: Mapping[str, str]) -> None:
+    """Replace what is between the markers of each section, and keep the rest of the file."""
+    marked = {
+        name: (f"<!-- {name}: begin -->", f"<!-- {name}: end -->", text)
+        for name, text in sections.items()
+    }
+    if path.exists():
+        try:
+            whole = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise RawlsError(f"cannot read {path}: {reason}") from error
+    else:
+        whole = "\n".join(f"{begin}{end}\n" for begin, end, _ in marked.values())
+    filled = 0
+    for begin, end, text in marked.values():
+        before, has_begin, rest = whole.partition(begin)
+        _, has_end, after = rest.partition(end)
+        if has_begin and has_end:
+            whole = f"{before}{begin}\n\n{text}\n\n{end}{after}"
+            filled += 1
+    if not filled:
+        lines = " or ".join(f"{begin} and {end}" for begin, end, _ in marked.values())
+        raise RawlsError(f"{path} has no place for the tables: add the lines {lines}")
+    _write(path, whole)
+
+
+def _command(made: Mapping[str, Any]) -> str:
+    """Return a command and the machine that it ran on."""
     host = made["machine"]
     gpu = f", {host['gpu']}" if host["gpu"] else ""
     return f"`{made['command']}` on {host['processor']}{gpu}, torch {host['torch']}"
 
 
-def _text(path: Path, text: str) -> None:
+def _write(path: Path, text: str) -> None:
     with atomic_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8", errors="replace")

@@ -18,15 +18,17 @@ from ..methods import MAIN_METHODS, Convolutional, find_method, method_names
 
 PARTS = (
     *("datasets", "effectiveness", "heterophily", "efficiency", "ablation", "figures", "fair"),
+    "significance",
 )
+"""The parts of the paper, and two more: a fair comparison, and tests of significance."""
 PAPER_DATASETS = (
     *("cora-ml", "citeseer", "coauthor-cs", "coauthor-physics", "amazon-computers"),
     *("amazon-photo", "chameleon"),
 )
 """The seven graphs of the paper's tables, whatever else the catalog has."""
+OWN = ("rawlsgcn-graph", "rawlsgcn-grad")
 MAIN = MAIN_METHODS
 BASELINES = ("demo-net", "dsgcn", "tail-gnn", "advfair", "redress")
-OWN = ("rawlsgcn-graph", "rawlsgcn-grad")
 # These were run with their authors' settings (the paper's appendix); nothing is searched.
 NOT_SEARCHED = ("gcn", "demo-net", "tail-gnn")
 HETEROPHILY, EFFICIENCY_GRAPH = "chameleon", "amazon-photo"
@@ -43,16 +45,23 @@ class Point:
 
     @property
     def key(self) -> str:
+        """Values and seeds as text, by which a study finds the point."""
         return json.dumps([dict(self.values), self.seeds], sort_keys=True)
+
+    @classmethod
+    def from_key(cls, key: str) -> Point:
+        """Return the point that has this key."""
+        values, seeds = json.loads(key)
+        return cls(values, tuple(seeds))
 
 
 @dataclass(frozen=True)
 class Cell:
     """A method on a graph under a protocol: one study, whose trials are the points of a grid.
 
-    ``variant`` tells apart what has the same method: a normalization of the ablation, or the
+    ``variant`` distinguishes cells of the same method: a normalization of the ablation, or the
     number of epochs in Table 4. With ``quick`` the grid is searched with the first seed, and all
-    seeds are run at the values found.
+    seeds are run at the best values.
     """
 
     protocol: str
@@ -67,67 +76,64 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """The study's name; in the fair protocol all nodes are judged, which needs no mention."""
-        parts = ["rawlsgcn", self.protocol, self.dataset, self.method, self.variant]
+        """The study's name, which says where not the paper's test nodes are evaluated."""
+        words = ["rawlsgcn", self.protocol, self.dataset, self.method, self.variant]
         if self.evaluate == "all" and self.protocol != "fair":
-            parts.append("all nodes")
-        return "/".join(part for part in parts if part)
+            words.append("all nodes")
+        return "/".join(word for word in words if word)
 
     @property
     def fingerprint(self) -> dict[str, Any]:
-        """What must be the same for a study to be gone on with, in the form that JSON keeps."""
-        settings = find_method(self.method).configure(self.changes)
+        """What must be equal for a study to be continued, as JSON keeps it."""
         made = {
             "rawlsgcn": __version__,
-            "settings": asdict(settings),
+            "settings": asdict(find_method(self.method).configure(self.changes)),
             "grid": {name: list(values) for name, values in self.grid.items()},
             "seeds": list(self.seeds),
         }
-        kept: dict[str, Any] = json.loads(json.dumps(made))
-        return kept
+        fingerprint: dict[str, Any] = json.loads(json.dumps(made))
+        return fingerprint
 
     @property
-    def together(self) -> bool:
-        """Whether the points are trained as one (the GCN family) or one by one."""
+    def stacked(self) -> bool:
+        """Whether the points are trained together (the GCN family) or one by one."""
         return self.protocol != "efficiency" and isinstance(find_method(self.method), Convolutional)
 
     def combinations(self) -> list[dict[str, Any]]:
+        """Return all combinations of the grid's values."""
         return [
             dict(zip(self.grid, values, strict=True)) for values in product(*self.grid.values())
         ]
 
     def points(self, quick: bool, done: Mapping[str, Mapping[str, Any]]) -> list[Point]:
-        """The trials that this cell needs, given the records of those that are done.
+        """Return the trials that this cell needs, given the records of those that are done.
 
-        A quick search ends with the values found on the first seed, by validation accuracy and by
-        test accuracy; which these are is known once the search is done. Where every run of the
-        search diverged there is nothing to end with.
+        A quick search ends with the best values of the first seed, by validation accuracy and by
+        test accuracy, once all of them are known; and with none where every run diverged.
         """
         if not quick or len(self.seeds) == 1:
             return [Point(values, self.seeds) for values in self.combinations()]
         search = [Point(values, self.seeds[:1]) for values in self.combinations()]
-        records = [done.get(point.key) for point in search]
-        found = [record for record in records if record is not None]
-        if len(found) < len(search):
+        records = [done[point.key] for point in search if point.key in done]
+        if len(records) < len(search):
             return search
-        ends = [best(found, by) for by in ("validation_accuracy", "accuracy")]
+        ends = [best(records, by) for by in ("validation_accuracy", "accuracy")]
         points = [Point(end["values"], self.seeds) for end in ends if end is not None]
-        chosen = {point.key: point for point in points}
-        return [*search, *chosen.values()]
+        return [*search, *{point.key: point for point in points}.values()]
 
 
 def diverged(record: Mapping[str, Any]) -> bool:
-    """Whether a run of a record ended in NaN or infinity, which its accuracy need not show.
+    """Return whether a run of a record ended in NaN or infinity, which accuracy need not show.
 
     A node is classified whatever its logits are, but its loss is no number then: the bias of such
-    a run is none, or the calibrated bias if it happened at validation nodes.
+    a run is None, or the calibrated bias if it happened at validation nodes.
     """
     figures = ("accuracy", "validation_accuracy", "bias", "calibrated_bias")
     return any(None in record["runs"].get(name, ()) for name in figures)
 
 
 def best(records: Iterable[Mapping[str, Any]], by: str) -> Mapping[str, Any] | None:
-    """The record with the highest mean of a figure, among equals the first of the grid.
+    """Return the record with the highest mean of a figure, among equals the first of the grid.
 
     A record with a diverged run cannot be the best; None where there is no other.
     """
@@ -136,18 +142,28 @@ def best(records: Iterable[Mapping[str, Any]], by: str) -> Mapping[str, Any] | N
 
 
 def score(record: Mapping[str, Any], by: str) -> float:
-    """The mean of a figure over a record's runs; -1 where one of them diverged."""
+    """Return the mean of a figure over a record's runs; -1 where one of them diverged."""
     runs = record["runs"][by]
     return -1.0 if diverged(record) else float(sum(runs) / len(runs))
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Which parts, graphs, methods and seeds; the defaults are the whole paper.
+    """Which parts, graphs, methods and seeds to run; the defaults are the whole paper.
 
-    ``changes`` (settings of every method) and ``values`` (at most so many of each grid) make a
-    smaller plan of the same form. ``evaluate`` is "test", or "all" to judge every labelled node
-    outside training and validation, as the fair comparison always does.
+    Args:
+        parts: Names of ``PARTS``.
+        datasets: Names of datasets.
+        methods: Names of methods; none for all of the paper.
+        seeds: The seeds of each run.
+        quick: Search the baselines' grids with the first seed only.
+        changes: Settings of every method, to make a smaller plan.
+        values: At most so many values of each grid, to make a smaller plan.
+        evaluate: ``"test"``, or ``"all"`` to evaluate every labelled node outside training and
+            validation, as the fair comparison always does.
+
+    Raises:
+        RawlsError: If a name is unknown, or there is nothing to run.
     """
 
     parts: tuple[str, ...] = PARTS
@@ -160,31 +176,31 @@ class Plan:
     evaluate: str = "test"
 
     def __post_init__(self) -> None:
-        if self.evaluate not in EVALUATE:
-            raise unknown_name("choice of nodes", self.evaluate, EVALUATE)
-        for part in self.parts:
-            if part not in PARTS:
-                raise unknown_name("part of the paper", part, (*PARTS, "all"))
-        for dataset in self.datasets:
-            if dataset not in datasets():
-                raise unknown_name("dataset", dataset, datasets())
+        for kind, names, known in (
+            ("choice of nodes", [self.evaluate], EVALUATE),
+            ("part of the paper", self.parts, PARTS),
+            ("dataset", self.datasets, datasets()),
+        ):
+            for name in names:
+                if name not in known:
+                    raise unknown_name(kind, name, known)
         for method in self.methods:
             find_method(method)
         if not (self.parts and self.datasets and self.seeds):
-            raise RawlsError("nothing to reproduce: name a part, a dataset and a seed at least")
+            raise RawlsError("nothing to reproduce: name at least one part, dataset and seed")
 
     @property
     def chosen_methods(self) -> tuple[str, ...]:
-        """In order of work: GCN and the two methods, then the baselines that are there."""
-        if self.methods:
-            known = (*MAIN, *BASELINES)
-            return tuple(sorted(set(self.methods), key=lambda m: _place(m, known)))
-        there = method_names()
-        return tuple(name for name in (*MAIN, *BASELINES) if name in there)
+        """The methods in order of work: GCN and the two methods, then the baselines."""
+        known = (*MAIN, *BASELINES)
+        if not self.methods:
+            return tuple(name for name in known if name in method_names())
+        others = tuple(name for name in sorted(set(self.methods)) if name not in known)
+        return (*(name for name in known if name in self.methods), *others)
 
     def cells(self) -> list[Cell]:
-        """Every study, in order of work: the main methods on every graph, fairly too, then the
-        baselines, the ablation, the baselines with the same freedom, and last the timings."""
+        """Return every study, in order of work: the main methods in both protocols, then the
+        baselines, the ablation, the baselines in the fair protocol, and last the timings."""
         main = [name for name in self.chosen_methods if name in MAIN]
         others = [name for name in self.chosen_methods if name not in MAIN]
         ordered = [
@@ -197,59 +213,56 @@ class Plan:
         ]
         return list({cell.name: cell for cell in ordered}.values())
 
-    def _graphs(self) -> list[str]:
-        """The graphs of the tables of effectiveness that are asked for."""
-        plain = [name for name in self.datasets if name != HETEROPHILY]
-        chosen = plain if "effectiveness" in self.parts else []
+    def _paper(self, methods: Sequence[str]) -> list[Cell]:
+        """Table 3, and the same on Chameleon."""
+        graphs = [name for name in self.datasets if name != HETEROPHILY]
+        graphs = graphs if "effectiveness" in self.parts else []
         if "heterophily" in self.parts and HETEROPHILY in self.datasets:
-            chosen = [*chosen, HETEROPHILY]
-        return chosen
-
-    def _paper(self, methods: Iterable[str]) -> list[Cell]:
-        methods = list(methods)
-        return [self._cell("paper", graph, name) for graph in self._graphs() for name in methods]
+            graphs.append(HETEROPHILY)
+        return [self._cell("paper", graph, name) for graph in graphs for name in methods]
 
     def _ablation(self) -> list[Cell]:
-        """Beside the other forms each method's own, the doubly stochastic, and GCN to hold them
-        against: they are the cells of Table 3."""
+        """Each method with all normalizations, and GCN, which they are compared with."""
         if "ablation" not in self.parts:
             return []
-        own = [name for name in OWN if name in self.chosen_methods]
         cells = []
         for graph in (name for name in self.datasets if name != HETEROPHILY):
-            if "gcn" in self.chosen_methods:
-                cells.append(self._cell("paper", graph, "gcn"))
-            for name in own:
-                for form in ABLATION_NORMALIZATIONS:
-                    cells.append(self._cell("paper", graph, name, variant=form))
+            for method in (name for name in MAIN if name in self.chosen_methods):
+                for variant in ("",) if method == "gcn" else ABLATION_NORMALIZATIONS:
+                    cells.append(self._cell("paper", graph, method, variant))
         return cells
 
-    def _fair(self, methods: Iterable[str]) -> list[Cell]:
-        if "fair" not in self.parts:
-            return []
-        methods = list(methods)
-        return [self._cell("fair", graph, name) for graph in self.datasets for name in methods]
+    def _fair(self, methods: Sequence[str]) -> list[Cell]:
+        graphs = self.datasets if "fair" in self.parts else ()
+        return [self._cell("fair", graph, name) for graph in graphs for name in methods]
 
     def _efficiency(self) -> list[Cell]:
+        """Table 4: all seeds of the GCN family, each run timed alone; other methods once."""
         if "efficiency" not in self.parts:
             return []
         cells = []
         for graph in (name for name in self.datasets if name in (EFFICIENCY_GRAPH, SYNTHETIC)):
             for name in self.chosen_methods:
-                if name == "gcn":
-                    cells += [self._timed(graph, name, epochs) for epochs in (100, 200)]
-                else:
-                    cells.append(self._timed(graph, name))
+                seeds = (
+                    self.seeds if isinstance(find_method(name), Convolutional) else self.seeds[:1]
+                )
+                for epochs in (100, 200) if name == "gcn" else (None,):
+                    variant = "" if epochs is None else f"{epochs} epochs"
+                    changes = {} if epochs is None else {"epochs": epochs}
+                    cells.append(
+                        Cell(
+                            *("efficiency", graph, name, variant),
+                            changes={**changes, **self.changes},
+                            seeds=seeds,
+                        )
+                    )
         return cells
 
     def _cell(self, protocol: str, graph: str, name: str, variant: str = "") -> Cell:
-        own = find_method(name).defaults.normalization
-        changes: dict[str, Any] = {}
-        if variant and variant != own:
-            changes["normalization"] = variant
-        grid: Mapping[str, Sequence[Any]] = default_grid(find_method(name))
-        if name in NOT_SEARCHED:
-            grid = {}
+        method = find_method(name)
+        own = method.defaults.normalization
+        changes: dict[str, Any] = {} if variant in ("", own) else {"normalization": variant}
+        grid: Mapping[str, Sequence[Any]] = {} if name in NOT_SEARCHED else default_grid(method)
         if protocol == "fair":
             grid = {"lr": LEARNING_RATES, "weight_decay": DECAYS}
             changes |= {"epochs": FAIR_EPOCHS, "patience": 0}
@@ -261,24 +274,6 @@ class Plan:
             {key: tuple(values)[: self.values] for key, values in grid.items()},
             {**changes, **self.changes},
             self.seeds,
-            self.quick and not isinstance(find_method(name), Convolutional) and bool(grid),
+            self.quick and not isinstance(method, Convolutional) and bool(grid),
             "all" if protocol == "fair" else self.evaluate,
         )
-
-    def _timed(self, graph: str, name: str, epochs: int | None = None) -> Cell:
-        """The methods of the GCN family with every seed, each run timed alone; others once."""
-        variant = "" if epochs is None else f"{epochs} epochs"
-        changes = {} if epochs is None else {"epochs": epochs}
-        family = isinstance(find_method(name), Convolutional)
-        return Cell(
-            "efficiency",
-            graph,
-            name,
-            variant,
-            changes={**changes, **self.changes},
-            seeds=self.seeds if family else self.seeds[:1],
-        )
-
-
-def _place(name: str, known: Sequence[str]) -> int:
-    return known.index(name) if name in known else len(known)

@@ -1,31 +1,33 @@
-"""The tables that are shown, made from the results document alone, in every format alike."""
+"""The tables of a reproduction, made from the results document alone."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.resources import files
 from typing import Any
 
 from ..balancing import ABLATION_NORMALIZATIONS
-from . import notes, printed
-from .gains import tuning_gains
+from .agreement import RULE, effectiveness_verdicts, published_figures
+from .findings import CHOICE_WORDS, tuning_gains
 from .plan import HETEROPHILY, OWN
-from .verdict import judged
 
 METHOD_ORDER = (
     *("gcn", "demo-net", "dsgcn", "tail-gnn", "advfair", "redress"),
     *("rawlsgcn-graph", "rawlsgcn-grad"),
 )
-CHOICE_WORDS = {
-    "validation": "chosen by validation accuracy",
-    "test": "chosen by mean test accuracy, as the paper seems to have done",
-}
-QUICK_MARK = "†"
+QUICK_SIGN = "†"
+EFFECTIVENESS_HEAD = (
+    *("graph", "method", "accuracy", "paper", "verdict", "bias", "paper", "verdict"),
+    *("calibrated bias", "low-degree accuracy", "settings chosen"),
+)
+Cell = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table as text; ``verdicts`` are the columns that hold one."""
+    """A table as text, which every format shows alike."""
 
     key: str
     title: str
@@ -35,20 +37,28 @@ class Table:
 
     @property
     def verdicts(self) -> list[int]:
+        """The columns that hold a verdict."""
         return [place for place, name in enumerate(self.head) if name == "verdict"]
 
 
+def _notes(table: str) -> list[str]:
+    """How the figures of a table were computed, and known differences from the paper."""
+    text = files(__package__).joinpath("table_notes.json").read_text(encoding="utf-8")
+    return [note.replace("{rule}", RULE) for note in json.loads(text)[table]]
+
+
 def tables(results: Mapping[str, Any]) -> list[Table]:
-    """All tables that have a row."""
-    made = [_datasets(results)]
-    for choice in CHOICE_WORDS:
-        made.append(_effectiveness(results, choice, heterophily=False))
-    for choice in CHOICE_WORDS:
-        made.append(_effectiveness(results, choice, heterophily=True))
-    made.append(_efficiency(results))
-    for choice in CHOICE_WORDS:
-        made.append(_ablation(results, choice))
-    made += [fair(results), tuning(results), claims(results)]
+    """Return all tables that have a row."""
+    made = [
+        _datasets(results),
+        *(_effectiveness(results, choice) for choice in CHOICE_WORDS),
+        *(_effectiveness(results, choice, heterophily=True) for choice in CHOICE_WORDS),
+        _efficiency(results),
+        *(_ablation(results, choice) for choice in CHOICE_WORDS),
+        fair(results),
+        tuning(results),
+        claims(results),
+    ]
     return [table for table in made if table.rows]
 
 
@@ -63,10 +73,10 @@ def _datasets(results: Mapping[str, Any]) -> Table:
             shown.append(f"{ours:,}" if same else f"{ours:,} (paper {paper:,})")
         rows.append((row["graph"], *shown, row["verdict"]))
     head = ("graph", *(name.replace("_", " ") for name in names), "verdict")
-    return Table("datasets", "Table 1: statistics of the graphs", head, rows, notes.DATASETS)
+    return Table("datasets", "Table 1: statistics of the graphs", head, rows, _notes("datasets"))
 
 
-def _effectiveness(results: Mapping[str, Any], choice: str, heterophily: bool) -> Table:
+def _effectiveness(results: Mapping[str, Any], choice: str, heterophily: bool = False) -> Table:
     cells = [
         cell
         for cell in results["cells"]
@@ -77,40 +87,29 @@ def _effectiveness(results: Mapping[str, Any], choice: str, heterophily: bool) -
     rows = [_row(cell, cell["title"], choice, cell["paper"]) for cell in ordered(cells)]
     name = "heterophily" if heterophily else "effectiveness"
     title = "Chameleon, a heterophilous graph" if heterophily else "Table 3: effectiveness"
-    more = notes.HETEROPHILY if heterophily else notes.EFFECTIVENESS
-    return Table(
-        f"{name}-{choice}", f"{title}, {CHOICE_WORDS[choice]}", HEAD, rows, [*more, *_marks(cells)]
-    )
+    title = f"{title}, {CHOICE_WORDS[choice]}"
+    notes = [*_notes(name), *_quick_note(cells)]
+    return Table(f"{name}-{choice}", title, EFFECTIVENESS_HEAD, rows, notes)
 
 
-HEAD = (
-    *("graph", "method", "accuracy", "paper", "verdict", "bias", "paper", "verdict"),
-    *("calibrated bias", "low-degree accuracy", "settings chosen"),
-)
-
-
-def _row(
-    cell: Mapping[str, Any], label: str, choice: str, paper: Mapping[str, Any] | None
-) -> tuple[str, ...]:
+def _row(cell: Cell, label: str, choice: str, paper: Mapping[str, Any] | None) -> tuple[str, ...]:
     chosen = cell["chosen"][choice]
     paper = paper or {}
-    mark = f" {QUICK_MARK}" if cell["searched"] == "first seed" else ""
+    start = (cell["graph"], label + _quick_sign(cell))
+    theirs = [
+        "–" if pair is None else f"{pair[0]:.{digits}f} ± {pair[1]:.{digits}f}"
+        for pair, digits in ((paper.get("accuracy"), 2), (paper.get("bias"), 3))
+    ]
     if chosen is None:
-        empty = (state(cell), pair(paper.get("accuracy"), 2), "", "", pair(paper.get("bias"), 3))
-        return (cell["graph"], label + mark, *empty, "", "", "", "")
-    verdicts = judged(chosen, paper)
+        return (*start, state(cell), theirs[0], "", "", theirs[1], "", "", "", "")
+    verdicts = effectiveness_verdicts(chosen, paper)
     return (
-        cell["graph"],
-        label + mark,
-        spread(chosen["accuracy"], 2),
-        pair(paper.get("accuracy"), 2),
-        verdicts["accuracy"],
-        spread(chosen["bias"], 3),
-        pair(paper.get("bias"), 3),
-        verdicts["bias"],
-        spread(chosen["calibrated_bias"], 3),
-        spread(chosen["low_degree_accuracy"], 1),
-        values(chosen["values"]),
+        *start,
+        *(mean_and_std(chosen["accuracy"], 2), theirs[0], verdicts["accuracy"]),
+        *(mean_and_std(chosen["bias"], 3), theirs[1], verdicts["bias"]),
+        mean_and_std(chosen["calibrated_bias"], 3),
+        mean_and_std(chosen["low_degree_accuracy"], 1),
+        chosen_values(chosen["values"]),
     )
 
 
@@ -120,16 +119,15 @@ def _ablation(results: Mapping[str, Any], choice: str) -> Table:
     rows = []
     for dataset in dict.fromkeys(cell["dataset"] for cell in cells.values() if wanted):
         for method in OWN:
-            for form in ABLATION_NORMALIZATIONS:
-                own = form == "doubly-stochastic"
-                name = f"rawlsgcn/paper/{dataset}/{method}" + ("" if own else f"/{form}")
+            for normalization in ABLATION_NORMALIZATIONS:
+                own = normalization == "doubly-stochastic"
+                name = f"rawlsgcn/paper/{dataset}/{method}" + ("" if own else f"/{normalization}")
                 if name in cells and dataset != HETEROPHILY:
-                    cell = cells[name]
-                    label = f"{cell['title']}, {form}"
-                    paper = printed.figures(dataset, method, form)
-                    rows.append(_row(cell, label, choice, paper))
+                    label = f"{cells[name]['title']}, {normalization}"
+                    paper = published_figures(dataset, method, normalization)
+                    rows.append(_row(cells[name], label, choice, paper))
     title = f"Ablation: four normalisations, {CHOICE_WORDS[choice]}"
-    return Table(f"ablation-{choice}", title, HEAD, rows, notes.ABLATION)
+    return Table(f"ablation-{choice}", title, EFFECTIVENESS_HEAD, rows, _notes("ablation"))
 
 
 def _efficiency(results: Mapping[str, Any]) -> Table:
@@ -155,11 +153,12 @@ def _efficiency(results: Mapping[str, Any]) -> Table:
         *("method", "parameters", "paper", "verdict", "memory (MB)", "paper", "verdict"),
         *("training (s)", "paper", "verdict", "preparing (s)", "device"),
     )
-    return Table("efficiency", "Table 4: efficiency on Amazon-Photo", head, rows, notes.EFFICIENCY)
+    title = "Table 4: efficiency on Amazon-Photo"
+    return Table("efficiency", title, head, rows, _notes("efficiency"))
 
 
 def fair(results: Mapping[str, Any]) -> Table:
-    """Every method with the same freedom."""
+    """Return the comparison in which every method is tuned in the same way."""
     cells = [cell for cell in results["cells"] if cell["protocol"] == "fair"]
     figures = (
         *(("accuracy", 2), ("bias", 3), ("calibrated_bias", 3)),
@@ -168,22 +167,22 @@ def fair(results: Mapping[str, Any]) -> Table:
     rows = []
     for cell in ordered(cells):
         chosen = cell["chosen"]["validation"]
-        mark = f" {QUICK_MARK}" if cell["searched"] == "first seed" else ""
         shown = [state(cell), *[""] * len(figures)]
         if chosen is not None:
-            shown = [spread(chosen[name], digits) for name, digits in figures]
-            shown.append(values(chosen["values"]))
-        rows.append((cell["graph"], cell["title"] + mark, *shown))
+            shown = [mean_and_std(chosen[name], digits) for name, digits in figures]
+            shown.append(chosen_values(chosen["values"]))
+        rows.append((cell["graph"], cell["title"] + _quick_sign(cell), *shown))
     head = ("graph", "method", *(name.replace("_", " ") for name, _ in figures), "settings chosen")
     title = "The fair comparison: rate and weight decay chosen by validation accuracy"
-    return Table("fair", title, head, rows, [*notes.FAIR, *_marks(cells)])
+    return Table("fair", title, head, rows, [*_notes("fair"), *_quick_note(cells)])
 
 
 def tuning(results: Mapping[str, Any]) -> Table:
-    """How much of the gain in accuracy is the tuning, and how much the method."""
+    """Return how much of the gain in accuracy is the tuning, and how much the method."""
     rows = [
         (
-            *(gain.graph, gain.title, f"{gain.before:.1f}", f"{gain.tuned:.1f}", f"{gain.own:.1f}"),
+            *(gain.graph, gain.title),
+            *(f"{gain.gcn:.1f}", f"{gain.tuned_gcn:.1f}", f"{gain.method:.1f}"),
             *(f"{gain.by_tuning:+.1f}", f"{gain.by_method:+.1f}", f"{gain.bias_ratio:.2f}"),
         )
         for gain in tuning_gains(results)
@@ -192,10 +191,13 @@ def tuning(results: Mapping[str, Any]) -> Table:
         *("graph", "method", "GCN, the paper's decay", "GCN, tuned", "method, tuned"),
         *("gained by tuning", "gained by the method", "calibrated bias over tuned GCN's"),
     )
-    return Table("tuning", "What is the method and what is the tuning", head, rows, notes.TUNING)
+    return Table(
+        "tuning", "Gains in accuracy by tuning and by method", head, rows, _notes("tuning")
+    )
 
 
 def claims(results: Mapping[str, Any]) -> Table:
+    """Return the paper's claims with all their tests."""
     rows = []
     for claim in results["claims"]:
         protocol = claim["protocol"]
@@ -204,50 +206,47 @@ def claims(results: Mapping[str, Any]) -> Table:
         count = f"{held} of {len(claim['tests'])} hold"
         rows.append((claim["claim"], under, "all", count, "", "", claim["outcome"]))
         for test in claim["tests"]:
+            p = [test[name] for name in ("p_seeds", "p_nodes")]
+            shown = ["" if each is None else f"{each:.3f}" for each in p]
             label = f"  {test['method']}"
-            chance = [_chance(test[name]) for name in ("p_seeds", "p_nodes")]
-            rows.append((label, under, test["graph"], test["figure"], *chance, test["outcome"]))
-    head = ("claim", "protocol", "graph", "found", "p (seeds)", "p (nodes)", "outcome")
-    return Table("claims", "The paper's claims, tested", head, rows, notes.CLAIMS)
+            rows.append((label, under, test["graph"], test["figure"], *shown, test["outcome"]))
+    head = ("claim", "protocol", "graph", "result", "p (seeds)", "p (nodes)", "outcome")
+    return Table("claims", "The paper's claims, tested", head, rows, _notes("claims"))
 
 
-def ordered(cells: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """By graph, and the methods in the paper's order."""
+def ordered(cells: Sequence[Cell]) -> list[Cell]:
+    """Sort cells by graph, and the methods in the paper's order."""
     graphs = list(dict.fromkeys(cell["dataset"] for cell in cells))
-    known = dict(zip(METHOD_ORDER, range(len(METHOD_ORDER)), strict=True))
+    place = dict(zip(METHOD_ORDER, range(len(METHOD_ORDER)), strict=True))
     return sorted(
-        cells, key=lambda cell: (graphs.index(cell["dataset"]), known.get(cell["method"], 99))
+        cells, key=lambda cell: (graphs.index(cell["dataset"]), place.get(cell["method"], 99))
     )
 
 
-def _marks(cells: Sequence[Mapping[str, Any]]) -> list[str]:
-    if any(cell["searched"] == "first seed" for cell in cells):
-        return [f"{QUICK_MARK} searched with the first seed, then run with all seeds."]
+def _quick_sign(cell: Cell) -> str:
+    return f" {QUICK_SIGN}" if cell["searched"] == "first seed" else ""
+
+
+def _quick_note(cells: Sequence[Cell]) -> list[str]:
+    if any(map(_quick_sign, cells)):
+        return [f"{QUICK_SIGN} searched with the first seed, then run with all seeds."]
     return []
 
 
-def state(cell: Mapping[str, Any]) -> str:
-    """Why a cell has no figures."""
+def state(cell: Cell) -> str:
+    """Say why a cell has no figures."""
     return f"failed: {cell['reason']}" if cell["status"] == "failed" else str(cell["status"])
 
 
-def spread(figure: Mapping[str, Any], digits: int) -> str:
+def mean_and_std(figure: Mapping[str, Any], digits: int) -> str:
+    """Format a figure over its runs."""
     if figure["mean"] is None:
         return f"diverged ({figure['runs'].count(None)} of {len(figure['runs'])} runs)"
     mean = f"{figure['mean']:.{digits}f}"
     return f"{mean} ± {figure['std']:.{digits}f}" if len(figure["runs"]) > 1 else mean
 
 
-def pair(printed_figure: Sequence[float] | None, digits: int) -> str:
-    if printed_figure is None:
-        return "–"
-    return f"{printed_figure[0]:.{digits}f} ± {printed_figure[1]:.{digits}f}"
-
-
-def values(chosen: Mapping[str, Any]) -> str:
+def chosen_values(values: Mapping[str, Any]) -> str:
+    """Format the chosen values of a grid."""
     words = {"lr": "rate", "weight_decay": "decay", "alpha": "α"}
-    return ", ".join(f"{words.get(name, name)} {value:g}" for name, value in chosen.items()) or "–"
-
-
-def _chance(p: float | None) -> str:
-    return "" if p is None else f"{p:.3f}"
+    return ", ".join(f"{words.get(name, name)} {value:g}" for name, value in values.items()) or "–"

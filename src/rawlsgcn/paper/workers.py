@@ -1,66 +1,209 @@
-"""Who works on a trial: a process of a machine, and whether it is still alive."""
+"""The processes that train the trials, cell after cell, until all are done or time is up."""
 
 from __future__ import annotations
 
+import multiprocessing
 import os
-import socket
+import queue
 import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-BEAT_SECONDS = 20.0
-"""How often a worker says that it is alive."""
-GRACE_SECONDS = 300.0
-"""After so long without a beat, a worker on another machine counts as dead."""
+from .plan import Cell, diverged, score
+from .studies import Claim, Studies, StudyContent
+from .trials import TrainedPoint, train_points, train_timed
+
+CHUNK = 7
+"""At most so many points of the GCN family are trained together (with five seeds, 35 runs)."""
+POLL_SECONDS = 1.0
+
+# Called with a kind of event, the cell's name and a number: "began" with the points claimed,
+# "epochs" with the share of their epochs done, "points" with those done, "ended" with 1 for failed.
+EventCallback = Callable[[str, str, float], None]
 
 
-def this_process() -> dict[str, Any]:
-    """The machine (as it was booted), the process and when that began."""
-    return {"machine": _machine(), "pid": os.getpid(), "began": _began(os.getpid())}
+@dataclass(frozen=True)
+class Work:
+    """What a worker needs to know; it can be sent to another process.
 
-
-def dead(owner: dict[str, Any] | None, beat: float | None) -> bool:
-    """Whether a trial's owner has gone: looked up on this machine, by its beats on others.
-
-    A process id is used again, so the process must also have begun when the owner did.
+    ``since`` is when the run began, ``until`` when nothing new may begin (seconds of the epoch).
     """
-    if owner is None or beat is None:
-        return True
-    if owner.get("machine") == _machine():
-        began = _began(int(owner["pid"]))
-        return began is None or began != owner.get("began")
-    return time.time() - beat > GRACE_SECONDS
+
+    url: str
+    cells: tuple[Cell, ...]
+    device: str
+    root: Path | None
+    since: float
+    until: float | None
+
+    @property
+    def out_of_time(self) -> bool:
+        """Whether nothing new may begin."""
+        return self.until is not None and time.time() >= self.until
 
 
-def _machine() -> str:
-    boot = Path("/proc/sys/kernel/random/boot_id")
-    name = socket.gethostname()
+def run_cells(work: Work, workers: int, report: EventCallback) -> None:
+    """Train all cells: the timed ones last and alone, the others in ``workers`` processes."""
+    timed = tuple(cell for cell in work.cells if cell.protocol == "efficiency")
+    others = tuple(cell for cell in work.cells if cell.protocol != "efficiency")
+    if workers == 1:
+        _work(replace(work, cells=others), report)
+    else:
+        _in_processes(replace(work, cells=others), workers, report)
+    _work(replace(work, cells=timed), report)
+
+
+def _work(work: Work, report: EventCallback) -> None:
+    """Train what no other process trains; wait for the others, in case they die."""
+    if not work.cells:
+        return
+    studies = Studies(work.url)
+    left = list(work.cells)
+    while left and not work.out_of_time:
+        busy = []
+        for cell in left:
+            if not _train_cell(studies, work, cell, report):
+                busy.append(cell)
+            if work.out_of_time:
+                return
+        if len(busy) == len(left):
+            time.sleep(POLL_SECONDS)
+        left = busy
+
+
+def _in_processes(work: Work, workers: int, report: EventCallback) -> None:
+    """Do the same in several processes, which report through a queue."""
+    context = multiprocessing.get_context("spawn")
+    reports: Any = context.Queue()
+    cores = os.cpu_count() or 1
+    processes = [
+        context.Process(target=_worker, args=(work, reports, os.getpid(), cores // workers))
+        for _ in range(workers)
+    ]
+    for process in processes:
+        process.start()
     try:
-        return (
-            f"{name} {boot.read_text(encoding='ascii').strip()} {os.readlink('/proc/self/ns/pid')}"
-        )
-    except OSError:
-        return name
+        while any(process.is_alive() for process in processes):
+            try:
+                report(*reports.get(timeout=0.2))
+            except queue.Empty:
+                continue
+    except BaseException:
+        for process in processes:
+            process.terminate()
+        raise
+    finally:
+        for process in processes:
+            process.join()
 
 
-def _began(pid: int) -> str | None:
-    """When the process began, in its system's own measure; None where there is no such process."""
+def _worker(work: Work, reports: Any, parent: int, threads: int) -> None:
+    """Run in one process of several; it stops when its parent has ended."""
+    import torch
+
+    torch.set_num_threads(max(1, threads))
+    last = 0.0
+
+    def report(kind: str, name: str, number: float) -> None:
+        nonlocal last
+        if os.getppid() != parent:
+            raise SystemExit(1)
+        # Epochs pass faster than anybody can read.
+        if kind != "epochs" or time.monotonic() - last > 0.2:
+            last = time.monotonic()
+            reports.put((kind, name, number))
+
+    _work(work, report)
+
+
+def _train_cell(studies: Studies, work: Work, cell: Cell, report: EventCallback) -> bool:
+    """Train a cell while it has free points; True once every point is finished or failed."""
+    while True:
+        claims = studies.claim(cell, CHUNK if cell.stacked else 1, work.since)
+        content = studies.read(cell)
+        if not claims:
+            if content.running:
+                return False
+            report("ended", cell.name, float(bool(content.failed)))
+            return True
+        report("began", cell.name, len(claims))
+        _train_claims(studies, work, cell, claims, content, report)
+        if work.out_of_time:
+            return False
+
+
+def _train_claims(
+    studies: Studies,
+    work: Work,
+    cell: Cell,
+    claims: list[Claim],
+    content: StudyContent,
+    report: EventCallback,
+) -> None:
+    """Train the claimed points and store their figures, or the reason of a failure."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return _alive(pid)
-    state, *fields = text.rpartition(")")[2].split()
-    return None if state in ("Z", "X") else fields[18]
+        with studies.heartbeat(claims):
+            points = [claim.point for claim in claims]
+            if cell.protocol == "efficiency":
+                # A process of its own, so that its peak memory is that of this method alone.
+                context = multiprocessing.get_context("spawn")
+                with ProcessPoolExecutor(1, mp_context=context) as pool:
+                    future = pool.submit(train_timed, cell, points[0], work.device, work.root)
+                    trained = [future.result()]
+            else:
+                trained = train_points(
+                    cell,
+                    points,
+                    work.device,
+                    work.root,
+                    lambda done, total, _=None: report("epochs", cell.name, done / max(1, total)),
+                )
+        _store(studies, cell, claims, trained, content)
+    except Exception as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        for claim in claims:
+            studies.fail(claim, reason)
+        _free_memory()
+    except BaseException:
+        for claim in claims:
+            studies.fail(claim)
+        raise
+    report("points", cell.name, len(claims))
 
 
-def _alive(pid: int) -> str | None:
-    """Where there is no /proc: only whether the process is there."""
-    if Path("/proc/self").exists():
-        return None
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return None
-    except OSError:
-        pass
-    return "running"
+def _store(
+    studies: Studies,
+    cell: Cell,
+    claims: list[Claim],
+    trained: list[TrainedPoint],
+    content: StudyContent,
+) -> None:
+    """Store figures, and node losses where the point may be chosen in the end.
+
+    That point is the best one so far when it is stored; a quick search chooses among its last.
+    """
+    records = [*content.records.values(), *(each.record for each in trained)]
+    best = {
+        by: max(score(record, by) for record in records)
+        for by in ("validation_accuracy", "accuracy")
+    }
+    for claim, each in zip(claims, trained, strict=True):
+        keep = any(score(each.record, by) >= best[by] for by in best)
+        if content.quick:
+            keep = len(claim.point.seeds) == len(cell.seeds)
+        keep = keep and not diverged(each.record)
+        studies.finish(claim, each.record, each.nodes.pack() if keep else None)
+
+
+def _free_memory() -> None:
+    """Free what a failure, perhaps for lack of memory, left on the device."""
+    import gc
+
+    import torch
+
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()

@@ -236,7 +236,7 @@ def audit_table(audit: Audit) -> Group:
 
 
 def short_names(names: Sequence[str]) -> list[str]:
-    """Shorten long names to what tells them apart.
+    """Shorten long names to the words in which they differ.
 
     Words at the beginning or the end that all names share are removed; words are separated by -,
     _, . or spaces.
@@ -279,9 +279,9 @@ def _model_headings(audit: Audit) -> list[str]:
     return short_names([printable(model.name) for model in audit.models])
 
 
-def _cells(judged: ModelAudit | GroupAudit, several: bool) -> list[str]:
-    accuracy = _with_interval(judged.accuracy, "percent")
-    return [accuracy] if several else [accuracy, _with_interval(judged.loss, "number")]
+def _cells(figures: ModelAudit | GroupAudit, several: bool) -> list[str]:
+    accuracy = _with_interval(figures.accuracy, "percent")
+    return [accuracy] if several else [accuracy, _with_interval(figures.loss, "number")]
 
 
 def _models_table(audit: Audit) -> Table:

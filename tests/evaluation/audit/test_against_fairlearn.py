@@ -71,14 +71,10 @@ def test_by_group(audit: Audit, frame: MetricFrame) -> None:
 def test_difference_ratio_and_worst_group(audit: Audit, frame: MetricFrame) -> None:
     model = audit.models[0]
     assert model.by_accuracy is not None
-    assert model.by_loss is not None
     difference, ratio = frame.difference(), frame.ratio()
     assert model.by_accuracy.difference.value == pytest.approx(100 * difference["accuracy"])
-    assert model.by_loss.difference.value == pytest.approx(difference["loss"])
     assert model.by_accuracy.ratio == pytest.approx(ratio["accuracy"])
-    assert model.by_loss.ratio == pytest.approx(ratio["loss"])
     assert model.by_accuracy.worst == frame.by_group["accuracy"].astype(float).idxmin()
-    assert model.by_loss.worst == frame.by_group["loss"].astype(float).idxmax()
 
 
 def test_calibration_error_is_that_of_torchmetrics(

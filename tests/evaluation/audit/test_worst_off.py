@@ -52,9 +52,8 @@ def test_without_low_degrees_their_share_is_not_known() -> None:
         assert np.isnan(each.low_share_of_all)
 
 
-@pytest.mark.parametrize("figure", ["accuracy", "loss"])
 @pytest.mark.parametrize("seed", range(20))
-def test_worst_and_best_are_those_of_all_pairs(figure: str, seed: int) -> None:
+def test_worst_and_best_are_those_of_all_pairs(seed: int) -> None:
     """Against every ordered pair, one by one."""
     rng = np.random.default_rng(seed)
     size = int(rng.integers(2, 9))
@@ -64,10 +63,10 @@ def test_worst_and_best_are_those_of_all_pairs(figure: str, seed: int) -> None:
         for v, a, b in zip(value, *rng.uniform(0, 20, (2, size)), strict=True)
     ]
     blank = GroupAudit("", 0, 0, 50, 1, 1, False, *[Estimate(0)] * 4, None)
-    groups = [replace(blank, label=str(i), **{figure: e}) for i, e in enumerate(each)]
-    groups.insert(1, replace(blank, label="small", too_small=True, **{figure: Estimate(-5)}))
-    groups.append(replace(blank, label="rest", pooled=True, **{figure: Estimate(500, 499, 501)}))
-    found = worst_and_best(groups, figure, highest=100.0)
+    groups = [replace(blank, label=str(i), accuracy=e) for i, e in enumerate(each)]
+    groups.insert(1, replace(blank, label="small", too_small=True, accuracy=Estimate(-5)))
+    groups.append(replace(blank, label="rest", pooled=True, accuracy=Estimate(500, 499, 501)))
+    found = worst_and_best(groups)
     assert found is not None
     by = normal_quantile(1 - 0.05 / (size * (size - 1) / 2)) / normal_quantile(0.95)
     wide = [
@@ -85,5 +84,4 @@ def test_worst_and_best_are_those_of_all_pairs(figure: str, seed: int) -> None:
     least, most = each[order[0]].value, each[order[-1]].value
     assert found.difference.value == pytest.approx(most - least)
     assert found.ratio == pytest.approx(least / most if most else np.nan, nan_ok=True)
-    names = [str(order[0]), str(order[-1])]
-    assert [found.worst, found.best] == (names if figure == "accuracy" else names[::-1])
+    assert [found.worst, found.best] == [str(order[0]), str(order[-1])]

@@ -124,6 +124,8 @@ def _labels(separator: str, text: bool = False) -> bytes:
 
 def _text_seeds(suffix: str, separator: str) -> list[Files]:
     plain = _text(pd.DataFrame({0: range(NODES), 1: Y}), separator, header=False)
+    named = pd.DataFrame({"node": range(NODES), "y_true": np.array(["owl", "cat"])[Y]})
+    words = _text(named, separator)
     value = pd.DataFrame({"id": IDS, "income": WEIGHT[:NODES]})
     word = pd.DataFrame({"id": range(NODES), "town": NAMES})
     return [
@@ -139,6 +141,7 @@ def _text_seeds(suffix: str, separator: str) -> list[Files]:
         },
         {f"bare{suffix}": _edges(separator, plain=True)},
         {f"bare{suffix}": _edges(separator, plain=True), f"y{suffix}": plain},
+        {f"bare{suffix}": _edges(separator, plain=True), f"y{suffix}": words},
         {f"bare{suffix}": _edges(separator, text=True)},
         {f"by{suffix}": _text(value, separator), "ids": b""},
         {f"by{suffix}": _text(word, separator)},

@@ -15,14 +15,16 @@ from ..reader import Files, Reader
 from . import graphs as tiny
 
 _SCORES = np.array([[0.75, 0.25], [0.5, 0.5], [0.125, 0.875], [1, 0], [0, 1], [0.25, 0.75]])
+_WORDS = ["cat", "dog"]
 _NODES = LabeledNodes(tiny.Y, tiny.MASKS["test_mask"], tiny.MASKS["val_mask"])
 
 
 def _read(folder: Path) -> object:
-    """p.* has the node's numbers, ids.* the ids 10, 20, …, names.* text."""
+    """p.* has the node's numbers, ids.* the ids 10, 20, …, names.* text, words.* named classes."""
     path = next(folder.iterdir())
+    words = _WORDS if path.stem == "words" else None
     ids = {"ids": tiny.IDS, "names": tiny.NAMES}.get(path.stem)
-    source = AlignedFile(path, NodeIndex(ids, tiny.NODES))
+    source = AlignedFile(path, NodeIndex(ids, tiny.NODES), class_names=words)
     return score_nodes(source, _NODES, "auto")
 
 
@@ -37,6 +39,7 @@ def _frames() -> dict[str, pd.DataFrame]:
         "p": beside(range(tiny.NODES), scores),
         "ids": beside(tiny.IDS, logits),
         "names": beside(tiny.NAMES, pd.DataFrame({"predicted": tiny.Y})),
+        "words": beside(range(tiny.NODES), pd.DataFrame(_SCORES, columns=["prob_dog", "prob_cat"])),
     }
 
 

@@ -87,14 +87,14 @@ class CurvePoint:
 
 @dataclass(frozen=True)
 class GroupGap:
-    """The worst and the best group by one figure, of those that are large enough.
+    """The groups of lowest and of highest accuracy, of those that are large enough.
 
     Attributes:
         worst: The label of the worst group.
         best: The label of the best group.
-        difference: The larger mean less the smaller, as in fairlearn's MetricFrame. The interval
+        difference: The higher accuracy less the lower, as in fairlearn's MetricFrame. The interval
             holds for whichever two groups are extreme, so it covers at least 95 %.
-        ratio: The smaller mean over the larger.
+        ratio: The lower accuracy over the higher.
     """
 
     worst: str
@@ -224,8 +224,6 @@ class TemperatureScaling:
         fitted_on: Which nodes it was found on.
         bias: The bias before scaling.
         calibrated_bias: The bias after scaling.
-        net_variance: The net variance before scaling.
-        calibrated_net_variance: The net variance after scaling.
         error: The expected calibration error before scaling, in per cent.
         under_confident: Whether the temperature is so low that the bias may be low because of that.
     """
@@ -235,8 +233,6 @@ class TemperatureScaling:
     fitted_on: str
     bias: float
     calibrated_bias: float
-    net_variance: float
-    calibrated_net_variance: float
     error: float
     under_confident: bool
 
@@ -259,8 +255,7 @@ class ModelAudit:
         loss: The mean loss of all nodes.
         groups: The figures of every group.
         curve: The figures of every single value (degree).
-        by_accuracy: The worst and the best group by accuracy; None for fewer than two.
-        by_loss: The same by loss.
+        by_accuracy: The worst and the best group; None for fewer than two.
         low: Low-degree nodes against the rest; None for other columns than degree.
         bias: The paper's bias.
         net_variance: The bias net of noise.
@@ -284,7 +279,6 @@ class ModelAudit:
     groups: list[GroupAudit]
     curve: list[CurvePoint]
     by_accuracy: GroupGap | None
-    by_loss: GroupGap | None
     low: LowAgainstRest | None
     bias: float
     net_variance: NetVariance

@@ -92,7 +92,6 @@ def audit_model(scores: NodeScores, grouping: Grouping, settings: ResamplingSett
     if grouping.column == "degree":
         headline = low_against_rest(grouping.low, grouping.low_degree, scores.right, level)
     low = grouping.low if headline else None
-    net = net_variance(grouped, grouping.ordered)
     return ModelAudit(
         name=scores.name,
         source=scores.source,
@@ -115,15 +114,14 @@ def audit_model(scores: NodeScores, grouping: Grouping, settings: ResamplingSett
             )
             for k, label in enumerate(grouping.labels)
         ],
-        by_accuracy=worst_and_best(groups, "accuracy", level, highest=100.0),
-        by_loss=worst_and_best(groups, "loss", level, highest=1.0 if zero_one else math.inf),
+        by_accuracy=worst_and_best(groups, level),
         low=headline,
         bias=grouped.bias,
-        net_variance=net,
+        net_variance=net_variance(grouped, grouping.ordered),
         permutation=shuffled_bias(grouped, resamples, seed, level),
         slope=slopes(grouped, drawn, level) if grouping.ordered else None,
         worst=worst_nodes(scores.loss, low, resamples, seed, level),
-        scaling=_scaling(scores, grouped, net.value, grouping.ordered),
+        scaling=_scaling(scores, grouped),
         warnings=[*scores.warnings, *_cautions(scores, grouped.bias)],
     )
 
@@ -169,9 +167,7 @@ def _group_calibration(confidence: Floats, right: Floats, level: float) -> Group
     )
 
 
-def _scaling(
-    scores: NodeScores, grouped: GroupedScores, net: float, ordered: bool
-) -> TemperatureScaling | None:
+def _scaling(scores: NodeScores, grouped: GroupedScores) -> TemperatureScaling | None:
     """The bias before and after temperature scaling; None where only classes are known."""
     if scores.calibrated_loss is None or scores.confidence is None:
         return None
@@ -182,8 +178,6 @@ def _scaling(
         fitted_on=scores.fitted_on,
         bias=grouped.bias,
         calibrated_bias=scaled.bias,
-        net_variance=net,
-        calibrated_net_variance=net_variance(scaled, ordered).value,
         error=calibration_error(scores.confidence, scores.right),
         under_confident=scores.under_confident,
     )

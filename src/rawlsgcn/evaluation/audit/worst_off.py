@@ -57,20 +57,16 @@ def low_against_rest(
     )
 
 
-def worst_and_best(
-    groups: Sequence[GroupAudit], figure: str, level: float = 0.95, highest: float = math.inf
-) -> GroupGap | None:
-    """Compare the worst group with the best, of the groups that are large enough.
+def worst_and_best(groups: Sequence[GroupAudit], level: float = 0.95) -> GroupGap | None:
+    """Compare the accuracy of the worst group with the best, of the groups that are large enough.
 
-    The largest of several means looks larger than it is. So the interval is that of the largest
+    The largest of several shares looks larger than it is. So the interval is that of the largest
     difference of any two groups, each group's interval being widened until those of all pairs hold
     at once (Bonferroni).
 
     Args:
         groups: The groups of one model.
-        figure: "accuracy" or "loss".
         level: The confidence level.
-        highest: The highest value of that figure; the lowest is 0.
 
     Returns:
         The two groups and their difference; None for fewer than two large groups.
@@ -80,19 +76,20 @@ def worst_and_best(
         return None
     pairs = len(named) * (len(named) - 1) / 2
     by = normal_quantile(1 - (1 - level) / pairs) / normal_quantile(level)
-    estimates: list[Estimate] = [getattr(group, figure) for group in named]
-    value, low, high = np.array([[each.value, each.low, each.high] for each in estimates]).T
-    wide = value, np.maximum(value - by * (value - low), 0.0), value + by * (high - value)
-    wide = *wide[:2], np.minimum(wide[2], highest)
+    value, low, high = np.array(
+        [[each.accuracy.value, each.accuracy.low, each.accuracy.high] for each in named]
+    ).T
+    low = np.maximum(value - by * (value - low), 0.0)
+    high = np.minimum(value + by * (high - value), 100.0)
+    wide = (value, low, high)
     ends = difference_ends([end[:, None] for end in wide], wide)
     different = ~np.eye(len(named), dtype=bool)
-    least, *_, most = np.argsort(value, kind="stable").tolist()
-    worst, best = (least, most) if figure == "accuracy" else (most, least)
+    worst, *_, best = np.argsort(value, kind="stable").tolist()
     return GroupGap(
         named[worst].label,
         named[best].label,
-        Estimate(float(value[most] - value[least]), *(float(end[different].max()) for end in ends)),
-        float(value[least] / value[most]) if value[most] > 0 else math.nan,
+        Estimate(float(value[best] - value[worst]), *(float(end[different].max()) for end in ends)),
+        float(value[worst] / value[best]) if value[best] > 0 else math.nan,
     )
 
 

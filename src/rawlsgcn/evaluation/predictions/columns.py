@@ -31,7 +31,7 @@ _KINDS = {
 }
 """The prefixes of score columns, and what kind of scores each one says they are."""
 _NUMBERED = re.compile(r"(.*?)[ _.\-:]?(\d{1,9})")
-_PREFIXED = re.compile(r"([a-z]+)[ _.\-:]+(.+)", re.DOTALL)
+_PREFIXED = re.compile(r"([A-Za-z]+)[ _.\-:]+(.+)", re.DOTALL)
 _LABELS_OR_PREDICTED = ("class", "label")
 """Names of the labels that mean the predicted class in a file with nothing else."""
 
@@ -77,7 +77,7 @@ def find_columns(
     if header.names is None:
         return _by_position(header)
     _refuse_repeats(header)
-    found = PredictionColumns(_id_column(header, class_names))
+    found = PredictionColumns(_id_column(header, _ClassNames(class_names)))
     words = header.words
     found.predicted = header.find(PREDICTED_COLUMNS, apart=[found.node, *lists])
     known = PREDICTED_COLUMNS | LABEL_COLUMNS | SPLIT_COLUMNS | UNNAMED_COLUMNS
@@ -121,45 +121,48 @@ def _refuse_repeats(header: TableHeader) -> None:
         )
 
 
-def _id_column(header: TableHeader, class_names: Sequence[str] | None) -> int:
+class _ClassNames:
+    """Finds the class of a score column in its name: by a number, or by a name of the labels."""
+
+    def __init__(self, names: Sequence[str] | None) -> None:
+        lower = Counter(name.lower() for name in names or ())
+        clear = {n.lower(): i for i, n in enumerate(names or ()) if lower[n.lower()] == 1}
+        self._numbers = {**clear, **{name: i for i, name in enumerate(names or ())}}
+
+    def find(self, column: str) -> tuple[str, int] | None:
+        """The prefix of a column, which must be a known one, and the number of its class."""
+        text = column.strip()
+        number = self._named(text)
+        if number is not None:
+            return "", number
+        prefixed = _PREFIXED.fullmatch(text)
+        if prefixed and _known(prefixed[1]):
+            number = self._named(prefixed[2])
+            if number is not None:
+                return prefixed[1].lower(), number
+        numbered = _NUMBERED.fullmatch(text)
+        if numbered and numbered[1] and _known(numbered[1]):
+            return numbered[1].lower(), int(numbered[2])
+        return None
+
+    def _named(self, text: str) -> int | None:
+        return self._numbers.get(text, self._numbers.get(text.lower()))
+
+
+def _known(prefix: str) -> bool:
+    return any(pattern.fullmatch(prefix.lower()) for pattern in _KINDS.values())
+
+
+def _id_column(header: TableHeader, classes: _ClassNames) -> int:
     found = header.find(ID_COLUMNS)
     if found is not None:
         return found
     assert header.names is not None
-    first = header.words[0]
-    if first in PREDICTED_COLUMNS | LABEL_COLUMNS or _class_of(header.names[0], class_names):
+    if header.words[0] in PREDICTED_COLUMNS | LABEL_COLUMNS or classes.find(header.names[0]):
         raise RawlsError(
             f"{header.path} has no column of node ids: call it one of {listed(ID_COLUMNS)}"
         )
     return 0
-
-
-def _class_of(name: str, class_names: Sequence[str] | None) -> tuple[str, int] | None:
-    """The prefix of a score column with a known prefix, and the number of its class."""
-    word = name.strip().lower()
-    numbers = _numbers_of_names(class_names)
-    if name.strip() in numbers or word in numbers:
-        return "", numbers[name.strip() if name.strip() in numbers else word]
-    prefixed = _PREFIXED.fullmatch(word)
-    if prefixed and _known(prefixed[1]):
-        rest = name.strip()[prefixed.start(2) :]
-        if rest in numbers or prefixed[2] in numbers:
-            return prefixed[1], numbers[rest if rest in numbers else prefixed[2]]
-    numbered = _NUMBERED.fullmatch(word)
-    if numbered and _known(numbered[1]) and numbered[1] != "":
-        return numbered[1], int(numbered[2])
-    return None
-
-
-def _numbers_of_names(class_names: Sequence[str] | None) -> dict[str, int]:
-    """The number of each class by its name, and by its name in lower case where that is clear."""
-    lower = Counter(name.lower() for name in class_names or ())
-    found = {n.lower(): i for i, n in enumerate(class_names or ()) if lower[n.lower()] == 1}
-    return {**found, **{name: i for i, name in enumerate(class_names or ())}}
-
-
-def _known(prefix: str) -> bool:
-    return any(pattern.fullmatch(prefix) for pattern in _KINDS.values())
 
 
 def _match_scores(
@@ -170,9 +173,10 @@ def _match_scores(
 ) -> None:
     """Put the score columns into the order of the classes; columns of other names are ignored."""
     assert header.names is not None
+    classes = _ClassNames(class_names)
     groups: dict[str, dict[int, int]] = {}
     for i in others:
-        matched = _class_of(header.names[i], class_names)
+        matched = classes.find(header.names[i])
         if matched is not None:
             _add(header, groups.setdefault(matched[0], {}), matched[1], i)
     if len(groups) > 1:
@@ -181,21 +185,16 @@ def _match_scores(
             f"{header.path} has several scores of the same classes ({columns}): keep the columns "
             "of one of them"
         )
-    if not groups:
+    if not groups and len(others) > 1:
         # Numbers alone, or behind any other word: 0, 1, 2 or net_0, net_1, net_2.
-        numbered = {i: _NUMBERED.fullmatch(header.words[i]) for i in others}
-        group: dict[int, int] = {}
-        for i, match in numbered.items():
-            if match is not None:
-                _add(header, group, int(match[2]), i)
-        prefix, group = "", group if len(others) > 1 else {}
-    else:
-        prefix, group = next(iter(groups.items()))
-    if not group:
-        return
-    _require_every_class(header, group, class_names)
-    found.scores = [group[number] for number in sorted(group)]
-    found.kind = next(kind for kind, pattern in _KINDS.items() if pattern.fullmatch(prefix))
+        for i in others:
+            numbered = _NUMBERED.fullmatch(header.words[i])
+            if numbered is not None:
+                _add(header, groups.setdefault("", {}), int(numbered[2]), i)
+    for prefix, group in groups.items():
+        _require_every_class(header, group, class_names)
+        found.scores = [group[number] for number in sorted(group)]
+        found.kind = next(kind for kind, pattern in _KINDS.items() if pattern.fullmatch(prefix))
 
 
 def _add(header: TableHeader, group: dict[int, int], number: int, column: int) -> None:

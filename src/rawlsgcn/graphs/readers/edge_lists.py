@@ -29,68 +29,68 @@ _NUMBERINGS = UNNAMED_COLUMNS | {"index", "edge_id"}
 """Names of a first column that only numbers the edges."""
 
 
-def read_edge_list(path: Path, sides: list[NodeTable]) -> RawGraph:
-    """The edges of a table, between the nodes that ``sides`` (labels, then features) name.
+def read_edge_list(path: Path, tables: list[NodeTable]) -> RawGraph:
+    """The edges of a table, between the nodes that ``tables`` (labels, then features) name.
 
-    The nodes are, in this order: 0 to n - 1 where a side is in node order and the ids are whole
-    numbers; else the ids of the first side in its own order; else the ids of the edges
-    themselves (numbers sorted, text as it first appears).
+    The nodes are 0 to n - 1 where a table is in node order and the ids are whole numbers; else
+    the ids of the first table in its order; else the ids of the edges themselves (numbers sorted,
+    text as it first appears).
     """
     table = read_table(path, _has_header)
     facts = GraphFacts()
     source, target, weight = _columns(table, facts)
     columns = [(table, source), (table, target)]
-    columns += [(side.table, side.key) for side in sides if side.table is not None]
+    columns += [(each.table, each.key) for each in tables if each.table is not None]
     text = [each.has_text_ids(column) for each, column in columns]  # looks for empty ids in all
     as_text = any(text)
     ids, codes = _encode(table.ids(source, as_text), table.ids(target, as_text), as_text)
-    found = RawGraph(path.stem, *codes, facts=facts, graph_from=path.name)
+    raw = RawGraph(path.stem, *codes, facts=facts, graph_from=path.name)
     if weight is not None:
-        found.weight = table.numbers([weight])[:, 0]
-    order = _node_order(ids, found.graph_from, sides, as_text)
+        raw.weight = table.numbers([weight])[:, 0]
+    order = _node_order(ids, raw.graph_from, tables, as_text)
 
     positions = _positions(order, ids)
-    unknown = np.flatnonzero((positions < 0)[found.source] | (positions < 0)[found.target])
+    unknown = np.flatnonzero((positions < 0)[raw.source] | (positions < 0)[raw.target])
     if len(unknown):
         row = int(unknown[0])
-        ends = ids[[found.source[row], found.target[row]]]
-        node = ends[0] if positions[found.source[row]] < 0 else ends[1]
-        named = next((side for side in sides if side.table is None), sides[0]).path.name
+        ends = ids[[raw.source[row], raw.target[row]]]
+        node = ends[0] if positions[raw.source[row]] < 0 else ends[1]
+        named = next((each for each in tables if each.table is None), tables[0]).path.name
         raise RawlsError(f"{table.row(row)}: node {node} is {_unknown(order, named)}")
-    found.source, found.target = positions[found.source], positions[found.target]
+    raw.source, raw.target = positions[raw.source], positions[raw.target]
 
-    if not any(side.table is None for side in sides):
-        found.num_nodes = len(order)
+    if not any(each.table is None for each in tables):
+        raw.num_nodes = len(order)
     if as_text:
-        found.node_ids = order.tolist()
+        raw.node_ids = order.tolist()
     elif not is_range(order):
-        found.node_ids = order
-    attach(found, sides, order)
-    return found
+        raw.node_ids = order
+    attach(raw, tables, order)
+    return raw
 
 
-def attach(found: RawGraph, sides: list[NodeTable], order: Array) -> None:
+def attach(raw: RawGraph, tables: list[NodeTable], order: Array) -> None:
     """Bring tables keyed by node id into the order of the nodes; refuse ids that do not match."""
-    for side in sides:
-        if side.table is None:
+    for each in tables:
+        if each.table is None:
             continue
-        ids = side.ids(as_text=order.dtype == object)
+        ids = each.ids(as_text=order.dtype == object)
         extra = np.flatnonzero(_positions(order, ids) < 0)
         if len(extra):
             row = int(extra[0])
-            others = [found.graph_from, *(other.path.name for other in sides if other is not side)]
+            others = [raw.graph_from, *(other.path.name for other in tables if other is not each)]
             where = " or ".join(others) if not is_range(order) else others[-1]
-            raise RawlsError(f"{side.table.row(row)}: node {ids[row]} is {_unknown(order, where)}")
+            raise RawlsError(f"{each.table.row(row)}: node {ids[row]} is {_unknown(order, where)}")
         rows = pd.Index(ids).get_indexer(pd.Index(order))
         missing = np.flatnonzero(rows < 0)
         if len(missing):
             named = ", ".join(str(order[node]) for node in missing[:3])
             more = f" and {len(missing) - 3:,} more" if len(missing) > 3 else ""
             raise RawlsError(
-                f"{side.path.name} has no row for node {named}{more}: every node needs one "
+                f"{each.path.name} has no row for node {named}{more}: every node needs one "
                 "(in labels, write -1 for an unlabeled node)"
             )
-        side.take(rows)
+        each.take(rows)
 
 
 def is_range(order: Array) -> bool:
@@ -173,10 +173,10 @@ def _encode(source: Any, target: Any, as_text: bool) -> tuple[Array, tuple[Array
     return ids, (codes[: len(source)], codes[len(source) :])
 
 
-def _node_order(ids: Array, graph: str, sides: list[NodeTable], as_text: bool) -> Array:
+def _node_order(ids: Array, graph: str, tables: list[NodeTable], as_text: bool) -> Array:
     """The ids of the nodes, in the order in which the graph numbers them."""
-    keyed = [side for side in sides if side.table is not None]
-    in_order = [side for side in sides if side.table is None]
+    keyed = [each for each in tables if each.table is not None]
+    in_order = [each for each in tables if each.table is None]
     if in_order and not as_text:
         return np.arange(in_order[0].values.shape[0])
     if keyed:

@@ -156,11 +156,11 @@ def _label_table(path: Path) -> NodeTable:
     if label is None:
         raise RawlsError(f"{path} has no column of labels: call it one of {listed(LABEL_COLUMNS)}")
     values, class_names = _label_values(table, label)
-    side = NodeTable(path, values, table=table, key=key, class_names=class_names)
-    side.ignored = [table.column(index) for index in sorted(set(columns) - {label, split})]
+    nodes = NodeTable(path, values, table=table, key=key, class_names=class_names)
+    nodes.ignored = [table.column(index) for index in sorted(set(columns) - {label, split})]
     if split is not None:
-        side.masks = _masks(table, split)
-    return side
+        nodes.masks = _masks(table, split)
+    return nodes
 
 
 def _label_values(table: TableFile, column: int) -> tuple[Array, list[str] | None]:

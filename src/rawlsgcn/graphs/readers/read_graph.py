@@ -66,11 +66,11 @@ def read(
         RawlsError: If a file is missing, damaged or in another format, or the graph is flawed.
     """
     require_split(split)
-    beside = [Path(side).name for side in (features, labels) if side is not None]
+    beside = [Path(each).name for each in (features, labels) if each is not None]
     with reading(path, "a graph", beside):
-        found = read_raw_graph(path, features=features, labels=labels)
+        raw = read_raw_graph(path, features=features, labels=labels)
         return validate(
-            found,
+            raw,
             split=split,
             sparse=sparse,
             need_features=need_features,
@@ -87,46 +87,46 @@ def read_raw_graph(
         if file is not None and not Path(file).expanduser().is_file():
             what = "is a folder, not a file" if Path(file).is_dir() else "does not exist"
             raise RawlsError(f"{file} {what}")
-    label_side = None if labels is None else read_labels(Path(labels).expanduser())
-    feature_side = None if features is None else read_features(Path(features).expanduser())
-    sides = [side for side in (label_side, feature_side) if side is not None]
+    label_table = None if labels is None else read_labels(Path(labels).expanduser())
+    feature_table = None if features is None else read_features(Path(features).expanduser())
+    tables = [each for each in (label_table, feature_table) if each is not None]
 
     suffix = path.suffix.lower()
     if suffix in TABLES:
-        found = read_edge_list(path, sides)
+        raw = read_edge_list(path, tables)
     elif suffix == ".npz":
-        found = _with_sides(_read_npz(path), sides)
+        raw = _with_tables(_read_npz(path), tables)
     elif suffix in (".pt", ".pth"):
-        found = _with_sides(raw_from_data(read_saved(path), path.name), sides)
+        raw = _with_tables(raw_from_data(read_saved(path), path.name), tables)
     else:
         raise RawlsError(f"{path}: graphs are read from {', '.join(FORMATS)} files")
-    if label_side is not None:
-        found.y, found.labels_from = label_side.values, label_side.path.name
-        found.class_names = label_side.class_names
+    if label_table is not None:
+        raw.y, raw.labels_from = label_table.values, label_table.path.name
+        raw.class_names = label_table.class_names
         # Masks beside new labels are the user's; those stored with the old ones still hold.
-        found.masks = label_side.masks or found.masks
-    if feature_side is not None:
-        found.x, found.features_from = feature_side.values, feature_side.path.name
-    for side in sides:
-        side.add_facts(found.facts)
-    found.facts.word_labels |= suffix not in (".pt", ".pth") and found.class_names is not None
-    return found
+        raw.masks = label_table.masks or raw.masks
+    if feature_table is not None:
+        raw.x, raw.features_from = feature_table.values, feature_table.path.name
+    for each in tables:
+        each.add_facts(raw.facts)
+    raw.facts.word_labels |= suffix not in (".pt", ".pth") and raw.class_names is not None
+    return raw
 
 
-def _with_sides(found: RawGraph, sides: list[NodeTable]) -> RawGraph:
+def _with_tables(raw: RawGraph, tables: list[NodeTable]) -> RawGraph:
     """Put keyed tables into the order of the graph's own nodes."""
-    if any(side.table is not None for side in sides):
-        attach(found, sides, _order(found))
-    return found
+    if any(each.table is not None for each in tables):
+        attach(raw, tables, _order(raw))
+    return raw
 
 
-def _order(found: RawGraph) -> Array:
-    if found.node_ids is not None:
-        return clean_ids(found.node_ids, found.graph_from)
-    nodes = highest(found) + 1 if found.num_nodes is None else found.num_nodes
-    if found.num_nodes is None and found.x is not None and found.x.ndim == 2:
-        nodes = int(found.x.shape[0])
-    return np.arange(check_count(nodes, found.graph_from, stored_in(found)))
+def _order(raw: RawGraph) -> Array:
+    if raw.node_ids is not None:
+        return clean_ids(raw.node_ids, raw.graph_from)
+    nodes = highest(raw) + 1 if raw.num_nodes is None else raw.num_nodes
+    if raw.num_nodes is None and raw.x is not None and raw.x.ndim == 2:
+        nodes = int(raw.x.shape[0])
+    return np.arange(check_count(nodes, raw.graph_from, stored_in(raw)))
 
 
 def _read_npz(path: Path) -> RawGraph:
@@ -137,25 +137,25 @@ def _read_npz(path: Path) -> RawGraph:
         return _from_adjacency(path, whole)
     matrix = archive.csr("adj")
     if matrix is not None:
-        found = _from_adjacency(path, matrix)
+        raw = _from_adjacency(path, matrix)
     elif "edge_index" in archive.keys:
-        found = RawGraph(path.stem, *endpoints(archive["edge_index"], path.name))
+        raw = RawGraph(path.stem, *endpoints(archive["edge_index"], path.name))
         if "edge_weight" in archive.keys:
-            found.weight = archive["edge_weight"]
+            raw.weight = archive["edge_weight"]
         if "num_nodes" in archive.keys:
-            found.num_nodes = _num_nodes(archive["num_nodes"], path)
+            raw.num_nodes = _num_nodes(archive["num_nodes"], path)
     else:
         raise RawlsError(
             f"{path} has no graph in it: expected the keys adj_data, adj_indices, adj_indptr and "
             "adj_shape, or edge_index, or a file of scipy.sparse.save_npz"
         )
-    found.x, found.y, found.masks = archive.features(), archive.first(LABEL_KEYS), archive.masks()
-    if found.y is not None:
-        found.y, found.class_names = with_class_names(found.y)
+    raw.x, raw.y, raw.masks = archive.features(), archive.first(LABEL_KEYS), archive.masks()
+    if raw.y is not None:
+        raw.y, raw.class_names = with_class_names(raw.y)
     if "node_ids" in archive.keys:
-        found.node_ids = archive["node_ids"]
-    found.graph_from = found.features_from = found.labels_from = path.name
-    return found
+        raw.node_ids = archive["node_ids"]
+    raw.graph_from = raw.features_from = raw.labels_from = path.name
+    return raw
 
 
 def _from_adjacency(path: Path, matrix: Any) -> RawGraph:

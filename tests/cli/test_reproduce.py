@@ -6,14 +6,13 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
+import pytest
 from typer.testing import CliRunner, Result
 
+pytest.importorskip("optuna")
+
 from rawlsgcn.cli import app
-from rawlsgcn.paper.claims import claims
-from rawlsgcn.paper.plan import Plan
-from rawlsgcn.paper.reproduce import reproduce
 
 ONE = ("--datasets", "synthetic", "--methods", "gcn", "--seeds", "1", "--device", "cpu")
 
@@ -39,7 +38,7 @@ def test_a_cell_with_its_verdict_and_the_same_as_json(tmp_path: Path) -> None:
     assert call("effectiveness", *ONE, "--out", out, "--resume").exit_code == 0
 
 
-def test_out_of_time_is_said_and_no_error(tmp_path: Path) -> None:
+def test_out_of_time_is_no_error(tmp_path: Path) -> None:
     done = call("effectiveness", *ONE, "--out", tmp_path / "out", "--budget", 0)
     assert done.exit_code == 0
     assert "Left: 1 cells" in done.stdout
@@ -72,45 +71,3 @@ def test_help_loads_neither_torch_nor_optuna() -> None:
         "sys.exit('torch' in sys.modules or 'optuna' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-def test_statistics_timings_and_figures(tmp_path: Path) -> None:
-    plan = Plan(
-        parts=("datasets", "efficiency", "figures"),
-        datasets=("synthetic",),
-        methods=("rawlsgcn-graph",),
-        seeds=(0, 1),
-        changes={"epochs": 2},
-    )
-    results = reproduce(plan, tmp_path / "out", device="cpu")
-    (cell,) = results["cells"]
-    chosen = cell["chosen"]["validation"]
-    assert len(chosen["times"]["train"]) == len(chosen["times"]["prepare"]) == 2
-    assert min(chosen["times"]["train"]) > 0
-    assert chosen["parameters"] > 0
-    assert results["datasets"][0]["ours"]["nodes"] == 3000
-    for number in (1, 2, 3):
-        assert (tmp_path / "out" / "figures" / f"figure-{number}.png").is_file()
-    page = (tmp_path / "out" / "index.html").read_text()
-    assert page.count("data:image/svg+xml;base64,") == 3
-
-
-def test_the_claim_about_cost_compares_with_a_gcn_of_as_many_epochs() -> None:
-    def cell(method: str, variant: str, times: list[float]) -> dict[str, Any]:
-        chosen = {"parameters": 7, "times": {"train": times, "prepare": [0.01]}}
-        return {
-            "name": method,
-            "protocol": "efficiency",
-            "dataset": "amazon-photo",
-            "graph": "Amazon-Photo",
-            "method": method,
-            "title": method,
-            "variant": variant,
-            "chosen": {"validation": chosen, "test": chosen},
-        }
-
-    gcn = [cell("gcn", "100 epochs", [1.0, 1.1, 0.9]), cell("gcn", "200 epochs", [9.0] * 3)]
-    (same,) = claims([*gcn, cell("rawlsgcn-grad", "", [1.05, 1.1, 0.95])], {})
-    assert same["outcome"] == "holds"
-    (slow,) = claims([*gcn, cell("rawlsgcn-grad", "", [2.0, 2.2, 1.8])], {})
-    assert slow["outcome"] == "fails"

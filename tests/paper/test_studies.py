@@ -11,13 +11,12 @@ from typing import Any
 import optuna
 import pytest
 from optuna.trial import TrialState
-from studies import figures
 
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.paper import run
+from rawlsgcn.paper import workers
 from rawlsgcn.paper.plan import Cell, Plan
-from rawlsgcn.paper.reproduce import reproduce, undone
-from rawlsgcn.paper.store import Store
+from rawlsgcn.paper.reproduction import reproduce, unfinished
+from rawlsgcn.paper.studies import GRACE_SECONDS, Studies
 
 RECORD = {"values": {}, "runs": {"validation_accuracy": [1.0], "accuracy": [1.0]}}
 
@@ -27,20 +26,20 @@ def url(out: Path) -> str:
 
 
 def complete(storage: str) -> list[tuple[str, str, Any]]:
-    """Study, point and time of every trial that was told."""
-    kept = optuna.storages.RDBStorage(storage)
+    """Study, point and time of every finished trial."""
     return [
-        (study.study_name, trial.user_attrs["point"], trial.datetime_complete)
-        for study in kept.get_all_studies()
-        for trial in kept.get_all_trials(study._study_id)
+        (name, trial.user_attrs["point"], trial.datetime_complete)
+        for name in optuna.get_all_study_names(storage)
+        for trial in optuna.load_study(study_name=name, storage=storage).trials
         if trial.state == TrialState.COMPLETE
     ]
 
 
+@pytest.mark.slow
 def test_killed_at_random_it_ends_with_the_same_table(
-    tmp_path: Path, tiny: Plan, finished: Path, results: dict[str, Any], child: Any
+    tmp_path: Path, tiny: Plan, finished: Path, results: dict[str, Any], child: Any, figures: Any
 ) -> None:
-    out, rng, told = tmp_path / "out", random.Random(0), []
+    out, rng, before = tmp_path / "out", random.Random(0), []
     for _ in range(8):
         process = child(lambda: reproduce(tiny, out, resume=True, device="cpu"))
         wait = time.monotonic() + rng.uniform(0.1, 1.2)
@@ -49,11 +48,11 @@ def test_killed_at_random_it_ends_with_the_same_table(
         process.kill()
         if (out / "studies.db").exists():
             now = complete(url(out))
-            assert set(told) <= set(now)  # nothing that was told is lost
-            told = now
+            assert set(before) <= set(now)  # nothing that was finished is lost
+            before = now
     again = reproduce(tiny, out, resume=True, device="cpu")
     now = complete(url(out))
-    assert set(told) <= set(now)
+    assert set(before) <= set(now)
     points = Counter((name, point) for name, point, _ in now)
     assert set(points.values()) == {1}  # no trial twice
     assert set(points) == {(name, point) for name, point, _ in complete(url(finished))}
@@ -66,38 +65,67 @@ def test_a_finished_plan_is_not_run_again(
     def never(*_: Any, **__: Any) -> None:
         raise AssertionError("trained again")
 
-    monkeypatch.setattr(run, "train_points", never)
+    monkeypatch.setattr(workers, "train_points", never)
     before = complete(url(finished))
     results = reproduce(tiny, finished, resume=True, device="cpu")
-    assert undone(results, tiny) == ([], [])
+    assert unfinished(results, tiny) == ([], [])
     assert complete(url(finished)) == before
 
 
 def test_a_claim_is_held_by_one_and_taken_over_from_the_dead(tmp_path: Path, child: Any) -> None:
     cell = Cell("paper", "synthetic", "rawlsgcn-graph", grid={"lr": (0.1, 0.2)}, seeds=(0,))
-    ours, other = Store(url(tmp_path)), Store(url(tmp_path))
-    stale = ours.kept(cell)
-    (first,) = ours.claim(cell, stale, 1, 0)
-    # Asked with what was known before: the point is refused, the other one is given.
-    (second,) = other.claim(cell, stale, 1, 0)
+    ours, other = Studies(url(tmp_path)), Studies(url(tmp_path))
+    (first,) = ours.claim(cell, 1, 0)
+    # A second worker enqueued the same point at the same time: it gets the other one.
+    first.study.enqueue_trial(dict(first.point.values), user_attrs={"point": first.point.key})
+    (second,) = other.claim(cell, 1, 0)
     assert first.point.key != second.point.key
-    assert other.claim(cell, other.kept(cell), 2, 0) == []
+    assert other.claim(cell, 2, 0) == []
     assert ours.finish(first, RECORD, None)
-    other.release(second)
+    other.fail(second)
 
-    process = child(lambda: Store(url(tmp_path)).claim(cell, ours.kept(cell), 2, 0) and None)
-    assert process.wait() == 0  # it died with the second point in its hands
-    (taken,) = ours.claim(cell, ours.kept(cell), 2, 0)
+    process = child(lambda: Studies(url(tmp_path)).claim(cell, 2, 0) and None)
+    assert process.wait() == 0  # it died while it held the second point
+    (taken,) = ours.claim(cell, 2, 0)
     assert taken.point.key == second.point.key
+    states = [trial.state for trial in taken.study.trials]
+    assert states.count(TrialState.PRUNED) == 1  # the duplicate
+    assert states.count(TrialState.FAIL) == 2  # given back, and abandoned
+    assert states.count(TrialState.WAITING) == 0
 
 
-def test_what_was_taken_over_cannot_be_told_by_the_first(tmp_path: Path) -> None:
+def test_a_worker_elsewhere_is_given_up_when_its_heartbeat_stops(tmp_path: Path) -> None:
     cell = Cell("paper", "synthetic", "gcn", seeds=(0,))
-    store = Store(url(tmp_path))
-    (claim,) = store.claim(cell, store.kept(cell), 1, 0)
-    store.release(claim)
-    assert not store.finish(claim, RECORD, None)
-    assert not store.kept(cell).records
+    studies = Studies(url(tmp_path))
+    (claim,) = studies.claim(cell, 1, 0)
+    worker = {"machine": "another", "pid": 2**31 - 1, "heartbeat": time.time()}
+    claim.trial.set_user_attr("worker", worker)
+    assert studies.claim(cell, 1, 0) == []
+    worker["heartbeat"] -= 2 * GRACE_SECONDS
+    claim.trial.set_user_attr("worker", worker)
+    assert len(studies.claim(cell, 1, 0)) == 1
+    assert not studies.finish(claim, RECORD, None)
+
+
+def test_what_is_left_in_the_queue_is_trained_once(tmp_path: Path) -> None:
+    """A worker that was killed between enqueueing a point and asking for it."""
+    cell = Cell("paper", "synthetic", "rawlsgcn-graph", grid={"lr": (0.1, 0.2)}, seeds=(0,))
+    studies = Studies(url(tmp_path))
+    (claim,) = studies.claim(cell, 1, 0)
+    points = cell.points(False, {})
+    for point in (points[1], points[1], points[0]):
+        claim.study.enqueue_trial(dict(point.values), user_attrs={"point": point.key})
+    (other,) = studies.claim(cell, 7, 0)
+    assert {claim.point.key, other.point.key} == {point.key for point in points}
+
+
+def test_what_was_given_up_cannot_be_finished(tmp_path: Path) -> None:
+    cell = Cell("paper", "synthetic", "gcn", seeds=(0,))
+    studies = Studies(url(tmp_path))
+    (claim,) = studies.claim(cell, 1, 0)
+    studies.fail(claim)
+    assert not studies.finish(claim, RECORD, None)
+    assert not studies.read(cell).records
 
 
 def test_a_failure_is_recorded_and_stops_nothing(
@@ -111,39 +139,42 @@ def test_a_failure_is_recorded_and_stops_nothing(
         changes={"epochs": 1},
         values=1,
     )
-    real = run.train_points
+    real = workers.train_points
 
     def broken(cell: Cell, *rest: Any) -> Any:
         if cell.method == "gcn":
             raise RuntimeError("out of\nmemory")
         return real(cell, *rest)
 
-    monkeypatch.setattr(run, "train_points", broken)
+    monkeypatch.setattr(workers, "train_points", broken)
     results = reproduce(plan, tmp_path / "out", device="cpu")
     cells = {cell["method"]: cell for cell in results["cells"]}
     assert cells["gcn"]["status"] == "failed"
     assert cells["gcn"]["reason"] == "out of memory"
     assert cells["rawlsgcn-graph"]["status"] == "finished"
     assert "failed: out of memory" in (tmp_path / "out" / "tables.md").read_text()
-    monkeypatch.setattr(run, "train_points", real)  # mended, it is tried again
+    monkeypatch.setattr(workers, "train_points", real)  # mended, it is tried again
     results = reproduce(plan, tmp_path / "out", device="cpu", resume=True)
-    assert undone(results, plan) == ([], [])
+    assert unfinished(results, plan) == ([], [])
 
 
 def test_without_time_nothing_begins_and_the_rest_is_named(tmp_path: Path, tiny: Plan) -> None:
     results = reproduce(tiny, tmp_path / "out", device="cpu", budget=0)
-    failed, left = undone(results, tiny)
+    failed, left = unfinished(results, tiny)
     assert not failed
     assert left == [cell["name"] for cell in results["cells"]]
 
 
-def test_several_workers_share_the_work(tmp_path: Path, results: dict[str, Any]) -> None:
+@pytest.mark.slow
+def test_several_workers_share_the_work(
+    tmp_path: Path, results: dict[str, Any], figures: Any
+) -> None:
     plan = Plan(
         parts=("effectiveness",),
         datasets=("synthetic",),
         methods=("gcn", "rawlsgcn-graph"),
         seeds=(0, 1),
-        changes={"epochs": 2},
+        changes={"epochs": 1},
         values=2,
     )
     shared = reproduce(plan, tmp_path / "out", device="cpu", workers=2)
@@ -153,13 +184,13 @@ def test_several_workers_share_the_work(tmp_path: Path, results: dict[str, Any])
     assert set(points.values()) == {1}
 
 
-def test_bad_input_is_told_before_any_work(
+def test_bad_input_is_an_error_before_any_work(
     tmp_path: Path, tiny: Plan, finished: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = tmp_path / "other"
     other.mkdir()
     (other / "thesis.txt").write_text("mine")
-    with pytest.raises(RawlsError, match="something else"):
+    with pytest.raises(RawlsError, match="did not write"):
         reproduce(tiny, other, device="cpu")
     assert [path.name for path in other.iterdir()] == ["thesis.txt"]
 
@@ -190,7 +221,7 @@ def test_bad_input_is_told_before_any_work(
     def unreachable(name: str, **_: Any) -> None:
         raise RawlsError(f"{name} cannot be downloaded")
 
-    monkeypatch.setattr("rawlsgcn.paper.reproduce.load", unreachable)
+    monkeypatch.setattr("rawlsgcn.paper.reproduction.load", unreachable)
     missing = Plan(datasets=("cora-ml",))
     with pytest.raises(RawlsError, match="nothing was run"):
         reproduce(missing, new, device="cpu", root=tmp_path / "nowhere")

@@ -9,12 +9,9 @@ from typing import Any
 
 import pytest
 
-from rawlsgcn.paper import verdict
-from rawlsgcn.paper.gains import tuning_gains
-from rawlsgcn.paper.output import redraw
-from rawlsgcn.paper.readme import BEGIN, END, drawn
-from rawlsgcn.paper.sentences import sentences
-from rawlsgcn.paper.tables import CHOICE_WORDS
+from rawlsgcn.paper.agreement import accuracy_verdict, bias_verdict, with_current_verdicts
+from rawlsgcn.paper.findings import CHOICE_WORDS, sentences, tuning_gains
+from rawlsgcn.paper.output import main_tables, redraw
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,8 +24,8 @@ def kept() -> dict[str, Any]:
 
 def test_the_readme_shows_what_the_kept_results_say(kept: dict[str, Any]) -> None:
     text = (ROOT / "README.md").read_text()
-    between = text.partition(BEGIN)[2].partition(END)[0]
-    assert between.strip() == drawn(kept).strip()
+    between = text.partition("<!-- reproduce: begin -->")[2].partition("<!-- reproduce: end -->")[0]
+    assert between.strip() == main_tables(kept).strip()
 
 
 def test_no_cell_of_the_kept_results_is_empty(kept: dict[str, Any]) -> None:
@@ -46,7 +43,7 @@ def test_the_counts_follow_from_the_kept_figures(kept: dict[str, Any]) -> None:
                 mine = cell["method"].startswith("rawlsgcn") and not cell["variant"]
                 if cell["protocol"] != "paper" or (own and not mine):
                     continue
-                for name, rule in (("accuracy", verdict.accuracy), ("bias", verdict.bias)):
+                for name, rule in (("accuracy", accuracy_verdict), ("bias", bias_verdict)):
                     runs = cell["chosen"][choice][name]["runs"]
                     ours = fmean(runs), pstdev(runs)
                     found = rule(ours, (cell["paper"] or {}).get(name), len(runs))
@@ -64,7 +61,7 @@ def test_the_counts_follow_from_the_kept_figures(kept: dict[str, Any]) -> None:
 
 
 def test_the_kept_verdicts_are_those_of_the_rule(kept: dict[str, Any]) -> None:
-    again = verdict.judged_again(json.loads(json.dumps(kept)))
+    again = with_current_verdicts(json.loads(json.dumps(kept)))
     assert again == kept
 
 
@@ -99,7 +96,7 @@ def test_gains_by_tuning_and_by_method_add_up(kept: dict[str, Any]) -> None:
     gains = tuning_gains(kept)
     assert len(gains) == 14
     for gain in gains:
-        assert gain.by_tuning + gain.by_method == pytest.approx(gain.own - gain.before)
+        assert gain.by_tuning + gain.by_method == pytest.approx(gain.method - gain.gcn)
 
 
 def test_sentences_name_where_the_opposite_of_a_claim_was_found() -> None:

@@ -1,4 +1,4 @@
-"""The paper's Figures 1 to 3, and each graph's plane of accuracy against bias."""
+"""The paper's Figures 1 to 3, and accuracy against bias of all methods on each graph."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ FOLDER = "figures"
 def paper_figures(
     cells: Sequence[Mapping[str, Any]], plan: Plan, device: str, root: Path | None, out: Path
 ) -> list[dict[str, str]]:
-    """Train GCN and the two methods as they were chosen, and draw Figures 1, 2 and 3."""
+    """Train GCN and the two methods with their chosen settings, and draw Figures 1, 2 and 3."""
     from ..experiments.fitting import fit
-    from .train import judged_graph
+    from .trials import evaluated_graph
 
-    graph_name = EFFICIENCY_GRAPH if EFFICIENCY_GRAPH in plan.datasets else plan.datasets[0]
-    graph = judged_graph(graph_name, "test", root)
+    dataset = EFFICIENCY_GRAPH if EFFICIENCY_GRAPH in plan.datasets else plan.datasets[0]
+    graph = evaluated_graph(dataset, "test", root)
     results = []
     for method in MAIN:
         settings = dict(plan.changes)
         for cell in cells:
-            if cell["name"] == f"rawlsgcn/paper/{graph_name}/{method}":
+            if cell["name"] == f"rawlsgcn/paper/{dataset}/{method}":
                 settings |= (cell["chosen"]["validation"] or {}).get("values", {})
         results.append(fit(graph, method, seeds=plan.seeds, device=device, **settings))
     drawn = {
@@ -45,21 +45,21 @@ def paper_figures(
     for name, (figure, caption) in drawn.items():
         for suffix in (".png", ".svg"):
             save(figure, out / FOLDER / f"{name}{suffix}")
-        made.append({"file": f"{FOLDER}/{name}", "caption": caption, "graph": graph_name})
+        made.append({"file": f"{FOLDER}/{name}", "caption": caption, "graph": dataset})
     return made
 
 
-def planes(results: Mapping[str, Any]) -> dict[str, tuple[str, Figure]]:
-    """By graph: its title and its plane, from the figures chosen by validation accuracy."""
-    drawn = {}
+def accuracy_bias_figures(results: Mapping[str, Any]) -> dict[str, tuple[str, Figure]]:
+    """Return each graph's title and figure, with the settings chosen by validation accuracy."""
     cells = [
         cell
         for cell in ordered(results["cells"])
         if cell["protocol"] == "paper" and not cell["variant"] and _has_numbers(cell)
     ]
+    drawn = {}
     for dataset in dict.fromkeys(cell["dataset"] for cell in cells):
         own = [cell for cell in cells if cell["dataset"] == dataset]
-        drawn[dataset] = own[0]["graph"], plane(own)
+        drawn[dataset] = own[0]["graph"], _accuracy_bias_figure(own)
     return drawn
 
 
@@ -68,21 +68,21 @@ def _has_numbers(cell: Mapping[str, Any]) -> bool:
     return chosen is not None and None not in (chosen["bias"]["mean"], chosen["accuracy"]["mean"])
 
 
-def plane(cells: Sequence[Mapping[str, Any]]) -> Figure:
-    """Every method of one graph: low bias to the left, high accuracy above, and the front."""
+def _accuracy_bias_figure(cells: Sequence[Mapping[str, Any]]) -> Figure:
+    """Draw every method of one graph: low bias to the left, high accuracy above, the front."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.8, 4.6), layout="constrained")
     axes = figure.subplots()
-    draw_accuracy_bias(axes, [_tried(cell) for cell in cells])
+    draw_accuracy_bias(axes, [_point(cell) for cell in cells])
     axes.set_title(cells[0]["graph"], color=INK)
     figure.legend(loc="outside lower center", ncols=4, frameon=False, labelcolor=INK, fontsize=9)
     return figure
 
 
-def _tried(cell: Mapping[str, Any]) -> MethodPoint:
+def _point(cell: Mapping[str, Any]) -> MethodPoint:
     chosen, paper = cell["chosen"]["validation"], cell["paper"]
     bias, accuracy = ((chosen[name]["mean"], chosen[name]["std"]) for name in ("bias", "accuracy"))
-    printed = paper and paper["bias"] and paper["accuracy"]
-    place = (paper["bias"][0], paper["accuracy"][0]) if printed else None
+    published = paper and paper["bias"] and paper["accuracy"]
+    place = (paper["bias"][0], paper["accuracy"][0]) if published else None
     return MethodPoint(cell["title"], bias, accuracy, place)

@@ -1,4 +1,4 @@
-"""The verdict on a cell follows the rule, at its borders too."""
+"""The verdict on a figure follows the rule, at its borders too."""
 
 from __future__ import annotations
 
@@ -9,10 +9,15 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from rawlsgcn.paper import printed, verdict
+from rawlsgcn.paper.agreement import (
+    accuracy_verdict,
+    bias_verdict,
+    published,
+    published_figures,
+)
 
 numbers = st.floats(0.001, 100)
-rules = st.sampled_from([verdict.accuracy, verdict.bias])
+rules = st.sampled_from([accuracy_verdict, bias_verdict])
 counts = st.integers(1, 20)
 Rule = Callable[..., str]
 SHOWN = ("better", "differs")
@@ -36,7 +41,7 @@ SHOWN = ("better", "differs")
     ],
 )
 def test_accuracy(ours: tuple[float, float], paper: tuple[float, float], expected: str) -> None:
-    assert verdict.accuracy(ours, paper) == expected
+    assert accuracy_verdict(ours, paper) == expected
 
 
 @pytest.mark.parametrize(
@@ -55,7 +60,7 @@ def test_accuracy(ours: tuple[float, float], paper: tuple[float, float], expecte
     ],
 )
 def test_bias(ours: tuple[float, float], paper: tuple[float, float], expected: str) -> None:
-    assert verdict.bias(ours, paper) == expected
+    assert bias_verdict(ours, paper) == expected
 
 
 @given(numbers, numbers, numbers, numbers)
@@ -65,7 +70,7 @@ def test_better_and_differs_are_opposite_for_accuracy_and_bias(
     """Where both rules show a difference, what is better for one differs for the other."""
     found = {
         rule((mean, deviation), (printed_mean, printed_deviation))
-        for rule in (verdict.accuracy, verdict.bias)
+        for rule in (accuracy_verdict, bias_verdict)
     }
     assert found & {"reproduced", "inconclusive"} or found == {"better", "differs"}
 
@@ -76,7 +81,7 @@ def test_the_printed_number_reproduces_itself_unless_its_spread_is_too_wide(
 ) -> None:
     """With five runs each, 2e is sqrt(2) times the common deviation."""
     both = (mean, deviation), (mean, deviation)
-    for rule, relevant in ((verdict.accuracy, 2.0), (verdict.bias, mean)):
+    for rule, relevant in ((accuracy_verdict, 2.0), (bias_verdict, mean)):
         spread = math.sqrt(2) * deviation
         assume(not math.isclose(spread, relevant, rel_tol=1e-9))
         assert rule(*both) == ("reproduced" if spread < relevant else "inconclusive")
@@ -88,7 +93,7 @@ def test_what_is_reproduced_is_within_two_points_or_a_factor_of_two(
 ) -> None:
     if rule((mean, deviation), (theirs, their_deviation), runs) != "reproduced":
         return
-    if rule is verdict.accuracy:
+    if rule is accuracy_verdict:
         assert abs(mean - theirs) <= 2.0
     else:
         assert theirs / 2 * (1 - 1e-12) <= mean <= theirs * 2 * (1 + 1e-12)
@@ -131,7 +136,7 @@ def test_ours_and_theirs_may_change_places(
     """Agreement is shown both ways or neither; only the 15 % are of the printed bias."""
     one = rule((mean, deviation), (theirs, their_deviation))
     other = rule((theirs, their_deviation), (mean, deviation))
-    if rule is verdict.bias:
+    if rule is bias_verdict:
         away, noise = abs(mean - theirs), 2 * math.hypot(deviation, their_deviation)
         assume(away <= noise or away > 0.15 * max(mean, theirs))
     assert (one in SHOWN) == (other in SHOWN)
@@ -154,13 +159,11 @@ def test_more_runs_only_help_and_one_run_shows_no_agreement(
         assert found == sorted(found, key=order.index)
 
 
-def test_printed_numbers_are_the_papers() -> None:
-    tables = printed.printed()
+def test_published_numbers_are_the_papers() -> None:
+    tables = published()
     assert len(tables["effectiveness"]) == 7
     assert all(len(methods) == 8 for methods in tables["effectiveness"].values())
-    assert printed.figures("amazon-photo", "rawlsgcn-graph")["bias"] == [0.071, 0.006]
-    assert printed.figures("amazon-photo", "rawlsgcn-grad", "row")["accuracy"] == [82.86, 1.139]
-    assert printed.figures("coauthor-physics", "tail-gnn")["bias"] is None
-    row = printed.efficiency("gcn", "100 epochs")
-    assert row is not None
-    assert row["parameters"] == 48264
+    assert published_figures("amazon-photo", "rawlsgcn-graph")["bias"] == [0.071, 0.006]
+    assert published_figures("amazon-photo", "rawlsgcn-grad", "row")["accuracy"] == [82.86, 1.139]
+    assert published_figures("coauthor-physics", "tail-gnn")["bias"] is None
+    assert tables["efficiency"]["gcn"]["100 epochs"]["parameters"] == 48264

@@ -1,4 +1,4 @@
-"""Timing with repetitions, and the form that every figure of the benchmark has."""
+"""Repeated timings, and one comparison of ours with a rival's."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import torch
 
 
 @dataclass(frozen=True)
-class Seconds:
-    """Repeated timings of one thing; ``times`` is how often that thing fits into the unit shown.
+class Timing:
+    """Seconds of repetitions of one action; ``times`` multiplies them to the unit shown.
 
-    A rival that is slow and the same in every epoch is timed over fewer epochs and multiplied.
+    A slow rival is timed over fewer epochs, and multiplied.
     """
 
     samples: list[float]
@@ -23,31 +23,35 @@ class Seconds:
 
     @property
     def median(self) -> float:
+        """The median, in the unit shown."""
         return statistics.median(self.samples) * self.times
 
     @property
     def low(self) -> float:
+        """The least."""
         return min(self.samples) * self.times
 
     @property
     def high(self) -> float:
+        """The most."""
         return max(self.samples) * self.times
 
     def to_dict(self) -> dict[str, Any]:
+        """Return all of it for JSON."""
         return {"median": self.median, "low": self.low, "high": self.high, **asdict(self)}
 
 
 @dataclass(frozen=True)
-class Figure:
-    """One line of the benchmark: what was done, by us and by the rival, and the ratio of medians.
+class Measurement:
+    """One line of the benchmark: our seconds, the rival's, and the ratio of the medians.
 
-    ``ratio`` is the rival's time over ours, unless ``inverse`` says that ours stands above.
+    The ratio is the rival's time over ours, or with ``inverse`` ours over the rival's.
     """
 
     group: str
     name: str
-    ours: Seconds
-    rival: Seconds
+    ours: Timing
+    rival: Timing
     rival_name: str
     goal: str = ""
     inverse: bool = False
@@ -55,10 +59,12 @@ class Figure:
 
     @property
     def ratio(self) -> float:
+        """The ratio of the medians."""
         ours, rival = self.ours.median, self.rival.median
         return ours / rival if self.inverse else rival / ours
 
     def to_dict(self) -> dict[str, Any]:
+        """Return all of it for JSON."""
         return {
             "group": self.group,
             "name": self.name,
@@ -79,7 +85,7 @@ def timed(
     times: float = 1.0,
     *,
     warm: bool = True,
-) -> Seconds:
+) -> Timing:
     """Call ``action`` once to ``warm`` up and then ``repeats`` times on the clock."""
     samples = []
     for _ in range(repeats + warm):
@@ -88,21 +94,18 @@ def timed(
         action()
         wait(device)
         samples.append(time.perf_counter() - start)
-    return Seconds(samples[warm:], times)
+    return Timing(samples[warm:], times)
 
 
 def timed_in_turn(
     actions: Sequence[Callable[[], object]], repeats: int, device: torch.device
-) -> list[Seconds]:
-    """The same for several rivals, each warmed up and timed in every round.
-
-    A machine that slows down meanwhile slows all of them down.
-    """
+) -> list[Timing]:
+    """Time several actions in rounds, so that a machine that slows down slows all of them."""
     rounds = [[timed(action, 1, device).samples for action in actions] for _ in range(repeats)]
-    return [Seconds([sample for (sample,) in each]) for each in zip(*rounds, strict=True)]
+    return [Timing([sample for (sample,) in each]) for each in zip(*rounds, strict=True)]
 
 
 def wait(device: torch.device) -> None:
-    """Until the GPU, where there is one, has done what it was given."""
+    """Wait until the GPU, if there is one, has finished."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)

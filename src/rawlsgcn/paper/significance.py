@@ -1,0 +1,219 @@
+"""Which biases, and which differences in bias from a GCN, are more than chance.
+
+GCN and the two RawlsGCN methods are trained with their default settings. For each seed the bias is
+compared with that of the same losses with the degrees shuffled among the nodes; and each method
+with GCN by paired tests over seeds and nodes (:mod:`.paired_tests`), before and after calibration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._core.errors import RawlsError
+from .._core.machine import machine, pick_device
+from .._core.threads import fork_safe_threads
+from .._core.version import __version__
+from ..evaluation.audit.group_statistics import GroupedScores
+from ..evaluation.audit.net_variance import net_variance
+from ..evaluation.audit.permutation import shuffled_bias
+from ..evaluation.audit.resampling import resampled
+from ..evaluation.audit.trend import slopes
+from ..experiments import fitting
+from ..graphs import load
+from ..graphs.catalog import CATALOG
+from .paired_tests import LEVEL, paired_bias_test
+from .plan import MAIN
+from .tables import Table
+from .trials import NodeLosses
+
+if TYPE_CHECKING:
+    from ..experiments.result import Result
+
+DRAWS = 1000
+_OUTCOMES = {"holds": "lower", "fails": "higher", "unclear": "not significant"}
+_NOTES = (
+    "shuffled: the mean bias with the degrees shuffled among the nodes; p: the median over seeds "
+    "of the share of shuffled biases at least as large as the observed one; net of noise: the "
+    "bias less what the noise of each degree's mean loss adds to it; loss per doubling: the slope "
+    "of the loss on log2(1 + degree).",
+    "p by nodes: the losses of the two methods are swapped at random nodes; p by seeds: at every "
+    "combination of seeds. Both are one-sided, towards the observed side; 'lower' and 'higher' "
+    f"need both to be at most {LEVEL:g}.",
+)
+
+
+@fork_safe_threads()
+def bias_significance(
+    datasets: Sequence[str],
+    methods: Sequence[str] = MAIN,
+    *,
+    seeds: Sequence[int] = (0, 1, 2, 3, 4),
+    evaluate: str = "test",
+    draws: int = DRAWS,
+    device: str = "auto",
+    root: Path | None = None,
+    command: str = "",
+    progress: Callable[[str], None] = lambda step: None,
+    **settings: Any,
+) -> dict[str, Any]:
+    """Train the methods on each dataset and test their biases.
+
+    Args:
+        datasets: Names of datasets.
+        methods: Names of methods, the first of which the others are compared with.
+        seeds: The seeds of the runs.
+        evaluate: ``"test"``, or ``"all"`` for every labelled node outside training and validation.
+        draws: How many permutations and resamples each test draws.
+        device: ``"cpu"``, ``"cuda"`` or ``"auto"``.
+        root: The folder of the datasets.
+        command: The command line, to be shown with the results.
+        progress: Called with a description of each step.
+        **settings: Settings of all methods, such as ``epochs``.
+
+    Returns:
+        The document that :func:`significance_tables` shows.
+
+    Raises:
+        RawlsError: If a run diverged, so that it has no bias.
+    """
+    graphs = []
+    for name in datasets:
+        progress(f"training on {name}")
+        graph = load(name, root=root, sparse=True)
+        results = fitting.compare(
+            graph, methods, seeds=seeds, device=device, evaluate=evaluate, **settings
+        )
+        progress(f"testing on {name}")
+        graphs.append(_graph(name, results, draws))
+    return {
+        "rawlsgcn": __version__,
+        "command": command,
+        "machine": machine(pick_device(device)),
+        "seeds": len(seeds),
+        "evaluate": evaluate,
+        "draws": draws,
+        "graphs": graphs,
+    }
+
+
+def _graph(name: str, results: Sequence[Result], draws: int) -> dict[str, Any]:
+    nodes = [NodeLosses.of(result) for result in results]
+    base = nodes[0]
+    _, counts = np.unique(base.degree, return_counts=True)
+    return {
+        "dataset": name,
+        "title": CATALOG[name].title if name in CATALOG else name,
+        "nodes": len(base.degree),
+        "degrees": len(counts),
+        "single": int((counts == 1).sum()),
+        "methods": [
+            _method(result, own, draws) for result, own in zip(results, nodes, strict=True)
+        ],
+        "against_gcn": [
+            {"method": result.method, "title": result.title}
+            | {
+                measure: {"outcome": test.outcome, **asdict(test)}
+                for measure in ("loss", "calibrated")
+                for test in [paired_bias_test([(own, base)], measure, draws=draws)]
+            }
+            for result, own in zip(results[1:], nodes[1:], strict=True)
+        ],
+    }
+
+
+def _method(result: Result, nodes: NodeLosses, draws: int) -> dict[str, Any]:
+    if not np.isfinite(result.bias.runs).all():
+        raise RawlsError(
+            f"a run of {result.title} diverged (its loss is NaN or infinite), so it has no bias "
+            "to test: train it with a lower rate"
+        )
+    tests, nets, lines = [], [], []
+    for seed, loss, correct in zip(result.seeds, nodes.loss, nodes.correct, strict=True):
+        grouped = GroupedScores.of(nodes.degree, loss, correct.astype(np.float64))
+        tests.append(shuffled_bias(grouped, draws, seed))
+        nets.append(net_variance(grouped))
+        line = slopes(grouped, resampled(grouped, draws, seed))
+        lines += [] if line is None else [line]
+    return {
+        "method": result.method,
+        "title": result.title,
+        "accuracy": result.accuracy.mean,
+        "bias": result.bias.runs,
+        "shuffled": [test.mean for test in tests],
+        "p": [test.p for test in tests],
+        "net": [net.value for net in nets],
+        "slope": [line.loss.value for line in lines],
+        "slope_clear": [line.loss.clear for line in lines],
+        "correlation": [line.loss_correlation for line in lines],
+    }
+
+
+def significance_tables(document: Mapping[str, Any]) -> list[Table]:
+    """Return two tables: which biases are significant, and which differ from GCN's.
+
+    Args:
+        document: What :func:`bias_significance` returned, or ``significance.json`` holds.
+
+    Returns:
+        The tables, whose cells are text.
+    """
+    chance = Table(
+        "significance",
+        "Which biases are more than chance",
+        (
+            *("graph", "method", "accuracy", "bias", "shuffled", "p", "seeds with p ≤ 0.05"),
+            *("net of noise", "loss per doubling", "correlation"),
+        ),
+        list(_bias_rows(document)),
+        [_NOTES[0]],
+    )
+    measures = ("p by nodes", "p by seeds", "bias is")
+    against = Table(
+        "significance-gcn",
+        "Which biases differ from GCN's",
+        (
+            *("graph", "method", "bias over GCN's", *measures),
+            *("calibrated: bias over GCN's", *measures),
+        ),
+        list(_paired_rows(document)),
+        [_NOTES[1]],
+    )
+    return [chance, against]
+
+
+def _bias_rows(document: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    for graph in document["graphs"]:
+        for each in graph["methods"]:
+            runs = len(each["p"])
+            rejected = sum(p <= LEVEL for p in each["p"])
+            clear = sum(direction != 0 for direction in each["slope_clear"])
+            yield (
+                *(graph["title"], each["title"], f"{each['accuracy']:.1f}"),
+                *(f"{np.mean(each['bias']):.3f}", f"{np.mean(each['shuffled']):.3f}"),
+                *(f"{np.median(each['p']):.3f}", f"{rejected} of {runs}"),
+                f"{np.mean(each['net']):.3f}",
+                f"{np.mean(each['slope']):+.3f} ({clear} of {runs} clear)",
+                f"{np.mean(each['correlation']):+.2f}",
+            )
+
+
+def _paired_rows(document: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    for graph in document["graphs"]:
+        for each in graph["against_gcn"]:
+            row = [graph["title"], each["title"]]
+            for measure in ("loss", "calibrated"):
+                test = each[measure]
+                # One-sided, towards the side that was observed.
+                side = "p" if test["difference"] <= 0 else "q"
+                row += [
+                    f"{np.exp(test['difference']):.2f}",
+                    f"{test[f'{side}_nodes']:.3f}",
+                    f"{test[f'{side}_seeds']:.3f}",
+                    _OUTCOMES[test["outcome"]],
+                ]
+            yield tuple(row)

@@ -1,0 +1,332 @@
+"""The results of each cell, kept in an Optuna study with one trial for each grid point.
+
+Only Optuna's public interface is used. A worker enqueues a point that nobody has trained, with the
+point's key as a user attribute, asks for the next trial of the queue, and tells its value when its
+figures are written. Two workers may enqueue the same point at the same time: then the first of the
+two trials counts and the other is pruned before it is trained.
+
+Optuna's own heartbeat (``RDBStorage(heartbeat_interval=...)`` with ``fail_stale_trials``) cannot be
+used: it runs only inside ``Study.optimize``, which gives one trial at a time to one function, and
+``Study.ask`` warns against it, while a worker here trains up to seven trials together. So a worker
+writes its heartbeat into a user attribute of its trials, with its machine and process. A running
+trial is abandoned when its process has ended or its heartbeat has stopped; it is then marked as
+failed, and its point is enqueued again. If the worker was only slow, its result is ignored.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .._core.errors import RawlsError, missing_extra
+from .plan import Cell, Point, score
+
+try:
+    import optuna
+    from optuna.distributions import BaseDistribution, CategoricalDistribution
+    from optuna.exceptions import UpdateFinishedTrialError
+    from optuna.trial import FrozenTrial, TrialState
+except ImportError as error:
+    raise missing_extra("reproducing the paper", "reproduce") from error
+
+HEARTBEAT_SECONDS = 20.0
+GRACE_SECONDS = 300.0
+"""A worker whose last heartbeat is older than this is taken for dead."""
+
+optuna.logging.set_verbosity(optuna.logging.ERROR)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A grid point that this process trains, and its trial."""
+
+    study: optuna.Study
+    trial: optuna.Trial
+    point: Point
+
+
+@dataclass(frozen=True)
+class StudyContent:
+    """What a study holds, by the key of the grid point.
+
+    ``failed`` has the reason and the time of the latest failure; ``waiting`` are enqueued.
+    """
+
+    records: dict[str, dict[str, Any]]
+    nodes: dict[str, dict[str, Any]]
+    running: set[str]
+    waiting: set[str]
+    failed: dict[str, tuple[str, float]]
+    quick: bool
+
+
+class Studies:
+    """The studies under one storage URL, which processes on several machines may share."""
+
+    def __init__(self, url: str) -> None:
+        # The driver that the extra installs, whichever SQLAlchemy would choose by itself.
+        scheme, split, rest = url.partition("://")
+        plain = scheme in ("postgresql", "postgres")
+        self.url = f"postgresql+psycopg2{split}{rest}" if plain else url
+        self._storage = _open(self.url)
+        self._opened: dict[str, optuna.Study] = {}
+        self._described: set[str] = set()
+
+    def check(self, cells: Sequence[Cell], resume: bool) -> None:
+        """Raise an error for studies made with other settings, or where ``resume`` is needed."""
+        for cell, kept in self._fingerprints(cells):
+            if kept != cell.fingerprint:
+                raise RawlsError(_mismatch(cell, kept, _without_password(self.url)))
+            if not resume:
+                raise RawlsError(
+                    f"{_without_password(self.url)} already has results of these cells: add "
+                    "--resume to continue with them, or choose another --out or --storage"
+                )
+
+    def existing(self, cells: Sequence[Cell]) -> list[Cell]:
+        """Return the cells that have a study made by this version with the same settings."""
+        return [cell for cell, kept in self._fingerprints(cells) if kept == cell.fingerprint]
+
+    def _fingerprints(self, cells: Sequence[Cell]) -> Iterator[tuple[Cell, dict[str, Any]]]:
+        names = set(optuna.get_all_study_names(self._storage))
+        for cell in cells:
+            if cell.name in names:
+                kept = self._load(cell.name).user_attrs.get("fingerprint")
+                if kept is not None:
+                    yield cell, kept
+
+    def _load(self, name: str) -> optuna.Study:
+        """Open a study, and create it if there is none."""
+        if name not in self._opened:
+            self._opened[name] = optuna.create_study(
+                storage=self._storage,
+                study_name=name,
+                direction="maximize",
+                load_if_exists=True,
+                sampler=optuna.samplers.RandomSampler(),  # all values come from the queue
+            )
+        return self._opened[name]
+
+    def _study(self, cell: Cell) -> optuna.Study:
+        """Open a cell's study; its settings and way of searching are fixed when it is created."""
+        study = self._load(cell.name)
+        if cell.name not in self._described:
+            # Also where another process was stopped between creating the study and this.
+            known = study.user_attrs
+            for name, value in (("quick", cell.quick), ("fingerprint", cell.fingerprint)):
+                if name not in known:
+                    study.set_user_attr(name, value)
+            self._described.add(cell.name)
+        return study
+
+    def read(self, cell: Cell) -> StudyContent:
+        """Read a cell's study, and mark its abandoned trials as failed."""
+        study = self._study(cell)
+        content = StudyContent({}, {}, set(), set(), {}, bool(study.user_attrs.get("quick")))
+        for trial in study.get_trials(deepcopy=False):
+            attributes = trial.user_attrs
+            key = attributes.get("point")
+            if key is None:
+                continue
+            if trial.state == TrialState.COMPLETE:
+                content.records[key] = attributes["record"]
+                if "nodes" in attributes:
+                    content.nodes[key] = attributes["nodes"]
+            elif trial.state == TrialState.WAITING:
+                content.waiting.add(key)
+            elif trial.state == TrialState.RUNNING:
+                if _abandoned(trial):
+                    _tell(study, trial.number, TrialState.FAIL)
+                else:
+                    content.running.add(key)
+            elif "reason" in attributes and trial.datetime_complete is not None:
+                content.failed[key] = attributes["reason"], trial.datetime_complete.timestamp()
+        return content
+
+    def claim(self, cell: Cell, limit: int, since: float) -> list[Claim]:
+        """Claim up to ``limit`` points that nobody trained, is training, or saw fail ``since``."""
+        claims: list[Claim] = []
+        while len(claims) < limit:
+            content = self.read(cell)
+            taken = {*content.records, *content.running}
+            taken |= {key for key, (_, when) in content.failed.items() if when >= since}
+            points = cell.points(content.quick, content.records)
+            point = next((each for each in points if each.key not in taken), None)
+            if point is None:
+                break
+            study = self._study(cell)
+            if point.key not in content.waiting:
+                study.enqueue_trial(
+                    dict(point.values), user_attrs={"point": point.key, "worker": _this_worker()}
+                )
+            claim = _ask(study, cell)
+            if claim is not None:
+                claims.append(claim)
+        return claims
+
+    def finish(
+        self, claim: Claim, record: Mapping[str, Any], nodes: Mapping[str, Any] | None
+    ) -> bool:
+        """Store a point's figures; False where the trial had been given up as abandoned."""
+        try:
+            claim.trial.set_user_attr("record", dict(record))
+            if nodes is not None:
+                claim.trial.set_user_attr("nodes", dict(nodes))
+        except UpdateFinishedTrialError:
+            return False
+        value = score(record, "validation_accuracy")
+        return _tell(claim.study, claim.trial, TrialState.COMPLETE, value)
+
+    def fail(self, claim: Claim, reason: str | None = None) -> None:
+        """End a trial that could not be trained; without a ``reason`` it may be trained again."""
+        try:
+            if reason is not None:
+                claim.trial.set_user_attr("reason", reason)
+        except UpdateFinishedTrialError:
+            return
+        _tell(claim.study, claim.trial, TrialState.FAIL)
+
+    @contextmanager
+    def heartbeat(self, claims: Sequence[Claim]) -> Iterator[None]:
+        """Write a heartbeat into the claimed trials every 20 seconds while the context lasts."""
+        stop = threading.Event()
+
+        def beat() -> None:
+            while not stop.wait(HEARTBEAT_SECONDS):
+                for claim in claims:
+                    try:
+                        claim.trial.set_user_attr("worker", _this_worker())
+                    except UpdateFinishedTrialError:
+                        continue
+                    except Exception:
+                        break  # the storage is out of reach: the next beat tries again
+
+        thread = threading.Thread(target=beat, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+
+
+def _ask(study: optuna.Study, cell: Cell) -> Claim | None:
+    """Take the next trial of the queue; None where its point is taken already."""
+    grid: dict[str, BaseDistribution] = {
+        name: CategoricalDistribution(tuple(values)) for name, values in cell.grid.items()
+    }
+    try:
+        trial = study.ask(grid)
+        trial.set_user_attr("worker", _this_worker())
+    except UpdateFinishedTrialError:  # another worker took it for abandoned
+        return None
+    key = trial.user_attrs.get("point")
+    taken = key is None  # the queue was empty, so that Optuna created a trial of its own
+    for other in study.get_trials(deepcopy=False):
+        if other.user_attrs.get("point") == key and other.number != trial.number:
+            earlier = other.state == TrialState.RUNNING and other.number < trial.number
+            if other.state == TrialState.COMPLETE or (earlier and not _abandoned(other)):
+                taken = True
+    if taken:
+        _tell(study, trial, TrialState.PRUNED)
+        return None
+    return Claim(study, trial, Point.from_key(str(key)))
+
+
+def _tell(
+    study: optuna.Study,
+    trial: optuna.Trial | int,
+    state: TrialState,
+    value: float | None = None,
+) -> bool:
+    """End a trial; False where it had ended otherwise before."""
+    try:
+        return study.tell(trial, value, state, skip_if_finished=True).state == state
+    except UpdateFinishedTrialError:
+        return False
+
+
+def _this_worker() -> dict[str, Any]:
+    return {"machine": _machine(), "pid": os.getpid(), "heartbeat": time.time()}
+
+
+def _abandoned(trial: FrozenTrial) -> bool:
+    """Whether the worker of a running trial has ended, as far as this machine can see."""
+    worker = trial.user_attrs.get("worker", {})
+    if time.time() - worker.get("heartbeat", 0.0) > GRACE_SECONDS:
+        return True
+    return worker.get("machine") == _machine() and not _alive(int(worker.get("pid", 0)))
+
+
+def _machine() -> str:
+    """Name this machine, its current boot and its process namespace."""
+    name = socket.gethostname()
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return f"{name} {boot} {os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return name
+
+
+def _alive(pid: int) -> bool:
+    """Return whether there is such a process on this machine; a zombie has ended."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass  # it is another user's
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return True
+    return status.rpartition(")")[2].split()[0] not in ("Z", "X")
+
+
+def _open(url: str) -> optuna.storages.RDBStorage:
+    # SQLite lets one process write at a time: the others wait for it.
+    options = {"connect_args": {"timeout": 120}} if url.startswith("sqlite") else {}
+    attempts = 10
+    while True:
+        try:
+            return optuna.storages.RDBStorage(url, engine_kwargs=options)
+        except ImportError as error:
+            raise missing_extra(f"the storage {_without_password(url)}", "reproduce") from error
+        except Exception as error:
+            attempts -= 1
+            signs = ("already exists", "duplicate key", "unique constraint")
+            if attempts and any(sign in str(error).lower() for sign in signs):
+                time.sleep(0.2)  # another process created the tables at the same time
+                continue
+            reason = " ".join(str(error).partition("(Background on")[0].split())
+            raise RawlsError(
+                f"the storage {_without_password(url)} cannot be used "
+                f"({reason or type(error).__name__}): give --storage a URL such as "
+                "sqlite:///studies.db or postgresql://user@host/database"
+            ) from error
+
+
+def _mismatch(cell: Cell, kept: Mapping[str, Any], where: str) -> str:
+    wanted = cell.fingerprint
+    changed = [
+        f"other {name}" for name in ("seeds", "grid", "settings") if kept.get(name) != wanted[name]
+    ]
+    if kept.get("rawlsgcn") != wanted["rawlsgcn"]:
+        changed = [f"rawlsgcn {kept.get('rawlsgcn')} (this is {wanted['rawlsgcn']})"]
+    return (
+        f"the study {cell.name} in {where} was made with {' and '.join(changed)}: use the same, or "
+        "choose another --out or --storage"
+    )
+
+
+def _without_password(url: str) -> str:
+    scheme, split, rest = url.partition("://")
+    user, at, host = rest.rpartition("@")
+    return f"{scheme}{split}{user.partition(':')[0]}{at}{host}"

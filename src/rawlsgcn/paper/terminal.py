@@ -1,0 +1,196 @@
+"""What the terminal shows: each cell's state while it is trained, and the tables at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..reporting.progress import stderr_is_terminal
+from .findings import sentences
+from .output import SIGNIFICANCE
+from .plan import Cell
+from .tables import Table, tables
+
+if TYPE_CHECKING:
+    from rich.console import Console, Group
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    from .workers import EventCallback
+
+_STATES = {"waiting": "·", "working": "…", "done": "[green]✓[/]", "failed": "[red]✗[/]"}
+# The sign replaces the word where a terminal is too narrow for words.
+_VERDICTS = {
+    "reproduced": ("=", ""),
+    "better": ("+", "green"),
+    "differs": ("≠", "yellow"),
+    "inconclusive": ("?", "yellow"),
+    "diverged": ("×", "red"),
+    "new": ("·", ""),
+}
+_WIDE = 130
+
+
+@contextmanager
+def live_progress(cells: Sequence[Cell], points: int) -> Iterator[EventCallback]:
+    """Show every cell's state, a bar and the time left; nothing where stderr is no terminal."""
+    if not stderr_is_terminal():
+        yield lambda kind, name, number: None
+        return
+    from rich.console import Console, Group
+    from rich.live import Live
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    states = dict.fromkeys((cell.name for cell in cells), "waiting")
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+        TextColumn("trials"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    # The speed over half an hour: trials differ, and the time left should not jump with each.
+    bar.speed_estimate_period = 1800
+    task = bar.add_task("reproducing", total=points)
+
+    def drawn() -> Group:
+        return Group(_state_table(cells, states), bar)
+
+    console = Console(stderr=True)
+    with Live(drawn(), console=console, transient=True, refresh_per_second=4) as shown:
+        done, claimed, under_way = 0.0, dict[str, float](), dict[str, float]()
+
+        def report(kind: str, name: str, number: float) -> None:
+            nonlocal done
+            if kind == "epochs":
+                under_way[name] = number * claimed.get(name, 0)
+                short = name.removeprefix("rawlsgcn/")
+                so_far = done + sum(under_way.values())
+                bar.update(task, completed=so_far, description=f"{short} {100 * number:3.0f} %")
+                return
+            if kind == "began":
+                states[name], claimed[name] = "working", number
+            elif kind == "points":
+                done, under_way[name] = done + number, 0
+                bar.update(task, completed=done + sum(under_way.values()))
+            else:
+                states[name] = "failed" if number else "done"
+            shown.update(drawn())
+
+        yield report
+
+
+def _state_table(cells: Sequence[Cell], states: Mapping[str, str]) -> RichTable:
+    from rich import box
+    from rich.table import Table as RichTable
+
+    table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
+    graphs = list(dict.fromkeys(cell.dataset for cell in cells))
+    table.add_column("", no_wrap=True)
+    for graph in graphs:
+        table.add_column(graph, justify="center")
+    rows: dict[str, dict[str, str]] = {}
+    for cell in cells:
+        label = " ".join(word for word in (cell.protocol, cell.method, cell.variant) if word)
+        rows.setdefault(label, {})[cell.dataset] = _STATES[states[cell.name]]
+    for label, row in rows.items():
+        table.add_row(label, *(row.get(graph, "") for graph in graphs))
+    return table
+
+
+def print_summary(
+    results: Mapping[str, Any],
+    failed: Sequence[str],
+    left: Sequence[str],
+    out: Path,
+    console: Console,
+) -> None:
+    """Print the tables, the findings in sentences, and what failed or is left.
+
+    Args:
+        results: What ``reproduce`` returned.
+        failed: The names of the cells that failed.
+        left: The names of the cells that are not finished.
+        out: The folder of the results.
+        console: Where to print.
+    """
+    files = []
+    if "cells" in results:
+        _print_results(results, console)
+        files += [f"Page: {out / 'index.html'}", f"Tables: {out / 'tables.md'}"]
+    if results.get("significance"):
+        from .significance import significance_tables
+
+        for table in significance_tables(results["significance"]):
+            console.print(_rich_table(table, wide=True))
+        files.append(f"Significance: {out / SIGNIFICANCE}")
+    reasons = {cell["name"]: cell["reason"] for cell in results.get("cells", ())}
+    for name in failed:
+        console.print(f"Failed: {name}: {reasons[name]}", style="red", markup=False)
+    if left:
+        console.print(
+            f"Left: {len(left)} cells, the next is {left[0]}; continue with --resume.",
+            style="yellow",
+            markup=False,
+            highlight=False,
+        )
+    console.print("   ".join(files), markup=False)
+
+
+def _print_results(results: Mapping[str, Any], console: Console) -> None:
+    wide = console.width >= _WIDE
+    for table in tables(results):
+        if table.key != "claims":
+            console.print(_rich_table(table, wide))
+    if not wide:
+        words = ", ".join(f"{sign} {word}" for word, (sign, _) in _VERDICTS.items())
+        console.print(f"Verdicts: {words} (no number in the paper).", style="dim", highlight=False)
+    for sentence in sentences(results):
+        console.print(sentence, markup=False, highlight=False)
+
+
+def _rich_table(table: Table, wide: bool) -> RichTable:
+    """Convert a table; a narrow one has signs for verdicts and nothing after the last of them."""
+    from rich import box
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    last = max(table.verdicts, default=len(table.head) - 1)
+    columns = [column for column in range(len(table.head)) if wide or column <= last]
+    if not wide and table.verdicts and table.head[:2] == ("graph", "method"):
+        columns.remove(0)  # the graph becomes a line of its own
+    shown = RichTable(
+        title=table.title,
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+        title_justify="left",
+    )
+    for column in columns:
+        name = table.head[column] if wide or column not in table.verdicts else ""
+        shown.add_column(name, overflow="fold")
+    before = None
+    for row in table.rows:
+        if 0 not in columns and row[0] != before:
+            before = row[0]
+            shown.add_row(Text(before, style="bold"))
+        shown.add_row(*(_text(row[column], column in table.verdicts, wide) for column in columns))
+    return shown
+
+
+def _text(cell: str, verdict: bool, wide: bool) -> Text:
+    from rich.text import Text
+
+    if not verdict or cell not in _VERDICTS:
+        return Text(cell)
+    sign, style = _VERDICTS[cell]
+    return Text(cell if wide else sign, style=style)
