@@ -250,7 +250,7 @@ def compare(
     ] = None,
     json_path: Json = None,
 ) -> None:
-    """Train several methods on one graph and set them side by side."""
+    """Train several methods on one graph and compare them."""
     from ..experiments.fitting import configure_all
     from ..graphs.splits import evaluate_on
 

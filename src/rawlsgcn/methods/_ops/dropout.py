@@ -1,4 +1,4 @@
-"""Dropout from a generator of the run's own: the caller's random state is not touched."""
+"""Dropout from a generator of the run: the caller's random state does not change."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Dropout(nn.Module):
         return h * torch.empty_like(h).bernoulli_(kept, generator=self.generator).div_(kept)
 
     def _on_gpu(self, h: Tensor, own: torch.Generator) -> Tensor:
-        """torch's fused dropout takes no generator: the device's own is lent our state."""
+        """torch's fused dropout takes no generator: the device's has our state in the meantime."""
         lent = torch.cuda.default_generators[h.device.index]
         before = lent.get_state()
         lent.set_state(own.get_state())

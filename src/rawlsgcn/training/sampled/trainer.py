@@ -208,12 +208,16 @@ class SampledTraining:
         return sum(losses) / len(losses)
 
     def logits(self) -> Tensor:
-        """The class scores of every node, from all neighbours: nothing is sampled at test time."""
+        """Compute the class scores of every node from all neighbors, without sampling.
+
+        Returns:
+            A tensor of shape (nodes, classes).
+        """
         return whole_graph_logits(self.kept, self.source, self.forward, self.context)
 
 
 class _Batches(Dataset[Batch]):
-    """The steps of one epoch; a worker makes each when it is asked for it."""
+    """The steps of one epoch; a worker makes each when it is needed."""
 
     def __init__(self, training: SampledTraining, epoch: int) -> None:
         self.training, self.epoch = training, epoch
