@@ -11,6 +11,10 @@ class Dropout(nn.Module):
 
     A generator seeded with s gives the masks that torch draws after ``torch.manual_seed(s)``. All
     dropouts of a network share one.
+
+    Args:
+        p: The probability with which an entry is set to zero.
+        generator: The generator, on the device of the values.
     """
 
     def __init__(self, p: float, generator: torch.Generator | None = None) -> None:
@@ -18,6 +22,14 @@ class Dropout(nn.Module):
         self.p, self.generator = p, generator
 
     def forward(self, h: Tensor) -> Tensor:
+        """Set entries to zero in training, and scale the others by 1 / (1 - p).
+
+        Args:
+            h: Any tensor.
+
+        Returns:
+            A tensor of the same shape.
+        """
         if self.generator is None or not self.training or self.p == 0:
             return nn.functional.dropout(h, self.p, self.training)
         if h.device.type == "cuda":
