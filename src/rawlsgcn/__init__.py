@@ -1,6 +1,6 @@
 """Degree-fair graph neural networks: RawlsGCN-Graph and RawlsGCN-Grad for PyTorch Geometric.
 
-Everything here is loaded on first use, so that importing the package costs nothing.
+Everything here is imported on first use, so that importing the package costs nothing.
 """
 
 from __future__ import annotations
@@ -11,38 +11,58 @@ from ._core.lazy import lazy_names
 from ._core.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from . import methods as methods
     from . import metrics as metrics
     from . import nn as nn
     from . import sampling as sampling
     from . import transforms as transforms
     from ._core.errors import RawlsError as RawlsError
+    from .balancing import Scaling as Scaling
     from .balancing import balance as balance
-    from .experiments.auditing import audit as audit
-    from .experiments.fitting import compare as compare
-    from .experiments.fitting import fit as fit
-    from .experiments.saved_models import load_model as load_model
-    from .experiments.tuning import tune as tune
+    from .experiments import Audit as Audit
+    from .experiments import Comparison as Comparison
+    from .experiments import Result as Result
+    from .experiments import TrainedModel as TrainedModel
+    from .experiments import Tuning as Tuning
+    from .experiments import audit as audit
+    from .experiments import check_method as check_method
+    from .experiments import compare as compare
+    from .experiments import fit as fit
+    from .experiments import load_model as load_model
+    from .experiments import tune as tune
     from .graphs import load as load
     from .graphs import read as read
     from .graphs import synthetic as synthetic
-    from .reporting.page import report as report
+    from .graphs.catalog import datasets as datasets
+    from .methods import Method as Method
+    from .reporting import report as report
 
 _HOMES = {
+    "Audit": "experiments",
+    "Comparison": "experiments",
+    "Method": "methods",
     "RawlsError": "_core.errors",
-    "audit": "experiments.auditing",
+    "Result": "experiments",
+    "Scaling": "balancing",
+    "TrainedModel": "experiments",
+    "Tuning": "experiments",
+    "audit": "experiments",
     "balance": "balancing",
-    "compare": "experiments.fitting",
-    "fit": "experiments.fitting",
+    "check_method": "experiments",
+    "compare": "experiments",
+    "datasets": "graphs.catalog",
+    "fit": "experiments",
     "load": "graphs",
-    "load_model": "experiments.saved_models",
+    "load_model": "experiments",
+    "methods": "methods",
     "metrics": "metrics",
     "nn": "nn",
     "read": "graphs",
-    "report": "reporting.page",
+    "report": "reporting",
     "sampling": "sampling",
     "synthetic": "graphs",
     "transforms": "transforms",
-    "tune": "experiments.tuning",
+    "tune": "experiments",
 }
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -100,7 +100,7 @@ def test_the_readme_names_every_command_and_links_to_pages_that_are_there() -> N
     links = set(re.findall(r"\]\(([^)#:]+)\)", readme))
     assert {
         "docs/audit.md",
-        "docs/audit-page.md",
+        "docs/results.md",
         "docs/which-differences-are-significant.md",
     } <= links
     assert not [link for link in links if not (root / link).exists()]

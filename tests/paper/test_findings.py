@@ -23,7 +23,7 @@ def kept() -> dict[str, Any]:
 
 
 def test_the_readme_shows_what_the_kept_results_say(kept: dict[str, Any]) -> None:
-    text = (ROOT / "README.md").read_text()
+    text = (ROOT / "docs/results.md").read_text()
     between = text.partition("<!-- reproduce: begin -->")[2].partition("<!-- reproduce: end -->")[0]
     assert between.strip() == main_tables(kept).strip()
 
@@ -57,7 +57,7 @@ def test_the_counts_follow_from_the_kept_figures(kept: dict[str, Any]) -> None:
                 f"{counts['inconclusive']} are inconclusive (the spread is too wide to tell), "
                 f"settings {CHOICE_WORDS[choice]}."
             )
-            assert f"- {said}\n" in (ROOT / "README.md").read_text()
+            assert f"- {said}\n" in (ROOT / "docs/results.md").read_text()
 
 
 def test_the_kept_verdicts_are_those_of_the_rule(kept: dict[str, Any]) -> None:

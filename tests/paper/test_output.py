@@ -176,7 +176,7 @@ def test_the_projects_readme_has_not_drifted() -> None:
     if not kept.is_file():
         pytest.skip("the project keeps no results of a full run yet")
     shown = json.loads(kept.read_text(encoding="utf-8"))
-    assert main_tables(shown) in (root / "README.md").read_text(encoding="utf-8")
+    assert main_tables(shown) in (root / "docs/results.md").read_text(encoding="utf-8")
 
 
 def test_a_folder_with_nothing_but_what_a_kill_left_is_as_good_as_empty(tmp_path: Path) -> None:
