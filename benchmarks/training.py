@@ -9,6 +9,7 @@ import torch
 from torch_geometric.data import Data
 
 from rawlsgcn._core.kernels import kernels, without_kernels
+from rawlsgcn.experiments.tuning import LEARNING_RATES
 from rawlsgcn.methods import Convolutional, Inputs, find_method, with_changes
 from rawlsgcn.training import Job
 from rawlsgcn.training.stacked.engine import StackedEngine
@@ -118,5 +119,5 @@ def _family(name: str) -> Convolutional:
 def _jobs(name: str, rates: int) -> list[Job]:
     method = find_method(name)
     base = with_changes(method.defaults, {"epochs": EPOCHS})
-    values = method.grid["lr"][:rates] if rates > 1 else [base.lr]
+    values = LEARNING_RATES[:rates] if rates > 1 else [base.lr]
     return [Job(with_changes(base, {"lr": lr}), seed) for lr in values for seed in range(SEEDS)]

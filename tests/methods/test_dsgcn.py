@@ -23,7 +23,7 @@ def small(**changes: object) -> object:
 
 
 def slow_logits(graph: Data, x: Tensor, parameters: dict[str, Tensor], layers: int) -> Tensor:
-    """E_i = b + Σ_j Â_ij (W + W_k(i)) x_j, one node and one neighbour at a time."""
+    """E_i = b + Σ_j Â_ij (W + W_k(i)) x_j, one node and one neighbor at a time."""
     laplacian = dense_form(graph, "renormalized")
     h = x
     for index in range(layers):

@@ -49,11 +49,11 @@ def test_huge_features_do_not_overflow_their_sum(sparse: bool) -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(graph=graphs())
-def test_degree_counts_neighbours(graph: Data) -> None:
+def test_degree_counts_neighbors(graph: Data) -> None:
     inputs = Inputs.of(graph)
     for node in range(graph.num_nodes):
-        neighbours = set(graph.edge_index[1, graph.edge_index[0] == node].tolist())
-        assert inputs.degree[node] == len(neighbours - {node})
+        neighbors = set(graph.edge_index[1, graph.edge_index[0] == node].tolist())
+        assert inputs.degree[node] == len(neighbors - {node})
 
 
 def test_sparse_and_dense_features_of_one_graph_are_the_same_inputs() -> None:

@@ -153,7 +153,7 @@ def test_every_node_is_read_by_the_branch_of_its_degree(
 
 @settings(max_examples=60, deadline=None)
 @given(graph=graphs(max_nodes=20), k=st.integers(1, 5), seed=st.integers(0, 99))
-def test_only_training_nodes_of_high_degree_lose_neighbours(graph: Data, k: int, seed: int) -> None:
+def test_only_training_nodes_of_high_degree_lose_neighbors(graph: Data, k: int, seed: int) -> None:
     inputs = Inputs.of(graph, dtype=torch.float64)
     whole = branch_of(inputs, tail=True)
     tail = forged(whole, inputs.train, k, torch.Generator().manual_seed(seed))
@@ -169,19 +169,19 @@ def test_only_training_nodes_of_high_degree_lose_neighbours(graph: Data, k: int,
     assert all(edges[pair] == w for pair, w in zip(kept, tail.weight, strict=True))
 
 
-def test_a_forged_node_keeps_every_number_and_every_neighbour_equally_often() -> None:
+def test_a_forged_node_keeps_every_number_and_every_neighbor_equally_often() -> None:
     star = torch.tensor([[0] * 8 + list(range(1, 9)), [*range(1, 9)] + [0] * 8])
     branch = Branch(*star, torch.ones(16), 9, tail=True)
     generator = torch.Generator().manual_seed(0)
-    numbers, neighbours = torch.zeros(6), torch.zeros(9)
+    numbers, neighbors = torch.zeros(6), torch.zeros(9)
     for _ in range(2000):
         tail = forged(branch, torch.tensor([0]), 5, generator)
         kept = tail.column[tail.row == 0]
         numbers[len(kept)] += 1
-        neighbours[kept] += 1
+        neighbors[kept] += 1
     assert numbers[0] == 0
     assert (numbers[1:] - 400).abs().max() < 80
-    assert (neighbours[1:] - 750).abs().max() < 100
+    assert (neighbors[1:] - 750).abs().max() < 100
 
 
 def big_graph(nodes: int = 60, features: int = 12, classes: int = 3) -> Data:

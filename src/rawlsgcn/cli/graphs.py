@@ -41,7 +41,7 @@ def predict(
     write_predictions(probabilities, data.get("node_ids"), out)
     notes = graph_notes(data)
     if trained.row_normalized and has_negative_features(data.x):
-        notes.append("some features are negative, but those that the model learnt from were not.")
+        notes.append("some features are negative, unlike those that the model was trained on.")
     summary = {
         "dataset": data.get("name"),
         "nodes": len(probabilities),

@@ -214,12 +214,11 @@ def train(
         )
     if out is not None:
         from .._core.atomic_files import atomic_directory
-        from ..experiments.saved_models import write_model
         from ..reporting import figures
         from ..reporting.page import report
 
         with atomic_directory(out) as folder:
-            write_model(result, folder)
+            result.write_model(folder)
             result.to_predictions(folder / "predictions.csv")
             figures.save(figures.by_degree(result), folder / "by_degree.png")
             report(result, folder / "report.html", command=typed_command())
@@ -251,7 +250,7 @@ def compare(
     ] = None,
     json_path: Json = None,
 ) -> None:
-    """Train several methods on one graph and set them side by side."""
+    """Train several methods on one graph and compare them."""
     from ..experiments.fitting import configure_all
     from ..graphs.splits import evaluate_on
 
@@ -364,10 +363,9 @@ def tune(
         )
     if out is not None:
         from .._core.atomic_files import atomic_directory
-        from ..experiments.saved_models import write_model
 
         with atomic_directory(out) as folder:
-            write_model(tuning.best, folder)
+            tuning.best.write_model(folder)
             text = json.dumps(tuning.to_dict(), indent=2, allow_nan=False) + "\n"
             (folder / "tuning.json").write_text(text, encoding="utf-8")
     console = people(json_path)

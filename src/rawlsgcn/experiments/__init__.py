@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .fitting import fit as fit
     from .method_checks import check_method as check_method
     from .result import Result as Result
+    from .sampled_fit import fit_sampled as fit_sampled
     from .saved_models import TrainedModel as TrainedModel
     from .saved_models import load_model as load_model
     from .tuning import Tuning as Tuning
@@ -29,6 +30,7 @@ _HOMES = {
     "check_method": "method_checks",
     "compare": "fitting",
     "fit": "fitting",
+    "fit_sampled": "sampled_fit",
     "load_model": "saved_models",
     "tune": "tuning",
 }

@@ -1,6 +1,6 @@
-"""``check_method``: one call that holds a method to the contract, yours as well as ours.
+"""``check_method``: check that a method, ours or yours, does what the package relies on.
 
-Each check is a function of its own and says in its first line what a method has to keep.
+Each check is a function of its own, whose first line says what is required.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .._core.random_state import kept_random_state, random_state
 from ..graphs import check
 from ..methods import Inputs, Method, Settings, find_method, with_changes
 from .fitting import train_and_evaluate
-from .saved_models import WEIGHTS, TrainedModel, read_weights, write_model
+from .saved_models import WEIGHTS, TrainedModel, read_weights
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -35,14 +35,23 @@ ORDER_TOLERANCE = 1e-3
 
 
 def check_method(method: str | Method | type[Method], **settings: Any) -> None:
-    """Raise an AssertionError, which names the check, if a method breaks the contract.
+    """Check that a method does what the package relies on.
+
+    It is trained on graphs of forty nodes, which takes about a second; ``docs/adding-a-method.md``
+    lists the checks.
 
     Args:
-        method: The method's name, or a method of your own: the class or an object.
-        **settings: Settings to check it with; by default its own, but for 5 epochs of width 8.
+        method: A name, or a method of your own, as a class or an object.
+        **settings: Settings to check it with; by default its own with 5 epochs of width 8.
 
-    It trains on graphs of some forty nodes and takes about a second. ``docs/adding-a-method.md``
-    says what is checked.
+    Raises:
+        AssertionError: If a check fails; the message names it.
+        RawlsError: If the method or a setting is not known.
+
+    Example:
+        >>> import rawlsgcn as rg
+        >>> from rawlsgcn.experiments import check_method
+        >>> check_method("gcn")
     """
     chosen = find_method(method)
     quick = {"epochs": 5, "hidden_channels": 8, **settings}
@@ -58,19 +67,19 @@ def check_method(method: str | Method | type[Method], **settings: Any) -> None:
 
 @dataclass(frozen=True)
 class Subject:
-    """A method under examination, with the settings that it is trained with."""
+    """The method to be checked, with the settings that it is trained with."""
 
     method: Method
     settings: Settings
 
     def train(self, graph: Data, **changes: Any) -> Result:
-        """One run, by the same way that ``rawlsgcn.fit`` takes."""
+        """One run, trained as ``rawlsgcn.fit`` does."""
         settings = with_changes(self.settings, changes)
         clean = check(graph, sparse=True)
         return train_and_evaluate(clean, self.method, settings, [0], device="cpu")
 
     def model(self, result: Result, state: dict[str, Tensor] | None = None) -> TrainedModel:
-        """The trained run, to be asked about any graph."""
+        """The trained run, for predictions on any graph."""
         return TrainedModel(
             method=self.method,
             settings=self.settings,
@@ -142,15 +151,15 @@ def check_the_random_state_is_kept(subject: Subject) -> None:
 
 
 def check_a_saved_state_predicts_the_same(subject: Subject) -> None:
-    """A model that was written and read predicts the same bits: ``module`` holds all of it."""
+    """A model that was written and read predicts the same bits: ``module`` contains all of it."""
     graph = small_graph()
     result = subject.train(graph)
     with tempfile.TemporaryDirectory() as folder:
-        write_model(result, Path(folder))
+        result.write_model(Path(folder))
         state = read_weights(Path(folder) / WEIGHTS, 0)
     _assert_same_state(result.states[0], state)
     scores = subject.model(result, state).logits(graph)
-    assert torch.equal(scores, result.logits[0]), "the model predicts otherwise once it was read"
+    assert torch.equal(scores, result.logits[0]), "the model predicts differently after it was read"
 
 
 def check_predictions_ignore_the_order_of_nodes(subject: Subject) -> None:
@@ -174,8 +183,8 @@ def check_sparse_features_are_like_dense_ones(subject: Subject) -> None:
     model = subject.model(subject.train(graph))
     sparse = graph.clone()
     sparse.x = graph.x.to_sparse_csr()
-    _assert_close(model.logits(sparse), model.logits(graph), "sparse features are read otherwise")
-    assert not subject.train(sparse).diverged, "training on sparse features gives no numbers"
+    _assert_close(model.logits(sparse), model.logits(graph), "sparse features give other scores")
+    assert not subject.train(sparse).diverged, "training on sparse features diverges"
 
 
 def check_it_predicts_on_another_graph(subject: Subject) -> None:
@@ -191,7 +200,7 @@ def check_it_predicts_on_another_graph(subject: Subject) -> None:
 
 
 def check_isolated_nodes(subject: Subject) -> None:
-    """Nodes without neighbours get finite scores, also where training meets them."""
+    """Nodes without neighbors get finite scores, also where training meets them."""
     graph = small_graph()
     kept = (graph.edge_index >= 8).all(0)
     graph.edge_index = graph.edge_index[:, kept]
@@ -204,20 +213,20 @@ def check_a_graph_without_edges(subject: Subject) -> None:
     model = subject.model(subject.train(graph))
     graph.edge_index = graph.edge_index[:, :0]
     model.logits(graph)
-    _assert_finite_or_refused(subject, graph)
+    _assert_finite_or_error(subject, graph)
 
 
 def check_one_class(subject: Subject) -> None:
     """Training nodes of a single class, or a graph of one, give finite scores or a RawlsError."""
     graph = small_graph()
     graph.y[graph.train_mask] = 0
-    _assert_finite_or_refused(subject, graph)
+    _assert_finite_or_error(subject, graph)
     graph.y = torch.zeros_like(graph.y)
-    _assert_finite_or_refused(subject, graph)
+    _assert_finite_or_error(subject, graph)
 
 
 def check_features_that_are_not_numbers(subject: Subject) -> None:
-    """A feature that is NaN is refused by a RawlsError."""
+    """A feature that is NaN raises a RawlsError."""
     graph = small_graph()
     graph.x[3, 2] = float("nan")
     try:
@@ -228,7 +237,7 @@ def check_features_that_are_not_numbers(subject: Subject) -> None:
 
 
 def check_divergence_is_reported(subject: Subject) -> None:
-    """At a learning rate of 1e30 a run diverges and says so, or is refused, or gives numbers."""
+    """At a learning rate of 1e30 a run diverges and says so, or gives numbers or a RawlsError."""
     try:
         result = subject.train(small_graph(), lr=1e30)
     except RawlsError:
@@ -244,7 +253,7 @@ def check_early_stopping(subject: Subject) -> None:
     assert not result.diverged, "a weight or a score is not a finite number"
 
 
-#: In the order in which they are made: what fails first explains what would fail after it.
+#: In this order: what fails first explains what would fail after it.
 CHECKS: tuple[Callable[[Subject], None], ...] = (
     check_scores_are_finite,
     check_same_seed_gives_the_same_bits,
@@ -266,7 +275,7 @@ def _inputs(graph: Data) -> Inputs:
     return Inputs.of(check(graph, sparse=True))
 
 
-def _assert_finite_or_refused(subject: Subject, graph: Data) -> None:
+def _assert_finite_or_error(subject: Subject, graph: Data) -> None:
     try:
         result = subject.train(graph)
     except RawlsError:
@@ -275,7 +284,7 @@ def _assert_finite_or_refused(subject: Subject, graph: Data) -> None:
 
 
 def _assert_same_state(first: dict[str, Tensor], second: dict[str, Tensor]) -> None:
-    assert first.keys() == second.keys(), f"the states hold {sorted(first)} and {sorted(second)}"
+    assert first.keys() == second.keys(), f"the states have {sorted(first)} and {sorted(second)}"
     for name, tensor in first.items():
         assert torch.equal(tensor, second[name]), f"the weights {name} differ"
 
@@ -294,7 +303,7 @@ def _seed_everything(seed: int) -> None:
 
 @contextmanager
 def _unchanged(doing: str) -> Iterator[None]:
-    """Fail where the block changes a global generator, also to a state that was common before."""
+    """Fail if the block changes a global generator, even to a state that is common."""
     _seed_everything(987)
     before = random_state()
     yield

@@ -21,6 +21,7 @@ from ..evaluation.calibration import UNDER_CONFIDENT, CalibrationOutcome
 from ..evaluation.degree_bias import node_scores
 from ..evaluation.learning import Learning
 from ..evaluation.run_metrics import RunMetrics
+from ..graphs.features import has_negative_features
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -318,18 +319,41 @@ class Result:
         return {name: jsonable(value) for name, value in figures.items()}
 
     def save(self, folder: str | Path) -> None:
-        """Write weights, configuration and metrics for :func:`rawlsgcn.load_model`.
+        """Save the model: weights of every run, configuration and metrics.
+
+        :func:`rawlsgcn.load_model` reads it.
 
         Args:
-            folder: The folder, which is written completely or not at all.
+            folder: The folder, which is replaced as a whole.
 
         Raises:
-            RawlsError: Every run diverged, or the folder cannot be written.
+            RawlsError: If every run diverged.
+        """
+        with atomic_directory(folder) as temporary:
+            self.write_model(temporary)
+
+    def write_model(self, folder: Path) -> None:
+        """Write the model into an existing folder, beside other files.
+
+        Args:
+            folder: The folder.
         """
         from .saved_models import write_model
 
-        with atomic_directory(folder) as temporary:
-            write_model(self, temporary)
+        # Decided once, on the training graph: another graph's features must be treated alike.
+        divided = self.settings["normalize_features"] and not has_negative_features(self.graph.x)
+        write_model(
+            folder,
+            dict(zip(self.seeds, self.states, strict=True)),
+            self.to_dict(),
+            method=self.method,
+            settings=self.settings,
+            row_normalized=bool(divided),
+            num_features=int(self.graph.x.shape[1]),
+            num_classes=int(self.logits.shape[-1]),
+            best_seed=self.seeds[self.best_run],
+            dataset=self.dataset,
+        )
 
     def to_json(self, path: str | Path) -> None:
         """Write :meth:`to_dict` to a file.

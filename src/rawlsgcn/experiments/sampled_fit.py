@@ -20,7 +20,7 @@ from ..training.sampled.distributed_context import DistributedContext
 from ..training.sampled.resumable import train_with_checkpoints
 from ..training.sampled.sources import Source
 from ..training.sampled.trainer import SampledTraining
-from .saved_models import write_weights
+from .saved_models import write_model
 
 
 def fit_sampled(
@@ -88,7 +88,7 @@ def fit_sampled(
     if training.context.rank == 0:
         with atomic_directory(out) as folder:
             # As ``rawlsgcn predict --model`` reads it.
-            write_weights(
+            write_model(
                 folder,
                 {seed: training.kept.state_dict()},
                 metrics,

@@ -1,4 +1,4 @@
-"""Models kept: a folder with the weights (safetensors), the configuration and the metrics."""
+"""Saved models: a folder with the weights (safetensors), the configuration and the metrics."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ from .._core.threads import fork_safe_threads
 from .._core.version import __version__
 from ..graphs import check, load
 from ..methods import Inputs, Learner, Method, Settings, find_method
-from ..methods.inputs import has_negative_features
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -38,31 +37,18 @@ if TYPE_CHECKING:
 WEIGHTS, CONFIG, METRICS = "model.safetensors", "config.json", "metrics.json"
 
 
-def write_model(result: Any, folder: Path) -> None:
-    """Write a result's weights (of every run), configuration and metrics into ``folder``.
-
-    The type of the result is not imported here: it imports this module.
-    """
-    write_weights(
-        folder,
-        dict(zip(result.seeds, result.states, strict=True)),
-        result.to_dict(),
-        method=result.method,
-        settings=result.settings,
-        # Decided once, on the training graph: another graph's features must be treated alike.
-        row_normalized=bool(result.settings["normalize_features"])
-        and not has_negative_features(result.graph.x),
-        num_features=int(result.graph.x.shape[1]),
-        num_classes=int(result.logits.shape[-1]),
-        best_seed=result.seeds[result.best_run],
-        dataset=result.dataset,
-    )
-
-
-def write_weights(
+def write_model(
     folder: Path, states: dict[int, dict[str, Tensor]], metrics: dict[str, Any], **about: Any
 ) -> None:
-    """Write the weights of runs by seed, what they are of (the configuration) and the metrics."""
+    """Write a model into a folder.
+
+    Args:
+        folder: An existing folder.
+        states: The weights of each run, by seed.
+        metrics: What ``metrics.json`` contains.
+        **about: What ``config.json`` contains: the fields of :class:`TrainedModel` and the best
+            seed.
+    """
     from safetensors.torch import save
 
     tensors = {
@@ -79,7 +65,22 @@ def write_weights(
 
 @dataclass(frozen=True)
 class TrainedModel:
-    """A trained run that can be asked about the same graph, or another with the same features."""
+    """A trained run, which predicts on its graph or on another one with the same features.
+
+    Made by :func:`rawlsgcn.load_model` from a folder that :meth:`rawlsgcn.Result.save` or
+    ``rawlsgcn train --out`` wrote.
+
+    Attributes:
+        method: The method.
+        settings: The settings that it was trained with.
+        row_normalized: Whether rows of features were divided by their sums.
+        num_features: The number of features of a node.
+        num_classes: The number of classes.
+        seed: The seed of the run.
+        dataset: The name of the graph that it was trained on.
+        state: The weights by name.
+        folder: The folder that it was loaded from.
+    """
 
     method: Method
     settings: Settings
@@ -93,7 +94,19 @@ class TrainedModel:
 
     @fork_safe_threads()
     def logits(self, graph: Data | str, *, device: str = "cpu") -> Tensor:
-        """The class scores of every node of ``graph``, which needs features but no labels."""
+        """Compute the class scores of every node of a graph.
+
+        Args:
+            graph: A torch_geometric ``Data`` with features (labels are not needed), or the name
+                of a dataset.
+            device: ``"cpu"``, ``"cuda"``, or ``"auto"`` for a GPU if there is one.
+
+        Returns:
+            A tensor of shape (nodes, classes) on the CPU.
+
+        Raises:
+            RawlsError: If the graph has another number of features, or the scores are not finite.
+        """
         target = pick_device(device)
         clean = (
             load(graph, sparse=True)
@@ -140,23 +153,35 @@ class TrainedModel:
                 ) from error
             raise unfit from error
         made = learner.module.state_dict()
-        # Loading converts other types without a word, and bits that were whole numbers make none.
+        # Loading converts other types silently, and bits that were whole numbers make no weights.
         if any(tensor.dtype != made.get(name, tensor).dtype for name, tensor in self.state.items()):
             raise unfit
         return learner
 
     def predict(self, graph: Data | str, *, device: str = "cpu") -> Tensor:
-        """The class probabilities of every node, of the shape (nodes, classes)."""
+        """Compute the class probabilities of every node of a graph.
+
+        Args:
+            graph: A torch_geometric ``Data`` with features (labels are not needed), or the name
+                of a dataset.
+            device: ``"cpu"``, ``"cuda"``, or ``"auto"`` for a GPU if there is one.
+
+        Returns:
+            A tensor of shape (nodes, classes) on the CPU, whose rows sum to one.
+
+        Raises:
+            RawlsError: If the graph has another number of features, or the scores are not finite.
+        """
         return torch.softmax(self.logits(graph, device=device), -1)
 
 
 def _require_sizes(state: Mapping[str, Tensor], **sizes: int) -> None:
-    """Refuse sizes that no network of so few weights can have, before anything is made of them."""
+    """Raise an error for sizes that no network of so few weights can have, before it is built."""
     numbers = sum(tensor.numel() for tensor in state.values())
     for name, size in sizes.items():
         if size > 10 * numbers + 1000:
             raise RawlsError(
-                f"{name} is {size:,}, but {WEIGHTS} holds {numbers:,} numbers only: one of the two "
+                f"{name} is {size:,}, but {WEIGHTS} has only {numbers:,} numbers: one of the two "
                 "files was changed; train again"
             )
 
@@ -186,7 +211,30 @@ def _no_larger_than(state: Mapping[str, Tensor]) -> Iterator[None]:
 @fork_safe_threads()
 @one_version
 def load_model(folder: str | Path, seed: int | None = None) -> TrainedModel:
-    """The model in a folder written by ``train --out``; by default the best run on validation."""
+    """Load a model that :meth:`rawlsgcn.Result.save` or ``rawlsgcn train --out`` wrote.
+
+    Args:
+        folder: The folder.
+        seed: The seed of the run to load; by default that of the best run on validation.
+
+    Returns:
+        The model.
+
+    Raises:
+        RawlsError: If the folder has no model or a damaged one, its method is not known here (see
+            :func:`rawlsgcn.methods.register`), or there is no run with the seed.
+
+    Example:
+        >>> import tempfile
+        >>> import rawlsgcn as rg
+        >>> graph = rg.synthetic(300)
+        >>> result = rg.fit(graph, "gcn", seeds=1, epochs=10)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     result.save(f"{folder}/model")
+        ...     model = rg.load_model(f"{folder}/model")
+        >>> tuple(model.predict(graph).shape)
+        (300, 6)
+    """
     if not isinstance(folder, str | Path):
         raise RawlsError(f"a model is loaded from its folder's path, not from {folder!r}")
     folder = Path(folder).expanduser()
@@ -252,6 +300,6 @@ def _config(folder: Path) -> dict[str, Any]:
         return read_json(folder / CONFIG, _ENTRIES)
     except OSError as error:
         raise RawlsError(
-            f"{folder} holds no model: cannot read {CONFIG} ({error.strerror}); "
+            f"{folder} has no model: cannot read {CONFIG} ({error.strerror}); "
             "give the folder that 'rawlsgcn train --out' wrote"
         ) from error

@@ -6,7 +6,7 @@ turns, on the training nodes, it minimizes its own cross entropy and the model m
 
     CE_task - λ CE_discriminator.
 
-Degrees are numbers of neighbours; edge weights, where there are any, are those of Â.
+Degrees are numbers of neighbors; edge weights, where there are any, are those of Â.
 """
 
 from __future__ import annotations

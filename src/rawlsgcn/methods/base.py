@@ -66,6 +66,14 @@ class Method(ABC):
         normalizations: The values that its setting ``normalization`` can have.
         grid: The settings that :func:`rawlsgcn.tune` varies by default, each with its values; empty
             for the learning rates of the paper.
+
+    Example:
+        >>> from rawlsgcn.methods import Settings
+        >>> from rawlsgcn.methods.gcn import GCN
+        >>> class LongGCN(GCN):
+        ...     name, title, defaults = "long-gcn", "Long GCN", Settings(epochs=500)
+        >>> LongGCN().configure({"lr": "0.05"}).lr
+        0.05
     """
 
     name: ClassVar[str]
@@ -157,6 +165,16 @@ class Convolutional(Method):
         return None
 
     def learner(self, inputs: Inputs, settings: Settings, seed: int) -> Learner:
+        """Make a run that has not learned yet: see :meth:`Method.learner`.
+
+        Args:
+            inputs: The graph.
+            settings: The settings.
+            seed: Decides everything random.
+
+        Returns:
+            The run.
+        """
         return ConvolutionalLearner(self, inputs, settings, seed)
 
 

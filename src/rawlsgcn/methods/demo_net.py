@@ -1,17 +1,17 @@
-"""DEMO-Net (Wu, He and Xu, 2019), the version with weights of its own for every degree.
+"""DEMO-Net (Wu, He and Xu, 2019), the version with separate weights for every degree.
 
-A layer is, with N(i) the neighbours of i,
+A layer is, with N(i) the neighbors of i,
 
     E_i = b + W_self x_i + mean over j in N(i) of (W_global + W_deg(i)) x_j,
 
-and a node without neighbours has W_global x_i for its second term. The mean commutes with the
-weights: with m_i the mean of i's neighbours (x_i itself for a node without any), a layer is one
+and a node without neighbors has W_global x_i for its second term. The mean commutes with the
+weights: with m_i the mean of i's neighbors (x_i itself for a node without any), a layer is one
 aggregation, the products X W_self and M W_global, and one product of M by groups, in which every
-row meets the weights of its degree. In the first layer X and M never change. Dropout is on both
-terms: on X W_self and on what comes from the neighbours, in every layer.
+row is multiplied by the weights of its degree. In the first layer X and M never change. Dropout is
+on both terms: on X W_self and on what comes from the neighbors, in every layer.
 
-On a weighted graph the mean is weighted; a degree is still a number of neighbours. On a graph with
-degrees that training has not met, a node uses the weights of the nearest degree met.
+On a weighted graph the mean is weighted; a degree is still a number of neighbors. On a graph with
+degrees that did not occur in training, a node uses the weights of the nearest degree that did.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class DemoNetLearner(GroupedLearner):
     def arguments(self, targets: Tensor) -> tuple[Any, ...]:
         i, number = self.inputs, len(self.degrees)
         group = nearest(self.degrees, i.degree)
-        reach = Reach.of(neighbour_mean(i), group, number, targets, self.settings.num_layers)
+        reach = Reach.of(neighbor_mean(i), group, number, targets, self.settings.num_layers)
         first, *later = ((step, Groups.of(step)) for step in reach.steps)
         return *first_rows(*first, i.x), later, reach
 
@@ -126,8 +126,8 @@ def nearest(degrees: Tensor, wanted: Tensor) -> Tensor:
     return place.masked_fill(wanted == 0, -1)
 
 
-def neighbour_mean(inputs: Inputs) -> tuple[Tensor, Tensor, Tensor]:
-    """The matrix of the (weighted) mean over neighbours; a node without any is its own mean."""
+def neighbor_mean(inputs: Inputs) -> tuple[Tensor, Tensor, Tensor]:
+    """The matrix of the (weighted) mean over neighbors; a node without any is its own mean."""
     row, column = inputs.edge_index
     weight = inputs.edge_weight
     value = torch.ones(len(row), device=row.device) if weight is None else weight
@@ -149,8 +149,8 @@ def first_rows(step: Step, groups: Groups, x: Tensor) -> tuple[Tensor | FixedMat
     chosen = csr_from_entries(
         torch.arange(size, device=x.device), step.own, one, (size, x.shape[0])
     )
-    # By groups, a sparse M is one wider matrix: an entry in a row of group k stands k widths
-    # further to the right, and meets the weights of all groups below one another.
+    # By groups, a sparse M is one wider matrix: an entry in a row of group k is moved k
+    # widths to the right, where it is multiplied by the weights of that group.
     row, column, value = csr_entries(m)
     inside = step.group[row] >= 0
     row, value, column = row[inside], value[inside], (column + step.group[row] * m.shape[1])[inside]

@@ -6,7 +6,7 @@ A layer is, with k(i) = min(max(deg(i), 1), 10),
 
 where a cell works on the rows of the matrices and W_0 is a learned initial state. The sum
 commutes with the weights: a layer is Z = Â X, ten cells applied once, and ten products, one for the
-rows of Z in each group. On a weighted graph Â holds the weights; k(i) still counts neighbors.
+rows of Z in each group. On a weighted graph Â includes the weights; k(i) still counts neighbors.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class DSGCNNetwork(nn.Module):
         self.dropout = Dropout(p, random)
 
     def forward(self, z: list[Tensor | FixedMatrix], reach: Reach) -> Tensor:
-        """The targets' scores; ``z`` holds the rows of Â X that the first layer needs."""
+        """The targets' scores; ``z`` has the rows of Â X that the first layer needs."""
         h: Tensor = self.layers[0](z)
         for layer, step in zip(list(self.layers)[1:], reach.steps[1:], strict=True):
             h = self.dropout(torch.relu(h))
@@ -80,6 +80,8 @@ class DSGCNNetwork(nn.Module):
 
 
 class DSGCNLearner(GroupedLearner):
+    """Full-graph training on the rows that the training nodes depend on."""
+
     def __init__(self, inputs: Inputs, settings: Settings, seed: int) -> None:
         random = torch.Generator(inputs.device).manual_seed(seed)
         network = DSGCNNetwork(layer_sizes(inputs, settings), settings.dropout, random)

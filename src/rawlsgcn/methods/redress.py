@@ -1,4 +1,4 @@
-"""REDRESS (Dong et al., KDD 2021): who is alike in the features should be alike in the output.
+"""REDRESS (Dong et al., KDD 2021): nodes with similar features should have similar outputs.
 
 A GCN with logits E learns from the task and from a ranking, ∂J/∂E + α ∂R/∂E. The ranking is among
 the training nodes: every other one, j, has two similarities to node i,
@@ -17,7 +17,7 @@ pair of the list that the features order, s_ij > s_im:
 
     ∂R/∂t_ij = -σ / (1 + exp(σ (t_ij - t_im))) · |ΔNDCG_jm| = -∂R/∂t_im,
 
-summed over pairs and training nodes; the lists and |ΔNDCG| are held constant. It is the gradient
+summed over pairs and training nodes; the lists and |ΔNDCG| have no gradient. It is the gradient
 of Σ |ΔNDCG_jm| log(1 + exp(-σ (t_ij - t_im))), which autograd takes on through the cosine, to the
 logits of i and of the nodes in its list.
 """
@@ -83,7 +83,7 @@ class RedressLearner(ConvolutionalLearner):
 
     @cached_property
     def features(self) -> FeatureLists:
-        """Made at the first epoch: a learner that only predicts has no use for them."""
+        """Made at the first epoch: a learner that only predicts does not need them."""
         x, train = self.inputs.x, self.inputs.train
         return FeatureLists.of(
             select_rows(x, train) if x.layout == torch.sparse_csr else x[train], self.settings.k
@@ -104,7 +104,7 @@ class RedressLearner(ConvolutionalLearner):
 
 @dataclass(frozen=True)
 class FeatureLists:
-    """What the features say of some nodes: s of each with each, and IDCG@k."""
+    """The similarities s of the features of some nodes, and IDCG@k."""
 
     similarity: Tensor
     ideal: Tensor
@@ -153,7 +153,7 @@ def feature_cosines(x: Tensor) -> Tensor:
 
 
 def _without_self(similarity: Tensor) -> Tensor:
-    """Nobody stands in their own list."""
+    """A node is not in its own list."""
     return similarity.clone().fill_diagonal_(-torch.inf)
 
 

@@ -1,6 +1,6 @@
-"""Tail-GNN (Liu et al., 2021): low-degree nodes are given the information that they miss.
+"""Tail-GNN (Liu et al., 2021): the information that low-degree nodes miss is predicted.
 
-With n_i the mean of the neighbours, a layer translates x_i to what the neighbourhood should be,
+With n_i the mean of the neighbors, a layer translates x_i to what the neighborhood should be,
 r_i = γ_i ∘ r + β_i with γ_i = LeakyReLU(G1 x_i + G2 n_i) + 1 and β_i = LeakyReLU(B1 x_i + B2 n_i).
 What node i misses is m_i = x_i + r_i - n_i. With Σ_i = x_i + Σ_{j in N(i)} x_j
 
@@ -8,9 +8,9 @@ What node i misses is m_i = x_i + r_i - n_i. With Σ_i = x_i + Σ_{j in N(i)} x_
     tail branch   h_i = (Wᵀ Σ_i + b + Wᵀ m_i) / (deg(i) + 2).
 
 All but r_i is linear in the input, so a layer needs one aggregation a branch (``mixed`` below); the
-costly maps G1, G2, B1 and B2 run only on the rows that reach the nodes asked for. Edge weights,
+costly maps G1, G2, B1 and B2 run only on the rows that the wanted nodes depend on. Edge weights,
 where there are any, weight Σ_i, n_i and deg(i) in the formulas; which node is a tail node, and how
-many neighbours a forged one keeps, goes by the number of neighbours.
+many neighbors a forged one keeps, goes by the number of neighbors.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from .tail_gnn_branches import Branch, Hop, Plan, View, forged
 
 # Layers with a wider input have their square maps replaced by d → 64 → d (the published code).
 WIDE, BOTTLENECK = 1000, 64
-# Evaluation holds at most so many entries of an n × d_in matrix at a time.
+# Evaluation needs at most so many entries of an n × d_in matrix at a time.
 BLOCK_ENTRIES = 2**24
 
 
@@ -253,15 +253,18 @@ class TailLearner(Learner):
                 yield part, self._plan(branch, part)
 
     def _plan(self, branch: Branch, targets: Tensor, about: Tensor | None = None) -> Plan:
-        """Training tells the head branch ``about`` which nodes it wants translations, and has the
-        first layer in one piece; evaluation has it in pieces, each made when it is asked for."""
+        """The rows of a branch for some targets.
+
+        In training the head branch translates the nodes ``about``, and the first layer is in one
+        piece; in evaluation it is in pieces, each made when it is used.
+        """
         x, size = self.inputs.x, BLOCK_ENTRIES // self.inputs.num_features
         everything = torch.arange(self.inputs.num_nodes, device=x.device)
         rows = branch.rows(targets, self.settings.num_layers)
-        told = targets[:0] if about is None else about
+        translated = targets[:0] if about is None else about
 
         def hop(to: Tensor, columns: Tensor) -> Hop:
-            return branch.hop(to, columns, to if branch.tail else told)
+            return branch.hop(to, columns, to if branch.tail else translated)
 
         pieces = torch.split(rows[0], max(1, size if about is None else len(rows[0])))
         first = (hop(piece, everything).features(x) for piece in pieces)

@@ -1,4 +1,4 @@
-"""The graph as Tail-GNN's two branches read it: whole, forged, and cut to the rows that matter."""
+"""The graph of Tail-GNN's two branches: whole, forged, and restricted to the rows that matter."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ._ops.fixed_matrix import FixedMatrix, propagated, times
 
 @dataclass(frozen=True)
 class View:
-    """What some rows of a layer see of its input.
+    """The input of a layer, as some of its rows need it.
 
     ``mixed`` is the linear part of the branch: Σ_i / (deg(i) + 1) in the head branch and
     (Σ_i + x_i - n_i) / (deg(i) + 2) in the tail branch. ``x``, ``n`` and ``degree`` are of the
-    rows whose translation is asked for.
+    rows whose translation is needed.
     """
 
     mixed: Tensor | FixedMatrix
@@ -30,7 +30,7 @@ class View:
 
 @dataclass(frozen=True)
 class Hop:
-    """The constant matrices of a branch, from some rows of a layer's input to its output."""
+    """The fixed matrices of a branch, from some rows of a layer's input to its output."""
 
     mix: FixedMatrix
     own: FixedMatrix
@@ -50,7 +50,7 @@ class Hop:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a branch needs for the class scores of some nodes, and no row more."""
+    """The rows that a branch needs for the class scores of some nodes."""
 
     first: Iterable[View]
     hops: list[Hop]
@@ -113,7 +113,7 @@ class Branch:
 
 
 def forged(branch: Branch, train: Tensor, k: int, generator: torch.Generator) -> Branch:
-    """The forged tail graph: training nodes of degree ≥ k keep 1 to k random neighbours.
+    """The forged tail graph: training nodes of degree ≥ k keep 1 to k random neighbors.
 
     Only their own rows lose entries; other nodes still see them. Drawn on the CPU, so that a seed
     means the same on every device.

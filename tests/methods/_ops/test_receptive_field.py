@@ -13,7 +13,7 @@ from rawlsgcn.methods._ops.receptive_field import reached_rows, select_columns, 
 
 @settings(max_examples=60, deadline=None)
 @given(graph=graphs(), layers=st.integers(1, 4))
-def test_reached_rows_are_the_targets_neighbourhoods(graph: Data, layers: int) -> None:
+def test_reached_rows_are_the_targets_neighborhoods(graph: Data, layers: int) -> None:
     matrix = dense_form(graph, "renormalized")
     targets = graph.train_mask.nonzero().view(-1)
     rows = reached_rows(matrix.to_sparse_csr(), targets, layers)

@@ -1,4 +1,4 @@
-"""Sampled blocks: the reference's gradient with all neighbours, its expectation with some."""
+"""Sampled blocks: the reference's gradient with all neighbors, its expectation with some."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ METHODS = ["gcn", "rawlsgcn-graph", "rawlsgcn-grad"]
     st.sampled_from(METHODS),
     st.sampled_from(["row", "column", "symmetric", "doubly-stochastic"]),
 )
-def test_all_neighbours_give_the_reference(graph: Data, layers: int, name: str, form: str) -> None:
+def test_all_neighbors_give_the_reference(graph: Data, layers: int, name: str, form: str) -> None:
     method = find_method(name)
     changes = {"num_layers": layers, "dropout": 0.0, "hidden_channels": 4}
     if name != "gcn":

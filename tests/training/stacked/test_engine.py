@@ -192,7 +192,7 @@ def test_a_block_on_a_gpu_is_bounded_by_its_free_memory(
     assert [len(block) for block in blocks] == sizes
     assert sorted(place for block in blocks for place in block) == list(range(12))
     assert (engine.note is None) == (len(sizes) == 1)
-    assert engine.note is None or f"holds {sizes[0]} of the runs at once" in engine.note
+    assert engine.note is None or f"fits {sizes[0]} of the runs at once" in engine.note
 
 
 @settings(max_examples=20, deadline=None)
@@ -221,4 +221,4 @@ def test_a_note_of_the_engine_reaches_the_result(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(StackedEngine, "_blocks", on_gpu)
     result = rg.fit(synthetic(200), "gcn", seeds=5, epochs=2, device="cpu")
-    assert sum("free memory holds 2 of the runs" in note for note in result.notes) == 1
+    assert sum("free memory fits 2 of the runs" in note for note in result.notes) == 1

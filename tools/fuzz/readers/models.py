@@ -10,7 +10,7 @@ import torch
 from torch_geometric.data import Data
 
 from rawlsgcn import fit
-from rawlsgcn.experiments.saved_models import load_model, write_model
+from rawlsgcn.experiments.saved_models import load_model
 from rawlsgcn.graphs import check
 
 from ..reader import Files, Reader
@@ -35,7 +35,7 @@ def _seeds() -> list[Files]:
     for method in ("gcn", "rawlsgcn-graph", "rawlsgcn-grad", "advfair", "demo-net", "tail-gnn"):
         result = fit(_graph(), method, seeds=2, epochs=1, hidden_channels=2)
         with TemporaryDirectory() as folder:
-            write_model(result, Path(folder))
+            result.write_model(Path(folder))
             seeds.append({path.name: path.read_bytes() for path in Path(folder).iterdir()})
     return seeds
 

@@ -1,4 +1,4 @@
-"""Learning with weights that depend on a node's degree: rows sorted by group, and no row more."""
+"""Learning with weights that depend on a node's degree: rows sorted by group of degrees."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Step:
     """One layer's rows, sorted by group.
 
     ``matrix`` takes the rows before (first: every node) to these, ``own`` says where each of
-    these rows stood among them, and ``counts`` how many of these rows each group has.
+    these rows is among them, and ``counts`` how many of these rows each group has.
     """
 
     matrix: FixedMatrix
@@ -52,7 +52,7 @@ class Reach:
         targets: Tensor,
         layers: int,
     ) -> Reach:
-        """For a matrix given as rows, columns and values; -1 as a group means none."""
+        """For a matrix as rows, columns and values; -1 as a group means none."""
         row, column, value = matrix
         everything = torch.arange(len(group), device=group.device)
         seen = torch.zeros_like(group, dtype=torch.bool)
@@ -89,7 +89,7 @@ class GroupedLearner(Learner):
 
     @abstractmethod
     def arguments(self, targets: Tensor) -> tuple[Any, ...]:
-        """What the module is called with for these targets; the last of it is their Reach."""
+        """The arguments of the module for these targets; the last one is their Reach."""
 
     @cached_property
     def training(self) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""Dropout from a generator of the run's own: the caller's random state is not touched."""
+"""Dropout from a generator of the run: the caller's random state does not change."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ class Dropout(nn.Module):
 
     A generator seeded with s gives the masks that torch draws after ``torch.manual_seed(s)``. All
     dropouts of a network share one.
+
+    Args:
+        p: The probability with which an entry is set to zero.
+        generator: The generator, on the device of the values.
     """
 
     def __init__(self, p: float, generator: torch.Generator | None = None) -> None:
@@ -18,6 +22,14 @@ class Dropout(nn.Module):
         self.p, self.generator = p, generator
 
     def forward(self, h: Tensor) -> Tensor:
+        """Set entries to zero in training, and scale the others by 1 / (1 - p).
+
+        Args:
+            h: Any tensor.
+
+        Returns:
+            A tensor of the same shape.
+        """
         if self.generator is None or not self.training or self.p == 0:
             return nn.functional.dropout(h, self.p, self.training)
         if h.device.type == "cuda":
@@ -26,7 +38,7 @@ class Dropout(nn.Module):
         return h * torch.empty_like(h).bernoulli_(kept, generator=self.generator).div_(kept)
 
     def _on_gpu(self, h: Tensor, own: torch.Generator) -> Tensor:
-        """torch's fused dropout takes no generator: the device's own is lent our state."""
+        """torch's fused dropout takes no generator: the device's has our state in the meantime."""
         lent = torch.cuda.default_generators[h.device.index]
         before = lent.get_state()
         lent.set_state(own.get_state())

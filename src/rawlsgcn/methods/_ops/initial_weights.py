@@ -20,7 +20,6 @@ def draw_uniform(module: nn.Module, generator: torch.Generator | None) -> None:
 
 
 def empty(kind: type[M], *sizes: int) -> M:
-    """A module of torch whose weights are still to be drawn: torch's own would be drawn from the
-    global generator."""
+    """A module of torch whose weights are not drawn yet: torch would use the global generator."""
     module: M = torch.nn.utils.skip_init(kind, *sizes)  # type: ignore[no-untyped-call]
     return module

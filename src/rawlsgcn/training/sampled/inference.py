@@ -48,7 +48,7 @@ def whole_graph_logits(
             product[start:stop] = rows @ weight
         product[first:last] *= _column(factors.right[first:last], weight)
         _exchange(product, cuts, context.device)
-        hidden = _neighbour_sums(source, product, first, last)
+        hidden = _neighbor_sums(source, product, first, last)
         hidden[first:last] *= _column(factors.left[first:last], weight)
         hidden[first:last] += bias
         if number + 1 == len(network.layers):
@@ -57,7 +57,7 @@ def whole_graph_logits(
     return hidden
 
 
-def _neighbour_sums(source: Source, product: Tensor, first: int, last: int) -> Tensor:
+def _neighbor_sums(source: Source, product: Tensor, first: int, last: int) -> Tensor:
     """Rows ``first`` to ``last`` of (A + I) Z."""
     sums = torch.empty_like(product)
     adjacency = source.adjacency

@@ -158,7 +158,15 @@ class SampledTraining:
         return network
 
     def batches(self, epoch: int, first: int = 0) -> Iterator[Batch]:
-        """This process's shares of the steps of an epoch, from step ``first`` on."""
+        """Draw this process's shares of the steps of an epoch.
+
+        Args:
+            epoch: The epoch, from 0.
+            first: The first step that is drawn.
+
+        Returns:
+            An iterator over the batches, in order.
+        """
         dataset = _Batches(self, epoch)
         loader: DataLoader[Batch] = DataLoader(
             dataset,
@@ -170,10 +178,16 @@ class SampledTraining:
         return iter(loader)
 
     def loss(self, batch: Batch) -> Tensor:
-        """This share's part of the mean loss of the step, times the number of processes.
+        """Compute this share's part of the mean loss of the step, times the number of processes.
 
         DistributedDataParallel takes the mean over processes, which makes it the step's loss
         whatever the sizes of the shares.
+
+        Args:
+            batch: The process's share of a step.
+
+        Returns:
+            The loss, a scalar with a gradient.
         """
         device, blocks = self.context.device, batch.blocks
         x = FixedMatrix.of(batch.x.to(device, self.dtype))
@@ -182,7 +196,19 @@ class SampledTraining:
         return loss * (self.context.world_size / batch.total)
 
     def step(self, batch: Batch, epoch: int, number: int) -> float:
-        """Learn from one batch; the result is this share's loss."""
+        """Train on one batch.
+
+        Args:
+            batch: The process's share of the step.
+            epoch: The epoch, from 0.
+            number: The step in the epoch, from 0.
+
+        Returns:
+            This share's loss.
+
+        Raises:
+            RawlsError: If the loss is not finite.
+        """
         self.model.train()
         # A restart must draw the masks that an unbroken run would have drawn.
         self.random.manual_seed(
@@ -203,17 +229,28 @@ class SampledTraining:
         return value
 
     def epoch(self, epoch: int) -> float:
-        """Learn from all training nodes once; the mean loss of the steps."""
+        """Train on all training nodes once.
+
+        Args:
+            epoch: The epoch, from 0.
+
+        Returns:
+            The mean loss of the steps.
+        """
         losses = [self.step(batch, epoch, n) for n, batch in enumerate(self.batches(epoch))]
         return sum(losses) / len(losses)
 
     def logits(self) -> Tensor:
-        """The class scores of every node, from all neighbours: nothing is sampled at test time."""
+        """Compute the class scores of every node from all neighbors, without sampling.
+
+        Returns:
+            A tensor of shape (nodes, classes).
+        """
         return whole_graph_logits(self.kept, self.source, self.forward, self.context)
 
 
 class _Batches(Dataset[Batch]):
-    """The steps of one epoch; a worker makes each when it is asked for it."""
+    """The steps of one epoch; a worker makes each when it is needed."""
 
     def __init__(self, training: SampledTraining, epoch: int) -> None:
         self.training, self.epoch = training, epoch

@@ -1,4 +1,4 @@
-"""Dropout for many runs side by side, cheap to draw."""
+"""Dropout for many runs at once, fast to draw."""
 
 from __future__ import annotations
 

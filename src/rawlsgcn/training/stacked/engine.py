@@ -2,7 +2,7 @@
 
 Four ideas, each in a file of its own: only the rows that reach the loss are computed
 (``methods/_ops/receptive_field.py``), products that never change are computed once
-(``methods/_ops/fixed_matrix.py``), runs are trained side by side (``networks.py``), and on a
+(``methods/_ops/fixed_matrix.py``), runs are trained at once (``networks.py``), and on a
 GPU an epoch is recorded once and replayed (``cuda_graph.py``).
 """
 
@@ -54,7 +54,7 @@ class StackedEngine:
         matrices = [self._form(form) for form in forms]
         self.propagation = matrices[0]
         self.layers = self._restrict(matrices)
-        #: What the user should know of how the last jobs were trained.
+        #: A remark for the user about how the last jobs were trained.
         self.note: str | None = None
 
     def _form(self, form: str) -> Tensor:
@@ -91,7 +91,7 @@ class StackedEngine:
         return [states[place] for place in range(len(jobs))]
 
     def _blocks(self, jobs: Sequence[Job]) -> list[list[int]]:
-        """The jobs' places, in blocks that are trained side by side.
+        """The jobs' indices, in blocks that are trained at once.
 
         A CPU wants the rates of a block equal (torch's fused Adam) and products as wide as suits
         the features; a GPU wants as few and as large products as its memory holds.
@@ -102,7 +102,7 @@ class StackedEngine:
             alike.setdefault(_kind(job.settings, mixed_rates=self.on_gpu), []).append(place)
         if self.on_gpu and size < max(map(len, alike.values()), default=0):
             self.note = (
-                f"the GPU's free memory holds {size:,} of the runs at once, so they were trained "
+                f"the GPU's free memory fits {size:,} of the runs at once, so they were trained "
                 "in blocks of that size."
             )
         return [
@@ -116,7 +116,7 @@ class StackedEngine:
         return self.inputs.device.type == "cuda"
 
     def block_size(self) -> int:
-        """How many runs may be trained side by side."""
+        """How many runs are trained at once."""
         if self.on_gpu:
             return max(1, int(GPU_SHARE * free_memory(self.inputs.device)) // self.run_bytes())
         sparse = self.layers[0].forward.matrix.layout != torch.strided
@@ -173,7 +173,7 @@ class StackedEngine:
 
 
 def free_memory(device: torch.device) -> int:
-    """The bytes that can still be had on a GPU: free ones and those that torch holds unused."""
+    """The bytes that can be allocated on a GPU: free ones and those that torch does not use."""
     unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
     return int(torch.cuda.mem_get_info(device)[0]) + unused
 
@@ -184,7 +184,7 @@ def _both(gradients: Callable[[], object], update: Callable[[], object]) -> None
 
 
 def shared_settings(settings: Settings) -> Settings:
-    """``settings`` with all that runs of one engine may differ in set to the same."""
+    """``settings`` with everything set to the same in which runs of one engine may differ."""
     return replace(settings, lr=1.0, weight_decay=0.0, dropout=0.0, epochs=1)
 
 

@@ -1,4 +1,4 @@
-"""Many runs of one network trained as one: weights side by side, one product for all.
+"""Many runs of one network trained at once: their weights stacked, one product for all.
 
 The runs differ in seed, learning rate, weight decay and dropout masks. The first layer is one
 wide product (rows, features) x (features, runs * width); later layers are batched. Forward and
@@ -113,7 +113,7 @@ class Replicas:
     def step(self) -> Tensor:
         """Forward and backward for all runs: fills ``gradients`` and returns the logits.
 
-        They are good until the next step, which may write to the same memory.
+        They are valid until the next step, which may write to the same memory.
         """
         inputs, hidden = self._forward()
         logits = hidden[-1]
@@ -131,7 +131,7 @@ class Replicas:
             if self.dropout.p:
                 back.mul_(self.dropout.scale)
             wide = self._product("back", index, layer.forward.T, self._wide(back))
-            # hidden is zero exactly where ReLU or dropout closed the way.
+            # hidden is zero exactly where ReLU or dropout made it zero.
             torch.ops.aten.threshold_backward(wide, hidden[index - 1], 0, grad_input=wide)
             grad = self._batched(wide) if index > 1 else wide
         if len(self.layers) == 1:
@@ -172,7 +172,7 @@ class Replicas:
     def _product(
         self, kind: str, index: int, left: FixedMatrix, right: Tensor, out: Tensor | None = None
     ) -> Tensor:
-        """left @ right in the same memory in every epoch: fresh memory takes longer to come by."""
+        """left @ right in the same memory in every epoch: new memory takes longer to allocate."""
         if (kind, index) not in self.products:
             if out is None:
                 out = right.new_zeros(left.matrix.shape[0], right.shape[1])
