@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # Torch's threads spin while they wait for each other, which on a machine with other work to do
 # costs several times what it saves; asleep they miss what comes next at once. So they spin for some
-# microseconds only. It must be said before torch is loaded; the user's word wins.
+# microseconds only. It must be set before torch is loaded; the user's own setting is kept.
 if "OMP_WAIT_POLICY" not in os.environ:
     os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")

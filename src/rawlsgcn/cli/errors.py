@@ -54,7 +54,7 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
 
 
 class OneSentence(TyperGroup):
-    """The commands; what the parser refuses is told as shortly as what a command refuses.
+    """The commands; an error of the parser is printed on one line, like that of a command.
 
     Typer's parser is click, newer versions carry their own copy of it: its errors are known by
     what they can do (``format_message``) rather than by their class.

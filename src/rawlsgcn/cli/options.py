@@ -68,7 +68,7 @@ Device = Annotated[str, typer.Option(help="cpu, cuda, or auto for a GPU where th
 Engine = Annotated[str, typer.Option(help="auto, stacked, or reference (plain training).")]
 Evaluate = Annotated[
     str,
-    typer.Option(help="test, or all: every labelled node outside training and validation."),
+    typer.Option(help="test, or all: every labeled node outside training and validation."),
 ]
 Json = Annotated[
     str | None,
