@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
     from typing_extensions import Unpack
 
-    from ..methods import SettingsKeywords
+    from ..methods.settings import SettingsKeywords
     from ..training import TrainedRun
 
 #: More runs than this are a typing error.

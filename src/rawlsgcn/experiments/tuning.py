@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
     from typing_extensions import Unpack
 
-    from ..methods import SettingsKeywords
+    from ..methods.settings import SettingsKeywords
 
 #: The learning rates that the paper searched (Section 4.1).
 LEARNING_RATES = (0.075, 0.05, 0.025, 0.01, 0.0075, 0.005, 0.0025)

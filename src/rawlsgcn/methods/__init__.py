@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from .base import normalized_adjacency as normalized_adjacency
     from .inputs import Inputs as Inputs
     from .settings import Settings as Settings
-    from .settings import SettingsKeywords as SettingsKeywords
     from .settings import with_changes as with_changes
 
 _HOMES = {
@@ -39,7 +38,6 @@ _HOMES = {
     "Learner": "base",
     "Method": "base",
     "Settings": "settings",
-    "SettingsKeywords": "settings",
     "accuracy_of": "base",
     "normalized_adjacency": "base",
     "with_changes": "settings",
