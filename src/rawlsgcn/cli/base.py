@@ -23,12 +23,7 @@ if TYPE_CHECKING:
 
 # Torch's threads spin while they wait for each other, which on a machine with other work to do
 # costs several times what it saves; asleep they miss what comes next at once. So they spin for some
-<<<<<<< HEAD
-# microseconds only. It must be set before torch is loaded; a value that the user
-# has set is kept.
-=======
 # microseconds only. It must be set before torch is loaded; the user's own setting is kept.
->>>>>>> train
 if "OMP_WAIT_POLICY" not in os.environ:
     os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")

@@ -54,11 +54,7 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
 
 
 class OneSentence(TyperGroup):
-<<<<<<< HEAD
-    """The commands; errors of the parser are printed as briefly as those of a command.
-=======
     """The commands; an error of the parser is printed on one line, like that of a command.
->>>>>>> train
 
     Typer's parser is click, newer versions carry their own copy of it: its errors are known by
     what they can do (``format_message``) rather than by their class.
