@@ -24,6 +24,7 @@ def figures(
     return float(found[1]), float(found[2])
 
 
+@pytest.mark.slow
 def test_two_lines_halve_the_bias(
     data_root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
