@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     from .influence import column_influence as column_influence
     from .influence import node_influence as node_influence
     from .influence import row_influence as row_influence
-    from .learning import Learning as Learning
-    from .learning import has_learned as has_learned
+    from .majority_baseline import Learning as Learning
+    from .majority_baseline import has_learned as has_learned
     from .run_metrics import RunMetrics as RunMetrics
     from .run_metrics import evaluate_run as evaluate_run
 
 _HOMES = {
     "CalibrationOutcome": "calibration",
-    "Learning": "learning",
+    "Learning": "majority_baseline",
     "RunMetrics": "run_metrics",
     "calibration_error": "calibration",
     "column_influence": "influence",
     "degree_frame": "by_degree",
     "degree_quarters": "degree_groups",
     "evaluate_run": "run_metrics",
-    "has_learned": "learning",
+    "has_learned": "majority_baseline",
     "node_influence": "influence",
     "node_scores": "degree_bias",
     "row_influence": "influence",

@@ -26,7 +26,8 @@ from ..evaluation.degree_groups import SMALLEST_GROUP
 from ..evaluation.node_columns import BUILT_IN, NodeColumn, check_complete, column_of, degrees
 from ..graphs import graph_notes
 from ..graphs.splits import EVALUATE, MASKS
-from .audit_inputs import (
+from .audit_result import Audit
+from .prediction_alignment import (
     AlignedArray,
     AlignedFile,
     NodeIndex,
@@ -35,7 +36,6 @@ from .audit_inputs import (
     whole_number,
     without_made_split,
 )
-from .audit_result import Audit
 
 Ints = npt.NDArray[np.int64]
 SHOWN_NODES = 5000

@@ -19,7 +19,7 @@ from .._core.serialization import jsonable
 from ..evaluation.by_degree import degree_frame, worst_off
 from ..evaluation.calibration import UNDER_CONFIDENT, CalibrationOutcome
 from ..evaluation.degree_bias import node_scores
-from ..evaluation.learning import Learning
+from ..evaluation.majority_baseline import Learning
 from ..evaluation.run_metrics import RunMetrics
 from ..graphs.features import has_negative_features
 
@@ -166,7 +166,7 @@ class Result:
 
     @cached_property
     def not_learned(self) -> list[int]:
-        """The seeds of the runs that have not learned: see :mod:`rawlsgcn.evaluation.learning`."""
+        """The seeds of the runs that are no better than the majority class on their training nodes."""
         runs = zip(self.seeds, self._learning, strict=True)
         return [seed for seed, one in runs if seed not in self.diverged and not one.learned]
 

@@ -37,7 +37,7 @@ from ._ops.initial_weights import draw_uniform
 from .base import Learner, Method, accuracy_of, layer_sizes
 from .inputs import Inputs
 from .settings import Settings
-from .tail_gnn_branches import Branch, Hop, Plan, View, forged
+from .tail_gnn_forged_tails import Branch, Hop, Plan, View, forged
 
 # Layers with a wider input have their square maps replaced by d → 64 → d (the published code).
 WIDE, BOTTLENECK = 1000, 64

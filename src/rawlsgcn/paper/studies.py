@@ -15,31 +15,26 @@ failed, and its point is enqueued again. If the worker was only slow, its result
 
 from __future__ import annotations
 
-import os
-import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from .._core.errors import RawlsError, missing_extra
+from .heartbeat import abandoned, this_worker
 from .plan import Cell, Point, score
 
 try:
     import optuna
     from optuna.distributions import BaseDistribution, CategoricalDistribution
     from optuna.exceptions import UpdateFinishedTrialError
-    from optuna.trial import FrozenTrial, TrialState
+    from optuna.trial import TrialState
 except ImportError as error:
     raise missing_extra("reproducing the paper", "reproduce") from error
 
 HEARTBEAT_SECONDS = 20.0
-GRACE_SECONDS = 300.0
-"""A worker whose last heartbeat is older than this is taken for dead."""
-
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 
@@ -142,7 +137,7 @@ class Studies:
             elif trial.state == TrialState.WAITING:
                 content.waiting.add(key)
             elif trial.state == TrialState.RUNNING:
-                if _abandoned(trial):
+                if abandoned(trial):
                     _tell(study, trial.number, TrialState.FAIL)
                 else:
                     content.running.add(key)
@@ -164,7 +159,7 @@ class Studies:
             study = self._study(cell)
             if point.key not in content.waiting:
                 study.enqueue_trial(
-                    dict(point.values), user_attrs={"point": point.key, "worker": _this_worker()}
+                    dict(point.values), user_attrs={"point": point.key, "worker": this_worker()}
                 )
             claim = _ask(study, cell)
             if claim is not None:
@@ -202,7 +197,7 @@ class Studies:
             while not stop.wait(HEARTBEAT_SECONDS):
                 for claim in claims:
                     try:
-                        claim.trial.set_user_attr("worker", _this_worker())
+                        claim.trial.set_user_attr("worker", this_worker())
                     except UpdateFinishedTrialError:
                         continue
                     except Exception:
@@ -224,7 +219,7 @@ def _ask(study: optuna.Study, cell: Cell) -> Claim | None:
     }
     try:
         trial = study.ask(grid)
-        trial.set_user_attr("worker", _this_worker())
+        trial.set_user_attr("worker", this_worker())
     except UpdateFinishedTrialError:  # another worker took it for abandoned
         return None
     key = trial.user_attrs.get("point")
@@ -232,7 +227,7 @@ def _ask(study: optuna.Study, cell: Cell) -> Claim | None:
     for other in study.get_trials(deepcopy=False):
         if other.user_attrs.get("point") == key and other.number != trial.number:
             earlier = other.state == TrialState.RUNNING and other.number < trial.number
-            if other.state == TrialState.COMPLETE or (earlier and not _abandoned(other)):
+            if other.state == TrialState.COMPLETE or (earlier and not abandoned(other)):
                 taken = True
     if taken:
         _tell(study, trial, TrialState.PRUNED)
@@ -251,43 +246,6 @@ def _tell(
         return study.tell(trial, value, state, skip_if_finished=True).state == state
     except UpdateFinishedTrialError:
         return False
-
-
-def _this_worker() -> dict[str, Any]:
-    return {"machine": _machine(), "pid": os.getpid(), "heartbeat": time.time()}
-
-
-def _abandoned(trial: FrozenTrial) -> bool:
-    """Whether the worker of a running trial has ended, as far as this machine can see."""
-    worker = trial.user_attrs.get("worker", {})
-    if time.time() - worker.get("heartbeat", 0.0) > GRACE_SECONDS:
-        return True
-    return worker.get("machine") == _machine() and not _alive(int(worker.get("pid", 0)))
-
-
-def _machine() -> str:
-    """Name this machine, its current boot and its process namespace."""
-    name = socket.gethostname()
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-        return f"{name} {boot} {os.readlink('/proc/self/ns/pid')}"
-    except OSError:
-        return name
-
-
-def _alive(pid: int) -> bool:
-    """Return whether there is such a process on this machine; a zombie has ended."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        pass  # it is another user's
-    try:
-        status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return True
-    return status.rpartition(")")[2].split()[0] not in ("Z", "X")
 
 
 def _open(url: str) -> optuna.storages.RDBStorage:

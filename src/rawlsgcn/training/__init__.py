@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .engines import ENGINES, train_runs
+from .engine_choice import ENGINES, train_runs
 from .runs import Job, TrainedRun
 
 __all__ = ["ENGINES", "Job", "TrainedRun", "train_runs"]

@@ -18,7 +18,7 @@ from torch_geometric.data import Data
 
 import rawlsgcn as rg
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.experiments.audit_inputs import AlignedFile, NodeIndex, read_column
+from rawlsgcn.experiments.prediction_alignment import AlignedFile, NodeIndex, read_column
 
 NODES = 6
 NAMES = [f"n{i}" for i in range(NODES)]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..calibration import calibration_error
 from ..degree_groups import SMALLEST_GROUP
-from ..learning import better_than_constant
+from ..majority_baseline import better_than_constant
 from .comparison import compare_models
 from .findings import (
     CurvePoint,

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rawlsgcn.evaluation.learning import Learning, better_than_constant, has_learned
+from rawlsgcn.evaluation.majority_baseline import Learning, better_than_constant, has_learned
 
 BALANCED = torch.arange(9).repeat(20)
 
