@@ -166,7 +166,7 @@ class Result:
 
     @cached_property
     def not_learned(self) -> list[int]:
-        """The seeds of the runs that are no better than the majority class on their training nodes."""
+        """The seeds of the runs no better than the majority class on their training nodes."""
         runs = zip(self.seeds, self._learning, strict=True)
         return [seed for seed, one in runs if seed not in self.diverged and not one.learned]
 
