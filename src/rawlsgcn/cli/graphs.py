@@ -1,4 +1,4 @@
-"""The commands for one graph: predict and balance."""
+"""The commands for one graph: predict, balance and shard."""
 
 from __future__ import annotations
 
@@ -9,7 +9,18 @@ import typer
 
 from .._core.errors import RawlsError
 from .base import check_outputs, command, people, read_graph, say_notes, write_json
-from .options import DataRoot, Dataset, Device, Features, Graph, Json, Shards, out_option
+from .options import (
+    DataRoot,
+    Dataset,
+    Device,
+    Features,
+    Graph,
+    Json,
+    Labels,
+    Shards,
+    Split,
+    out_option,
+)
 from .shards import balance_on_disk, require_one_process
 
 
@@ -138,3 +149,24 @@ def balance(
         soft_wrap=True,
     )
     write_json(json_path, summary)
+
+
+@command
+def shard(
+    count: Annotated[int, typer.Option(min=1, help="Number of shards, one for each process.")],
+    out: Annotated[Path, out_option("Write the shards into this folder.")],
+    dataset: Dataset = None,
+    graph: Graph = None,
+    features: Features = None,
+    labels: Labels = None,
+    split: Split = None,
+    data_root: DataRoot = None,
+) -> None:
+    """Cut a graph into shards on disk, for graphs that one process cannot hold."""
+    check_outputs(None, folder=out)
+    from ..graphs.shards import require_own, write_shards
+
+    require_own(out)  # an error before a large graph is read
+    data = read_graph(dataset, graph, features, labels, split, data_root)
+    shards = write_shards(data, count, out)
+    typer.echo(f"{shards.num_nodes:,} nodes and {shards.num_arcs:,} arcs in {count} shards: {out}")

@@ -1,4 +1,4 @@
-"""Graphs of any size: the command ``shard``, and what ``balance`` and ``train`` do with shards.
+"""What ``balance`` and ``train`` do with shards: graphs of any size.
 
 Several processes are started by torchrun, which also restarts them: ``torchrun --nproc-per-node 2
 --max-restarts 3 -m rawlsgcn train --shards …`` goes on from the last checkpoint. torchrun cannot
@@ -12,13 +12,12 @@ import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from .._core.errors import RawlsError
-from .base import check_outputs, command, people, read_graph, write_json
-from .options import DataRoot, Dataset, Features, Graph, Labels, Split, out_option
+from .base import check_outputs, people, read_graph, write_json
 
 if TYPE_CHECKING:
     from ..methods import Method, Settings
@@ -28,27 +27,6 @@ if TYPE_CHECKING:
 #: The options of ``train`` that only sampled training has, and those that it does not have.
 SAMPLED_OPTIONS = ("batch_size", "seed", "workers", "average", "checkpoint_every")
 WHOLE_GRAPH_OPTIONS = ("seeds", "evaluate", "engine")
-
-
-@command
-def shard(
-    count: Annotated[int, typer.Option(min=1, help="Number of shards, one for each process.")],
-    out: Annotated[Path, out_option("Write the shards into this folder.")],
-    dataset: Dataset = None,
-    graph: Graph = None,
-    features: Features = None,
-    labels: Labels = None,
-    split: Split = None,
-    data_root: DataRoot = None,
-) -> None:
-    """Cut a graph into shards on disk, for graphs that one process cannot hold."""
-    check_outputs(None, folder=out)
-    from ..graphs.shards import require_own, write_shards
-
-    require_own(out)  # an error before a large graph is read
-    data = read_graph(dataset, graph, features, labels, split, data_root)
-    shards = write_shards(data, count, out)
-    typer.echo(f"{shards.num_nodes:,} nodes and {shards.num_arcs:,} arcs in {count} shards: {out}")
 
 
 def given_options(context: typer.Context) -> set[str]:

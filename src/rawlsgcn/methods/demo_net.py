@@ -27,9 +27,9 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from .._core.sparse import csr_entries, csr_from_entries
-from ._ops.degree_groups import GroupedLearner, Reach, Step
 from ._ops.dropout import Dropout
 from ._ops.fixed_matrix import FixedMatrix, propagated, times
+from ._ops.per_degree_weights import GroupedLearner, Reach, Step
 from .base import Learner, Method, layer_sizes
 from .inputs import Inputs
 from .settings import Settings

@@ -20,10 +20,10 @@ from torch import Tensor, nn
 
 from .._core.sparse import csr_entries, csr_from_entries
 from ..balancing import propagation_matrix
-from ._ops.degree_groups import GroupedLearner, Reach
 from ._ops.dropout import Dropout
 from ._ops.fixed_matrix import FixedMatrix, propagated, times
 from ._ops.initial_weights import empty
+from ._ops.per_degree_weights import GroupedLearner, Reach
 from .base import Learner, Method, layer_sizes
 from .inputs import Inputs
 from .settings import Settings
