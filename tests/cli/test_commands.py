@@ -554,7 +554,7 @@ def test_an_out_that_is_a_file_is_refused(tmp_path: Path) -> None:
 def test_the_command_shown_on_a_page_has_no_password_and_no_folder_of_the_machine(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from rawlsgcn.cli.base import typed_command
+    from rawlsgcn.cli.outputs import typed_command
 
     typed = ["--storage", "postgresql://me:secret@host/db", "--out", "/home/me/results/paper"]
     monkeypatch.setattr("sys.argv", ["rawlsgcn", "reproduce", *typed])

@@ -76,7 +76,7 @@ def test_no_output_names_a_folder_of_this_machine(
 def test_a_command_shows_what_can_be_typed_again(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from rawlsgcn.cli.base import typed_command
+    from rawlsgcn.cli.outputs import typed_command
 
     monkeypatch.chdir(tmp_path)
     for typed, shown in (

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .._core.errors import RawlsError
-from .base import check_outputs, command, people, say_notes, typed_command, write_json
+from .base import command
 from .options import DataRoot, Dataset, Graph, Json, Labels, out_option
+from .outputs import check_outputs, people, say_notes, typed_command, write_json
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -54,7 +55,7 @@ def audit(
     json_path: Json = None,
 ) -> None:
     """Audit predictions of any model by degree: who is worst off, and is it chance?"""
-    from ..evaluation.node_columns import BUILT_IN
+    from ..evaluation.group_by_columns import BUILT_IN
     from ..experiments.auditing import audit as audit_predictions
     from ..reporting.progress import spinner
     from ..reporting.tables import audit_table

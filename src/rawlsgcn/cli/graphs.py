@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from .._core.errors import RawlsError
-from .base import check_outputs, command, people, read_graph, say_notes, write_json
+from .base import command, read_graph
 from .options import (
     DataRoot,
     Dataset,
@@ -21,6 +21,7 @@ from .options import (
     Split,
     out_option,
 )
+from .outputs import check_outputs, people, say_notes, write_json
 from .shards import balance_on_disk, require_one_process
 
 
@@ -42,7 +43,7 @@ def predict(
     from ..evaluation.predictions.writing import check_path, write_predictions
     from ..experiments.saved_models import load_model
     from ..graphs import graph_notes
-    from ..methods.inputs import has_negative_features
+    from ..methods.row_normalization import has_negative_features
 
     check_path(out)
     check_outputs(json_path, file=out, inputs=[graph, features])

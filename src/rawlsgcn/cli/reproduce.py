@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from .base import check_outputs, command, people, split_names, typed_command, write_json
+from .base import command, split_names
 from .options import DataRoot, Device, Evaluate, Json, Seeds
+from .outputs import check_outputs, people, typed_command, write_json
 
 
 @command

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from .._core.errors import RawlsError
-from .base import check_outputs, people, read_graph, write_json
+from .base import read_graph
+from .outputs import check_outputs, people, write_json
 
 if TYPE_CHECKING:
     from ..methods import Method, Settings

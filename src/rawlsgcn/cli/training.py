@@ -10,17 +10,7 @@ import typer
 
 from .._core.errors import RawlsError
 from ..methods import MAIN_METHODS, find_method
-from .base import (
-    check_outputs,
-    command,
-    parse_settings,
-    people,
-    read_graph,
-    say_notes,
-    show,
-    typed_command,
-    write_json,
-)
+from .base import command, parse_settings, read_graph
 from .options import (
     COMPARED,
     DataRoot,
@@ -43,6 +33,7 @@ from .options import (
     Split,
     out_option,
 )
+from .outputs import check_outputs, people, say_notes, show, typed_command, write_json
 from .shards import given_options, require_one_process, require_options, train_on_samples
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from ..evaluation.run_metrics import evaluate_run
 from ..graphs import check, graph_notes, load
 from ..graphs.splits import evaluate_on
 from ..methods import MAIN_METHODS, Inputs, Method, Settings, find_method
-from ..methods.inputs import has_negative_features
+from ..methods.row_normalization import has_negative_features
 from ..training import Job, train_runs
 from .comparison import Comparison
 from .result import Result

@@ -21,7 +21,7 @@ from ..evaluation.calibration import UNDER_CONFIDENT, CalibrationOutcome
 from ..evaluation.degree_bias import node_scores
 from ..evaluation.majority_baseline import Learning
 from ..evaluation.run_metrics import RunMetrics
-from ..graphs.features import has_negative_features
+from ..graphs.feature_storage import has_negative_features
 
 if TYPE_CHECKING:
     import pandas as pd

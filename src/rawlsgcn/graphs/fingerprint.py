@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from .catalog import MASKS
-from .features import prefer_sparse
+from .feature_storage import prefer_sparse
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data

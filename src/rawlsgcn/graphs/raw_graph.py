@@ -17,7 +17,7 @@ from torch_geometric.data import Data
 
 from .._core.errors import RawlsError
 from .catalog import MASKS
-from .features import physical_memory
+from .feature_storage import physical_memory
 from .notes import GraphFacts
 from .readers.arrays import checked_matrix, plausible
 

@@ -26,7 +26,7 @@ from .._core.serialization import (
     is_string,
     read_json,
 )
-from .features import has_negative_features
+from .feature_storage import has_negative_features
 from .fingerprint import fingerprint
 from .shard_files import ARRAYS, ShardFiles, array_path
 from .shard_files import Shard as Shard

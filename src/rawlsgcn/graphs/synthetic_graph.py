@@ -15,7 +15,7 @@ from .._core.errors import RawlsError
 from .._core.threads import fork_safe_threads
 from .catalog import SYNTHETIC
 from .edges import clean_edges
-from .features import compact, dense
+from .feature_storage import compact, dense
 from .notes import GraphFacts
 from .splits import MASKS, Split, paper_split, random_split
 

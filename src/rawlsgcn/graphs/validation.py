@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 
 from .._core.errors import RawlsError
 from .edges import clean_edges
-from .features import all_finite, compact, dense, first_not_finite, is_sparse
+from .feature_storage import all_finite, compact, dense, first_not_finite, is_sparse
 from .notes import GraphFacts
 from .raw_graph import RawGraph, check_count, clean_ids, highest_node, num_stored, raw_from_data
 from .splits import MASKS, choose_split, require_split

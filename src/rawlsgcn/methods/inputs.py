@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from .._core.sparse import aligned, csr_tensor
-from ..graphs.features import has_negative_features as has_negative_features
-from ..graphs.features import prefer_sparse
+from ..graphs.feature_storage import prefer_sparse
 from ..graphs.splits import MASKS
+from .row_normalization import has_negative_features, row_normalized
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -119,17 +119,3 @@ def _aligned(x: Tensor) -> Tensor:
     if x.layout != torch.sparse_csr:
         return aligned(x)
     return csr_tensor(x.crow_indices(), x.col_indices(), x.values(), x.shape)
-
-
-def row_normalized(x: Tensor) -> Tensor:
-    """Each row divided by its sum, taken in float64; a row whose sum is not positive stays."""
-    if x.layout != torch.sparse_csr:
-        sums = x.sum(1, keepdim=True, dtype=torch.float64)
-        return (x / sums.masked_fill_(sums <= 0, 1)).to(x.dtype)
-    counts = x.crow_indices().diff().long()
-    rows = torch.repeat_interleave(torch.arange(len(counts), device=x.device), counts)
-    sums = torch.zeros(len(counts), dtype=torch.float64, device=x.device)
-    sums.index_add_(0, rows, x.values().double())
-    sums[sums <= 0] = 1
-    values = (x.values().double() / sums[rows]).to(x.dtype)
-    return csr_tensor(x.crow_indices(), x.col_indices(), values, x.shape)

@@ -17,7 +17,7 @@ from ..._core.errors import RawlsError, reading
 from ..catalog import MASKS
 from ..raw_graph import RawGraph, endpoints
 from .arrays import Archive, coo_matrix, csr_matrix, plausible, shape_of
-from .pickles import NUMPY, Call, array_of, load_inert
+from .safe_pickles import NUMPY, Call, array_of, load_inert
 
 Array = NDArray[Any]
 
@@ -38,7 +38,8 @@ def read_npz(paths: list[Path]) -> RawGraph:
 def read_planetoid(paths: list[Path]) -> RawGraph:
     """The eight files of a Planetoid graph.
 
-    Seven of them are pickles, which can run code: they are read as data (:mod:`.pickles`). Nodes
+    Seven of them are pickles, which can run code: they are read as data
+    (:mod:`.safe_pickles`). Nodes
     that the test index leaves out (there are some in Citeseer) have no features and class 0.
     """
     tx, allx = (_features(paths[place]) for place in (1, 2))

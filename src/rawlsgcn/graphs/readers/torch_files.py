@@ -1,7 +1,7 @@
 """Graphs saved by torch: a torch_geometric ``Data``, or a plain dict of tensors, in a .pt file.
 
 A .pt file is a zip archive of a pickle and of the bytes of its tensors. The pickle is read as data
-(:mod:`.pickles`) and every tensor is built of bytes that are there: no object of the file is
+(:mod:`.safe_pickles`) and every tensor is built of bytes that are there: no object of the file is
 trusted, also not one of numpy or torch, whose own loaders can be made to show foreign memory.
 """
 
@@ -23,7 +23,7 @@ from torch_geometric.data import Data
 from ..._core.errors import RawlsError, reading
 from ..catalog import MASKS
 from .arrays import checked_array, open_zip, plausible, read_member
-from .pickles import Call, array_of, is_array, load_inert, whole_numbers
+from .safe_pickles import Call, array_of, is_array, load_inert, whole_numbers
 
 _TENSOR, _PARAMETER = "torch._utils._rebuild_tensor_v2", "torch._utils._rebuild_parameter"
 _SPARSE = "torch._utils._rebuild_sparse_tensor"

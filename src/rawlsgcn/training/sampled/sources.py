@@ -13,11 +13,11 @@ from torch import Tensor
 
 from ..._core.errors import RawlsError
 from ..._core.sparse import aligned
-from ...graphs.features import has_negative_features
+from ...graphs.feature_storage import has_negative_features
 from ...graphs.fingerprint import fingerprint
 from ...graphs.splits import MASKS
 from ...methods._ops.receptive_field import select_rows
-from ...methods.inputs import row_normalized
+from ...methods.row_normalization import row_normalized
 from ...sampling import Adjacency
 from ...sampling.adjacency import take_concatenated
 

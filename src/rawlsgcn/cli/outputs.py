@@ -1,0 +1,96 @@
+"""Where commands write: checks before the work, the terminal, JSON, and the command as typed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .._core.errors import RawlsError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..experiments.result import Result
+
+
+def check_outputs(
+    json_path: str | None,
+    *,
+    folder: Path | None = None,
+    file: Path | None = None,
+    inputs: Sequence[str | Path | None] = (),
+) -> None:
+    """Raise an error before the work if its result could not be written, or would overwrite a file
+    that it is made from or another result."""
+    from .._core.atomic_files import check_file, check_folder, same_file
+
+    if folder is not None:
+        check_folder(folder)
+    json_file = None if json_path in (None, "-") else json_path
+    for option, path in (("--out", file), ("--json", json_file)):
+        if path is None:
+            continue
+        check_file(path)
+        if any(same_file(path, each) for each in inputs if each is not None):
+            raise RawlsError(f"{option} {path} would overwrite a file that is read: name another")
+    if file is not None and json_file is not None and same_file(file, json_file):
+        raise RawlsError(f"--out and --json both name {file}: give them different files")
+
+
+def people(json_path: str | None) -> Console:
+    """Where people read: stdout, or stderr when stdout carries the JSON."""
+    from rich.console import Console
+
+    return Console(stderr=json_path == "-")
+
+
+def write_json(path: str | None, value: Any) -> None:
+    if path is None:
+        return
+    text = json.dumps(value, indent=2, allow_nan=False) + "\n"
+    if path == "-":
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    from .._core.atomic_files import atomic_file
+
+    with atomic_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def show(results: list[Result], json_path: str | None) -> None:
+    from ..reporting.tables import results_table
+
+    console = people(json_path)
+    say_notes([note for result in results for note in result.notes], console)
+    console.print(results_table(results))
+
+
+def say_notes(notes: Sequence[str], console: Console) -> None:
+    for note in dict.fromkeys(notes):
+        console.print(f"Note: {note}", style="yellow", markup=False, highlight=False)
+
+
+def typed_command(program: str = "rawlsgcn") -> str:
+    """The command line for a page, which others may read: without the password of a storage and
+    without this machine's folders (see :func:`~rawlsgcn._core.text.shown_path`)."""
+    import shlex
+
+    return shlex.join([*program.split(), *map(_shown_word, sys.argv[1:])])
+
+
+def _shown_word(word: str) -> str:
+    """One word of the command line: a path, a URL, or either after ``--option=``."""
+    import re
+
+    from .._core.text import shown_path
+
+    option, equals, value = word.partition("=") if word.startswith("-") else ("", "", word)
+    value = re.sub(r"(://[^:/@]*):[^@]*@", r"\1:…@", value)
+    url = re.match(r"[a-z0-9+]+:///(?=/)", value)  # sqlite:////home/me/studies.db
+    scheme = url.group() if url else ""
+    file = value.removeprefix(scheme)
+    return f"{option}{equals}{scheme}{shown_path(file) if Path(file).is_absolute() else file}"
