@@ -55,7 +55,7 @@ def audit(
     json_path: Json = None,
 ) -> None:
     """Audit predictions of any model by degree: who is worst off, and is it chance?"""
-    from ..evaluation.group_by_columns import BUILT_IN
+    from ..evaluation.node_centralities import BUILT_IN
     from ..experiments.auditing import audit as audit_predictions
     from ..reporting.progress import spinner
     from ..reporting.tables import audit_table

@@ -23,7 +23,7 @@ from ..evaluation.audit.node_scores import NodeScores, score_nodes
 from ..evaluation.audit.prediction_formats import LabeledNodes, PredictionSource
 from ..evaluation.audit.resampling import ResamplingSettings
 from ..evaluation.degree_groups import SMALLEST_GROUP
-from ..evaluation.group_by_columns import BUILT_IN, NodeColumn, check_complete, column_of, degrees
+from ..evaluation.node_centralities import BUILT_IN, NodeColumn, check_complete, column_of, degrees
 from ..graphs import graph_notes
 from ..graphs.splits import EVALUATE, MASKS
 from .audit_result import Audit

@@ -23,7 +23,7 @@ from ..balancing import propagation_matrix
 from ._ops.dropout import Dropout
 from ._ops.fixed_matrix import FixedMatrix, propagated, times
 from ._ops.initial_weights import empty
-from ._ops.per_degree_weights import GroupedLearner, Reach
+from ._ops.rows_by_degree import GroupedLearner, Reach
 from .base import Learner, Method, layer_sizes
 from .inputs import Inputs
 from .settings import Settings

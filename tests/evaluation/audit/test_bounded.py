@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 import rawlsgcn as rg
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.evaluation.audit.grouping import MOST_BINS, MOST_TEXTS, MOST_VALUES, bins_of
-from rawlsgcn.evaluation.group_by_columns import column_of
+from rawlsgcn.evaluation.node_centralities import column_of
 from rawlsgcn.reporting.page import render
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..._core.errors import RawlsError
 from ..degree_groups import degree_quarters
-from ..group_by_columns import MOST_VALUES, NodeColumn
+from ..node_centralities import MOST_VALUES, NodeColumn
 
 Values = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""Columns of the nodes to group by: degree, in-degree, PageRank, core number, or the user's."""
+"""Node centralities to group by: degree, in-degree, PageRank, core number; or a column given."""
 
 from __future__ import annotations
 

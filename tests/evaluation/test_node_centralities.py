@@ -9,7 +9,7 @@ import torch
 from torch_geometric.data import Data
 
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.evaluation.group_by_columns import NodeColumn, check_complete, column_of
+from rawlsgcn.evaluation.node_centralities import NodeColumn, check_complete, column_of
 
 
 @pytest.fixture(scope="module")
