@@ -14,6 +14,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from rawlsgcn._core.machine import peak_resident_bytes
+
 from .reader import Case, Files, Reader
 from .verdict import Outcome, judge
 
@@ -68,7 +70,7 @@ def serve(
     _limit(folder)
     status, laid = Status(cells), Folder(folder / "case")
     laid.path.mkdir()
-    start = peak = _peak()
+    start = peak = peak_resident_bytes()
     parent = os.getppid()
     while True:
         while not pipe.poll(5.0):
@@ -86,7 +88,7 @@ def serve(
             outcome = run(reader, case, laid.path)
             status.reading = False
             status.seconds = time.process_time() - began
-            now = _peak()
+            now = peak_resident_bytes()
             if now - peak > GROWTH and not outcome.wrong:
                 outcome = Outcome("memory", outcome.where, f"{(now - peak) >> 20} MB more")
             peak = now
@@ -133,7 +135,3 @@ def limit_memory() -> None:
     if pages.exists():
         size = int(pages.read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
         resource.setrlimit(resource.RLIMIT_AS, (size + GROWTH * 3 // 2, resource.RLIM_INFINITY))
-
-
-def _peak() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

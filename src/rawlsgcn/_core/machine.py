@@ -60,7 +60,20 @@ def peak_memory_mb(device: torch.device) -> float:
     """Return the peak memory: of the tensors on a GPU, of the whole process on the CPU."""
     if device.type == "cuda":
         return float(torch.cuda.max_memory_allocated(device)) / 2**20
-    import resource
+    return peak_resident_bytes() / 2**20
 
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return float(peak) / (2**20 if sys.platform == "darwin" else 2**10)
+
+def peak_resident_bytes() -> int:
+    """Return the peak of this process's resident memory, in bytes.
+
+    ``getrusage`` alone is not enough on Linux: a program that another one starts inherits the
+    peak of the starting process there.
+    """
+    try:
+        with open("/proc/self/status", encoding="utf-8") as file:
+            return next(1024 * int(line.split()[1]) for line in file if line.startswith("VmHWM"))
+    except (OSError, StopIteration):
+        import resource
+
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else 1024 * peak

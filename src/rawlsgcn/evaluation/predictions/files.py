@@ -144,7 +144,7 @@ class PredictionFile:
         if self._class_names is not None and not pd.api.types.is_numeric_dtype(cells.dtype):
             numbers = {name: number for number, name in enumerate(self._class_names)}
             texts = cells.astype(object).map(lambda cell: str(cell).strip())
-            frame = pd.DataFrame({column: texts.map(numbers).fillna(cells)})
+            frame = pd.DataFrame({column: texts.map(lambda text: numbers.get(text, text))})
         return self._numbers(frame, [column], first)[:, 0]
 
     def _listed(self, column: pd.Series[Any], first: int) -> Array:
