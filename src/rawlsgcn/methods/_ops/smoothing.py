@@ -6,7 +6,7 @@ With a matrix P, a teleport probability α and K steps, Π is what K times
 
 makes of F. It is linear: Π (F W) = (Π F) W, and for a symmetric P the rows R of Π F are (Π E)ᵀ F
 with E the columns R of the identity. So neither Π nor all of Π F is ever stored: for training the
-labeled rows are computed by whichever has fewer columns, E or F, and for prediction F W is smoothed.
+labeled rows are computed by whichever has fewer columns, E or F; for prediction F W is smoothed.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class PageRankSmoothing:
         size = self._columns(dense)
         if dense.shape[1] <= size:
             return self._block(dense)
-        blocks = dense.split(size, dim=1)
+        blocks = torch.split(dense, size, dim=1)
         return torch.cat([self._block(block.contiguous()) for block in blocks], dim=1)
 
     def rows(self, features: FixedMatrix, nodes: Tensor) -> Tensor:
@@ -67,12 +67,14 @@ class PageRankSmoothing:
         matrix = features.matrix
         out = matrix.new_zeros((len(nodes), matrix.shape[1]), layout=torch.strided)
         if len(nodes) < matrix.shape[1]:
-            for chosen in torch.arange(len(nodes), device=nodes.device).split(self._columns(out)):
+            for chosen in torch.split(
+                torch.arange(len(nodes), device=nodes.device), self._columns(out)
+            ):
                 unit = out.new_zeros(matrix.shape[0], len(chosen))
                 unit[nodes[chosen], torch.arange(len(chosen), device=nodes.device)] = 1
-                out[chosen] = (features.transpose @ self._block(unit)).t()
+                out[chosen] = product(features.transpose, self._block(unit)).t()
             return out
-        for columns in torch.arange(matrix.shape[1]).split(self._columns(out)):
+        for columns in torch.split(torch.arange(matrix.shape[1]), self._columns(out)):
             start, end = int(columns[0]), int(columns[-1]) + 1
             out[:, start:end] = self._block(_dense_columns(features, start, end))[nodes]
         return out
@@ -82,13 +84,20 @@ class PageRankSmoothing:
         return max(16, self.block_bytes // (3 * like.element_size() * self.matrix.shape[0] + 1))
 
     def _block(self, dense: Tensor) -> Tensor:
-        product, start = SparseProduct(self.matrix), dense * self.teleport
+        times, start = SparseProduct(self.matrix), dense * self.teleport
         smoothed, other = dense.clone(), torch.empty_like(dense)
         for _ in range(self.steps):
-            product(smoothed, other)
+            times(smoothed, other)
             torch.add(start, other, alpha=1 - self.teleport, out=other)
             smoothed, other = other, smoothed
         return smoothed
+
+
+def product(left: Tensor, right: Tensor) -> Tensor:
+    """Compute left @ right for a dense or CSR matrix on the left, without a gradient."""
+    if left.layout == torch.strided:
+        return left @ right
+    return SparseProduct(left)(right, right.new_empty(left.shape[0], right.shape[1]))
 
 
 def _dense_columns(features: FixedMatrix, start: int, end: int) -> Tensor:

@@ -7,6 +7,8 @@ backward are written out, because with the first product precomputed they are a 
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+
 import torch
 from torch import Tensor
 
@@ -15,6 +17,9 @@ from ..._core.threads import one_product_thread
 from ...methods._ops.fixed_matrix import FixedMatrix
 from ...methods._ops.layer_stack import Layer
 from .dropout import Dropout
+
+#: Multiplications up to which a dense first product uses one thread: it takes about a millisecond.
+_SMALL_PRODUCT = 1 << 25
 
 
 class Replicas:
@@ -161,7 +166,8 @@ class Replicas:
         forward, bias = self.layers[0].forward, self.biases[0].view(-1)
         assert forward is not None
         if forward.matrix.layout == torch.strided:
-            return torch.addmm(bias, forward.matrix, self.weights[0])
+            with self._first_threads():
+                return torch.addmm(bias, forward.matrix, self.weights[0])
         return self._product("input", 0, forward, self.weights[0]).add_(bias)
 
     def _first_gradient(self, grad: Tensor) -> None:
@@ -169,9 +175,17 @@ class Replicas:
         assert gradient is not None
         transpose = gradient.T
         if transpose.matrix.layout == torch.strided:
-            torch.mm(transpose.matrix, grad, out=out)
+            with self._first_threads():
+                torch.mm(transpose.matrix, grad, out=out)
         else:
             self._product("gradient", 0, transpose, grad, out)
+
+    def _first_threads(self) -> AbstractContextManager[None]:
+        """One thread for a small product, which waits for the others on a busy machine."""
+        first = self.layers[0].forward
+        assert first is not None
+        small = first.matrix.shape[0] * self.weights[0].numel() <= _SMALL_PRODUCT
+        return one_product_thread() if small else nullcontext()
 
     def _product(
         self, kind: str, index: int, left: FixedMatrix, right: Tensor, out: Tensor | None = None
