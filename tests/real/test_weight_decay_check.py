@@ -1,4 +1,4 @@
-"""The note on the weight decay on the paper's graphs: where the default is too large, only there."""
+"""The note on the weight decay on the paper's graphs: only where the default is too large."""
 
 from __future__ import annotations
 

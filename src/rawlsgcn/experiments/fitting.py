@@ -64,7 +64,7 @@ def fit(
         method_settings: Settings that only this method has, such as ``{"alpha": 0.01}`` of
             ``"redress"``.
         check_weight_decay: Whether a low training accuracy is checked for a weight decay that is
-            too large, which trains one more run of the GCN family; a note tells the outcome.
+            too large, and noted; this trains one more run of a method of the GCN family.
         progress: Called with the epochs done, the epochs in total and the method's title.
         **settings: The settings that every method has: ``lr``, ``epochs``, ``weight_decay``,
             ``dropout``, ``hidden_channels``, ``num_layers``, ``normalization``,
@@ -213,8 +213,8 @@ def add_weight_decay_note(
     progress: ProgressCallback | None,
 ) -> None:
     """Check the weight decay of a result; if it is too large, its notes say so."""
-    told = described(progress, f"{method.title} with less weight decay")
-    note = weight_decay_note(result, method, settings, inputs, engine=engine, progress=told)
+    reported = described(progress, f"{method.title} with less weight decay")
+    note = weight_decay_note(result, method, settings, inputs, engine=engine, progress=reported)
     if note is not None:
         result.notes.append(note)
 
