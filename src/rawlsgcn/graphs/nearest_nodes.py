@@ -186,16 +186,24 @@ def _exact(matrix: Any, search: _Search) -> Iterator[tuple[int, Candidates]]:
             yield start, _of_entries(Candidates(found.row, found.col, found.data), start, search)
             start = end
         return
+    product = _DenseProduct(right, rows)
     for start in range(0, len(search.low), rows):
-        yield start, _of_dense(_dense_product(left[start : start + rows], right), start, search)
+        yield start, _of_dense(product(left[start : start + rows]), start, search)
 
 
-def _dense_product(left: Any, right: Any) -> Tensor:
-    """Return the product of two sparse matrices as a dense one."""
-    if not torch._C.has_mkl:
-        return torch.from_numpy((left @ right).toarray())
-    out = torch.empty(left.shape[0], right.shape[1])
-    return torch.addmm(out, _to_torch(left), _to_torch(right), beta=0, out=out)
+class _DenseProduct:
+    """Dense products of sparse matrices with one sparse matrix, each in the memory of the last."""
+
+    def __init__(self, right: Any, rows: int) -> None:
+        self._right, self._out = right, None
+        if torch.backends.mkl.is_available():  # type: ignore[no-untyped-call]
+            self._right, self._out = _to_torch(right), torch.zeros(rows, right.shape[1])
+
+    def __call__(self, left: Any) -> Tensor:
+        if self._out is None:
+            return torch.from_numpy((left @ self._right).toarray())
+        out = self._out[: left.shape[0]]
+        return torch.addmm(out, _to_torch(left), self._right, beta=0, out=out)
 
 
 def _to_torch(matrix: Any) -> Tensor:
