@@ -139,7 +139,7 @@ def test_hundreds_of_equal_nodes(sparse: bool) -> None:
 
 
 def test_real_features_give_the_edges_of_the_reference() -> None:
-    graph = rg.synthetic(600, classes=3, sparse=True)
+    graph = rg.synthetic(300, classes=3, sparse=True)
     features = tf_idf(graph.x)
     lifted = lift_low_degrees(graph.edge_index, features, min_degree=6)
     added = reference(graph.edge_index, features, 6)
@@ -212,12 +212,12 @@ def test_most_of_the_nearest_are_found_approximately(
     sparse: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("faiss")
-    graph = rg.synthetic(2000, classes=4, sparse=True)
+    graph = rg.synthetic(1000, classes=4, sparse=True)
     features = tf_idf(graph.x)
     if not sparse:
-        features = torch.randn(2000, 32, generator=torch.Generator().manual_seed(0))
+        features = torch.randn(1000, 32, generator=torch.Generator().manual_seed(0))
     exact = lift_low_degrees(graph.edge_index, features)
-    monkeypatch.setattr("rawlsgcn.graphs.lifting.MAX_EXACT_NODES", 1999)
+    monkeypatch.setattr("rawlsgcn.graphs.lifting.MAX_EXACT_NODES", 999)
     found = lift_low_degrees(graph.edge_index, features)
     assert found.search == "approximate"
     assert "by an approximate search." in found.note

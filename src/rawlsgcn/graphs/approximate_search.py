@@ -16,19 +16,19 @@ from .tf_idf import unit_rows
 
 Array = NDArray[Any]
 
-_DIMENSIONS = 128
+_DIMENSIONS = 256
 _SEED = 0
 #: Candidates for each node that is needed: their exact cosines decide.
-_CANDIDATES = 10
+_CANDIDATES = 16
 #: Clusters that are searched for each node.
-_PROBES = 32
-_BLOCK = 1 << 14
+_PROBES = 64
+_BLOCK = 1 << 12
 
 
 def approximate_neighbors(matrix: Any, rows: Array, count: int) -> Iterator[tuple[int, Array]]:
     """Yield blocks of ``rows``, as the position of the first one, with nodes that are near them.
 
-    The features, a dense tensor or a scipy matrix, are reduced to 128 dimensions; nodes of nearby
+    The features, a dense tensor or a scipy matrix, are reduced to 256 dimensions; nodes of nearby
     clusters are compared. Missing ones are -1. One thread and fixed seeds give the same answer.
     """
     try:
@@ -58,7 +58,7 @@ def approximate_neighbors(matrix: Any, rows: Array, count: int) -> Iterator[tupl
 
 
 def _reduced(matrix: Any) -> Array:
-    """Return the features in at most 128 dimensions, by a randomized truncated SVD, as unit rows.
+    """Return the features in at most 256 dimensions, by a randomized truncated SVD, as unit rows.
 
     The basis is found with one power iteration (Halko, Martinsson and Tropp, 2011).
     """
