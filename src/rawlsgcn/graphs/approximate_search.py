@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from .._core.errors import RawlsError
+from .._core.threads import limited_threads
 from .tf_idf import unit_rows
 
 Array = NDArray[Any]
@@ -40,7 +41,8 @@ def approximate_neighbors(matrix: Any, rows: Array, count: int) -> Iterator[tupl
     threads = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(1)
     try:
-        points = _reduced(matrix)
+        with limited_threads(1):
+            points = _reduced(matrix)
         nodes, width = points.shape
         # Of k-means, which needs some dozens of nodes for each cluster.
         clusters = max(1, min(round(4 * math.sqrt(nodes)), nodes // 39))
@@ -70,7 +72,8 @@ def _reduced(matrix: Any) -> Array:
         basis = np.random.default_rng(_SEED).standard_normal((matrix.shape[1], width))
         basis = basis.astype(np.float32)
         for _ in range(2):
-            basis = np.linalg.qr(matrix.T @ (matrix @ basis))[0]
+            product = torch.from_numpy(matrix.T @ (matrix @ basis))
+            basis = torch.linalg.qr(product).Q.contiguous().numpy()
         matrix = matrix @ basis
     elif not isinstance(matrix, np.ndarray):
         matrix = matrix.toarray()
