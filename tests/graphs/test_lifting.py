@@ -161,6 +161,34 @@ def test_the_number_of_threads_changes_nothing() -> None:
     assert torch.equal(*answers)
 
 
+@pytest.mark.parametrize("setting", ["medium", "one device"])
+def test_products_of_low_precision_change_nothing(setting: str) -> None:
+    features = torch.rand(300, 40, generator=torch.Generator().manual_seed(0))
+    expected = lift_low_degrees(NO_EDGES, features).edge_index
+
+    def mixed() -> str:
+        raise RuntimeError("mix of the legacy and new APIs")
+
+    with pytest.MonkeyPatch.context() as patch:
+        if setting == "one device":
+            patch.setattr(torch, "get_float32_matmul_precision", mixed)
+        else:
+            torch.set_float32_matmul_precision("medium")
+        try:
+            lifted = lift_low_degrees(NO_EDGES, features)
+        finally:
+            torch.set_float32_matmul_precision("highest")
+    assert torch.equal(lifted.edge_index, expected)
+
+
+def test_without_mkl_the_products_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = rg.synthetic(300, classes=3, sparse=True)
+    monkeypatch.setattr(nearest_nodes, "_SPARSE_COST", 0)
+    expected = lift_low_degrees(graph.edge_index, tf_idf(graph.x)).edge_index
+    monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: False)
+    assert torch.equal(lift_low_degrees(graph.edge_index, tf_idf(graph.x)).edge_index, expected)
+
+
 @pytest.mark.parametrize("nodes", [0, 1, 2])
 def test_tiny_graphs(nodes: int) -> None:
     lifted = lift_low_degrees(NO_EDGES, torch.ones(nodes, 1))

@@ -46,7 +46,6 @@ class Candidates(NamedTuple):
 
     position: Array
     node: Array
-    cosine: Array
 
 
 @dataclass(frozen=True)
@@ -102,7 +101,7 @@ def _nearest(
     candidates: Candidates, start: int, matrix: Any, search: _Search
 ) -> tuple[Array, Array]:
     """Return the pairs of candidates that are nearest, of equally near ones the smaller number."""
-    position, node, _ = candidates
+    position, node = candidates
     allowed = search.is_allowed(search.low[start + position], node)
     position, node = position[allowed], node[allowed]
     cosine = _cosines(matrix, search.low[start + position], node).round(_DECIMALS)
@@ -183,7 +182,7 @@ def _exact(matrix: Any, search: _Search) -> Iterator[tuple[int, Candidates]]:
             end = int(np.searchsorted(total, before + _BLOCK_BYTES // 32, side="right"))
             end = max(end, start + 1)
             found = (left[start:end] @ right).tocoo()
-            yield start, _of_entries(Candidates(found.row, found.col, found.data), start, search)
+            yield start, _of_entries(found.row, found.col, found.data, start, search)
             start = end
         return
     product = _DenseProduct(right, rows)
@@ -214,7 +213,10 @@ def _to_torch(matrix: Any) -> Tensor:
 
 def _product_type() -> torch.dtype:
     """Single precision, except where the user allows products of less than that."""
-    exact = torch.get_float32_matmul_precision() == "highest"
+    try:
+        exact = torch.get_float32_matmul_precision() == "highest"
+    except RuntimeError:  # set for one kind of device, which torch cannot express by this name
+        exact = False
     return torch.float32 if exact else torch.float64
 
 
@@ -226,26 +228,32 @@ def _of_dense(cosines: Tensor, start: int, search: _Search) -> Candidates:
     allowed = search.is_allowed(search.low[start + position], node)
     ordered = -np.sort(-np.where(allowed, best, -1.0), axis=1)
     lack = np.minimum(search.lacks[start : start + len(best)], count)
-    limit = np.maximum(ordered[np.arange(len(best)), lack - 1] - _MARGIN, search.floor)
-    # More nodes than were taken may be as near as the last one that is needed.
+    last = ordered[np.arange(len(best)), lack - 1]  # of those that the node needs
+    limit = np.maximum(last - _MARGIN, search.floor)
+    # More nodes than were taken may be as near as the last one.
     many = np.flatnonzero((best[:, -1] > limit) & (count < search.nodes))
     keep = allowed & (best > limit[:, None])
     keep[many] = False
-    parts = [Candidates(position[keep], node[keep], best[keep])]
+    positions, others = [position[keep]], [node[keep]]
     size = max(1, _PART_BYTES // (4 * search.nodes))
     for first in range(0, len(many), size):
         rows = many[first : first + size]
         near = cosines[torch.from_numpy(rows).to(cosines.device)]
-        mask = near > torch.from_numpy(limit[rows]).to(near)[:, None]
-        i, j = (each.cpu().numpy() for each in mask.nonzero().unbind(1))
-        entries = Candidates(rows[i], j, near[mask].cpu().numpy())
-        parts.append(_of_entries(entries, start, search))
-    return Candidates(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+        low, high = (
+            torch.from_numpy(each[rows, None]).to(near) for each in (limit, last + _MARGIN)
+        )
+        tie = (near > low) & (near <= high)
+        chosen = tie & (tie.cumsum(1, dtype=torch.int32) <= _MOST_TIES + search.most)
+        i, j = (each.cpu().numpy() for each in (chosen | (near > high)).nonzero().unbind(1))
+        positions.append(rows[i])
+        others.append(j)
+    return Candidates(np.concatenate(positions), np.concatenate(others))
 
 
-def _of_entries(entries: Candidates, start: int, search: _Search) -> Candidates:
-    """Return those entries that may be among the nearest; of many equally near ones the first."""
-    position, node, cosine = entries
+def _of_entries(
+    position: Array, node: Array, cosine: Array, start: int, search: _Search
+) -> Candidates:
+    """Return the candidates of a block of rows of cosines, given by its entries."""
     keep = (cosine > search.floor) & search.is_allowed(search.low[start + position], node)
     position, node, cosine = position[keep], node[keep], cosine[keep]
     order = np.lexsort((node, -cosine, position))
@@ -259,7 +267,7 @@ def _of_entries(entries: Candidates, start: int, search: _Search) -> Candidates:
     near = near[np.lexsort((node[near], position[near]))]
     keep = above > _MARGIN
     keep[near[_rank(position[near]) < _MOST_TIES + search.most]] = True
-    return Candidates(position[keep], node[keep], cosine[keep])
+    return Candidates(position[keep], node[keep])
 
 
 def _approximate(matrix: Any, search: _Search) -> Iterator[tuple[int, Candidates]]:
@@ -267,7 +275,7 @@ def _approximate(matrix: Any, search: _Search) -> Iterator[tuple[int, Candidates
     for start, node in approximate_neighbors(matrix, search.low, search.most):
         position = np.broadcast_to(np.arange(len(node))[:, None], node.shape)
         keep = node >= 0
-        yield start, Candidates(position[keep], node[keep], np.ones(int(keep.sum())))
+        yield start, Candidates(position[keep], node[keep])
 
 
 def _to_scipy(features: Tensor) -> Any:
