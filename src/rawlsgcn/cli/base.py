@@ -42,6 +42,13 @@ def command(function: F) -> F:
     return function
 
 
+def show_after(name: str, other: str) -> None:
+    """Show a command in --help after another one than the one it was registered after."""
+    names = [each.callback.__name__ for each in app.registered_commands if each.callback]
+    moved = app.registered_commands.pop(names.index(name))
+    app.registered_commands.insert(names.index(other) + 1, moved)
+
+
 def read_graph(
     dataset: str | None,
     graph: Path | None,

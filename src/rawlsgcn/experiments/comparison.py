@@ -78,15 +78,18 @@ class Comparison(list[Result]):
 
     @property
     def names(self) -> list[str]:
-        """A distinct name for each result: its title, and the settings that differ if needed."""
+        """A distinct name for each result: its title, and the settings that differ if needed.
+
+        Ensembles of the same title are numbered, as they differ in too many settings.
+        """
         titles = [printable(result.title) for result in self]
         chosen = []
         for result, title in zip(self, titles, strict=True):
-            alike = [other.settings for other in self if printable(other.title) == title]
+            alike = [other for other in self if printable(other.title) == title]
             differing = [
                 f"{printable(key)} {printable(value)}"
-                for key, value in result.settings.items()
-                if any(other.get(key) != value for other in alike)
+                for key, value in result.naming_settings.items()
+                if any(other.settings.get(key) != value for other in alike)
             ]
             chosen.append(f"{title} ({', '.join(differing)})" if differing else title)
         seen: Counter[str] = Counter()

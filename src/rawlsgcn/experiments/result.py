@@ -115,6 +115,16 @@ class Result:
         return str(self.settings["normalization"])
 
     @property
+    def described_settings(self) -> dict[str, Any]:
+        """The settings by name, as tables show them."""
+        return self.settings
+
+    @property
+    def naming_settings(self) -> dict[str, Any]:
+        """The settings by which results of the same title may be called."""
+        return self.settings
+
+    @property
     def accuracy(self) -> Spread:
         """The accuracy on the evaluated nodes, in per cent."""
         return self._spread("accuracy")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -82,6 +83,24 @@ class EnsembleSettings(Settings):
         if not all(run.weight >= 0 and math.isfinite(run.weight) for run in runs):
             raise RawlsError("runs must have weights of zero or more")
         return runs
+
+    def described(self) -> dict[str, Any]:
+        """Describe the ensemble for tables.
+
+        Returns:
+            ``runs``, as in ``"12 of smoothed-mlp, 6 of gcn"``; each setting of the runs, with
+            its different values separated by commas; and ``temperature``.
+        """
+        methods = Counter(run.method for run in self.parsed)
+        described = {"runs": ", ".join(f"{count} of {name}" for name, count in methods.items())}
+        for name in dict.fromkeys(key for run in self.parsed for key in asdict(run.settings)):
+            values = {getattr(run.settings, name, None): None for run in self.parsed}
+            described[name] = ", ".join(_text(value) for value in values if value is not None)
+        return described | {"temperature": f"{self.temperature:.3g}"}
+
+
+def _text(value: object) -> str:
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else f"{value}"
 
 
 def _changes(run: EnsembleRun) -> dict[str, Any]:

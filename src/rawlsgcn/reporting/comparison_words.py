@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -50,17 +51,7 @@ def negative(estimate: Estimate) -> Estimate:
 def pair_sentence(audit: Audit, pair: ModelComparison) -> str:
     """Whose bias is lower, before and after calibration, and who serves low degrees better."""
     first, second = printable(pair.first), printable(pair.second)
-    test, after = pair.bias, pair.calibrated_bias
-    if math.isnan(test.first) or math.isnan(test.second):
-        said = f"All nodes are in one group, so {first} and {second} have no bias to compare"
-    else:
-        forward = test.first <= test.second
-        lower, higher = (first, second) if forward else (second, first)
-        clear = test.p <= SIGNIFICANT
-        said = f"{lower} {'has less bias' if clear else 'is not shown to be fairer'} than {higher}"
-        said += f" (bias {_biases(test, forward)})"
-        if after is not None:
-            said += _calibrated(after, forward, clear, lower, higher)
+    said = _bias_words(pair)
     whose, gain = "low-degree nodes", pair.low_accuracy
     if math.isnan(gain.value):  # all nodes have the same degree
         whose, gain = "nodes", pair.accuracy
@@ -71,6 +62,20 @@ def pair_sentence(audit: Audit, pair: ModelComparison) -> str:
             f"{better} than with {worse}"
         )
     return f"{said}.{_leveling_down(audit, pair)}"
+
+
+def _bias_words(pair: ModelComparison) -> str:
+    """Whose bias is lower, before and after calibration."""
+    first, second = printable(pair.first), printable(pair.second)
+    test, after = pair.bias, pair.calibrated_bias
+    if math.isnan(test.first) or math.isnan(test.second):
+        return f"All nodes are in one group, so {first} and {second} have no bias to compare"
+    forward = test.first <= test.second
+    lower, higher = (first, second) if forward else (second, first)
+    clear = test.p <= SIGNIFICANT
+    said = f"{lower} {'has less bias' if clear else 'is not shown to be fairer'} than {higher}"
+    said += f" (bias {_biases(test, forward)})"
+    return said if after is None else said + _calibrated(after, forward, clear, lower, higher)
 
 
 def _leveling_down(audit: Audit, pair: ModelComparison) -> str:
@@ -111,3 +116,49 @@ def _biases(test: PairedBiasTest, forward: bool) -> str:
     """``0.083 against 0.541, p = 0.002``, the first model's bias first if ``forward``."""
     each = (test.first, test.second) if forward else (test.second, test.first)
     return f"{number(each[0])} against {number(each[1])}, {p_text(test.p, test.draws)}"
+
+
+def gains(audit: Audit, name: str, other: str) -> list[str]:
+    """Say who gains and who loses with one model compared with another, with intervals over nodes.
+
+    Args:
+        audit: An audit of both.
+        name: The model.
+        other: The model that it is compared with.
+
+    Returns:
+        Two sentences, on accuracy and on bias; none if one of the models has not learned.
+    """
+    for pair in audit.comparisons:
+        if {pair.first, pair.second} == {name, other}:
+            way = (lambda each: each) if pair.first == name else negative
+            whole, low, rest = map(way, (pair.accuracy, pair.low_accuracy, pair.rest_accuracy))
+            said = (
+                f"Compared with {printable(other)}, {printable(name)} changes accuracy by "
+                f"{_change(whole, '95 % interval over nodes ')}"
+            )
+            clear = {"nodes": whole.clear}
+            if math.isfinite(low.value):
+                said += f": by {_change(low)} on low-degree nodes, by {_change(rest)} on the others"
+                clear = {"low-degree nodes": low.clear, "the others": rest.clear}
+            fairer = f"{_bias_words(pair)}.{_leveling_down(audit, pair)}"
+            return [f"{said}. {_winners(clear)}", fairer]
+    return []
+
+
+def _change(gain: Estimate, what: str = "") -> str:
+    """``+2.1 points (0.4 to 3.8)``."""
+    shown = f"{'+' if gain.value > 0 else ''}{percent(gain.value)} points"
+    if math.isnan(gain.low):
+        return f"{shown} (too few nodes for an interval)"
+    return f"{shown} ({what}{percent(gain.low)} to {percent(gain.high)})"
+
+
+def _winners(clear: Mapping[str, int]) -> str:
+    """Who clearly gains and who clearly loses."""
+    gain, lose = ([who for who, sign in clear.items() if sign == way] for way in (1, -1))
+    said = [f"{join_words(who)} {how}" for who, how in ((gain, "gain"), (lose, "lose")) if who]
+    if not said:
+        return "These differences may be chance."
+    sentence = "; ".join([*said, *(() if lose else ("nobody clearly loses",))])
+    return f"{sentence[0].upper()}{sentence[1:]}."

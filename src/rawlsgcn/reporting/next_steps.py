@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..experiments.audit_result import Audit
 
 _COMPARED = {"gcn", "rawlsgcn-graph", "rawlsgcn-grad"}
+_AUTO = "auto"
 
 
 @dataclass(frozen=True)
@@ -102,11 +103,20 @@ def _about_degree(audit: Audit, model: ModelAudit) -> list[Step]:
             Step(
                 f"Of the models audited here, {printable(best)} serves low-degree nodes "
                 f"best: they are right {percent(gains[best])} points more often than "
-                f"with {name}.{' Search better settings for it:' if best in audit.results else ''}",
+                f"with {name}.{' Search better settings for it:' if _tunable(audit, best) else ''}",
                 _tune(audit, best),
             )
         )
-    if not {result.method for result in audit.results.values()} >= _COMPARED:
+    methods = {result.method for result in audit.results.values()}
+    if _AUTO not in methods:
+        steps.append(
+            Step(
+                "Let auto choose the best of several models by the validation nodes of the graph, "
+                "and compare it with a GCN that is tuned as carefully:",
+                _command("auto", audit, *_features(audit), "--out best"),
+            )
+        )
+    if not methods >= _COMPARED:
         steps.append(
             Step(
                 "Train a plain GCN and both RawlsGCN methods on the same split and compare them:",
@@ -125,9 +135,14 @@ def _about_degree(audit: Audit, model: ModelAudit) -> list[Step]:
     return steps
 
 
+def _tunable(audit: Audit, name: str) -> bool:
+    """Whether it is a method trained here: not predictions from elsewhere, nor what auto chose."""
+    return name in audit.results and audit.results[name].method != _AUTO
+
+
 def _tune(audit: Audit, name: str) -> str | None:
-    """The command that tunes a trained method further; None for predictions from elsewhere."""
-    if name not in audit.results:
+    """The command that tunes a trained method further, or None."""
+    if not _tunable(audit, name):
         return None
     method = shlex.quote(printable(audit.results[name].method))
     return _command("tune", audit, *_features(audit), f"--method {method} --out model")

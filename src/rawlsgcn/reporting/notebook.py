@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from .._core.text import printable
 from ..experiments.comparison import Comparison
+from ..experiments.model_search import AutoResult
 from .audit_figures import curves
 from .figures import by_degree, side_by_side
 from .formatting import number, p_text, percent, setup_text, spread
@@ -36,7 +37,9 @@ _NAME = "padding: .15em .8em .15em 0; text-align: left"
 
 
 def results_html(results: Result | Sequence[Result]) -> str:
-    """One row for each method, and the paper's Figure 1 or 3."""
+    """One row for each method, and the paper's Figure 1 or 3; of ``auto`` also how it chose."""
+    if isinstance(results, AutoResult):
+        return _auto_html(results)
     results = Comparison.of(results)
     rows, cautions = [], []
     for name, result in zip(results.names, results, strict=True):
@@ -63,6 +66,30 @@ def results_html(results: Result | Sequence[Result]) -> str:
         table,
         _lines([f"{setup_text(results)}.", *cautions]),
         _picture(figure, f"results-{_checksum(table)}", words, max(36, min(64, 24 * len(results)))),
+    )
+
+
+def _auto_html(result: AutoResult) -> str:
+    """The answer beside the tuned GCN, why it was chosen, and the pool."""
+    rows = [
+        (
+            f"→ {printable(row['member'])}" if row["chosen"] else printable(row["member"]),
+            number(row["validation_loss"]),
+            percent(row["accuracy"]),
+            percent(row["low_degree_accuracy"]),
+            number(row["calibrated_bias"]),
+            f"{row['parameters']:,}",
+        )
+        for row in result.leaderboard.to_dict("records")
+    ]
+    headings = (
+        *("member (→ chosen)", "validation loss", "accuracy (%)", "of low degrees"),
+        *("calibrated bias", "parameters"),
+    )
+    return _display(
+        Markup(results_html(result.comparison())),
+        _list(map(printable, result.explanation)),
+        _table(headings, rows),
     )
 
 

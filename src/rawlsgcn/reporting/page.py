@@ -23,8 +23,10 @@ from .._core.text import printable
 from .._core.version import __version__
 from ..experiments.audit_result import Audit
 from ..experiments.comparison import Comparison
+from ..experiments.model_search import AutoResult
 from . import audit_figures
 from .formatting import dataset_name, number, p_text, percent, plural, seeds_text, setup_text
+from .model_choice_section import model_choice_figures, model_choice_sections
 from .next_steps import next_steps
 from .svg import inline_svg
 from .training_section import training_figures, training_section
@@ -47,7 +49,8 @@ def report(
     """Write the report as one self-contained HTML page.
 
     Of trained results the run with the highest validation accuracy of each method is audited, and
-    a section on training shows all runs.
+    a section on training shows all runs. Of a result of :func:`rawlsgcn.auto` a section shows how
+    it was chosen, and it is compared with its tuned GCN.
 
     Args:
         subject: An audit, a result, or several results on the same graph and evaluated nodes.
@@ -80,6 +83,8 @@ def render(subject: Audit | Result | Sequence[Result], *, command: str | None = 
     if isinstance(subject, Audit):
         return _render(subject, subject.results, command or subject.how.command)
     results = Comparison.of(subject)
+    if isinstance(subject, AutoResult):
+        results = subject.comparison()
     if all(len(result.diverged) == len(result.seeds) for result in results):
         return _render(None, dict(zip(results.names, results, strict=True)), command)
     audit = results.audit()
@@ -95,6 +100,7 @@ def _render(audit: Audit | None, results: Mapping[str, Result], command: str | N
     context: dict[str, Any] = {
         "audit": audit,
         "version": __version__,
+        "choices": model_choice_sections(results),
         "training": training_section(results) if results else None,
         "failed": {name: result.failed for name, result in results.items()},
         "notes": list(dict.fromkeys(printable(note) for note in notes)),
@@ -102,6 +108,7 @@ def _render(audit: Audit | None, results: Mapping[str, Result], command: str | N
         "script_hash": "none",
     }
     figures = training_figures(results) if results else {}
+    figures |= model_choice_figures(results)
     if audit is None:
         first = next(iter(results.values()))
         context |= {

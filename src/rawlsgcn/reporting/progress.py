@@ -18,7 +18,9 @@ def stderr_is_terminal() -> bool:
 
 
 @contextmanager
-def progress(description: str, *, interval: float = 0.1) -> Iterator[ProgressCallback]:
+def progress(
+    description: str, *, interval: float = 0.1, seconds: bool = False
+) -> Iterator[ProgressCallback]:
     """Show a progress bar on stderr while the block runs, if stderr is a terminal.
 
     Calls between two redraws only read the clock, so that a training loop may call it in every
@@ -27,6 +29,8 @@ def progress(description: str, *, interval: float = 0.1) -> Iterator[ProgressCal
     Args:
         description: The text before the bar, until a call gives another.
         interval: Seconds between two redraws.
+        seconds: Whether the callback is called with seconds: those spent, and an estimate of those
+            in total, which may change; 0 while there is none.
 
     Returns:
         A context manager that gives the callback, which moves the bar.
@@ -39,37 +43,52 @@ def progress(description: str, *, interval: float = 0.1) -> Iterator[ProgressCal
         BarColumn,
         MofNCompleteColumn,
         Progress,
+        ProgressColumn,
         TextColumn,
         TimeElapsedColumn,
         TimeRemainingColumn,
     )
 
+    # Rich forgets its own estimate whenever the total changes.
+    times: list[ProgressColumn] = (
+        [TimeElapsedColumn(), TextColumn("{task.fields[left]}", style="progress.remaining")]
+        if seconds
+        else [MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn()]
+    )
     bar = Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
+        *times,
         console=Console(stderr=True),
         transient=True,
     )
-    task = bar.add_task(printable(description), total=None)
+    task = bar.add_task(printable(description), total=None, left="")
     last, reached = -interval, 0
 
     def callback(done: int, total: int, description: str | None = None) -> None:
         nonlocal last, reached
         now = time.monotonic()
-        if now - last < interval and done < total:
+        if now - last < interval and (done < total or seconds):
             return
         if done < reached:
             # A new task began: its remaining time is not that of the one before.
             bar.reset(task)
         last, reached = now, done
         words = None if description is None else printable(description)
-        bar.update(task, completed=done, total=total, description=words)
+        left = _duration_left(total - done) if seconds and total else ""
+        known = total if total or not seconds else None
+        bar.update(task, completed=done, total=known, description=words, left=left)
 
     with bar:
         yield callback
+
+
+def _duration_left(seconds: int) -> str:
+    """``about 3:20 left``, or ``about 1:05 hours left``."""
+    minutes, rest = divmod(max(0, seconds), 60)
+    if minutes < 60:
+        return f"about {minutes}:{rest:02} left"
+    return f"about {minutes // 60}:{minutes % 60:02} hours left"
 
 
 @contextmanager

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..experiments.result import Result
     from ..experiments.tuning import Tuning
 
-_BEST = "bold green"
+BEST = "bold green"
 _UNBOUNDED = 10_000
 _SHORT_NAME = 16
 """Names up to this length fit the heading of a column of three in a terminal of 80."""
@@ -69,7 +69,7 @@ def results_table(results: Result | Sequence[Result]) -> Table:
 
 
 def _results_table(results: Comparison, whole: bool) -> FittingTable:
-    table = _table(caption=Text(f"\n{setup_text(results)}. {_LEGEND}", style="dim"))
+    table = plain_table(caption=Text(f"\n{setup_text(results)}. {_LEGEND}", style="dim"))
     # Method names wrap before a number does.
     table.add_column("\nmethod", overflow="fold")
     headings = (
@@ -105,7 +105,7 @@ def _results_table(results: Comparison, whole: bool) -> FittingTable:
         table.add_row(
             Text(f"{name} ({result.failed})" if result.failed else name),
             *(
-                Text(text, style=_BEST if emphasized else "")
+                Text(text, style=BEST if emphasized else "")
                 for text, emphasized in zip(shown, is_best, strict=True)
             ),
             _worst_off(result),
@@ -148,7 +148,7 @@ def tuning_table(tuning: Tuning) -> Table:
         if best is on_test
         else "†: what the test nodes would choose (for comparison only)."
     )
-    table = _table(caption=Text(f"\n{setup_text([best])}. {legend}", style="dim"))
+    table = plain_table(caption=Text(f"\n{setup_text([best])}. {legend}", style="dim"))
     table.add_column("")
     for name in tuning.grid:
         table.add_column(name, justify="right", no_wrap=True)
@@ -163,7 +163,7 @@ def tuning_table(tuning: Tuning) -> Table:
             spread(trial.accuracy, "percent"),
             spread(trial.bias, "number"),
             number(trial.calibrated_bias.mean),
-            style=_BEST if chosen else "",
+            style=BEST if chosen else "",
         )
     return table
 
@@ -186,7 +186,7 @@ def datasets_table(rows: Iterable[dict[str, Any]]) -> Table:
 
 
 def _datasets_table(rows: list[dict[str, Any]], text_columns: tuple[str, ...]) -> FittingTable:
-    table = _table(caption=None)
+    table = plain_table(caption=None)
     for key in text_columns:
         table.add_column(_HEADINGS[key], overflow="fold")
     table.add_column("on\ndisk")
@@ -339,7 +339,8 @@ def _audit_table(caption: str) -> Table:
     return Table(box=box.SIMPLE_HEAD, caption=text, caption_justify="left", header_style="bold")
 
 
-def _table(caption: Text | None) -> FittingTable:
+def plain_table(caption: Text | None) -> FittingTable:
+    """An empty table without lines between rows, and with a caption under it."""
     return FittingTable(
         box=box.SIMPLE_HEAD,
         caption=caption,

@@ -151,10 +151,10 @@ def _runs(results: Mapping[str, Result]) -> list[dict[str, Any]]:
 
 def _settings(results: Mapping[str, Result]) -> list[tuple[str, list[str]]]:
     every = list(results.values())
-    keys = dict.fromkeys(key for result in every for key in result.settings)
+    settings = [result.described_settings for result in every]
     rows = [
-        (printable(key.replace("_", " ")), [_setting(result.settings.get(key)) for result in every])
-        for key in keys
+        (printable(key.replace("_", " ")), [_setting(each.get(key)) for each in settings])
+        for key in dict.fromkeys(key for each in settings for key in each)
     ]
     rows.append(("seeds", [", ".join(map(str, result.seeds)) for result in every]))
     rows.append(("device", [printable(result.device) for result in every]))

@@ -70,7 +70,7 @@ def verdict(audit: Audit) -> Verdict:
     sentences += [pair_sentence(audit, pair) for pair in pairs]
     if not audit.training_nodes_excluded:
         sentences.append(TRAINING_NODES)
-    return Verdict(headline, differences(audit, model), sentences)
+    return Verdict(headline, differences(audit, _reference(audit, model)), sentences)
 
 
 def headline_model(audit: Audit) -> ModelAudit:
@@ -81,6 +81,16 @@ def headline_model(audit: Audit) -> ModelAudit:
         if result is not None and result.method == "gcn":
             return model
     return learned[0] if learned else audit.models[0]
+
+
+def _reference(audit: Audit, headline: ModelAudit) -> ModelAudit:
+    """The model that the others are compared with: of ``auto`` the tuned GCN."""
+    result = audit.results.get(headline.name)
+    rival = getattr(result, "baseline", None)
+    for model in audit.models:
+        if rival is not None and audit.results.get(model.name) is rival:
+            return model
+    return headline
 
 
 def doubled(audit: Audit, scale: str) -> str:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from operator import index
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..._core.errors import RawlsError
 from ..._core.progress import ProgressCallback
@@ -20,11 +20,22 @@ from ...methods.ensemble import Ensemble, scores_of
 from ...training import TrainedRun
 from ..fitting import checked, evaluate_runs, prepare_inputs
 from ..result import Result
-from .baseline import train_gcn
+from .baseline import train_gcn, work_of_gcn
 from .judge import Judge
-from .pool import POOL, Candidate, Member, best_mean, grid, mean_of, train_member
-from .result import AutoResult
+from .pool import (
+    BEST_SETTINGS,
+    POOL,
+    RUNS_OF_SETTING,
+    Candidate,
+    Member,
+    best_mean,
+    grid,
+    mean_of,
+    train_member,
+)
+from .result import AutoResult, EnsembleResult
 from .students import LABEL_SMOOTHING, SHARES, PseudoLabels
+from .time_estimate import Cost, TimeEstimate
 from .trained_ensemble import TrainedEnsemble
 
 if TYPE_CHECKING:
@@ -63,7 +74,8 @@ def auto(
         baseline: Also tune a GCN with as many runs, to compare with: ``result.baseline``.
         time_limit: Start nothing new after so many seconds, and use what there is by then. The
             answer then depends on the speed of the machine.
-        progress: Called with the steps done, the steps in total and what is trained.
+        progress: Called with the seconds spent, the estimated seconds in total (0 while they are
+            not known) and what is trained.
 
     Returns:
         A result like that of :func:`rawlsgcn.fit`, of one run, with a :attr:`leaderboard`.
@@ -99,9 +111,8 @@ class Search:
     teacher: list[Member] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     gcn: tuple[TrainedEnsemble, int] | None = None
-    seconds: dict[str, float] = field(default_factory=dict)
-    done: int = 0
-    total: int = 0
+    gcn_seconds: float = 0.0
+    estimate: TimeEstimate = field(init=False)
 
     @classmethod
     def of(
@@ -136,8 +147,7 @@ class Search:
 
     def run(self, candidates: Sequence[Candidate], baseline: bool) -> None:
         """Train the members, then students of the best, then the GCN to compare with."""
-        students = WITH_STUDENTS * len(SHARES)
-        self.total = len(candidates) + students + baseline
+        self.estimate = TimeEstimate(self.progress, _costs(candidates, baseline), self.deadline)
         try:
             for candidate in candidates:
                 self._train(candidate, grid(candidate), self.inputs)
@@ -149,7 +159,7 @@ class Search:
             self.teacher = best_mean(self.members, self.judge, IN_MEAN)
             self._train_students()
             if baseline:
-                self._step("GCN to compare with", self._train_gcn)
+                self._step("GCN to compare with", "gcn", self._train_gcn)
         except KeyboardInterrupt:
             if not self.members:
                 raise
@@ -178,28 +188,37 @@ class Search:
 
     def _train(self, candidate: Candidate, settings: list[Settings], inputs: Inputs) -> None:
         def train() -> None:
-            member = train_member(candidate, settings, inputs, self.judge, self.seed)
+            member = train_member(
+                candidate,
+                settings,
+                inputs,
+                self.judge,
+                self.seed,
+                progress=self.estimate.within,
+            )
             if member is None:
                 self.notes.append(f"{candidate.name}: training diverged with every setting.")
             else:
                 self.members.append(member)
 
-        self._step(candidate.name, train)
+        self._step(candidate.name, candidate.method, train)
 
-    def _step(self, name: str, work: Callable[[], None]) -> None:
+    def _step(self, name: str, method: str, work: Callable[[], None]) -> None:
         """Do one step, unless the time is over and there is something to choose from."""
         if self.members and time.perf_counter() > self.deadline:
             self.notes.append(f"{name} was not trained: the time limit was reached.")
+            self.estimate.skip(method)
         else:
-            if self.progress is not None:
-                self.progress(self.done, self.total, name)
+            self.estimate.begin(name, method)
             work()
-        self.done += 1
-        if self.progress is not None:
-            self.progress(self.done, self.total, name)
+            self.estimate.end()
 
     def _train_gcn(self) -> None:
-        self.gcn = train_gcn(self.inputs, self.judge, self.seed)
+        began = time.perf_counter()
+        try:
+            self.gcn = train_gcn(self.inputs, self.judge, self.seed, self.estimate.within)
+        finally:
+            self.gcn_seconds = time.perf_counter() - began
 
     def result(self) -> AutoResult:
         """Choose the answer and describe it."""
@@ -208,32 +227,28 @@ class Search:
         runs = [run for member in chosen for run in member.ensemble_runs(1 / len(chosen))]
         states = [state for member in chosen for state in member.states]
         answer = TrainedEnsemble.of(self.inputs, self.judge, runs, states)
-        baseline = None if self.gcn is None else self._result(self.gcn[0], "Tuned GCN")
-        found = self._result(answer, Ensemble.title)
+        own, rival = trained - self.started - self.gcn_seconds, self.gcn_seconds
+        baseline = None if self.gcn is None else self._result(self.gcn[0], "Tuned GCN", rival)
+        found = self._result(answer, Ensemble.title, own)
         found.notes += self.notes
-        found.seconds = {
-            "prepare": 0.0,
-            "train": trained - self.started,
-            "evaluate": time.perf_counter() - trained,
-        }
         loss = self.judge.loss(mean_of(chosen))
-        kept = {each.name: getattr(found, each.name) for each in fields(Result)}
         return AutoResult(
-            **kept,
+            **_fields(found),
             leaderboard=self._leaderboard(chosen),
             validation_loss=loss,
             explanation=self._explanation(chosen, loss),
             baseline=baseline,
         )
 
-    def _result(self, model: TrainedEnsemble, title: str) -> Result:
+    def _result(self, model: TrainedEnsemble, title: str, trained: float) -> EnsembleResult:
         count = sum(tensor.numel() for tensor in model.state.values())
         run = TrainedRun(count, model.state, model.logits)
-        seconds = {"prepare": 0.0, "train": 0.0, "evaluate": 0.0}
+        began, seconds = time.perf_counter(), {"prepare": 0.0, "train": trained, "evaluate": 0.0}
         made = evaluate_runs(
             self.graph, self.inputs, Ensemble(), model.settings, [self.seed], [run], seconds
         )
-        return replace(made, title=title)
+        seconds["evaluate"] = time.perf_counter() - began
+        return EnsembleResult(**_fields(replace(made, title=title)))
 
     def _leaderboard(self, chosen: Sequence[Member]) -> pd.DataFrame:
         import pandas as pd
@@ -290,3 +305,16 @@ class Search:
                 "another graph; with transferable=True (--transferable) it can."
             )
         return sentences
+
+
+def _fields(result: Result) -> dict[str, Any]:
+    return {each.name: getattr(result, each.name) for each in fields(Result)}
+
+
+def _costs(candidates: Sequence[Candidate], baseline: bool) -> list[Cost]:
+    """What the steps of a search cost, in their order."""
+    again = BEST_SETTINGS * (RUNS_OF_SETTING - 1)
+    costs = [Cost(each.method, len(grid(each)) + again) for each in candidates]
+    # A student has half as many runs as its member, and several times the training rows.
+    costs += WITH_STUDENTS * len(SHARES) * [Cost("smoothed-mlp", 1.5 * costs[-1].work)]
+    return costs + baseline * [Cost("gcn", work_of_gcn())]

@@ -28,6 +28,14 @@ def gcn_settings() -> list[Settings]:
     ]
 
 
+def work_of_gcn() -> float:
+    """The work of :func:`train_gcn`, in runs of the usual width."""
+    usual = find_method("gcn").defaults.hidden_channels
+    # About half of a run's time grows with the width.
+    each = [(1 + settings.hidden_channels / usual) / 2 for settings in gcn_settings()]
+    return RUNS_OF_SETTING * sum(each)
+
+
 def train_gcn(
     inputs: Inputs, judge: Judge, seed: int, progress: ProgressCallback = no_progress
 ) -> tuple[TrainedEnsemble, int]:

@@ -15,6 +15,7 @@ from ..._core.progress import ProgressCallback, no_progress
 from ...methods import Inputs, Settings, find_method
 from ...methods.ensemble import EnsembleRun
 from ...training import Job, train_runs
+from ...training.engine_choice import PartialProgress
 from .judge import Judge
 
 RATES = (0.05, 0.01, 0.005)
@@ -22,6 +23,8 @@ DECAYS = (5e-4, 5e-5, 0.0)
 #: A member is the mean of the runs of its best settings, each with so many seeds. All settings are
 #: tried with the first seed, only the best ones with the others.
 BEST_SETTINGS, RUNS_OF_SETTING = 3, 2
+#: Steps in which the progress of a run is reported.
+_STEPS = 1000
 
 
 @dataclass(frozen=True)
@@ -123,14 +126,16 @@ def train_member(
         inputs: The graph.
         judge: The validation nodes.
         seed: The seed of ``auto``.
-        progress: Called with the epochs done and in total.
+        progress: Called with the work done and in total.
 
     Returns:
         The member; None if training diverged with every setting.
     """
     method, started = find_method(candidate.method), time.perf_counter()
     first = [Job(each, RUNS_OF_SETTING * seed) for each in settings]
-    runs, _ = train_runs(method, inputs, first, progress=progress)
+    share, later = _STEPS * len(first), _STEPS * BEST_SETTINGS * (RUNS_OF_SETTING - 1)
+    part = PartialProgress(progress, 0, share, share + later)
+    runs, _ = train_runs(method, inputs, first, progress=part)
     chosen = judge.best(runs, BEST_SETTINGS)
     if not chosen:
         return None
@@ -141,7 +146,8 @@ def train_member(
     ]
     jobs, kept = [first[place] for place in chosen], [runs[place] for place in chosen]
     if again:
-        more, _ = train_runs(method, inputs, again)
+        part = PartialProgress(progress, share, later, share + later)
+        more, _ = train_runs(method, inputs, again, progress=part)
         sound = judge.best(more, len(more))
         jobs += [again[place] for place in sorted(sound)]
         kept += [more[place] for place in sorted(sound)]

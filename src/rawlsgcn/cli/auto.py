@@ -1,0 +1,138 @@
+"""The command that chooses a model: auto."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .._core.errors import RawlsError
+from .base import command, read_graph
+from .options import (
+    DataRoot,
+    Dataset,
+    Device,
+    Evaluate,
+    Features,
+    Graph,
+    Json,
+    Labels,
+    Split,
+    out_option,
+)
+from .outputs import check_outputs, people, say_notes, typed_command, write_json
+
+if TYPE_CHECKING:
+    from ..experiments.audit_result import Audit
+    from ..experiments.model_search import AutoResult
+
+
+@command
+def auto(
+    dataset: Dataset = None,
+    graph: Graph = None,
+    features: Features = None,
+    labels: Labels = None,
+    transferable: Annotated[
+        bool,
+        typer.Option(
+            "--transferable", help="Leave out models that cannot be used on another graph."
+        ),
+    ] = False,
+    no_baseline: Annotated[
+        bool,
+        typer.Option("--no-baseline", help="Do not tune a GCN with as many runs to compare with."),
+    ] = False,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            help="Start nothing new after so many seconds, and use what there is by then.",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same answer.")] = 0,
+    split: Split = None,
+    evaluate: Evaluate = "test",
+    device: Device = "auto",
+    data_root: DataRoot = None,
+    out: Annotated[
+        Path | None,
+        out_option("Keep the model, metrics, predictions, the leaderboard, a page and pictures."),
+    ] = None,
+    json_path: Json = None,
+) -> None:
+    """The best model for this graph, and why.
+
+    A pool of models is judged by the validation nodes; the answer is the mean of the best.
+    Ctrl-C ends the training and uses the best of the models that are finished.
+    """
+    from ..experiments.model_search import auto as find_best
+    from ..reporting.progress import progress, spinner
+
+    if time_limit is not None and not time_limit > 0:
+        raise RawlsError(f"--time-limit must be a positive number of seconds, not {time_limit:g}")
+    check_outputs(json_path, folder=out, inputs=[graph, features, labels])
+    data = read_graph(dataset, graph, features, labels, split, data_root)
+    with progress("training", seconds=True) as tell:
+        result = find_best(
+            data,
+            seed=seed,
+            device=device,
+            evaluate=evaluate,
+            transferable=transferable,
+            baseline=not no_baseline,
+            time_limit=time_limit,
+            progress=tell,
+        )
+    audit = None
+    if out is not None or result.baseline is not None:
+        with spinner("auditing"):
+            audit = result.audit()
+            if out is not None:
+                _write(result, audit, out)
+    _show(result, audit, out, json_path)
+    write_json(json_path, result.to_dict())
+
+
+def _write(result: AutoResult, audit: Audit, out: Path) -> None:
+    """Write the folder, completely or not at all."""
+    from .._core.atomic_files import atomic_directory
+    from ..reporting import figures
+    from ..reporting.model_choice_section import leaderboard_figure
+    from ..reporting.page import report
+
+    with atomic_directory(out) as folder:
+        result.write_model(folder)
+        result.to_predictions(folder / "predictions.csv")
+        result.leaderboard.to_csv(folder / "leaderboard.csv", index=False)
+        figures.save(figures.side_by_side(result.comparison()), folder / "by_degree.png")
+        figures.save(leaderboard_figure(result), folder / "leaderboard.png")
+        report(audit, folder / "report.html", command=typed_command())
+
+
+def _show(result: AutoResult, audit: Audit | None, out: Path | None, json_path: str | None) -> None:
+    """The leaderboard, why the answer was chosen, and the answer beside the tuned GCN."""
+    from ..reporting.comparison_words import gains
+    from ..reporting.leaderboard import leaderboard_table
+    from ..reporting.tables import results_table
+
+    console = people(json_path)
+    say_notes(result.notes, console)
+    console.print(leaderboard_table(result))
+    console.print()
+    for sentence in result.explanation:
+        console.print(sentence, markup=False, highlight=False)
+    console.print()
+    console.print(results_table(result.comparison()))
+    if audit is not None and result.baseline is not None:
+        console.print()
+        for sentence in gains(audit, *result.comparison().names):
+            console.print(sentence, markup=False, highlight=False)
+    if out is not None:
+        console.print(
+            f"Written to {out}; page: {out / 'report.html'}",
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
+        )

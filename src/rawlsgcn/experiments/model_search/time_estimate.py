@@ -1,0 +1,101 @@
+"""How long ``auto`` takes: estimated from the steps that are done, and from a part of the next."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..._core.progress import ProgressCallback
+
+#: The share of a step after which its own speed is used; before, it prepares the graph.
+_ENOUGH = 0.1
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a step costs.
+
+    Attributes:
+        method: Steps of the same method take seconds in proportion to their work.
+        work: The work, in trained runs of the usual width.
+    """
+
+    method: str
+    work: float
+
+
+class TimeEstimate:
+    """Reports the seconds spent and the estimated seconds in total.
+
+    Args:
+        progress: Called with the seconds spent, the seconds in total (0 while that is not known)
+            and the name of the step.
+        costs: The costs of the steps to come, in their order.
+        deadline: No step begins after it.
+    """
+
+    def __init__(
+        self, progress: ProgressCallback | None, costs: Iterable[Cost], deadline: float
+    ) -> None:
+        self.progress, self.deadline = progress, deadline
+        self.started = time.perf_counter()
+        self._left = list(costs)
+        self._seconds: defaultdict[str, float] = defaultdict(float)
+        self._work: defaultdict[str, float] = defaultdict(float)
+        self._name, self._cost, self._began = "", Cost("", 0.0), self.started
+
+    def begin(self, name: str, method: str) -> None:
+        """Begin the next step of a method."""
+        self.skip(method)
+        self._name, self._began = name, time.perf_counter()
+        self._report(0.0)
+
+    def skip(self, method: str) -> None:
+        """Leave out the next step of a method."""
+        place = [cost.method for cost in self._left].index(method)
+        self._cost = self._left.pop(place)
+
+    def within(self, done: int, total: int, description: str | None = None) -> None:
+        """Report how much of the current step is done: the callback of a training."""
+        self._report(done / max(1, total))
+
+    def end(self) -> None:
+        """End the current step."""
+        self._add(1.0)
+        self._cost = Cost(self._cost.method, 0.0)
+        self._report(0.0)
+
+    def _add(self, share: float) -> None:
+        """Count a part of the current step as measured."""
+        method = self._cost.method
+        self._seconds[method] += time.perf_counter() - self._began
+        self._work[method] += share * self._cost.work
+
+    def _report(self, share: float) -> None:
+        if self.progress is None:
+            return
+        now = time.perf_counter()
+        spent, elapsed = now - self._began, now - self.started
+        seconds, work = self._seconds.copy(), self._work.copy()
+        if share >= _ENOUGH:
+            seconds[self._cost.method] += spent
+            work[self._cost.method] += share * self._cost.work
+        if not sum(work.values()):
+            self.progress(0, 0, self._name)
+            return
+
+        def expected(cost: Cost) -> float:
+            """The seconds of a step; a method that is not measured is taken to be like others."""
+            known = [cost.method] if work[cost.method] else list(work)
+            return (
+                cost.work * sum(seconds[each] for each in known) / sum(work[each] for each in known)
+            )
+
+        current = max(0.0, expected(self._cost) - spent)
+        if share >= _ENOUGH:
+            current = spent * (1 - share) / share
+        all_left = current + sum(map(expected, self._left))
+        left = max(current, min(all_left, self.deadline - now))
+        self.progress(round(elapsed), round(elapsed + left), self._name)
