@@ -133,14 +133,14 @@ def draw_accuracy_bias(axes: Axes, points: Sequence[MethodPoint]) -> None:
         )
     axes.set_xscale("log")
     for set_formatter in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
-        set_formatter(_PlainNumbers(labelOnlyBase=False, minor_thresholds=(1.5, 0.5)))
+        set_formatter(PlainNumbers(labelOnlyBase=False, minor_thresholds=(1.5, 0.5)))
     axes.set_xlabel("bias (lower is better)")
     axes.set_ylabel("accuracy in % (higher is better)")
     plain_axes(axes)
     axes.tick_params(which="minor", colors=FAINT, labelcolor=INK, labelsize=9)
 
 
-class _PlainNumbers(LogFormatter):
+class PlainNumbers(LogFormatter):
     """0.05 and 2 rather than powers of ten."""
 
     def __call__(self, x: float, pos: int | None = None) -> str:

@@ -160,5 +160,7 @@ def _winners(clear: Mapping[str, int]) -> str:
     said = [f"{join_words(who)} {how}" for who, how in ((gain, "gain"), (lose, "lose")) if who]
     if not said:
         return "These differences may be chance."
+    if len(gain) > 1:
+        return "Both gain."
     sentence = "; ".join([*said, *(() if lose else ("nobody clearly loses",))])
     return f"{sentence[0].upper()}{sentence[1:]}."

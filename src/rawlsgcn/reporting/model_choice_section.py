@@ -6,10 +6,13 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from .._core.text import printable
 from ..experiments.model_search import AutoResult
+from .accuracy_bias_plot import PlainNumbers
+from .comparison_words import gains
 from .figures import FAINT, INK, PALETTE, PAPER, plain_axes
 from .formatting import dataset_name, number, percent
 from .leaderboard import COLUMNS
@@ -17,16 +20,25 @@ from .leaderboard import COLUMNS
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from ..experiments.audit_result import Audit
     from ..experiments.result import Result
 
+#: Where a number may be beside its mark: above, below, right, left, and between these.
+_ANGLES = [math.pi * part / 4 for part in (0, 4, 2, 6, 1, 3, 5, 7)]
 
-def model_choice_sections(results: Mapping[str, Result]) -> list[dict[str, Any]]:
+
+def model_choice_sections(
+    results: Mapping[str, Result], audit: Audit | None
+) -> list[dict[str, Any]]:
     """What the template shows of each result of ``auto``; results have their names on the page."""
     return [
         {
             "name": printable(name),
             "figure": f"leaderboard-{place}",
-            "explanation": [printable(sentence) for sentence in result.explanation],
+            "explanation": [
+                *map(printable, result.explanation),
+                *_against_baseline(name, result, results, audit),
+            ],
             "headings": [heading.replace("-\n", "").replace("\n", " ") for heading, *_ in COLUMNS],
             "rows": _rows(result),
             "caption": _caption(result),
@@ -34,6 +46,14 @@ def model_choice_sections(results: Mapping[str, Result]) -> list[dict[str, Any]]
         for place, (name, result) in enumerate(results.items())
         if isinstance(result, AutoResult)
     ]
+
+
+def _against_baseline(
+    name: str, result: AutoResult, results: Mapping[str, Result], audit: Audit | None
+) -> list[str]:
+    """Who gains and who loses, compared with the tuned GCN, if that is on the page."""
+    rivals = [other for other, each in results.items() if each is result.baseline]
+    return gains(audit, name, rivals[0])[:1] if audit is not None and rivals else []
 
 
 def model_choice_figures(results: Mapping[str, Result]) -> dict[str, tuple[Figure, str]]:
@@ -74,7 +94,6 @@ def leaderboard_figure(result: AutoResult) -> Figure:
             label=label,
             zorder=3,
         )
-    _number_members(axes, result)
     axes.plot(
         result.validation_loss,
         result.low_degree_accuracy.mean,
@@ -96,13 +115,14 @@ def leaderboard_figure(result: AutoResult) -> Figure:
         )
     if losses and max(losses) > 4 * min(losses):
         axes.set_xscale("log")
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        axes.xaxis.set_minor_formatter(lambda value, _: f"{value:g}")
+        for set_formatter in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
+            set_formatter(PlainNumbers(labelOnlyBase=False, minor_thresholds=(1.5, 0.5)))
     axes.set_xlabel("validation loss (lower is better)")
     axes.set_ylabel("accuracy of low degrees (%)")
     plain_axes(axes)
     axes.margins(0.08, 0.12)
-    axes.tick_params(which="minor", colors=FAINT, labelcolor=INK, labelsize=8)
+    axes.tick_params(which="minor", colors=FAINT, labelcolor=INK, labelsize=9)
+    _number_members(axes, result)
     figure.legend(loc="outside lower center", ncols=4, frameon=False, labelcolor=INK, fontsize=9)
     figure.suptitle(
         f"The pool on {dataset_name(result.dataset, result.synthetic)}",
@@ -115,23 +135,32 @@ def leaderboard_figure(result: AutoResult) -> Figure:
 
 
 def _number_members(axes: Axes, result: AutoResult) -> None:
-    """Write each member's place beside its mark; members at the same point share one text."""
-    texts: dict[tuple[float, float], list[str]] = {}
-    points = zip(
-        result.leaderboard["validation_loss"],
-        result.leaderboard["low_degree_accuracy"],
-        strict=True,
-    )
-    for place, (loss, accuracy) in enumerate(points, start=1):
-        if math.isfinite(loss):
-            texts.setdefault((round(loss, 2), round(accuracy, 1)), []).append(str(place))
-    for point, places in texts.items():
+    """Write each member's place beside its mark, on the side where there is most room."""
+    board = result.leaderboard
+    members = [*zip(board["validation_loss"], board["low_degree_accuracy"], strict=True)]
+    marks = [*members, (result.validation_loss, result.low_degree_accuracy.mean)]
+    # Positions of the marks in points; the text is put 11 points away from its mark.
+    to_points = axes.transData + axes.figure.dpi_scale_trans.inverted()
+    taken = [72 * to_points.transform(mark) for mark in marks if all(map(math.isfinite, mark))]
+    for place, member in enumerate(members, start=1):
+        if not all(map(math.isfinite, member)):
+            continue
+        own = 72 * to_points.transform(member)
+        offsets = [11 * np.array([math.sin(angle), math.cos(angle)]) for angle in _ANGLES]
+        room = [
+            min((math.dist(own + offset, other) for other in taken), default=math.inf)
+            for offset in offsets
+        ]
+        # The first of equally good sides: above.
+        best = max(range(len(offsets)), key=lambda side: round(min(room[side], 11)))
+        taken.append(own + offsets[best])
         axes.annotate(
-            ", ".join(places),
-            point,
-            xytext=(0, 7),
+            str(place),
+            member,
+            xytext=tuple(offsets[best]),
             textcoords="offset points",
             ha="center",
+            va="center",
             fontsize=9,
             color=INK,
             zorder=5,

@@ -100,7 +100,7 @@ def _render(audit: Audit | None, results: Mapping[str, Result], command: str | N
     context: dict[str, Any] = {
         "audit": audit,
         "version": __version__,
-        "choices": model_choice_sections(results),
+        "choices": model_choice_sections(results, audit),
         "training": training_section(results) if results else None,
         "failed": {name: result.failed for name, result in results.items()},
         "notes": list(dict.fromkeys(printable(note) for note in notes)),
