@@ -34,7 +34,7 @@ from .pool import (
     train_member,
 )
 from .result import AutoResult, EnsembleResult
-from .students import LABEL_SMOOTHING, SHARES, PseudoLabels
+from .students import LABEL_SMOOTHING, MOST_ROWS, SHARES, PseudoLabels
 from .time_estimate import Cost, TimeEstimate
 from .trained_ensemble import TrainedEnsemble
 
@@ -147,10 +147,12 @@ class Search:
 
     def run(self, candidates: Sequence[Candidate], baseline: bool) -> None:
         """Train the members, then students of the best, then the GCN to compare with."""
-        self.estimate = TimeEstimate(self.progress, _costs(candidates, baseline), self.deadline)
+        self.estimate = TimeEstimate(
+            self.progress, self._costs(candidates, baseline), self.deadline
+        )
         try:
             for candidate in candidates:
-                self._train(candidate, grid(candidate), self.inputs)
+                self._train(candidate, grid(candidate), self.inputs, candidate.method)
             if not self.members:
                 raise RawlsError(
                     "nothing can be chosen: training diverged with every model; look for features "
@@ -164,8 +166,20 @@ class Search:
             if not self.members:
                 raise
             self.notes.append(
-                f"it was interrupted after {len(self.members)} models: the best of those is used."
+                "training was interrupted: the answer is the best of what was finished by then "
+                f"({_counted(len(self.members), 'model')})."
             )
+
+    def _costs(self, candidates: Sequence[Candidate], baseline: bool) -> list[Cost]:
+        """What the steps cost: as many runs as they train, of a student on more rows."""
+        again = BEST_SETTINGS * (RUNS_OF_SETTING - 1)
+        costs = [Cost(each.method, len(grid(each)) + again) for each in candidates]
+        labeled = max(1, len(self.inputs.train))
+        for share in SHARES:
+            rows = labeled + min(MOST_ROWS, share * (self.inputs.num_nodes - labeled))
+            work = BEST_SETTINGS * RUNS_OF_SETTING * rows / labeled
+            costs += WITH_STUDENTS * [Cost("student", work)]
+        return costs + baseline * [Cost("gcn", work_of_gcn())]
 
     def _train_students(self) -> None:
         probabilities, degree = mean_of(self.teacher), self.inputs.degree.cpu()
@@ -184,9 +198,11 @@ class Search:
                 )
                 tried = dict.fromkeys((run.lr, run.weight_decay) for run in member.runs)
                 settings = [candidate.settings(lr=lr, weight_decay=decay) for lr, decay in tried]
-                self._train(candidate, settings, inputs)
+                self._train(candidate, settings, inputs, "student")
 
-    def _train(self, candidate: Candidate, settings: list[Settings], inputs: Inputs) -> None:
+    def _train(
+        self, candidate: Candidate, settings: list[Settings], inputs: Inputs, kind: str
+    ) -> None:
         def train() -> None:
             member = train_member(
                 candidate,
@@ -201,15 +217,15 @@ class Search:
             else:
                 self.members.append(member)
 
-        self._step(candidate.name, candidate.method, train)
+        self._step(candidate.name, kind, train)
 
-    def _step(self, name: str, method: str, work: Callable[[], None]) -> None:
+    def _step(self, name: str, kind: str, work: Callable[[], None]) -> None:
         """Do one step, unless the time is over and there is something to choose from."""
         if self.members and time.perf_counter() > self.deadline:
             self.notes.append(f"{name} was not trained: the time limit was reached.")
-            self.estimate.skip(method)
+            self.estimate.skip(kind)
         else:
-            self.estimate.begin(name, method)
+            self.estimate.begin(name, kind)
             work()
             self.estimate.end()
 
@@ -281,7 +297,9 @@ class Search:
     def _explanation(self, chosen: Sequence[Member], loss: float) -> list[str]:
         best = min(self.members, key=lambda member: member.loss)
         names = ", ".join(f"'{member.name}'" for member in chosen)
-        if len(chosen) == 1:
+        if len(self.members) == 1:
+            first = f"{names} is the only model that was trained."
+        elif len(chosen) == 1:
             first = (
                 f"{names} was chosen alone: its validation loss of {best.loss:.3f} is the lowest, "
                 "and a mean with others has a higher one."
@@ -294,9 +312,9 @@ class Search:
         runs = sum(member.trained for member in self.members)
         sentences = [
             first,
-            f"{len(self.members)} models of {runs} runs were judged by their cross entropy on "
-            f"{len(self.judge.nodes):,} validation nodes after temperature scaling; the evaluated "
-            "nodes were not used.",
+            f"Judged by cross entropy on {_counted(len(self.judge.nodes), 'validation node')} "
+            f"after temperature scaling: {_counted(len(self.members), 'model')} of "
+            f"{_counted(runs, 'run')}; the evaluated nodes were not used.",
         ]
         stuck = [member.name for member in chosen if not member.candidate.transferable]
         if stuck:
@@ -307,14 +325,9 @@ class Search:
         return sentences
 
 
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
 def _fields(result: Result) -> dict[str, Any]:
     return {each.name: getattr(result, each.name) for each in fields(Result)}
-
-
-def _costs(candidates: Sequence[Candidate], baseline: bool) -> list[Cost]:
-    """What the steps of a search cost, in their order."""
-    again = BEST_SETTINGS * (RUNS_OF_SETTING - 1)
-    costs = [Cost(each.method, len(grid(each)) + again) for each in candidates]
-    # A student has half as many runs as its member, and several times the training rows.
-    costs += WITH_STUDENTS * len(SHARES) * [Cost("smoothed-mlp", 1.5 * costs[-1].work)]
-    return costs + baseline * [Cost("gcn", work_of_gcn())]

@@ -18,11 +18,11 @@ class Cost:
     """What a step costs.
 
     Attributes:
-        method: Steps of the same method take seconds in proportion to their work.
+        kind: Steps of the same kind take seconds in proportion to their work.
         work: The work, in trained runs of the usual width.
     """
 
-    method: str
+    kind: str
     work: float
 
 
@@ -46,15 +46,15 @@ class TimeEstimate:
         self._work: defaultdict[str, float] = defaultdict(float)
         self._name, self._cost, self._began = "", Cost("", 0.0), self.started
 
-    def begin(self, name: str, method: str) -> None:
-        """Begin the next step of a method."""
-        self.skip(method)
+    def begin(self, name: str, kind: str) -> None:
+        """Begin the next step of a kind."""
+        self.skip(kind)
         self._name, self._began = name, time.perf_counter()
         self._report(0.0)
 
-    def skip(self, method: str) -> None:
-        """Leave out the next step of a method."""
-        place = [cost.method for cost in self._left].index(method)
+    def skip(self, kind: str) -> None:
+        """Leave out the next step of a kind."""
+        place = [cost.kind for cost in self._left].index(kind)
         self._cost = self._left.pop(place)
 
     def within(self, done: int, total: int, description: str | None = None) -> None:
@@ -64,14 +64,14 @@ class TimeEstimate:
     def end(self) -> None:
         """End the current step."""
         self._add(1.0)
-        self._cost = Cost(self._cost.method, 0.0)
+        self._cost = Cost(self._cost.kind, 0.0)
         self._report(0.0)
 
     def _add(self, share: float) -> None:
         """Count a part of the current step as measured."""
-        method = self._cost.method
-        self._seconds[method] += time.perf_counter() - self._began
-        self._work[method] += share * self._cost.work
+        kind = self._cost.kind
+        self._seconds[kind] += time.perf_counter() - self._began
+        self._work[kind] += share * self._cost.work
 
     def _report(self, share: float) -> None:
         if self.progress is None:
@@ -80,15 +80,15 @@ class TimeEstimate:
         spent, elapsed = now - self._began, now - self.started
         seconds, work = self._seconds.copy(), self._work.copy()
         if share >= _ENOUGH:
-            seconds[self._cost.method] += spent
-            work[self._cost.method] += share * self._cost.work
+            seconds[self._cost.kind] += spent
+            work[self._cost.kind] += share * self._cost.work
         if not sum(work.values()):
             self.progress(0, 0, self._name)
             return
 
         def expected(cost: Cost) -> float:
-            """The seconds of a step; a method that is not measured is taken to be like others."""
-            known = [cost.method] if work[cost.method] else list(work)
+            """The seconds of a step; a kind that is not measured is taken to be like others."""
+            known = [cost.kind] if work[cost.kind] else list(work)
             return (
                 cost.work * sum(seconds[each] for each in known) / sum(work[each] for each in known)
             )
