@@ -48,11 +48,19 @@ def predict(
     check_path(out)
     check_outputs(json_path, file=out, inputs=[graph, features])
     trained = load_model(model, seed)
-    data = read_graph(dataset, graph, features, data_root=data_root, need_labels=False)
+    made = bool(getattr(trained.settings, "structure_of", ""))  # features made of the edges
+    data = read_graph(
+        dataset,
+        graph,
+        features,
+        data_root=data_root,
+        need_labels=False,
+        need_features=not made,
+    )
     probabilities = trained.predict(data, device=device)
     write_predictions(probabilities, data.get("node_ids"), out)
     notes = graph_notes(data)
-    if trained.row_normalized and has_negative_features(data.x):
+    if trained.row_normalized and not made and has_negative_features(data.x):
         notes.append("some features are negative, unlike those that the model was trained on.")
     summary = {
         "dataset": data.get("name"),

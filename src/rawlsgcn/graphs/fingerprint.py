@@ -30,6 +30,11 @@ def fingerprint(graph: Data) -> str:
     return f"{graph.num_nodes} nodes, {graph.edge_index.shape[1]} arcs, {hashes}"
 
 
+def edge_digest(graph: Data) -> str:
+    """Return a hash of the number of nodes and of the edges."""
+    return f"{graph.num_nodes}-{_hash([graph.edge_index])}"
+
+
 def _stored(x: Tensor | None) -> list[Tensor | None]:
     x = None if x is None else prefer_sparse(x)
     if x is None or x.layout != torch.sparse_csr:
