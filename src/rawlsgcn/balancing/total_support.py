@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from .._core.array_backend import as_array
 from .._core.errors import RawlsError
+from .._core.sparse import as_array
 from .sparse_matrix import SparseMatrix
 
 #: Rows and columns that a message names.

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 from torch_geometric.data import Data
 
+from .._core import __version__
 from .._core.errors import RawlsError, unknown_name
 from .._core.text import printable, shown_path
 from .._core.threads import fork_safe_threads
-from .._core.version import __version__
 from ..evaluation.audit.findings import Provenance, ShownNodes, ShownPredictions
 from ..evaluation.audit.grouping import Grouping
 from ..evaluation.audit.model_audit import audit_models

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._core import __version__
 from .._core.errors import RawlsError
 from .._core.machine import machine, pick_device
 from .._core.threads import fork_safe_threads
-from .._core.version import __version__
 from ..evaluation.audit.group_statistics import GroupedScores
 from ..evaluation.audit.net_variance import net_variance
 from ..evaluation.audit.permutation import shuffled_bias

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from .._core import __version__
 from .._core.atomic_files import atomic_file
 from .._core.text import printable
-from .._core.version import __version__
 from ..experiments.audit_result import Audit
 from ..experiments.comparison import Comparison
 from . import audit_figures
