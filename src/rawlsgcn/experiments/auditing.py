@@ -22,7 +22,7 @@ from ..evaluation.audit.model_audit import audit_models
 from ..evaluation.audit.node_scores import NodeScores, score_nodes
 from ..evaluation.audit.prediction_formats import LabeledNodes, PredictionSource
 from ..evaluation.audit.resampling import ResamplingSettings
-from ..evaluation.degree_groups import SMALLEST_GROUP
+from ..evaluation.degree_bias import SMALLEST_GROUP
 from ..evaluation.node_centralities import BUILT_IN, NodeColumn, check_complete, column_of, degrees
 from ..graphs import graph_notes
 from ..graphs.splits import EVALUATE, MASKS

@@ -15,7 +15,7 @@ from itertools import product
 
 import numpy as np
 
-from ..evaluation.audit.permutation import p_values
+from ..evaluation.audit.resampling import p_values
 from .trials import Floats, NodeLosses
 
 DRAWS = 999

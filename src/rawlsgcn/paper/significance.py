@@ -18,10 +18,8 @@ from .._core import __version__
 from .._core.errors import RawlsError
 from .._core.machine import machine, pick_device
 from .._core.threads import fork_safe_threads
-from ..evaluation.audit.group_statistics import GroupedScores
-from ..evaluation.audit.net_variance import net_variance
-from ..evaluation.audit.permutation import shuffled_bias
-from ..evaluation.audit.resampling import resampled
+from ..evaluation.audit.group_statistics import GroupedScores, net_variance
+from ..evaluation.audit.resampling import resampled, shuffled_bias
 from ..evaluation.audit.trend import slopes
 from ..experiments import fitting
 from ..graphs import load

@@ -2,7 +2,6 @@
 
 :mod:`.prediction_formats` and :mod:`.node_scores` reduce predictions to a few numbers for each
 node, :mod:`.grouping` and :mod:`.group_statistics` group the nodes, :mod:`.resampling`,
-:mod:`.intervals`, :mod:`.permutation`, :mod:`.net_variance` and :mod:`.trend` are the statistics,
-:mod:`.worst_off`, :mod:`.model_audit` and :mod:`.comparison` the questions they answer, and
-:mod:`.findings` holds the answers.
+:mod:`.intervals` and :mod:`.trend` are the statistics, :mod:`.worst_off` and :mod:`.model_audit`
+the questions they answer, and :mod:`.findings` holds the answers.
 """

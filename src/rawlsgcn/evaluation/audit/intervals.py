@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from ..degree_groups import SMALLEST_GROUP
+from ..degree_bias import SMALLEST_GROUP
 from .findings import Estimate
 from .group_statistics import GroupedScores, GroupSums
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from ..degree_groups import SMALLEST_GROUP
+from ..degree_bias import SMALLEST_GROUP
 from .findings import Estimate, Slope
 from .group_statistics import GroupedScores, GroupSums
 from .intervals import bootstrap_t
