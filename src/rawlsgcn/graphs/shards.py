@@ -27,7 +27,7 @@ from .._core.serialization import (
     read_json,
 )
 from .feature_storage import has_negative_features
-from .fingerprint import fingerprint
+from .graph_statistics import fingerprint
 from .shard_files import ARRAYS, ShardFiles, array_path
 from .shard_files import Shard as Shard
 from .splits import MASKS

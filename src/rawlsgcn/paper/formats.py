@@ -120,7 +120,7 @@ def html_page(results: Mapping[str, Any], tables: Sequence[Table], folder: Path)
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
-    from ..reporting.svg import inline_svg
+    from ..reporting.figures import inline_svg
 
     environment = Environment(
         # The style sheet is that of every other report.

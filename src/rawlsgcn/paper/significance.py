@@ -19,8 +19,8 @@ from .._core.errors import RawlsError
 from .._core.machine import machine, pick_device
 from .._core.threads import fork_safe_threads
 from ..evaluation.audit.group_statistics import GroupedScores, net_variance
+from ..evaluation.audit.intervals import slopes
 from ..evaluation.audit.resampling import resampled, shuffled_bias
-from ..evaluation.audit.trend import slopes
 from ..experiments import fitting
 from ..graphs import load
 from ..graphs.catalog import CATALOG

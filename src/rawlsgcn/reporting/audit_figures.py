@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from .._core.text import printable
-from ..evaluation.audit.trend import log_scale
+from ..evaluation.audit.intervals import log_scale
 from .figures import FAINT, INK, PALETTE, PAPER, plain_axes
 from .formatting import number
 

@@ -24,9 +24,9 @@ from .._core.text import printable
 from ..experiments.audit_result import Audit
 from ..experiments.comparison import Comparison
 from . import audit_figures
+from .figures import inline_svg
 from .formatting import dataset_name, number, p_text, percent, plural, seeds_text, setup_text
 from .next_steps import next_steps
-from .svg import inline_svg
 from .training_section import training_figures, training_section
 from .words import Verdict, doubled, headline_model, verdict
 

@@ -24,10 +24,9 @@ from .findings import (
 )
 from .group_statistics import GroupedScores, net_variance
 from .grouping import Grouping
-from .intervals import GroupMeans, difference, paired_mean
+from .intervals import GroupMeans, difference, paired_mean, slopes
 from .node_scores import NodeScores
 from .resampling import ResamplingSettings, resampled, shuffled_bias, swapped_bias
-from .trend import slopes
 from .worst_off import low_against_rest, worst_and_best, worst_nodes
 
 Floats = npt.NDArray[np.float64]
