@@ -16,7 +16,7 @@ from .._core.sparse import csr_tensor
 
 SPARSE_BELOW = 0.1
 """Features with a smaller share of non-zeros than this are kept as ``torch.sparse_csr``."""
-_LARGE, _NEARLY_EMPTY = 512 << 20, 1e-4
+_LARGE, _NEARLY_EMPTY = 64 << 20, 1e-4
 """Sparse features of more bytes than the first are made dense only above this density."""
 
 

@@ -138,16 +138,20 @@ class ShardFiles:
             return None
         try:
             with path.open("rb") as file:
-                read_header(file, path.stat().st_size)
-            mapped = np.load(path, mmap_mode="r", allow_pickle=False)
+                shape, dtype = read_header(file, path.stat().st_size)
         except Exception as error:  # a header is parsed as Python, which may fail in any way
             raise self._damaged(name) from error
+        # Before numpy maps the file: it divides by the size of an entry, which may be 0.
         dimensions, kinds = ARRAYS[name]
-        if not isinstance(mapped, np.memmap) or mapped.ndim != dimensions:
+        if len(shape) != dimensions or not all(type(size) is int and size >= 0 for size in shape):
             raise self._damaged(name)
-        if mapped.dtype not in kinds:
+        if dtype not in kinds:
             names = " or ".join(kind.__name__ for kind in kinds)
-            raise self._damaged(name, f"holds {mapped.dtype}, not {names}")
+            raise self._damaged(name, f"holds {dtype}, not {names}")
+        try:
+            mapped: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+        except Exception as error:
+            raise self._damaged(name) from error
         return mapped
 
     def _damaged(self, name: str, why: str = "") -> RawlsError:

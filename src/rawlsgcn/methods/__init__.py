@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .base import Convolutional as Convolutional
     from .base import Learner as Learner
     from .base import Method as Method
+    from .base import Stackable as Stackable
     from .base import accuracy_of as accuracy_of
     from .base import normalized_adjacency as normalized_adjacency
     from .inputs import Inputs as Inputs
@@ -38,6 +39,7 @@ _HOMES = {
     "Learner": "base",
     "Method": "base",
     "Settings": "settings",
+    "Stackable": "base",
     "accuracy_of": "base",
     "normalized_adjacency": "base",
     "with_changes": "settings",

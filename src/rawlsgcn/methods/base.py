@@ -15,6 +15,7 @@ from .._core.errors import RawlsError, unknown_name
 from ..balancing import propagation_matrix
 from ._ops.convolution import GraphConvolutionalNetwork
 from ._ops.fixed_matrix import FixedMatrix
+from ._ops.layer_stack import ConvolutionalStack, LayerStack
 from .inputs import Inputs
 from .settings import RENORMALIZED, Settings, with_changes
 
@@ -135,12 +136,55 @@ class Method(ABC):
         return learner
 
 
-class Convolutional(Method):
+class Stackable(Method):
+    """Methods whose layers are E = M H W + b with fixed M: the stacked engine can train them."""
+
+    @abstractmethod
+    def stack(self, inputs: Inputs, settings: Settings) -> LayerStack:
+        """Prepare the network on a graph, for any number of runs.
+
+        Args:
+            inputs: The graph.
+            settings: The settings that the runs share: depth, width and what decides the matrices.
+
+        Returns:
+            The network's fixed matrices.
+        """
+
+    def label_smoothing(self, settings: Settings) -> float:
+        """Return the share of a target that is spread evenly over the classes.
+
+        Args:
+            settings: The settings of a run.
+
+        Returns:
+            A number from 0 to 1, by default 0.
+        """
+        return 0.0
+
+
+class Convolutional(Stackable):
     """The GCN family: methods that differ only in the matrices of the forward and backward pass.
 
     Methods of this family need no learner of their own, and the stacked engine and the sampled
     trainer can train them.
     """
+
+    def stack(self, inputs: Inputs, settings: Settings) -> LayerStack:
+        """Prepare the network on a graph: see :meth:`Stackable.stack`.
+
+        Args:
+            inputs: The graph.
+            settings: The settings that the runs share.
+
+        Returns:
+            The network's fixed matrices.
+        """
+        forward, gradient = (
+            self.forward_normalization(settings),
+            self.gradient_normalization(settings),
+        )
+        return ConvolutionalStack(inputs, layer_sizes(inputs, settings), forward, gradient)
 
     @abstractmethod
     def forward_normalization(self, settings: Settings) -> str:
@@ -207,7 +251,7 @@ class ConvolutionalLearner(Learner):
         self.module.train()
         self.optimizer.zero_grad()
         logits = self.module(self.x, self.propagation, self.fair)[self.inputs.train]
-        loss = nn.functional.cross_entropy(logits, self.inputs.y[self.inputs.train])
+        loss = training_loss(logits, self.inputs)
         loss.backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
         return loss.item()
@@ -217,6 +261,26 @@ class ConvolutionalLearner(Learner):
         self.module.eval()
         out: Tensor = self.module(self.x, self.propagation)
         return out
+
+
+def training_loss(logits: Tensor, inputs: Inputs, label_smoothing: float = 0.0) -> Tensor:
+    """Compute the cross entropy on the training nodes: their mean, or as the nodes are weighted.
+
+    Args:
+        logits: The scores of the training nodes, of shape (training nodes, classes).
+        inputs: The graph.
+        label_smoothing: The share of a target that is spread evenly over the classes.
+
+    Returns:
+        A scalar.
+    """
+    target, weight = inputs.y[inputs.train], inputs.train_weight
+    if weight is None:
+        return nn.functional.cross_entropy(logits, target, label_smoothing=label_smoothing)
+    losses = nn.functional.cross_entropy(
+        logits, target, label_smoothing=label_smoothing, reduction="none"
+    )
+    return (weight * losses).sum()
 
 
 def layer_sizes(inputs: Inputs, settings: Settings) -> list[int]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -31,6 +31,9 @@ class Inputs:
         val: The numbers of the validation nodes.
         test: The numbers of the test nodes.
         num_classes: The number of classes.
+        train_weight: The weights of the training nodes in the loss, which sum to one; None for the
+            mean.
+        shared: What methods have computed from the graph for runs with other settings to use.
     """
 
     x: Tensor
@@ -41,6 +44,8 @@ class Inputs:
     val: Tensor
     test: Tensor
     num_classes: int
+    train_weight: Tensor | None = None
+    shared: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(

@@ -23,6 +23,7 @@ BUILT_IN = {
     "rawlsgcn-grad": "rawlsgcn_grad:RawlsGCNGrad",
     "rawlsgcn-graph": "rawlsgcn_graph:RawlsGCNGraph",
     "redress": "redress:Redress",
+    "smoothed-mlp": "smoothed_mlp:SmoothedMLP",
     "tail-gnn": "tail_gnn:TailGNN",
 }
 #: GCN and the paper's two methods, which ``compare`` trains by default.

@@ -13,7 +13,7 @@ from .._core.errors import RawlsError, unknown_name
 from .._core.progress import ProgressCallback, no_progress
 from .._core.random_state import kept_random_state
 from .._core.threads import TrainingThreads, threads_for_graph
-from ..methods import Convolutional, Inputs, Learner, Method, Settings
+from ..methods import Inputs, Learner, Method, Settings, Stackable
 from .reference import train_reference
 from .runs import Job, TrainedRun
 from .stacked.engine import StackedEngine, shared_settings
@@ -35,8 +35,8 @@ def train_runs(
         method: The method.
         inputs: The graph.
         jobs: The runs to be trained.
-        engine: ``"stacked"`` (only the GCN family, without early stopping), ``"reference"``, or
-            ``"auto"`` for the first where it is possible.
+        engine: ``"stacked"`` (GCN family and smoothed-mlp, without early stopping),
+            ``"reference"``, or ``"auto"`` for the first where it is possible.
         progress: Called with the epochs done and the epochs in total.
 
     Returns:
@@ -47,15 +47,17 @@ def train_runs(
     """
     if engine not in ENGINES:
         raise unknown_name("engine", engine, ENGINES)
-    if engine == "stacked" and not isinstance(method, Convolutional):
+    if engine == "stacked" and not isinstance(method, Stackable):
         raise RawlsError(f"the stacked engine cannot train {method.name}: use engine 'reference'")
+    if inputs.train_weight is not None and not isinstance(method, Stackable):
+        raise RawlsError(f"{method.name} cannot be trained with weights of the training nodes")
     early = any(job.settings.patience for job in jobs)
     if engine == "stacked" and early:
         raise RawlsError(
             "the stacked engine cannot stop early: set patience to 0, or use engine 'reference'"
         )
     clock = Clock(inputs.device)
-    if isinstance(method, Convolutional) and engine != "reference" and not early:
+    if isinstance(method, Stackable) and engine != "reference" and not early:
         with threads_for_graph(inputs.x, inputs.edge_index), TrainingThreads():
             runs = _train_stacked(method, inputs, jobs, progress, clock)
     else:
@@ -69,7 +71,7 @@ def train_runs(
 
 
 def _train_stacked(
-    method: Convolutional,
+    method: Stackable,
     inputs: Inputs,
     jobs: Sequence[Job],
     progress: ProgressCallback,
@@ -90,7 +92,8 @@ def _train_stacked(
         count = sum(tensor.numel() for tensor in states[0])
         for index, state in zip(indices, states, strict=True):
             notes = () if engine.note is None else (engine.note,)
-            runs[index] = TrainedRun(count, _named(state), engine.logits(state).cpu(), notes)
+            kept = _named(state) | _on_cpu(dict(engine.stack.fixed))
+            runs[index] = TrainedRun(count, kept, engine.logits(state).cpu(), notes)
         clock.lap("evaluate")
         done += share
     return [runs[index] for index in range(len(jobs))]

@@ -22,10 +22,12 @@ from .initial_weights import draw_uniform
 def graph_convolution(
     h: Tensor | FixedMatrix,
     weight: Tensor,
-    propagation: FixedMatrix,
+    propagation: FixedMatrix | None,
     fair: FixedMatrix | None = None,
 ) -> Tensor:
-    """Compute Â (H W); with ``fair``, W's gradient uses that matrix in place of Â."""
+    """Compute Â (H W), or H W; with ``fair``, W's gradient uses that matrix in place of Â."""
+    if propagation is None:
+        return times(h, weight)
     if fair is None:
         return times(propagation, times(h, weight))
     out = times(propagation, times(h, weight.detach()))
@@ -47,7 +49,10 @@ class GraphConvolution(nn.Module):
         draw_uniform(self, generator)
 
     def forward(
-        self, h: Tensor | FixedMatrix, propagation: FixedMatrix, fair: FixedMatrix | None = None
+        self,
+        h: Tensor | FixedMatrix,
+        propagation: FixedMatrix | None,
+        fair: FixedMatrix | None = None,
     ) -> Tensor:
         return graph_convolution(h, self.weight, propagation, fair) + self.bias
 
@@ -79,14 +84,15 @@ class GraphConvolutionalNetwork(nn.Module):
     def forward(
         self,
         x: Tensor | FixedMatrix,
-        propagation: FixedMatrix | Sequence[FixedMatrix],
+        propagation: FixedMatrix | Sequence[FixedMatrix] | None,
         fair: FixedMatrix | Sequence[FixedMatrix] | None = None,
     ) -> Tensor:
         """Compute the class scores.
 
         Args:
             x: The features, of shape (nodes, features).
-            propagation: Â, or a matrix for each layer, the first layer's first.
+            propagation: Â, or a matrix for each layer, the first layer's first; None for none,
+                which makes it an MLP.
             fair: The matrix in Â's place in the gradient of the weights, or one for each layer.
 
         Returns:

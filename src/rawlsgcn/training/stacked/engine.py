@@ -1,4 +1,4 @@
-"""The stacked engine for the GCN family: exact, and many times faster than plain training.
+"""The stacked engine: networks with fixed matrices, exact and many times faster than plain ones.
 
 Four ideas, each in a file of its own: only the rows that reach the loss are computed
 (``methods/_ops/receptive_field.py``), products that never change are computed once
@@ -19,16 +19,13 @@ from torch import Tensor
 from ..._core.progress import ProgressCallback, no_progress
 from ..._core.random_state import kept_random_state
 from ..._core.threads import TrainingThreads
-from ...balancing import propagation_matrix
-from ...methods import Convolutional, Inputs, Settings
+from ...methods import Inputs, Settings, Stackable
 from ...methods._ops.convolution import GraphConvolutionalNetwork
-from ...methods._ops.receptive_field import reached_rows, restricted
-from ...methods.base import layer_sizes
 from ..runs import Job
 from .adam import FusedAdam, VectorAdam
 from .cuda_graph import recorded
 from .dropout import Dropout
-from .networks import Layer, Replicas
+from .networks import Replicas
 
 # Runs per block on the CPU: wide products pay for dense features, narrow ones for sparse.
 DENSE_BLOCK, SPARSE_BLOCK = 5, 1
@@ -44,30 +41,13 @@ class StackedEngine:
     width and normalization are those of ``settings``.
     """
 
-    def __init__(self, method: Convolutional, inputs: Inputs, settings: Settings) -> None:
+    def __init__(self, method: Stackable, inputs: Inputs, settings: Settings) -> None:
         self.inputs = inputs
-        self.sizes = layer_sizes(inputs, settings)
-        forms = [method.forward_normalization(settings)]
-        gradient_normalization = method.gradient_normalization(settings)
-        if gradient_normalization is not None:
-            forms.append(gradient_normalization)
-        matrices = [self._form(form) for form in forms]
-        self.propagation = matrices[0]
-        self.layers = self._restrict(matrices)
+        self.stack = method.stack(inputs, settings)
+        self.sizes, self.layers = self.stack.sizes, self.stack.layers
+        self.label_smoothing = method.label_smoothing(settings)
         #: A remark for the user about how the last jobs were trained.
         self.note: str | None = None
-
-    def _form(self, form: str) -> Tensor:
-        i = self.inputs
-        return propagation_matrix(i.edge_index, i.edge_weight, i.num_nodes, form, dtype=i.dtype)
-
-    def _restrict(self, matrices: list[Tensor]) -> list[Layer]:
-        depth = len(self.sizes) - 1
-        rows = reached_rows(matrices[0], self.inputs.train, depth)
-        each = [restricted(matrix, rows, self.inputs.x) for matrix in matrices]
-        return [
-            Layer(forward, gradient) for forward, gradient in zip(each[0], each[-1], strict=True)
-        ]
 
     def train(
         self, jobs: Sequence[Job], progress: ProgressCallback = no_progress
@@ -119,7 +99,8 @@ class StackedEngine:
         """How many runs are trained at once."""
         if self.on_gpu:
             return max(1, int(GPU_SHARE * free_memory(self.inputs.device)) // self.run_bytes())
-        sparse = self.layers[0].forward.matrix.layout != torch.strided
+        first = self.layers[0].forward
+        sparse = first is not None and first.matrix.layout != torch.strided
         return SPARSE_BLOCK if sparse else DENSE_BLOCK
 
     def run_bytes(self) -> int:
@@ -129,7 +110,8 @@ class StackedEngine:
         recording; for every entry of a layer's input and output the passes' intermediate results.
         """
         parameters = sum((a + 1) * b for a, b in pairwise(self.sizes))
-        rows = [layer.forward.matrix.shape[0] for layer in self.layers]
+        given = [layer.forward.matrix.shape[0] for layer in self.layers if layer.forward]
+        rows = given + given[-1:] * (len(self.layers) - len(given))
         # The first layer's input is shared by all runs.
         widths = pairwise([0, *self.sizes[1:]])
         entries = sum(count * (a + b) for count, (a, b) in zip(rows, widths, strict=True))
@@ -145,7 +127,14 @@ class StackedEngine:
             module.reset_parameters(torch.Generator().manual_seed(job.seed))
             states.append([p.detach().to(device, dtype) for p in module.parameters()])
         dropout = Dropout([job.seed for job in block], block[0].settings.dropout, device)
-        return Replicas(self.layers, self.inputs.y[self.inputs.train], states, dropout)
+        return Replicas(
+            self.layers,
+            self.inputs.y[self.inputs.train],
+            states,
+            dropout,
+            weight=self.inputs.train_weight,
+            label_smoothing=self.label_smoothing,
+        )
 
     def step(self, replicas: Replicas, block: list[Job]) -> Callable[[], None]:
         """One epoch of the block: gradients, then Adam."""
@@ -163,13 +152,9 @@ class StackedEngine:
         fused = FusedAdam(replicas.parameters, replicas.gradients, rate, decay)
         return lambda: _both(replicas.step, fused.step)
 
-    @torch.no_grad()
     def logits(self, state: list[Tensor]) -> Tensor:
         """The class scores of every node by one run's weights, on the whole graph."""
-        h = self.inputs.x
-        for index, (weight, bias) in enumerate(zip(state[::2], state[1::2], strict=True)):
-            h = self.propagation @ ((h.relu() if index else h) @ weight) + bias
-        return h
+        return self.stack.logits(state)
 
 
 def free_memory(device: torch.device) -> int:

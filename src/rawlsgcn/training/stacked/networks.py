@@ -7,28 +7,19 @@ backward are written out, because with the first product precomputed they are a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from contextlib import AbstractContextManager, nullcontext
 
 import torch
 from torch import Tensor
 
+from ..._core.sparse_product import SparseProduct
 from ..._core.threads import one_product_thread
 from ...methods._ops.fixed_matrix import FixedMatrix
+from ...methods._ops.layer_stack import Layer
 from .dropout import Dropout
-from .sparse_product import SparseProduct
 
-
-@dataclass(frozen=True)
-class Layer:
-    """A layer's restricted matrices: ``forward`` is Â_l (or Â X), ``gradient`` its fair form."""
-
-    forward: FixedMatrix
-    gradient: FixedMatrix
-
-    @cached_property
-    def fair(self) -> bool:
-        return self.forward is not self.gradient
+#: Multiplications up to which a dense first product uses one thread: it takes about a millisecond.
+_SMALL_PRODUCT = 1 << 25
 
 
 class Replicas:
@@ -40,7 +31,14 @@ class Replicas:
     """
 
     def __init__(
-        self, layers: list[Layer], labels: Tensor, states: list[list[Tensor]], dropout: Dropout
+        self,
+        layers: list[Layer],
+        labels: Tensor,
+        states: list[list[Tensor]],
+        dropout: Dropout,
+        *,
+        weight: Tensor | None = None,
+        label_smoothing: float = 0.0,
     ) -> None:
         self.layers, self.dropout, self.runs = layers, dropout, len(states)
         self.products: dict[tuple[str, int], tuple[SparseProduct, Tensor]] = {}
@@ -61,6 +59,9 @@ class Replicas:
         self.labels = labels
         self.target = torch.zeros(len(labels), self.sizes[-1], device=device, dtype=dtype)
         self.target[torch.arange(len(labels), device=device), labels] = 1
+        if label_smoothing:
+            self.target.mul_(1 - label_smoothing).add_(label_smoothing / self.sizes[-1])
+        self.weight = None if weight is None else weight.to(device, dtype)[None, :, None]
 
     def _views(self, flat: Tensor) -> tuple[list[Tensor], list[Tensor]]:
         weights, biases, at = [], [], 0
@@ -117,12 +118,13 @@ class Replicas:
         """
         inputs, hidden = self._forward()
         logits = hidden[-1]
-        grad = torch.softmax(logits, -1).sub_(self.target).div_(len(self.labels))
+        grad = torch.softmax(logits, -1).sub_(self.target)
+        grad = grad.div_(len(self.labels)) if self.weight is None else grad.mul_(self.weight)
         for index in range(len(self.layers) - 1, 0, -1):
             self.bias_gradients[index].copy_(grad.sum(1))
             layer = self.layers[index]
             seen = inputs[index]
-            if layer.fair:
+            if layer.fair and layer.gradient is not None:
                 fair = self._product("seen", index, layer.gradient, hidden[index - 1])
                 seen = self._batched(fair)
             with one_product_thread():
@@ -130,7 +132,9 @@ class Replicas:
                 back = torch.bmm(grad, self.weights[index].transpose(1, 2))
             if self.dropout.p:
                 back.mul_(self.dropout.scale)
-            wide = self._product("back", index, layer.forward.T, self._wide(back))
+            wide = self._wide(back)
+            if layer.forward is not None:
+                wide = self._product("back", index, layer.forward.T, wide)
             # hidden is zero exactly where ReLU or dropout made it zero.
             torch.ops.aten.threshold_backward(wide, hidden[index - 1], 0, grad_input=wide)
             grad = self._batched(wide) if index > 1 else wide
@@ -147,7 +151,9 @@ class Replicas:
         for index, layer in enumerate(self.layers[1:], start=1):
             out = self.dropout(out.relu_())
             hidden.append(out)
-            inputs.append(self._batched(self._product("input", index, layer.forward, out)))
+            if layer.forward is not None:
+                out = self._product("input", index, layer.forward, out)
+            inputs.append(self._batched(out))
             with one_product_thread():
                 bias = self.biases[index][:, None]
                 batched = torch.baddbmm(bias, inputs[index], self.weights[index])
@@ -158,16 +164,28 @@ class Replicas:
 
     def _first_output(self) -> Tensor:
         forward, bias = self.layers[0].forward, self.biases[0].view(-1)
+        assert forward is not None
         if forward.matrix.layout == torch.strided:
-            return torch.addmm(bias, forward.matrix, self.weights[0])
+            with self._first_threads():
+                return torch.addmm(bias, forward.matrix, self.weights[0])
         return self._product("input", 0, forward, self.weights[0]).add_(bias)
 
     def _first_gradient(self, grad: Tensor) -> None:
-        transpose, out = self.layers[0].gradient.T, self.weight_gradients[0]
+        gradient, out = self.layers[0].gradient, self.weight_gradients[0]
+        assert gradient is not None
+        transpose = gradient.T
         if transpose.matrix.layout == torch.strided:
-            torch.mm(transpose.matrix, grad, out=out)
+            with self._first_threads():
+                torch.mm(transpose.matrix, grad, out=out)
         else:
             self._product("gradient", 0, transpose, grad, out)
+
+    def _first_threads(self) -> AbstractContextManager[None]:
+        """One thread for a small product, which waits for the others on a busy machine."""
+        first = self.layers[0].forward
+        assert first is not None
+        small = first.matrix.shape[0] * self.weights[0].numel() <= _SMALL_PRODUCT
+        return one_product_thread() if small else nullcontext()
 
     def _product(
         self, kind: str, index: int, left: FixedMatrix, right: Tensor, out: Tensor | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..._core.kernels import CSRArrays, WideProduct, kernels
+from .kernels import CSRArrays, WideProduct, kernels
 
 #: Bytes of a row under which there is nothing to gain, and which the compiled code needs.
 _NARROW = 64

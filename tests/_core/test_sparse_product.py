@@ -15,7 +15,7 @@ from rawlsgcn.graphs import synthetic
 from rawlsgcn.methods import Inputs, find_method, with_changes
 from rawlsgcn.training import Job
 from rawlsgcn.training.stacked.engine import StackedEngine
-from rawlsgcn.training.stacked.sparse_product import SparseProduct
+from rawlsgcn._core.sparse_product import SparseProduct
 
 
 def a_matrix(rows, columns, density, dtype, rng):

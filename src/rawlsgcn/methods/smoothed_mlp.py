@@ -1,0 +1,89 @@
+"""Smoothed MLP: an MLP on features that personalized PageRank has smoothed beforehand.
+
+With F the features, P a symmetric normalization of A + I and Π the smoothing of
+:mod:`rawlsgcn.methods._ops.smoothing`, the network is an MLP on the rows of Π F, of the pair
+[F, Π F], or of the pair [A, F]. As in APPNP and SIGN (Gasteiger et al., 2019; Frasca et al., 2020)
+a node hears ten steps far, but the graph is needed only before training, which then costs what an
+MLP on the labeled rows costs. Two things serve nodes of low degree: P = Â_DS, in which they weigh
+as much as any other node, and the lifted graph, in which nodes with few neighbors are joined to
+the nodes with the nearest features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from ._ops.convolution import GraphConvolutionalNetwork
+from .base import Learner, Stackable, training_loss
+from .inputs import Inputs
+from .settings import RENORMALIZED, Settings
+from .smoothed_mlp_inputs import SmoothedMLPSettings, SmoothedStack
+
+
+class SmoothedMLP(Stackable):
+    """An MLP on smoothed features; 200 epochs at the rate 0.01."""
+
+    name = "smoothed-mlp"
+    title = "Smoothed MLP"
+    defaults: ClassVar[Settings] = SmoothedMLPSettings(lr=0.01, epochs=200, weight_decay=5e-5)
+    normalizations: ClassVar[tuple[str, ...]] = ("doubly-stochastic", RENORMALIZED)
+    grid: ClassVar[Mapping[str, Sequence[float]]] = {
+        "lr": (0.05, 0.01, 0.005),
+        "weight_decay": (5e-4, 5e-5, 0.0),
+    }
+
+    def learner(self, inputs: Inputs, settings: Settings, seed: int) -> Learner:
+        return SmoothedMLPLearner(SmoothedStack(inputs, _own(settings)), settings, seed)
+
+    def stack(self, inputs: Inputs, settings: Settings) -> SmoothedStack:
+        return SmoothedStack(inputs, _own(settings))
+
+    def label_smoothing(self, settings: Settings) -> float:
+        return _own(settings).label_smoothing
+
+    def restore(self, inputs: Inputs, settings: Settings, state: dict[str, Tensor]) -> Learner:
+        """Make a learner with saved weights; tf-idf is that of the graph it was trained on."""
+        fixed = {name: tensor for name, tensor in state.items() if not name.startswith("layers.")}
+        stack = SmoothedStack(inputs, _own(settings), fixed)
+        learner = SmoothedMLPLearner(stack, settings, seed=0)
+        learner.module.load_state_dict(state)
+        return learner
+
+
+def _own(settings: Settings) -> SmoothedMLPSettings:
+    assert isinstance(settings, SmoothedMLPSettings)
+    return settings
+
+
+class SmoothedMLPLearner(Learner):
+    """An MLP on the labeled rows, one batch an epoch."""
+
+    def __init__(self, stack: SmoothedStack, settings: Settings, seed: int) -> None:
+        self.stack, self.inputs = stack, stack.inputs
+        self.smoothing = _own(settings).label_smoothing
+        random = torch.Generator(self.inputs.device).manual_seed(seed)
+        network = GraphConvolutionalNetwork(stack.sizes, settings.dropout, random)
+        network.reset_parameters(torch.Generator().manual_seed(seed))
+        network.to(self.inputs.device, self.inputs.dtype)
+        self.module = network
+        for name, tensor in stack.fixed.items():
+            network.register_buffer(name, tensor)
+        self.optimizer = torch.optim.Adam(
+            network.parameters(), lr=settings.lr, weight_decay=settings.weight_decay
+        )
+
+    def epoch(self) -> float:
+        self.module.train()
+        self.optimizer.zero_grad()
+        logits = self.module(self.stack.rows, None)
+        loss = training_loss(logits, self.inputs, self.smoothing)
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.optimizer.step()
+        return loss.item()
+
+    def logits(self) -> Tensor:
+        return self.stack.logits([parameter.detach() for parameter in self.module.parameters()])
