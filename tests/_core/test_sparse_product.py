@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from rawlsgcn._core.kernels import kernels, without_kernels
 from rawlsgcn._core.sparse import csr_tensor
+from rawlsgcn._core.sparse_product import SparseProduct
 from rawlsgcn.graphs import synthetic
 from rawlsgcn.methods import Inputs, find_method, with_changes
 from rawlsgcn.training import Job
 from rawlsgcn.training.stacked.engine import StackedEngine
-from rawlsgcn._core.sparse_product import SparseProduct
 
 
 def a_matrix(rows, columns, density, dtype, rng):
