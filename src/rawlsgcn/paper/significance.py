@@ -2,7 +2,7 @@
 
 GCN and the two RawlsGCN methods are trained with their default settings. For each seed the bias is
 compared with that of the same losses with the degrees shuffled among the nodes; and each method
-with GCN by paired tests over seeds and nodes (:mod:`.paired_tests`), before and after calibration.
+with GCN by paired tests over seeds and nodes (:mod:`.claims`), before and after calibration.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..evaluation.audit.resampling import resampled, shuffled_bias
 from ..experiments import fitting
 from ..graphs import load
 from ..graphs.catalog import CATALOG
-from .paired_tests import LEVEL, paired_bias_test
+from .claims import LEVEL, paired_bias_test
 from .plan import MAIN
 from .tables import Table
 from .trials import NodeLosses
