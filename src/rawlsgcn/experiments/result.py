@@ -13,7 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._core.atomic_files import atomic_directory, atomic_file
+from .._core.atomic_files import atomic_file
+from .._core.atomic_folders import atomic_directory
 from .._core.errors import RawlsError
 from .._core.serialization import jsonable
 from ..evaluation.calibration import UNDER_CONFIDENT, CalibrationOutcome

@@ -15,7 +15,7 @@ from urllib.error import URLError
 from torch_geometric import datasets as pyg
 from torch_geometric.data import Data
 
-from .._core.atomic_files import atomic_directory
+from .._core.atomic_folders import atomic_directory
 from .._core.errors import RawlsError, reading
 from .._core.threads import fork_safe_threads
 from .catalog import SYNTHETIC, DatasetEntry, catalog_entry, data_root

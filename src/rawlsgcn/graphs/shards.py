@@ -16,7 +16,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from .._core.atomic_files import atomic_directory, atomic_file
+from .._core.atomic_files import atomic_file
+from .._core.atomic_folders import atomic_directory
 from .._core.errors import RawlsError
 from .._core.serialization import (
     JsonFields,

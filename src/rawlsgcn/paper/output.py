@@ -12,9 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from .._core.atomic_files import atomic_file
+from .._core.atomic_files import atomic_file, is_temporary
 from .._core.errors import RawlsError
-from .._core.temporary_files import is_temporary
 from ..reporting.figures import inline_svg, save
 from .agreement import with_current_verdicts
 from .figures import FOLDER, accuracy_bias_figures
