@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from .balancing import Scaling as Scaling
     from .balancing import balance as balance
     from .experiments import Audit as Audit
+    from .experiments import AutoResult as AutoResult
     from .experiments import Comparison as Comparison
     from .experiments import Result as Result
     from .experiments import TrainedModel as TrainedModel
     from .experiments import Tuning as Tuning
     from .experiments import audit as audit
+    from .experiments import auto as auto
     from .experiments import check_method as check_method
     from .experiments import compare as compare
     from .experiments import fit as fit
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Audit": "experiments",
+    "AutoResult": "experiments",
     "Comparison": "experiments",
     "Method": "methods",
     "RawlsError": "_core.errors",
@@ -47,6 +50,7 @@ _HOMES = {
     "TrainedModel": "experiments",
     "Tuning": "experiments",
     "audit": "experiments",
+    "auto": "experiments",
     "balance": "balancing",
     "check_method": "experiments",
     "compare": "experiments",

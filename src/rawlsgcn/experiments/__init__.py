@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from .fitting import compare as compare
     from .fitting import fit as fit
     from .method_checks import check_method as check_method
+    from .model_search import AutoResult as AutoResult
+    from .model_search import auto as auto
     from .result import Result as Result
     from .sampled_fit import fit_sampled as fit_sampled
     from .saved_models import TrainedModel as TrainedModel
@@ -22,11 +24,13 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Audit": "audit_result",
+    "AutoResult": "model_search",
     "Comparison": "comparison",
     "Result": "result",
     "TrainedModel": "saved_models",
     "Tuning": "tuning",
     "audit": "auditing",
+    "auto": "model_search",
     "check_method": "method_checks",
     "compare": "fitting",
     "fit": "fitting",

@@ -51,11 +51,14 @@ def write_model(
     """
     from safetensors.torch import save
 
-    tensors = {
-        f"{seed}/{name}": tensor.cpu().contiguous()
-        for seed, state in states.items()
-        for name, tensor in state.items()
-    }
+    tensors: dict[str, Tensor] = {}
+    stored: set[int] = set()
+    for seed, state in states.items():
+        for name, tensor in state.items():
+            own = tensor.cpu().contiguous()
+            # Runs may share what is not trained, and the format has no shared memory.
+            tensors[f"{seed}/{name}"] = own.clone() if own.data_ptr() in stored else own
+            stored.add(own.data_ptr())
     # Not save_file: a full disk must be an OSError like any other.
     (folder / WEIGHTS).write_bytes(save(tensors, metadata={"format": "pt"}))
     config = {"rawlsgcn": __version__, **about, "seeds": list(states)}

@@ -26,6 +26,8 @@ BUILT_IN = {
     "smoothed-mlp": "smoothed_mlp:SmoothedMLP",
     "tail-gnn": "tail_gnn:TailGNN",
 }
+#: Methods that are not trained by themselves, only saved and loaded.
+SAVED_ONLY = {"auto": "ensemble:Ensemble"}
 #: GCN and the paper's two methods, which ``compare`` trains by default.
 MAIN_METHODS = ("gcn", "rawlsgcn-graph", "rawlsgcn-grad")
 #: The group of entry points by which an installed package offers methods of its own.
@@ -62,7 +64,9 @@ def register(method: type[Method]) -> type[Method]:
     _require_method(method)
     name = method.name
     known = _registered.get(name)
-    if name in BUILT_IN or (known is not None and known.__qualname__ != method.__qualname__):
+    if name in BUILT_IN | SAVED_ONLY or (
+        known is not None and known.__qualname__ != method.__qualname__
+    ):
         raise RawlsError(f"there is a method called '{name}' already: choose another name")
     _registered[name] = method
     return method
@@ -113,8 +117,8 @@ def find_method(method: str | Method | type[Method]) -> Method:
 
 def _class_of(name: str) -> type[Method]:
     found: Any
-    if name in BUILT_IN:
-        module, _, kind = BUILT_IN[name].partition(":")
+    if name in BUILT_IN or name in SAVED_ONLY:
+        module, _, kind = (BUILT_IN | SAVED_ONLY)[name].partition(":")
         found = getattr(import_module(f".{module}", __package__), kind)
     elif name in _registered:
         found = _registered[name]

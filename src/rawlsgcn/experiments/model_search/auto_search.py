@@ -1,0 +1,292 @@
+"""``auto``: the best classifier for a graph out of a pool, chosen by its validation nodes."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from operator import index
+from typing import TYPE_CHECKING
+
+from ..._core.errors import RawlsError
+from ..._core.progress import ProgressCallback
+from ..._core.random_state import kept_random_state
+from ..._core.threads import fork_safe_threads
+from ...evaluation.run_metrics import evaluate_run
+from ...graphs.splits import evaluate_on
+from ...methods import Inputs, Settings
+from ...methods.ensemble import Ensemble, scores_of
+from ...training import TrainedRun
+from ..fitting import checked, evaluate_runs, prepare_inputs
+from ..result import Result
+from .baseline import train_gcn
+from .judge import Judge
+from .pool import POOL, Candidate, Member, best_mean, grid, mean_of, train_member
+from .result import AutoResult
+from .students import LABEL_SMOOTHING, SHARES, PseudoLabels
+from .trained_ensemble import TrainedEnsemble
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from torch_geometric.data import Data
+
+#: Members that the answer and the teacher are the mean of, and members that get students.
+IN_MEAN, WITH_STUDENTS = 3, 2
+
+
+@fork_safe_threads()
+def auto(
+    graph: Data | str,
+    *,
+    seed: int = 0,
+    device: str = "auto",
+    evaluate: str = "test",
+    transferable: bool = False,
+    baseline: bool = True,
+    time_limit: float | None = None,
+    progress: ProgressCallback | None = None,
+) -> AutoResult:
+    """Train a pool of models and return the best, chosen by the validation nodes.
+
+    The pool has a GCN and MLPs on smoothed features (:mod:`rawlsgcn.methods.smoothed_mlp`). They
+    are judged by their cross entropy on the validation nodes after temperature scaling. The best
+    are trained again as students, on their own confident predictions for nodes of every degree.
+    The answer is the mean probability of the best three, or the best alone where that is better.
+
+    Args:
+        graph: A torch_geometric ``Data``, or the name of a dataset.
+        seed: Decides everything random: the same seed gives the same answer.
+        device: ``"cpu"``, ``"cuda"``, or ``"auto"`` for a GPU if there is one.
+        evaluate: ``"test"``, or ``"all"`` for every labeled node outside training and validation.
+        transferable: Leave out models that cannot be used on another graph.
+        baseline: Also tune a GCN with as many runs, to compare with: ``result.baseline``.
+        time_limit: Start nothing new after so many seconds, and use what there is by then. The
+            answer then depends on the speed of the machine.
+        progress: Called with the steps done, the steps in total and what is trained.
+
+    Returns:
+        A result like that of :func:`rawlsgcn.fit`, of one run, with a :attr:`leaderboard`.
+
+    Raises:
+        RawlsError: If the graph or an argument is not valid, or the graph has no labeled validation
+            nodes.
+
+    Example:
+        >>> import rawlsgcn as rg
+        >>> best = rg.auto(rg.synthetic(300), baseline=False)
+        >>> best.leaderboard.columns[0]
+        'member'
+    """
+    search = Search.of(graph, seed, device, evaluate, time_limit, progress)
+    with kept_random_state():
+        search.run([each for each in POOL if each.transferable or not transferable], baseline)
+    return search.result()
+
+
+@dataclass
+class Search:
+    """One call of ``auto``: the graph, the members so far and what is left to do."""
+
+    graph: Data
+    inputs: Inputs
+    judge: Judge
+    seed: int
+    deadline: float
+    progress: ProgressCallback | None
+    started: float = field(default_factory=time.perf_counter)
+    members: list[Member] = field(default_factory=list)
+    teacher: list[Member] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    gcn: tuple[TrainedEnsemble, int] | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
+    done: int = 0
+    total: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        graph: Data | str,
+        seed: int,
+        device: str,
+        evaluate: str,
+        time_limit: float | None,
+        progress: ProgressCallback | None,
+    ) -> Search:
+        """Validate the arguments and the graph."""
+        try:
+            seed = index(seed)
+        except TypeError:
+            raise RawlsError(f"seed must be a whole number, not {seed!r}") from None
+        if not 0 <= seed < 2**62:
+            raise RawlsError(f"a seed must be at least 0 and less than 2^62, {seed} is not")
+        if time_limit is not None and not time_limit > 0:
+            raise RawlsError(f"time_limit must be a positive number of seconds, not {time_limit!r}")
+        clean = evaluate_on(checked(graph), evaluate)
+        nodes = (clean.val_mask & (clean.y >= 0)).nonzero().view(-1)
+        if not len(nodes):
+            raise RawlsError(
+                "auto chooses by the validation nodes, and this graph has none with a label: give "
+                "a val_mask, or no masks at all to have a split drawn"
+            )
+        inputs = prepare_inputs(clean, Settings(), device)
+        limit = math.inf if time_limit is None else float(time_limit)
+        judge = Judge(nodes, clean.y[nodes])
+        return cls(clean, inputs, judge, seed, time.perf_counter() + limit, progress)
+
+    def run(self, candidates: Sequence[Candidate], baseline: bool) -> None:
+        """Train the members, then students of the best, then the GCN to compare with."""
+        students = WITH_STUDENTS * len(SHARES)
+        self.total = len(candidates) + students + baseline
+        try:
+            for candidate in candidates:
+                self._train(candidate, grid(candidate), self.inputs)
+            if not self.members:
+                raise RawlsError(
+                    "nothing can be chosen: training diverged with every model; look for features "
+                    "that are very large"
+                )
+            self.teacher = best_mean(self.members, self.judge, IN_MEAN)
+            self._train_students()
+            if baseline:
+                self._step("GCN to compare with", self._train_gcn)
+        except KeyboardInterrupt:
+            if not self.members:
+                raise
+            self.notes.append(
+                f"it was interrupted after {len(self.members)} models: the best of those is used."
+            )
+
+    def _train_students(self) -> None:
+        probabilities, degree = mean_of(self.teacher), self.inputs.degree.cpu()
+        ordered = sorted(self.members, key=lambda member: member.loss)
+        best = [member for member in ordered if member.candidate.method != "gcn"]
+        for share in SHARES:
+            labels = PseudoLabels.of(
+                probabilities, degree, self.inputs.train.cpu(), share, self.seed
+            )
+            inputs = labels.inputs(self.inputs)
+            for member in best[:WITH_STUDENTS]:
+                candidate = replace(
+                    member.candidate,
+                    name=f"{member.name}, student {share:.0%}",
+                    changes=member.candidate.changes | {"label_smoothing": LABEL_SMOOTHING},
+                )
+                tried = dict.fromkeys((run.lr, run.weight_decay) for run in member.runs)
+                settings = [candidate.settings(lr=lr, weight_decay=decay) for lr, decay in tried]
+                self._train(candidate, settings, inputs)
+
+    def _train(self, candidate: Candidate, settings: list[Settings], inputs: Inputs) -> None:
+        def train() -> None:
+            member = train_member(candidate, settings, inputs, self.judge, self.seed)
+            if member is None:
+                self.notes.append(f"{candidate.name}: training diverged with every setting.")
+            else:
+                self.members.append(member)
+
+        self._step(candidate.name, train)
+
+    def _step(self, name: str, work: Callable[[], None]) -> None:
+        """Do one step, unless the time is over and there is something to choose from."""
+        if self.members and time.perf_counter() > self.deadline:
+            self.notes.append(f"{name} was not trained: the time limit was reached.")
+        else:
+            if self.progress is not None:
+                self.progress(self.done, self.total, name)
+            work()
+        self.done += 1
+        if self.progress is not None:
+            self.progress(self.done, self.total, name)
+
+    def _train_gcn(self) -> None:
+        self.gcn = train_gcn(self.inputs, self.judge, self.seed)
+
+    def result(self) -> AutoResult:
+        """Choose the answer and describe it."""
+        chosen = best_mean(self.members, self.judge, IN_MEAN)
+        trained = time.perf_counter()
+        runs = [run for member in chosen for run in member.ensemble_runs(1 / len(chosen))]
+        states = [state for member in chosen for state in member.states]
+        answer = TrainedEnsemble.of(self.inputs, self.judge, runs, states)
+        baseline = None if self.gcn is None else self._result(self.gcn[0], "Tuned GCN")
+        found = self._result(answer, Ensemble.title)
+        found.notes += self.notes
+        found.seconds = {
+            "prepare": 0.0,
+            "train": trained - self.started,
+            "evaluate": time.perf_counter() - trained,
+        }
+        loss = self.judge.loss(mean_of(chosen))
+        kept = {each.name: getattr(found, each.name) for each in fields(Result)}
+        return AutoResult(
+            **kept,
+            leaderboard=self._leaderboard(chosen),
+            validation_loss=loss,
+            explanation=self._explanation(chosen, loss),
+            baseline=baseline,
+        )
+
+    def _result(self, model: TrainedEnsemble, title: str) -> Result:
+        count = sum(tensor.numel() for tensor in model.state.values())
+        run = TrainedRun(count, model.state, model.logits)
+        seconds = {"prepare": 0.0, "train": 0.0, "evaluate": 0.0}
+        made = evaluate_runs(
+            self.graph, self.inputs, Ensemble(), model.settings, [self.seed], [run], seconds
+        )
+        return replace(made, title=title)
+
+    def _leaderboard(self, chosen: Sequence[Member]) -> pd.DataFrame:
+        import pandas as pd
+
+        rows = []
+        for member in sorted(self.members, key=lambda each: each.loss):
+            metrics = evaluate_run(
+                scores_of(member.probabilities),
+                self.graph.y,
+                self.inputs.degree.cpu(),
+                self.graph.test_mask,
+                self.graph.val_mask,
+            )
+            rows.append(
+                {
+                    "member": member.name,
+                    "chosen": member in chosen,
+                    "validation_loss": member.loss,
+                    "validation_accuracy": 100 * self.judge.accuracy(member.probabilities),
+                    "accuracy": metrics.accuracy,
+                    "low_degree_accuracy": metrics.low_degree_accuracy,
+                    "calibrated_bias": metrics.calibrated_bias,
+                    "parameters": member.parameters,
+                    "runs": member.trained,
+                    "seconds": member.seconds,
+                }
+            )
+        return pd.DataFrame(rows)
+
+    def _explanation(self, chosen: Sequence[Member], loss: float) -> list[str]:
+        best = min(self.members, key=lambda member: member.loss)
+        names = ", ".join(f"'{member.name}'" for member in chosen)
+        if len(chosen) == 1:
+            first = (
+                f"{names} was chosen alone: its validation loss of {best.loss:.3f} is the lowest, "
+                "and a mean with others has a higher one."
+            )
+        else:
+            first = (
+                f"The answer is the mean of {names}: its validation loss of {loss:.3f} is lower "
+                f"than that of the best of them alone ({best.loss:.3f})."
+            )
+        runs = sum(member.trained for member in self.members)
+        sentences = [
+            first,
+            f"{len(self.members)} models of {runs} runs were judged by their cross entropy on "
+            f"{len(self.judge.nodes):,} validation nodes after temperature scaling; the evaluated "
+            "nodes were not used.",
+        ]
+        stuck = [member.name for member in chosen if not member.candidate.transferable]
+        if stuck:
+            sentences.append(
+                "It contains the rows of this graph's adjacency matrix and cannot be used on "
+                "another graph; with transferable=True (--transferable) it can."
+            )
+        return sentences

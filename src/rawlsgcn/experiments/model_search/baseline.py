@@ -1,0 +1,53 @@
+"""The rival of ``auto``: a GCN tuned with as many runs, and the mean of its best six."""
+
+from __future__ import annotations
+
+from itertools import product
+
+from ..._core.progress import ProgressCallback, no_progress
+from ...methods import Inputs, Settings, find_method
+from ...methods.ensemble import EnsembleRun
+from ...training import Job, train_runs
+from .judge import Judge
+from .pool import RATES, RUNS_OF_SETTING
+from .trained_ensemble import TrainedEnsemble
+
+DECAYS = (5e-3, 5e-4, 5e-5, 0.0)
+WIDTHS, DROPOUTS = (64, 256), (0.5, 0.8)
+#: Runs that the answer is the mean of.
+BEST_RUNS = 6
+
+
+def gcn_settings() -> list[Settings]:
+    """Every rate with every decay, width and dropout."""
+    return [
+        find_method("gcn").configure(
+            {"lr": lr, "weight_decay": decay, "hidden_channels": width, "dropout": dropout}
+        )
+        for width, dropout, lr, decay in product(WIDTHS, DROPOUTS, RATES, DECAYS)
+    ]
+
+
+def train_gcn(
+    inputs: Inputs, judge: Judge, seed: int, progress: ProgressCallback = no_progress
+) -> tuple[TrainedEnsemble, int]:
+    """Train the GCN with every setting and two seeds.
+
+    Args:
+        inputs: The graph.
+        judge: The validation nodes.
+        seed: The seed of ``auto``.
+        progress: Called with the epochs done and in total.
+
+    Returns:
+        The mean of the six runs with the highest validation accuracy, and the number of all runs.
+    """
+    jobs = [
+        Job(settings, RUNS_OF_SETTING * seed + run)
+        for settings in gcn_settings()
+        for run in range(RUNS_OF_SETTING)
+    ]
+    runs, _ = train_runs(find_method("gcn"), inputs, jobs, progress=progress)
+    best = judge.best(runs, BEST_RUNS)
+    each = [EnsembleRun("gcn", jobs[place].settings, 1 / len(best)) for place in best]
+    return TrainedEnsemble.of(inputs, judge, each, [runs[place].state for place in best]), len(jobs)

@@ -1,0 +1,50 @@
+"""The validation nodes as a judge: everything that ``auto`` chooses, it chooses by them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from ...evaluation.calibration import temperature
+from ...evaluation.degree_bias import node_scores
+from ...methods.base import accuracy_of, all_finite
+from ...methods.ensemble import scores_of
+from ...training import TrainedRun
+
+
+@dataclass(frozen=True)
+class Judge:
+    """The labeled validation nodes.
+
+    Attributes:
+        nodes: Their numbers.
+        y: Their classes.
+    """
+
+    nodes: Tensor
+    y: Tensor
+
+    def accuracy(self, scores: Tensor) -> float:
+        """Compute the accuracy of logits or probabilities; NaN if one of them is not finite."""
+        return accuracy_of(scores[self.nodes], self.y)
+
+    def loss(self, probabilities: Tensor) -> float:
+        """Compute the cross entropy after temperature scaling.
+
+        It is far less noisy than the accuracy on a few hundred nodes. Probabilities that are not
+        finite have an infinite loss.
+        """
+        scores = scores_of(probabilities[self.nodes].double())
+        if not all_finite([scores]):
+            return math.inf
+        scaled = scores / temperature(scores, self.y).value
+        return float(node_scores(scaled, self.y)[0].mean())
+
+    def best(self, runs: Sequence[TrainedRun], count: int) -> list[int]:
+        """The places of the runs with the highest accuracy; never of one that diverged."""
+        accuracy = [self.accuracy(run.logits) for run in runs]
+        sound = [place for place, value in enumerate(accuracy) if math.isfinite(value)]
+        return sorted(sound, key=lambda place: -accuracy[place])[:count]

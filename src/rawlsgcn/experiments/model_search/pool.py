@@ -1,0 +1,183 @@
+"""The pool: what is trained, with which settings, and how a member is made of its runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..._core.progress import ProgressCallback, no_progress
+from ...methods import Inputs, Settings, find_method
+from ...methods.ensemble import EnsembleRun
+from ...training import Job, train_runs
+from .judge import Judge
+
+RATES = (0.05, 0.01, 0.005)
+DECAYS = (5e-4, 5e-5, 0.0)
+#: A member is the mean of the runs of its best settings, each with so many seeds. All settings are
+#: tried with the first seed, only the best ones with the others.
+BEST_SETTINGS, RUNS_OF_SETTING = 3, 2
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What a member is trained as.
+
+    Attributes:
+        name: A short name for tables.
+        method: The name of the method.
+        changes: The settings in which it differs from the method's defaults.
+        transferable: Whether the trained model can be used on another graph.
+    """
+
+    name: str
+    method: str
+    changes: dict[str, Any]
+    transferable: bool = True
+
+    def settings(self, **changes: Any) -> Settings:
+        """Return the settings of its runs, with further changes."""
+        return find_method(self.method).configure({**self.changes, **changes})
+
+
+_LIFTED = {"min_degree": 10}
+_TF_IDF = {"features": "tf-idf"}
+#: What is trained, in this order; the reasons are in docs/auto.md.
+POOL = (
+    Candidate("GCN", "gcn", {}),
+    Candidate("smoothed", "smoothed-mlp", {"normalization": "renormalized"}),
+    Candidate("balanced", "smoothed-mlp", {}),
+    Candidate("balanced, tf-idf", "smoothed-mlp", _TF_IDF),
+    Candidate("own and balanced", "smoothed-mlp", {"inputs": "both"}),
+    Candidate("adjacency", "smoothed-mlp", {"inputs": "adjacency"}, transferable=False),
+    Candidate("lifted", "smoothed-mlp", _LIFTED),
+    Candidate("lifted, tf-idf", "smoothed-mlp", _LIFTED | _TF_IDF),
+)
+
+
+@dataclass(frozen=True)
+class Member:
+    """A trained member of the pool.
+
+    Attributes:
+        candidate: What it was trained as.
+        probabilities: Its class probabilities, (nodes, classes): the mean of its runs.
+        runs: The settings of the runs that it consists of.
+        states: Their weights.
+        loss: The calibrated cross entropy on the validation nodes.
+        trained: The number of runs that were trained for it.
+        seconds: What the training took.
+    """
+
+    candidate: Candidate
+    probabilities: Tensor
+    runs: tuple[Settings, ...]
+    states: tuple[dict[str, Tensor], ...]
+    loss: float
+    trained: int
+    seconds: float
+
+    @property
+    def name(self) -> str:
+        """A short name for tables."""
+        return self.candidate.name
+
+    @property
+    def parameters(self) -> int:
+        """The numbers that must be kept for it."""
+        return sum(tensor.numel() for state in self.states for tensor in state.values())
+
+    def ensemble_runs(self, weight: float) -> list[EnsembleRun]:
+        """Its runs as a part of an ensemble, in which it has the given weight."""
+        share = weight / len(self.runs)
+        return [EnsembleRun(self.candidate.method, settings, share) for settings in self.runs]
+
+
+def grid(candidate: Candidate, **changes: Any) -> list[Settings]:
+    """Every rate with every decay."""
+    return [
+        candidate.settings(lr=lr, weight_decay=decay, **changes)
+        for lr, decay in product(RATES, DECAYS)
+    ]
+
+
+def train_member(
+    candidate: Candidate,
+    settings: Sequence[Settings],
+    inputs: Inputs,
+    judge: Judge,
+    seed: int,
+    *,
+    progress: ProgressCallback = no_progress,
+) -> Member | None:
+    """Train a candidate with each of the settings and make a member of its best runs.
+
+    Args:
+        candidate: What to train.
+        settings: The settings to try; the member is the mean of the runs of the best three.
+        inputs: The graph.
+        judge: The validation nodes.
+        seed: The seed of ``auto``.
+        progress: Called with the epochs done and in total.
+
+    Returns:
+        The member; None if training diverged with every setting.
+    """
+    method, started = find_method(candidate.method), time.perf_counter()
+    first = [Job(each, RUNS_OF_SETTING * seed) for each in settings]
+    runs, _ = train_runs(method, inputs, first, progress=progress)
+    chosen = judge.best(runs, BEST_SETTINGS)
+    if not chosen:
+        return None
+    again = [
+        Job(settings[place], RUNS_OF_SETTING * seed + run)
+        for place in chosen
+        for run in range(1, RUNS_OF_SETTING)
+    ]
+    jobs, kept = [first[place] for place in chosen], [runs[place] for place in chosen]
+    if again:
+        more, _ = train_runs(method, inputs, again)
+        sound = judge.best(more, len(more))
+        jobs += [again[place] for place in sorted(sound)]
+        kept += [more[place] for place in sorted(sound)]
+    mean = torch.stack([run.logits.softmax(-1) for run in kept]).mean(0)
+    return Member(
+        candidate,
+        mean,
+        tuple(job.settings for job in jobs),
+        tuple(run.state for run in kept),
+        judge.loss(mean),
+        len(first) + len(again),
+        time.perf_counter() - started,
+    )
+
+
+def mean_of(members: Sequence[Member]) -> Tensor:
+    """The mean of the members' probabilities."""
+    return torch.stack([member.probabilities for member in members]).mean(0)
+
+
+def best_mean(members: Sequence[Member], judge: Judge, most: int) -> list[Member]:
+    """The best members, as many as have together a lower loss than the best alone.
+
+    Args:
+        members: The pool.
+        judge: The validation nodes.
+        most: How many members are taken.
+
+    Returns:
+        That many members, or only the best one.
+    """
+    ordered = sorted(members, key=lambda member: member.loss)
+    several = ordered[:most]
+    return several if judge.loss(mean_of(several)) < ordered[0].loss else ordered[:1]
+
+
+def on_training_rows(inputs: Inputs, train: Tensor, y: Tensor, weight: Tensor) -> Inputs:
+    """The graph with other training nodes, labels and weights; what was computed is shared."""
+    return replace(inputs, train=train, y=y, train_weight=weight)

@@ -1,0 +1,82 @@
+"""Teacher and students: members trained again on what the best members are sure of.
+
+Of the nodes without a training label, the most confident share of each predicted class and each
+quarter of degrees becomes pseudo-labeled: confidence alone would choose nodes of high degree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ...methods import Inputs
+from .pool import on_training_rows
+
+#: Shares of the nodes that become pseudo-labeled, one after another.
+SHARES = (0.3, 0.7)
+#: Pseudo-labeled nodes at most; of more, so many are drawn.
+MOST_ROWS = 2_000
+LABEL_SMOOTHING = 0.1
+
+
+@dataclass(frozen=True)
+class PseudoLabels:
+    """Nodes with the class that the teacher gives them.
+
+    Attributes:
+        nodes: The numbers of the nodes, sorted.
+        y: Their classes.
+    """
+
+    nodes: Tensor
+    y: Tensor
+
+    @classmethod
+    def of(
+        cls, teacher: Tensor, degree: Tensor, train: Tensor, share: float, seed: int
+    ) -> PseudoLabels:
+        """Choose the nodes that the teacher is most sure of.
+
+        Args:
+            teacher: Class probabilities, (nodes, classes).
+            degree: Number of neighbors, (nodes,).
+            train: The numbers of the training nodes, which keep their labels.
+            share: The share of each class and quarter of degrees that is chosen.
+            seed: Decides which nodes are drawn if there are more than the most.
+
+        Returns:
+            The pseudo-labels.
+        """
+        confidence, predicted = teacher.max(-1)
+        edges = np.percentile(degree.numpy(), [25, 50, 75])
+        quarter = torch.from_numpy(np.searchsorted(edges, degree.numpy(), side="left"))
+        free = torch.ones(len(degree), dtype=torch.bool)
+        free[train] = False
+        nodes = free.nonzero().view(-1)
+        group = (predicted * 4 + quarter)[nodes]
+        # Sorted by group, and by falling confidence within: the first share of each is taken.
+        order = torch.from_numpy(np.lexsort((-confidence[nodes].numpy(), group.numpy())))
+        nodes, group = nodes[order], group[order]
+        count = torch.bincount(group)
+        first = count.cumsum(0) - count
+        rank = torch.arange(len(nodes)) - first[group]
+        chosen = nodes[rank < (share * count).long().clamp(min=1)[group]]
+        if len(chosen) > MOST_ROWS:
+            random = torch.Generator().manual_seed(seed)
+            chosen = chosen[torch.randperm(len(chosen), generator=random)[:MOST_ROWS]]
+        chosen = chosen.sort().values
+        return cls(chosen, predicted[chosen])
+
+    def inputs(self, inputs: Inputs) -> Inputs:
+        """The graph with these labels beside the given ones, each set weighing one half."""
+        nodes, device = self.nodes.to(inputs.device), inputs.device
+        y = inputs.y.clone()
+        y[nodes] = self.y.to(device)
+        labeled = len(inputs.train)
+        train = torch.cat([inputs.train, nodes])
+        weight = torch.full((len(train),), 0.5 / max(1, labeled), device=device)
+        weight[labeled:] = 0.5 / max(1, len(nodes))
+        return on_training_rows(inputs, train, y, weight)

@@ -1,0 +1,206 @@
+"""An ensemble: the weighted mean of the probabilities of trained runs, of any of the methods.
+
+:func:`rawlsgcn.auto` makes it. It is a method so that it is saved, loaded and used to predict like
+any other; what it consists of is one of its settings.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from .._core.errors import RawlsError
+from .base import Learner, Method, Stackable
+from .inputs import Inputs
+from .registry import find_method
+from .settings import Settings
+
+
+@dataclass(frozen=True)
+class EnsembleRun:
+    """One run of an ensemble.
+
+    Attributes:
+        method: The name of its method.
+        settings: Its settings.
+        weight: Its weight in the mean; the weights of all runs sum to one.
+    """
+
+    method: str
+    settings: Settings
+    weight: float
+
+
+@dataclass(frozen=True)
+class EnsembleSettings(Settings):
+    """``runs`` describes the runs as JSON text; the logits are divided by ``temperature``."""
+
+    runs: str = "[]"
+    temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        T = self.temperature
+        self._require(T > 0 and math.isfinite(T), "temperature", "a positive number")
+        self.parsed  # noqa: B018  raises an error for a text that describes no runs
+
+    @classmethod
+    def of(cls, runs: Iterable[EnsembleRun], temperature: float = 1.0) -> EnsembleSettings:
+        """Describe an ensemble.
+
+        Args:
+            runs: Its runs.
+            temperature: The temperature of the result.
+
+        Returns:
+            The settings.
+        """
+        each = [
+            {"method": run.method, "settings": _changes(run), "weight": run.weight} for run in runs
+        ]
+        return cls(runs=json.dumps(each), temperature=temperature)
+
+    @cached_property
+    def parsed(self) -> tuple[EnsembleRun, ...]:
+        """The runs.
+
+        Raises:
+            RawlsError: If the text does not describe runs of known methods.
+        """
+        try:
+            each = json.loads(self.runs)
+            runs = tuple(_run(one["method"], one["settings"], one["weight"]) for one in each)
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            raise RawlsError("runs must be a list of runs in JSON, as auto writes it") from error
+        if not all(run.weight >= 0 and math.isfinite(run.weight) for run in runs):
+            raise RawlsError("runs must have weights of zero or more")
+        return runs
+
+
+def _changes(run: EnsembleRun) -> dict[str, Any]:
+    """The settings in which a run differs from the defaults of its method."""
+    defaults = asdict(find_method(run.method).defaults)
+    return {key: value for key, value in asdict(run.settings).items() if value != defaults[key]}
+
+
+def _run(name: Any, settings: Any, weight: Any) -> EnsembleRun:
+    method = find_method(str(name))
+    if not isinstance(method, Stackable):  # an ensemble in an ensemble would never end
+        raise RawlsError(f"the runs of an ensemble cannot be of the method {name}")
+    if not isinstance(settings, Mapping):
+        raise TypeError
+    return EnsembleRun(method.name, method.configure(settings), float(weight))
+
+
+class Ensemble(Method):
+    """The mean of the runs that :func:`rawlsgcn.auto` has chosen."""
+
+    name = "auto"
+    title = "Auto"
+    defaults: ClassVar[Settings] = EnsembleSettings()
+
+    def learner(self, inputs: Inputs, settings: Settings, seed: int) -> Learner:
+        raise RawlsError("auto is not trained as a method: use rawlsgcn auto, or rg.auto(graph)")
+
+    def restore(self, inputs: Inputs, settings: Settings, state: dict[str, Tensor]) -> Learner:
+        """Make a learner of saved runs: see :meth:`Method.restore`.
+
+        Args:
+            inputs: The graph to predict on.
+            settings: Describe the runs.
+            state: The states of the runs, each with the number of its run and a point before it.
+
+        Returns:
+            A learner that predicts and cannot be trained.
+        """
+        assert isinstance(settings, EnsembleSettings)
+        return EnsembleLearner(inputs, settings, state)
+
+
+class EnsembleLearner(Learner):
+    """The runs with their weights, for predictions only."""
+
+    def __init__(
+        self, inputs: Inputs, settings: EnsembleSettings, state: Mapping[str, Tensor]
+    ) -> None:
+        self.inputs, self.settings = inputs, settings
+        if not settings.parsed:
+            raise RawlsError("its settings describe no runs: they were changed; train again")
+        self.runs = [
+            find_method(run.method).restore(inputs, run.settings, state_of_run(state, number))
+            for number, run in enumerate(settings.parsed)
+        ]
+        self.module = nn.ModuleList(run.module for run in self.runs)
+
+    def epoch(self) -> float:
+        raise RawlsError("an ensemble of trained runs is not trained further")
+
+    @torch.no_grad()
+    def probabilities(self) -> Tensor:
+        """Compute the weighted mean of the runs' probabilities, before the temperature.
+
+        Returns:
+            A tensor of shape (nodes, classes) in float64.
+        """
+        i = self.inputs
+        mean = torch.zeros(i.num_nodes, i.num_classes, dtype=torch.float64, device=i.device)
+        for run, learner in zip(self.settings.parsed, self.runs, strict=True):
+            mean += run.weight * torch.softmax(learner.logits().double(), -1)
+        return mean
+
+    def logits(self) -> Tensor:
+        return scores_of(self.probabilities(), self.settings.temperature).to(self.inputs.dtype)
+
+
+def scores_of(probabilities: Tensor, temperature: float = 1.0) -> Tensor:
+    """Compute logits whose softmax at temperature 1 is the given probabilities.
+
+    Args:
+        probabilities: Rows that sum to one.
+        temperature: What the logits are divided by.
+
+    Returns:
+        Logits of the same shape, all finite.
+    """
+    return probabilities.clamp_min(1e-30).log() / temperature
+
+
+def state_of_run(state: Mapping[str, Tensor], number: int) -> dict[str, Tensor]:
+    """Return the state of one run, by its own names.
+
+    Args:
+        state: The state of an ensemble.
+        number: The number of the run.
+
+    Returns:
+        Tensors by name.
+    """
+    prefix = f"{number}."
+    return {
+        name.removeprefix(prefix): tensor
+        for name, tensor in state.items()
+        if name.startswith(prefix)
+    }
+
+
+def joined_states(states: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    """Return the states of runs as the state of their ensemble.
+
+    Args:
+        states: The state of each run.
+
+    Returns:
+        Tensors by name.
+    """
+    return {
+        f"{number}.{name}": tensor
+        for number, state in enumerate(states)
+        for name, tensor in state.items()
+    }
