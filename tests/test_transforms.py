@@ -1,4 +1,4 @@
-"""DoublyStochastic and doubly_stochastic_norm, beside GCNNorm and gcn_norm in manner."""
+"""The transforms: DoublyStochastic, beside GCNNorm in manner, and LiftLowDegrees."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ from torch_geometric.utils import subgraph
 import rawlsgcn as rg
 from rawlsgcn import RawlsError
 from rawlsgcn.balancing import propagation_matrix
-from rawlsgcn.transforms import DoublyStochastic, doubly_stochastic_norm
+from rawlsgcn.graphs import lift_low_degrees
+from rawlsgcn.graphs.tf_idf import tf_idf
+from rawlsgcn.transforms import DoublyStochastic, LiftLowDegrees, doubly_stochastic_norm
 
 
 def dense(edges: Tensor, weight: Tensor, nodes: int) -> Tensor:
@@ -182,3 +184,81 @@ PAIR = torch.tensor([[0, 1], [1, 0]])
 def test_arguments_that_do_not_fit_are_one_sentence(arguments: dict[str, Any], said: str) -> None:
     with pytest.raises(RawlsError, match=said):
         doubly_stochastic_norm(**arguments)
+
+
+@settings(max_examples=40, deadline=None)
+@given(graph=graphs(), features=st.sampled_from(["tf-idf", "raw"]))
+def test_the_lift_adds_edges_and_keeps_those_of_the_graph(graph: Data, features: str) -> None:
+    weight = graph.get("edge_weight")
+    before = graph.edge_index.clone()
+    result = LiftLowDegrees(min_degree=4, features=features)(graph)
+    x = tf_idf(graph.x) if features == "tf-idf" else graph.x
+    lifted = lift_low_degrees(before, x, edge_weight=weight, min_degree=4)
+    assert torch.equal(result.edge_index, lifted.edge_index)
+    assert torch.equal(graph.edge_index, before)  # a transform works on a copy
+    assert result.lift_note == lifted.note
+    if weight is None:
+        assert "edge_weight" not in result
+    else:
+        assert torch.equal(result.edge_weight, lifted.edge_weight)
+        assert result.edge_weight.dtype == weight.dtype
+
+
+@pytest.mark.parametrize("columns", [(), (1,)])
+def test_the_lift_extends_numbers_of_edges(columns: tuple[int, ...]) -> None:
+    edges = torch.tensor([[1, 0], [0, 1]])
+    values = torch.tensor([5, 7]).view(2, *columns)
+    graph = Data(x=torch.ones(3, 1), edge_index=edges, edge_attr=values)
+    result = LiftLowDegrees(features="raw")(graph)
+    assert result.edge_index.tolist() == [[0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1]]
+    assert result.edge_attr.tolist() == torch.tensor([7, 1, 5, 1, 1, 1]).view(6, *columns).tolist()
+
+
+def test_the_lift_in_a_pipeline() -> None:
+    graph = rg.synthetic(100, classes=2)
+    both = Compose([LiftLowDegrees(), DoublyStochastic()])(graph)
+    matrix = dense(both.edge_index, both.edge_weight, 100)
+    torch.testing.assert_close(matrix.sum(0), torch.ones(100))
+    assert both.num_edges > graph.num_edges + 100
+    (piped,) = IterableWrapper([graph]).lift_low_degrees(min_degree=3)
+    assert torch.equal(piped.edge_index, LiftLowDegrees(3)(graph).edge_index)
+    coo = Data(x=graph.x.to_sparse_coo(), edge_index=graph.edge_index)
+    assert torch.equal(LiftLowDegrees(3)(coo).edge_index, piped.edge_index)
+    text = "LiftLowDegrees(min_degree=3, features='tf-idf', search='auto')"
+    assert str(LiftLowDegrees(3)) == text
+
+
+@pytest.mark.parametrize(
+    ("graph", "said"),
+    [
+        (HeteroData(), r"not a HeteroData.*to_homogeneous"),
+        (Data(x=torch.ones(2, 1)), "edge_index: apply it before ToSparseTensor"),
+        (Data(edge_index=PAIR), "needs a graph with features x"),
+        (Data(edge_index=PAIR, x=torch.ones(2)), "needs a graph with features x"),
+        (
+            Data(edge_index=PAIR, x=torch.ones(3, 1), edge_attr=torch.ones(2, 4)),
+            "what edge_attr of an added edge should be",
+        ),
+        (
+            Data(edge_index=PAIR, x=torch.ones(3, 1), edge_type=torch.ones(2)),
+            "what edge_type of an added edge should be",
+        ),
+        (Data(edge_index=PAIR, x=torch.tensor([[1.0], [torch.inf]])), "node 1 has NaN"),
+    ],
+)
+def test_what_cannot_be_lifted_is_one_sentence(graph: Any, said: str) -> None:
+    with pytest.raises(RawlsError, match=said):
+        LiftLowDegrees(features="raw")(graph)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"min_degree": -1}, "min_degree must be"),
+        ({"features": "cosine"}, "features must be 'tf-idf' or 'raw', not 'cosine'"),
+        ({"search": "none"}, "search must be"),
+    ],
+)
+def test_settings_of_the_lift_are_checked(arguments: dict[str, Any], said: str) -> None:
+    with pytest.raises(RawlsError, match=said):
+        LiftLowDegrees(**arguments)

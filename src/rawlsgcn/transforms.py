@@ -1,4 +1,4 @@
-"""RawlsGCN-Graph for any model: the doubly stochastic form as a transform of the data."""
+"""Transforms of the data, for any model: the doubly stochastic form, and edges for low degrees."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ from torch_geometric.utils.num_nodes import maybe_num_nodes
 from ._core.argument_checks import require_edges, require_floating, require_nodes
 from ._core.errors import RawlsError
 from ._core.threads import fork_safe_threads
+from .graphs.lifting import lift_low_degrees
+from .graphs.tf_idf import tf_idf
 from .nn.balanced_weights import Loops, balanced_entries
 
 _FLOWS = ("source_to_target", "target_to_source")
+_FEATURES = ("tf-idf", "raw")
 
 
 @fork_safe_threads()
@@ -132,6 +135,117 @@ class DoublyStochastic(BaseTransform):  # type: ignore[misc]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(add_self_loops={self.add_self_loops})"
+
+
+@functional_transform("lift_low_degrees")
+class LiftLowDegrees(BaseTransform):  # type: ignore[misc]
+    """Give nodes with few neighbors edges to the nodes with the nearest features.
+
+    (functional name: :obj:`lift_low_degrees`). Every node with fewer than ``min_degree`` neighbors
+    gets edges in both directions to its nearest other nodes by the cosine of their features, as
+    many as it lacks, where the cosine is positive (:func:`rawlsgcn.graphs.lift_low_degrees`). Other
+    nodes get only the edges that such nodes choose. Given edges are kept; ``edge_weight`` and
+    ``edge_attr``, if there are any, are 1 for added edges. ``data.lift_note`` says in one sentence
+    how many edges were added and by which search.
+
+    Args:
+        min_degree: Number of neighbors that every node should have.
+        features: 'tf-idf' compares 1[x > 0] · log(n / number of nodes with the feature), or x
+            itself where a feature is negative; 'raw' always compares x.
+        search: 'exact', 'approximate' (needs ``pip install rawlsgcn[ann]``) or 'auto': exact up to
+            100,000 nodes.
+
+    Raises:
+        RawlsError: If an argument is invalid.
+
+    Example:
+        >>> import torch
+        >>> from torch_geometric.data import Data
+        >>> from rawlsgcn.transforms import LiftLowDegrees
+        >>> x = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
+        >>> data = LiftLowDegrees()(Data(x=x, edge_index=torch.tensor([[0, 1], [1, 0]])))
+        >>> data.edge_index
+        tensor([[0, 0, 1, 2],
+                [1, 2, 0, 0]])
+    """
+
+    def __init__(
+        self, min_degree: int = 10, features: str = "tf-idf", search: str = "auto"
+    ) -> None:
+        if features not in _FEATURES:
+            raise RawlsError(
+                f"features must be {' or '.join(map(repr, _FEATURES))}, not {features!r}"
+            )
+        # Invalid arguments raise an error here, not at the first graph.
+        lift_low_degrees(
+            torch.empty(2, 0, dtype=torch.long),
+            torch.empty(0, 1),
+            min_degree=min_degree,
+            search="exact" if search == "approximate" else search,
+        )
+        self.min_degree, self.features, self.search = min_degree, features, search
+
+    def forward(self, data: Data) -> Data:
+        """Add edges to a graph in place.
+
+        Args:
+            data: A homogeneous graph with ``edge_index`` and features ``x``, dense or sparse.
+
+        Returns:
+            The same graph.
+
+        Raises:
+            RawlsError: If the graph is heterogeneous, has no ``edge_index`` or no ``x``, or has
+                attributes of edges that added edges would lack.
+        """
+        if not isinstance(data, Data):
+            raise RawlsError(
+                f"LiftLowDegrees takes a graph of one kind of nodes and edges, not a "
+                f"{type(data).__name__}, whose nodes have features of several kinds; use "
+                "data.to_homogeneous() first."
+            )
+        if data.get("edge_index") is None:
+            raise RawlsError(
+                "LiftLowDegrees needs a graph with edge_index: apply it before ToSparseTensor."
+            )
+        if not isinstance(data.x, Tensor) or data.x.dim() != 2:
+            raise RawlsError(
+                "LiftLowDegrees needs a graph with features x of shape (nodes, features), whose "
+                "cosine says which nodes are near each other."
+            )
+        edges = data.edge_index.shape[1]
+        for name in set(data.edge_attrs()) | {"edge_weight", "edge_attr"} & set(data.keys()):
+            plain = name in ("edge_weight", "edge_attr") and data[name] is not None
+            if name != "edge_index" and not (plain and data[name].shape in ((edges,), (edges, 1))):
+                raise RawlsError(
+                    f"LiftLowDegrees cannot say what {name} of an added edge should be: only "
+                    "edge_weight and edge_attr with one number for each edge are extended, by 1; "
+                    f"remove {name} or set it after the transform."
+                )
+        x = data.x if data.x.layout == torch.strided else data.x.to_sparse(layout=torch.sparse_csr)
+        # Instead of weights the given edges carry their number plus two: it says where each one is
+        # after sorting, and which ones, of weight one, were added.
+        lifted = lift_low_degrees(
+            data.edge_index,
+            tf_idf(x) if self.features == "tf-idf" else x,
+            edge_weight=torch.arange(2, edges + 2, device=data.edge_index.device),
+            min_degree=self.min_degree,
+            search=self.search,
+        )
+        assert lifted.edge_weight is not None
+        origin = lifted.edge_weight - 2
+        for name in ("edge_weight", "edge_attr"):
+            if data.get(name) is not None:
+                value = data[name]
+                data[name] = torch.cat([value, value.new_ones(1, *value.shape[1:])])[origin]
+        data.edge_index, data.lift_note = lifted.edge_index, lifted.note
+        return data
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(min_degree={self.min_degree}, features={self.features!r}, "
+            f"search={self.search!r})"
+        )
 
 
 def _balanced(

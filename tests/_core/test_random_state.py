@@ -19,7 +19,7 @@ from rawlsgcn.methods import Inputs, find_method, method_names, with_changes
 from rawlsgcn.metrics import DegreeBias
 from rawlsgcn.training.sampled.sources import Source
 from rawlsgcn.training.sampled.trainer import SampledTraining
-from rawlsgcn.transforms import DoublyStochastic
+from rawlsgcn.transforms import DoublyStochastic, LiftLowDegrees
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 QUICK: dict[str, Any] = {"seeds": 2, "epochs": 2, "hidden_channels": 4}
@@ -59,6 +59,7 @@ CALLS: dict[str, Callable[[Data, Path], object]] = {
     "synthetic": lambda graph, folder: rg.synthetic(200, seed=5),
     "balance": lambda graph, folder: rg.balance(graph.edge_index, num_nodes=200),
     "transform": lambda graph, folder: DoublyStochastic()(graph.clone()),
+    "lift": lambda graph, folder: LiftLowDegrees()(graph.clone()),
     "audit": audit_to_files,
     "fit": lambda graph, folder: str(rg.fit(graph, **QUICK)),
     "compare": lambda graph, folder: rg.compare(graph, **QUICK)._repr_html_(),

@@ -23,6 +23,7 @@ from ..methods.row_normalization import has_negative_features
 from ..training import Job, train_runs
 from .comparison import Comparison
 from .result import Result
+from .weight_decay_check import weight_decay_note
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -45,6 +46,7 @@ def fit(
     engine: str = "auto",
     evaluate: str = "test",
     method_settings: Mapping[str, Any] | None = None,
+    check_weight_decay: bool = True,
     progress: ProgressCallback | None = None,
     **settings: Unpack[SettingsKeywords],
 ) -> Result:
@@ -61,6 +63,8 @@ def fit(
         evaluate: ``"test"``, or ``"all"`` for every labeled node outside training and validation.
         method_settings: Settings that only this method has, such as ``{"alpha": 0.01}`` of
             ``"redress"``.
+        check_weight_decay: Whether a low training accuracy is checked for a weight decay that is
+            too large, and noted; this trains one more run of a method of the GCN family.
         progress: Called with the epochs done, the epochs in total and the method's title.
         **settings: The settings that every method has: ``lr``, ``epochs``, ``weight_decay``,
             ``dropout``, ``hidden_channels``, ``num_layers``, ``normalization``,
@@ -81,7 +85,16 @@ def fit(
     chosen = find_method(method)
     changed = chosen.configure({**settings, **(method_settings or {})})
     clean = evaluate_on(checked(graph), evaluate)
-    return train_and_evaluate(clean, chosen, changed, seed_list(seeds), device, engine, progress)
+    return train_and_evaluate(
+        clean,
+        chosen,
+        changed,
+        seed_list(seeds),
+        device,
+        engine,
+        progress,
+        check_weight_decay=check_weight_decay,
+    )
 
 
 @fork_safe_threads()
@@ -93,6 +106,7 @@ def compare(
     device: str = "auto",
     engine: str = "auto",
     evaluate: str = "test",
+    check_weight_decay: bool = True,
     progress: ProgressCallback | None = None,
     **settings: Unpack[SettingsKeywords],
 ) -> Comparison:
@@ -106,6 +120,7 @@ def compare(
         device: ``"cpu"``, ``"cuda"``, or ``"auto"`` for a GPU if there is one.
         engine: ``"auto"``, ``"reference"`` or ``"stacked"``, as for :func:`fit`.
         evaluate: ``"test"``, or ``"all"`` for every labeled node outside training and validation.
+        check_weight_decay: As for :func:`fit`.
         progress: Called with the epochs done, the epochs in total and the method's title.
         **settings: Settings of all methods, as for :func:`fit`. A ``normalization`` applies to the
             methods that have a choice; the others keep their own, which is noted in their results.
@@ -132,7 +147,15 @@ def compare(
     results = Comparison()
     for method, changed in zip(chosen, configured, strict=True):
         result = train_and_evaluate(
-            clean, method, changed, each_seed, device, engine, progress, only=len(chosen) == 1
+            clean,
+            method,
+            changed,
+            each_seed,
+            device,
+            engine,
+            progress,
+            only=len(chosen) == 1,
+            check_weight_decay=check_weight_decay,
         )
         if settings.get("normalization") not in (None, changed.normalization):
             result.notes.append(
@@ -165,6 +188,7 @@ def train_and_evaluate(
     progress: ProgressCallback | None = None,
     *,
     only: bool = True,
+    check_weight_decay: bool = False,
 ) -> Result:
     """Train a method on a validated graph; ``only`` says that no other was trained before it."""
     inputs = prepare_inputs(graph, settings, device)
@@ -174,7 +198,25 @@ def train_and_evaluate(
     )
     # On a GPU the peak was reset; that of a process includes everything before.
     alone = only or inputs.device.type == "cuda"
-    return evaluate_runs(graph, inputs, method, settings, seeds, runs, seconds, alone=alone)
+    result = evaluate_runs(graph, inputs, method, settings, seeds, runs, seconds, alone=alone)
+    if check_weight_decay:
+        add_weight_decay_note(result, method, settings, inputs, engine, progress)
+    return result
+
+
+def add_weight_decay_note(
+    result: Result,
+    method: Method,
+    settings: Settings,
+    inputs: Inputs,
+    engine: str,
+    progress: ProgressCallback | None,
+) -> None:
+    """Check the weight decay of a result; if it is too large, its notes say so."""
+    reported = described(progress, f"{method.title} with less weight decay")
+    note = weight_decay_note(result, method, settings, inputs, engine=engine, progress=reported)
+    if note is not None:
+        result.notes.append(note)
 
 
 def prepare_inputs(graph: Data, settings: Settings, device: str) -> Inputs:

@@ -10,9 +10,16 @@ from typing import TYPE_CHECKING, Any
 from .._core.errors import RawlsError
 from .._core.progress import ProgressCallback
 from .._core.threads import fork_safe_threads
-from ..methods import Method, Settings, find_method
+from ..methods import Inputs, Method, Settings, find_method
 from ..training import Job, train_runs
-from .fitting import checked, described, evaluate_runs, prepare_inputs, seed_list
+from .fitting import (
+    add_weight_decay_note,
+    checked,
+    described,
+    evaluate_runs,
+    prepare_inputs,
+    seed_list,
+)
 from .result import Result
 
 if TYPE_CHECKING:
@@ -113,6 +120,7 @@ def tune(
     device: str = "auto",
     engine: str = "auto",
     method_settings: Mapping[str, Any] | None = None,
+    check_weight_decay: bool = True,
     progress: ProgressCallback | None = None,
     **settings: Unpack[SettingsKeywords],
 ) -> Tuning:
@@ -130,6 +138,8 @@ def tune(
         device: ``"cpu"``, ``"cuda"``, or ``"auto"`` for a GPU if there is one.
         engine: ``"auto"``, ``"reference"`` or ``"stacked"``, as for :func:`rawlsgcn.fit`.
         method_settings: Settings that only this method has, the same in all combinations.
+        check_weight_decay: As for :func:`rawlsgcn.fit`, for the best trial only, and not if the
+            grid varies ``weight_decay``.
         progress: Called with the epochs done, the epochs in total and the method's title.
         **settings: Settings that are the same in all combinations, as for :func:`rawlsgcn.fit`.
 
@@ -151,11 +161,12 @@ def tune(
     combinations = _combinations(chosen, base, values)
     clean, each_seed = checked(graph), seed_list(seeds)
     trials: dict[int, Result] = {}
+    prepared: dict[bool, Inputs] = {}
     seconds = {"prepare": 0.0, "train": 0.0, "evaluate": 0.0}
     # Whether features are normalized decides the inputs, so such runs are trained apart.
     for normalized in sorted({each.normalize_features for each in combinations}):
         places = [i for i, c in enumerate(combinations) if c.normalize_features is normalized]
-        inputs = prepare_inputs(clean, combinations[places[0]], device)
+        inputs = prepared[normalized] = prepare_inputs(clean, combinations[places[0]], device)
         jobs = [Job(combinations[place], seed) for place in places for seed in each_seed]
         runs, took = train_runs(
             chosen, inputs, jobs, engine=engine, progress=described(progress, chosen.title)
@@ -179,7 +190,14 @@ def tune(
     shown = {
         name: list(dict.fromkeys(getattr(each, name) for each in combinations)) for name in names
     }
-    return Tuning(chosen.name, shown, ordered, seconds)
+    tuning = Tuning(chosen.name, shown, ordered, seconds)
+    sound = any(not trial.diverged for trial in ordered)
+    if check_weight_decay and sound and "weight_decay" not in names:
+        place = next(i for i, trial in enumerate(ordered) if trial is tuning.best)
+        best = combinations[place]
+        inputs = prepared[best.normalize_features]
+        add_weight_decay_note(ordered[place], chosen, best, inputs, engine, progress)
+    return tuning
 
 
 def _values(grid: Any) -> dict[str, list[Any]]:

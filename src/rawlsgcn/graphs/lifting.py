@@ -11,6 +11,7 @@ from torch import Tensor
 
 from .._core.argument_checks import require_edges, require_nodes
 from .._core.errors import RawlsError
+from .._core.threads import fork_safe_threads
 from .feature_storage import first_not_finite
 from .nearest_nodes import nearest_nodes
 
@@ -48,6 +49,7 @@ class LiftedGraph:
         )
 
 
+@fork_safe_threads()
 def lift_low_degrees(
     edge_index: Tensor,
     features: Tensor,
@@ -60,9 +62,9 @@ def lift_low_degrees(
 
     Every node with fewer than ``min_degree`` neighbors gets edges to its nearest other nodes by
     cosine, as many as it lacks, nearest first, of equally near ones the smaller node number first.
-    Neighbors and nodes with a cosine of zero or less are passed over. The edges are made
-    symmetric, so a node may get more of them than it lacks. Cosines are compared to about six
-    decimals.
+    It gets none to its neighbors, nor where the cosine is zero or less. The edges are made
+    symmetric, so a node may get more of them than it lacks. Cosines are compared in double
+    precision, to ten decimals.
 
     Args:
         edge_index: Edges (2, E), both directions, without self-loops.
@@ -79,6 +81,18 @@ def lift_low_degrees(
     Raises:
         RawlsError: If an argument is invalid, a feature is not finite, or the approximate search
             is not installed.
+
+    Example:
+        >>> import torch
+        >>> from rawlsgcn.graphs import lift_low_degrees
+        >>> edges = torch.tensor([[0, 1], [1, 0]])
+        >>> features = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.1], [0.0, 0.0]])
+        >>> lifted = lift_low_degrees(edges, features, min_degree=2)
+        >>> lifted.edge_index
+        tensor([[0, 0, 1, 1, 2, 2],
+                [1, 2, 0, 2, 0, 1]])
+        >>> lifted.added, lifted.lifted, lifted.search
+        (2, 4, 'exact')
     """
     require_edges(edge_index, edge_weight, "the lift")
     if not isinstance(features, Tensor) or features.dim() != 2:

@@ -230,6 +230,10 @@ class SmoothedStack(LayerStack):
         return FixedMatrix.of(suited(_side_by_side(select_rows(self._adjacency, nodes), own)))
 
     @property
+    def tensors(self) -> list[Tensor]:
+        return [self.rows.matrix]
+
+    @property
     def layers(self) -> list[Layer]:
         identity = [Layer(None, None)] * (len(self.sizes) - 2)
         return [Layer(self.rows, self.rows), *identity]

@@ -32,7 +32,10 @@ def paper_figures(
         for cell in cells:
             if cell["name"] == f"rawlsgcn/paper/{dataset}/{method}":
                 settings |= (cell["chosen"]["validation"] or {}).get("values", {})
-        results.append(fit(graph, method, seeds=plan.seeds, device=device, **settings))
+        result = fit(
+            graph, method, seeds=plan.seeds, device=device, check_weight_decay=False, **settings
+        )
+        results.append(result)
     drawn = {
         "figure-1": (by_degree(results[0]), "Figure 1: loss and accuracy of a GCN by degree."),
         "figure-2": (degrees(graph), "Figure 2: each node's degree in A and in Â."),

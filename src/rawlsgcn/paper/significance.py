@@ -84,7 +84,13 @@ def bias_significance(
         progress(f"training on {name}")
         graph = load(name, root=root, sparse=True)
         results = fitting.compare(
-            graph, methods, seeds=seeds, device=device, evaluate=evaluate, **settings
+            graph,
+            methods,
+            seeds=seeds,
+            device=device,
+            evaluate=evaluate,
+            check_weight_decay=False,
+            **settings,
         )
         progress(f"testing on {name}")
         graphs.append(_graph(name, results, draws))

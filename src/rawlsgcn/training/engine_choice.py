@@ -58,8 +58,7 @@ def train_runs(
         )
     clock = Clock(inputs.device)
     if isinstance(method, Stackable) and engine != "reference" and not early:
-        with threads_for_graph(inputs.x, inputs.edge_index), TrainingThreads():
-            runs = _train_stacked(method, inputs, jobs, progress, clock)
+        runs = _train_stacked(method, inputs, jobs, progress, clock)
     else:
         runs = []
         with kept_random_state():
@@ -84,16 +83,19 @@ def _train_stacked(
     runs: dict[int, TrainedRun] = {}
     for settings, indices in groups.items():
         share = sum(jobs[index].settings.epochs for index in indices)
-        engine = StackedEngine(method, inputs, settings)
+        with threads_for_graph(inputs.x, inputs.edge_index), TrainingThreads():
+            engine = StackedEngine(method, inputs, settings)
         clock.lap("prepare")
         part = PartialProgress(progress, done, share, total)
-        states = engine.train([jobs[index] for index in indices], part)
+        with threads_for_graph(*engine.stack.tensors), TrainingThreads():
+            states = engine.train([jobs[index] for index in indices], part)
         clock.lap("train")
         count = sum(tensor.numel() for tensor in states[0])
-        for index, state in zip(indices, states, strict=True):
-            notes = () if engine.note is None else (engine.note,)
-            kept = _named(state) | _on_cpu(dict(engine.stack.fixed))
-            runs[index] = TrainedRun(count, kept, engine.logits(state).cpu(), notes)
+        with threads_for_graph(inputs.x, inputs.edge_index), TrainingThreads():
+            for index, state in zip(indices, states, strict=True):
+                notes = () if engine.note is None else (engine.note,)
+                kept = _named(state) | _on_cpu(dict(engine.stack.fixed))
+                runs[index] = TrainedRun(count, kept, engine.logits(state).cpu(), notes)
         clock.lap("evaluate")
         done += share
     return [runs[index] for index in range(len(jobs))]

@@ -47,6 +47,11 @@ class LayerStack(ABC):
 
     @property
     @abstractmethod
+    def tensors(self) -> list[Tensor]:
+        """What training reads in every epoch: its size decides the number of threads."""
+
+    @property
+    @abstractmethod
     def layers(self) -> list[Layer]:
         """The layers for the training nodes; the first one's matrix has its inputs multiplied."""
 
@@ -74,6 +79,10 @@ class ConvolutionalStack(LayerStack):
     def _matrix(self, kind: str) -> Tensor:
         i = self.inputs
         return propagation_matrix(i.edge_index, i.edge_weight, i.num_nodes, kind, dtype=i.dtype)
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        return [self.inputs.x, self.inputs.edge_index]
 
     @cached_property
     def layers(self) -> list[Layer]:
