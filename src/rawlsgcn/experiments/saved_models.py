@@ -14,7 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
-from .._core.atomic_files import one_version
+from .._core import __version__
+from .._core.atomic_folders import one_version
 from .._core.errors import RawlsError, out_of_memory
 from .._core.machine import pick_device
 from .._core.random_state import kept_random_state
@@ -27,9 +28,8 @@ from .._core.serialization import (
     read_tensors,
 )
 from .._core.threads import fork_safe_threads
-from .._core.version import __version__
 from ..graphs import check, load
-from ..graphs.fingerprint import edge_digest
+from ..graphs.graph_statistics import edge_digest
 from ..graphs.structural_features import structural_features
 from ..methods import Inputs, Learner, Method, Settings, find_method
 

@@ -17,7 +17,7 @@ from ..._core.random_state import kept_random_state
 from ..._core.threads import fork_safe_threads
 from ...evaluation.run_metrics import evaluate_run
 from ...graphs import check
-from ...graphs.fingerprint import edge_digest
+from ...graphs.graph_statistics import edge_digest
 from ...graphs.notes import GraphFacts
 from ...graphs.splits import evaluate_on
 from ...graphs.structural_features import structural_features, structural_note
