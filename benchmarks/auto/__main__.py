@@ -8,36 +8,29 @@ import os
 if "OMP_WAIT_POLICY" not in os.environ:
     os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
 
-import multiprocessing
 from collections.abc import Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import torch
 import typer
 from rich.console import Console
 
 from rawlsgcn._core.errors import RawlsError, unknown_name
 from rawlsgcn._core.machine import pick_device
-from rawlsgcn._core.progress import ProgressCallback
 from rawlsgcn.cli.errors import OneSentence, guarded
 from rawlsgcn.cli.options import DataRoot, Device, out_option
 from rawlsgcn.cli.outputs import check_outputs, typed_command
 from rawlsgcn.graphs.catalog import CATALOG
 from rawlsgcn.graphs.catalog import datasets as known_datasets
-from rawlsgcn.reporting.progress import progress
 
 from . import page
-from .records import AUTO, Options, Task, run_task
+from .records import AUTO, Options, Task
 from .training import RIVALS
+from .workers import run_tasks
 
 app = typer.Typer(
     name="benchmarks.auto", cls=OneSentence, pretty_exceptions_enable=False, add_completion=False
 )
-#: Relative cost of a model, for the time estimate.
-COST = {"auto": 2, "gcn": 1, "appnp": 3, "graphsage": 2, "gat": 12}
-STEPS = 1000
 
 
 @app.command()
@@ -95,70 +88,12 @@ def evaluate(
             console.print(f"{len(tasks) - len(left)} of {len(tasks)} records exist already")
         try:
             run_tasks(left, options, jobs, console)
-        except KeyboardInterrupt:
+        finally:
+            # Also after Ctrl-C or an error: the tables show what is finished.
             page.write(out)
-            raise
-    page.write(out)
-    typer.echo(f"wrote {out / 'README.md'}, {out / 'auto.json'} and {out / 'auto.png'}")
-
-
-def run_tasks(tasks: Sequence[Task], options: Options, jobs: int, console: Console) -> None:
-    """Run tasks one after another, or several at once in processes of their own."""
-    total = STEPS * sum(COST[task.model] for task in tasks)
-    with progress("training") as bar:
-        if jobs == 1:
-            done = 0
-            for task in tasks:
-                share = STEPS * COST[task.model]
-                said = run_task(task, options, progress=_part(bar, done, share, total, str(task)))
-                done += share
-                bar(done, total, str(task))
-                _print(console, task, said)
-            return
-        context = multiprocessing.get_context("spawn")
-        threads = max(1, torch.get_num_threads() // jobs)
-        pool = ProcessPoolExecutor(jobs, context, initializer=_limit, initargs=(threads,))
-        try:
-            futures = {pool.submit(run_task, task, options): task for task in tasks}
-            done, waiting = 0, set(futures)
-            while waiting:
-                finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    done += STEPS * COST[futures[future].model]
-                    bar(done, total, str(futures[future]))
-                    _print(console, futures[future], future.result())
-        except BaseException:
-            workers = list((pool._processes or {}).values())
-            pool.shutdown(wait=False, cancel_futures=True)
-            for worker in workers:
-                worker.terminate()
-            raise
-        pool.shutdown()
-
-
-def _limit(threads: int) -> None:
-    """Begin a process: Ctrl-C is for the one that started it."""
-    import signal
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    torch.set_num_threads(threads)
-
-
-def _part(bar: ProgressCallback, before: int, share: int, of: int, task: str) -> ProgressCallback:
-    """The progress of one task as a part of the progress of all."""
-
-    def call(done: int, total: int, description: str | None = None) -> None:
-        bar(before + share * done // max(1, total), of, task)
-
-    return call
-
-
-def _print(console: Console, task: Task, record: dict[str, Any]) -> None:
-    console.print(
-        f"{task}: accuracy {record['accuracy']:.1f}, low degrees "
-        f"{record['low_degree_accuracy']:.1f}, {record['seconds']:.0f} s",
-        highlight=False,
-    )
+    else:
+        page.write(out)
+    typer.echo(f"wrote {out / 'README.md'}")
 
 
 def _names(kind: str, text: str, known: Sequence[str]) -> list[str]:

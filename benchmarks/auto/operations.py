@@ -51,16 +51,14 @@ class SharedFeatures:
 
         Args:
             weight: Of shape (runs, hidden, features).
-            dropout: The probability with which a feature of a node is set to zero.
+            dropout: The probability with which a feature of a node is set to zero, the same ones
+                in all runs.
 
         Returns:
             A tensor of shape (nodes, runs, hidden).
         """
         runs, hidden, features = weight.shape
-        if dropout:
-            parts = [self._product(each.t(), dropout) for each in weight]
-            return torch.stack(parts, 1)
-        wide = self._product(weight.reshape(runs * hidden, features).t(), 0)
+        wide = self._product(weight.reshape(runs * hidden, features).t(), dropout)
         return wide.view(-1, runs, hidden)
 
     def _product(self, weight: Tensor, dropout: float) -> Tensor:

@@ -41,7 +41,16 @@ def picture(summary: Summary) -> Figure | None:
         if ratio is None:
             continue
         right.barh(at, ratio, height=0.55, color=PALETTE[2] if ratio <= 1 else PALETTE[1])
-        right.text(ratio, at, f" × {ratio:.2f}", va="center", fontsize=9, color=INK)
+        right.annotate(
+            f"× {ratio:.2f}",
+            (ratio, at),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=9,
+            color=INK,
+            bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 1},
+        )
     right.axvline(1, color=INK, linewidth=1)
     right.axvline(0.5, color=FAINT, linewidth=1, linestyle="--")
     right.margins(x=0.15)

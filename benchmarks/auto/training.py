@@ -190,12 +190,13 @@ def _side_by_side(
 ) -> list[Trained]:
     """Train runs of the same shape in blocks, and compute the logits of all nodes."""
     training, everywhere = kind(inputs, inputs.train), kind(inputs, None)
-    groups: dict[tuple[int, float], list[int]] = {}
+    # The runs of a block share the dropout of their inputs, as runs with the same seed would.
+    groups: dict[tuple[int, float, int], list[int]] = {}
     for index, each in enumerate(settings):
-        groups.setdefault((each.hidden_channels, each.dropout), []).append(index)
+        groups.setdefault((each.hidden_channels, each.dropout, each.seed), []).append(index)
     limit = BLOCK_BYTES[inputs.device.type] // 4
     trained: dict[int, Trained] = {}
-    for (hidden, _), members in groups.items():
+    for (hidden, _, _), members in groups.items():
         size = max(1, limit // training.numbers(hidden))
         for block in _blocks(members, size):
             before = len(trained)
