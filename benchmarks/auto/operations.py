@@ -9,8 +9,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from rawlsgcn._core.sparse import csr_entries, csr_from_entries
-from rawlsgcn.training.stacked.sparse_product import SparseProduct
+from rawlsgcn._core.sparse import SparseProduct, csr_entries, csr_from_entries
 
 
 def dropped(x: Tensor, p: float) -> Tensor:
