@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ._core.lazy import lazy_names
-from ._core.version import __version__ as __version__
+from ._core import __version__ as __version__
+from ._core import lazy_names
 
 if TYPE_CHECKING:
     from . import methods as methods

@@ -10,8 +10,7 @@ from torchmetrics import Metric
 from torchmetrics.utilities import dim_zero_cat
 
 from ._core.errors import RawlsError
-from .evaluation.degree_bias import node_scores, variance
-from .evaluation.degree_groups import DegreeGroups
+from .evaluation.degree_bias import DegreeGroups, node_scores, variance
 
 
 class DegreeBias(Metric):

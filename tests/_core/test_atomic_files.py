@@ -12,14 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from rawlsgcn._core import atomic_files, folder_replacement, temporary_files
-from rawlsgcn._core.atomic_files import (
-    atomic_directory,
-    atomic_file,
-    check_file,
-    check_folder,
-    one_version,
-)
+from rawlsgcn._core import atomic_files, atomic_folders
+from rawlsgcn._core.atomic_files import atomic_file, check_file, check_folder
+from rawlsgcn._core.atomic_folders import atomic_directory, one_version
 from rawlsgcn._core.errors import RawlsError
 
 NOT_ROOT = pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
@@ -145,7 +140,7 @@ def exchanges(folder: Path) -> bool:
     one.mkdir()
     other.mkdir()
     try:
-        folder_replacement._exchange(one, other)
+        atomic_folders._exchange(one, other)
     except OSError:
         return False
     finally:
@@ -161,7 +156,7 @@ def without_exchange(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(one: Path, other: Path) -> None:
         raise OSError(22, "Invalid argument")
 
-    monkeypatch.setattr(folder_replacement, "_exchange", refused)
+    monkeypatch.setattr(atomic_folders, "_exchange", refused)
 
 
 @pytest.mark.usefixtures("without_exchange")
@@ -181,7 +176,7 @@ def test_a_move_that_breaks_off_is_undone(
             raise OSError(28, "No space left on device")
         plain(source, target)
 
-    monkeypatch.setattr(folder_replacement.os, "replace", breaks)
+    monkeypatch.setattr(atomic_folders.os, "replace", breaks)
     if fails_at > 5:  # a and b out, then a, b and c in
         fill(out, "a", "b", "c")
         assert listing(out) == {"a": "new", "b": "new", "c": "new", "mine": "old"}
@@ -304,9 +299,9 @@ def test_everything_is_on_the_disk_before_it_takes_its_place(
     out, done = tmp_path / "out", []
     out.mkdir()
     (out / "mine").write_text("mine")
-    sync, exchange, replace = folder_replacement.sync, folder_replacement._exchange, os.replace
+    sync, exchange, replace = atomic_folders.sync, atomic_folders._exchange, os.replace
     synced = lambda path: (done.append(Path(path).name), sync(path))  # noqa: E731
-    for module in (atomic_files, folder_replacement, temporary_files):
+    for module in (atomic_files, atomic_folders):
         monkeypatch.setattr(module, "sync", synced)
 
     def swaps(one: Path, other: Path) -> None:
@@ -317,7 +312,7 @@ def test_everything_is_on_the_disk_before_it_takes_its_place(
         done.append("replace")
         replace(one, other)
 
-    monkeypatch.setattr(folder_replacement, "_exchange", swaps)
+    monkeypatch.setattr(atomic_folders, "_exchange", swaps)
     monkeypatch.setattr(atomic_files.os, "replace", replaces)
     with atomic_directory(out) as folder:
         write(folder / "a.txt")
@@ -341,7 +336,7 @@ def test_an_error_names_the_final_path(tmp_path: Path) -> None:
     with pytest.raises(RawlsError) as caught:
         in_the_way()
     assert str(tmp_path / "out" / "picture.png") in str(caught.value)
-    assert temporary_files.PREFIX not in str(caught.value)
+    assert atomic_files.PREFIX not in str(caught.value)
 
 
 def test_what_cannot_be_written_is_refused_early(tmp_path: Path) -> None:

@@ -14,9 +14,8 @@ import pytest
 import torch
 
 import rawlsgcn as rg
-from rawlsgcn._core.array_backend import dot, empty_array
 from rawlsgcn._core.kernels import kernels, without_kernels
-from rawlsgcn._core.sparse import aligned
+from rawlsgcn._core.sparse import aligned, dot, empty_array
 from rawlsgcn.graphs.synthetic_graph import synthetic
 
 OFFSETS = range(0, 16, 3)

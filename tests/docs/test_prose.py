@@ -14,7 +14,7 @@ TEXTS = [
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "src").rglob("*.py")),
     *sorted((ROOT / "src").rglob("*.j2")),
-    *sorted((ROOT / "benchmarks").glob("*.py")),
+    *sorted((ROOT / "benchmarks").rglob("*.py")),
     *sorted((ROOT / "tools").rglob("*.py")),
 ]
 PHRASES = (

@@ -1,4 +1,4 @@
-"""Group means, variance and lines against plain Python."""
+"""Group means, variance, lines and quarters by degree against plain Python."""
 
 from __future__ import annotations
 
@@ -11,8 +11,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rawlsgcn.evaluation.degree_bias import degree_line, node_scores, regression_line, variance
-from rawlsgcn.evaluation.degree_groups import DegreeGroups
+from rawlsgcn.evaluation.degree_bias import (
+    DegreeGroups,
+    degree_line,
+    degree_quarters,
+    node_scores,
+    regression_line,
+    variance,
+)
 
 nodes = st.lists(st.tuples(st.integers(0, 9), st.floats(-50, 50)), min_size=1, max_size=60)
 
@@ -65,3 +71,13 @@ def test_a_node_with_nan_logits_is_neither_right_nor_wrong() -> None:
     assert right[1] == 1
     assert loss[0].isnan()
     assert loss[1].item() == pytest.approx(math.log1p(math.exp(-2)))
+
+
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=80))
+def test_each_quarter_has_a_fourth_of_the_nodes_or_more(values: list[int]) -> None:
+    degree = np.array(values)
+    low, high = degree_quarters(degree)
+    assert 4 * (degree <= low).sum() >= len(degree)
+    assert 4 * (degree >= high).sum() >= len(degree)
+    # Without the highest degree of the low quarter it would be smaller than a fourth.
+    assert 4 * (degree < np.floor(low)).sum() <= len(degree) + 3

@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.paper.formats import latex, markdown_rows
-from rawlsgcn.paper.output import check_folder, main_tables, redraw
+from rawlsgcn.paper.output import check_folder, latex, main_tables, markdown_rows, redraw
 from rawlsgcn.paper.tables import Table, tables
 
 

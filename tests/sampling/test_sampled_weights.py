@@ -1,21 +1,27 @@
-"""Weights of sampled arcs: exact with all neighbours, right in expectation with some."""
+"""Weights of sampled arcs: exact with all neighbors, right in expectation with some; two vectors
+give every entry of every normalization."""
 
 from __future__ import annotations
 
 import itertools
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sampling.copies import copied, small_graph, z_values
-from strategies import dense_form
+from strategies import dense_form, graphs
 from torch import Tensor, nn
 from torch_geometric.data import Data
 from torch_geometric.loader import NodeLoader
 
 from rawlsgcn._core.errors import RawlsError
+from rawlsgcn.balancing import NORMALIZATIONS, propagation_matrix
 from rawlsgcn.nn import FairGCNConv, fair_weights
-from rawlsgcn.sampling import NeighborSampler, SampledWeights
+from rawlsgcn.sampling import Adjacency, Factors, NeighborSampler, SampledWeights
+from rawlsgcn.sampling.sampled_weights import doubly_stochastic_scale
 
 SEEDS = torch.arange(0, 24, 3)
 
@@ -153,3 +159,28 @@ def test_batches_that_do_not_fit_are_told() -> None:
         weights(Data(edge_index=PAIR, n_id=whole, num_nodes=2))
     with pytest.raises(RawlsError, match="for 2 edges"):
         weights(Data(edge_index=PAIR, edge_weight=torch.ones(1), n_id=whole, num_nodes=2))
+
+
+@settings(max_examples=60, deadline=None)
+@given(graphs(), st.sampled_from(NORMALIZATIONS), st.booleans())
+def test_entries_equal_those_of_the_whole_matrix(graph: Data, form: str, weighted: bool) -> None:
+    weight = None
+    if weighted:
+        ends = graph.edge_index.sum(0)
+        weight = (1 + ends % 3).double()  # the same both ways
+    nodes = int(graph.num_nodes)
+    adjacency = Adjacency.of_symmetric(graph.edge_index, weight, nodes)
+    factors = Factors.of(adjacency, form)
+    dense = np.eye(nodes)
+    dense[tuple(graph.edge_index.numpy())] = 1 if weight is None else weight.numpy()
+    ours = factors.left[:, None] * dense * factors.right
+    whole = propagation_matrix(graph.edge_index, weight, nodes, form, torch.float64)
+    np.testing.assert_allclose(ours, whole.to_dense().numpy(), atol=1e-7)
+
+
+def test_wrong_names_and_directed_graphs_are_told() -> None:
+    adjacency = Adjacency.of(torch.tensor([[0, 1, 2], [1, 2, 0]]), None, 3)
+    with pytest.raises(RawlsError, match="unknown normalization"):
+        Factors.of(adjacency, "rows")
+    with pytest.raises(RawlsError, match="not symmetric"):
+        doubly_stochastic_scale(adjacency)

@@ -1,22 +1,42 @@
-"""Write files and folders so that a full disk, a crash or a kill leaves nothing half-written."""
+"""Write files so that a full disk, a crash or a kill leaves nothing half-written.
+
+What is written has a temporary name at first. A temporary file or folder is locked (``flock``) by
+the process that writes it. The system releases the lock with the process, so an unlocked one was
+left by a killed process, and the next process that writes there removes it. On a disk without locks
+nothing is removed.
+
+A temporary folder that is complete but not yet moved into its place has a name that ends in
+``-ready`` (see :mod:`rawlsgcn._core.atomic_folders`); what a killed process left of that move is
+finished here.
+"""
 
 from __future__ import annotations
 
+import errno
+import json
 import os
+import re
+import secrets
+import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from functools import wraps
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar, cast
 
 from .errors import RawlsError
-from .folder_replacement import folder_version, put_in_place, temporary_folder
-from .temporary_files import is_temporary, remove, sync, temporary_file
 
-#: How often to read a folder that changes during the reading.
-_TRIES = 100
-C = TypeVar("C", bound=Callable[..., Any])
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+PREFIX, READY = ".rawlsgcn-", "-ready"
+_TEMPORARY = re.compile(rf"\{PREFIX}[0-9a-f]{{8}}({READY}|\.[^.]*)?")
+#: In a folder that is ready to be moved in: the files that it replaced, and the names to remove.
+REPLACED, REMOVED = f"{PREFIX}replaced", f"{PREFIX}removed"
+#: How long to wait for another process that puts a new version in place, which takes milliseconds.
+PATIENCE_SECONDS = 30.0
 
 
 @contextmanager
@@ -32,9 +52,9 @@ def atomic_file(path: str | Path) -> Iterator[Path]:
         try:
             yield path
         except OSError as error:
-            raise _cannot(path, error) from error
+            raise cannot_write(path, error) from error
         return
-    final = _resolved(path)
+    final = resolved(path)
     try:
         final.parent.mkdir(parents=True, exist_ok=True)
         with temporary_file(final.parent, path.suffix) as temporary:
@@ -46,61 +66,7 @@ def atomic_file(path: str | Path) -> Iterator[Path]:
             if not is_temporary(final.parent):
                 sync(final.parent)
     except OSError as error:
-        raise _cannot(path, error) from error
-
-
-@contextmanager
-def atomic_directory(
-    path: str | Path, outdated: Callable[[str], bool] = lambda name: False
-) -> Iterator[Path]:
-    """Yield a temporary folder whose content replaces that of ``path`` at once, on success only.
-
-    Files of the same names in ``path`` are replaced, and those whose name is ``outdated`` are
-    removed; others stay. For the procedure see :mod:`rawlsgcn._core.folder_replacement`.
-    """
-    path = Path(path)
-    final = _resolved(path, into=True)
-    _require_folder(path)
-    try:
-        final.parent.mkdir(parents=True, exist_ok=True)
-        with temporary_folder(final) as temporary:
-            try:
-                yield temporary
-                put_in_place(temporary, final, outdated)
-            except RawlsError as error:
-                # The temporary folder is gone by the time that anybody reads its name.
-                raise RawlsError(str(error).replace(str(temporary), str(path))) from error
-    except OSError as error:
-        raise _cannot(path, error, into=True) from error
-
-
-def remove_folder(path: Path) -> None:
-    """Remove a folder so that after a kill all of it is left, or nothing."""
-    with suppress(OSError):
-        remove(path)
-
-
-def one_version(read: C) -> C:
-    """Decorate a function that reads several files of a folder, so that all are of one version.
-
-    It is called again if the folder was replaced during the call.
-    """
-
-    @wraps(read)
-    def whole(folder: Any, *args: Any, **kwargs: Any) -> Any:
-        for _ in range(_TRIES):
-            before = _version(folder)
-            try:
-                result = read(folder, *args, **kwargs)
-            except RawlsError:
-                if _version(folder) == before:
-                    raise
-            else:
-                if _version(folder) == before:
-                    return result
-        raise RawlsError(f"{folder} changes all the time: read it again later")
-
-    return cast(C, whole)
+        raise cannot_write(path, error) from error
 
 
 def check_file(path: str | Path) -> None:
@@ -126,7 +92,7 @@ def same_file(path: str | Path, other: str | Path) -> bool:
 def check_folder(path: str | Path) -> None:
     """Raise an error before a long computation if ``path`` could not be written into."""
     path = Path(path)
-    _require_folder(path)
+    require_folder(path)
     _try(path, path.resolve(), into=True)
 
 
@@ -138,17 +104,19 @@ def _try(path: Path, folder: Path, *, into: bool = False) -> None:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except (OSError, RuntimeError) as error:
-        raise _cannot(path, error, into=into) from error
+        raise cannot_write(path, error, into=into) from error
 
 
-def _resolved(path: Path, *, into: bool = False) -> Path:
+def resolved(path: Path, *, into: bool = False) -> Path:
+    """Follow all links of a path that is written to, or ``into`` which files are written."""
     try:
         return path.resolve()
     except (OSError, RuntimeError) as error:  # links in a circle
-        raise _cannot(path, error, into=into) from error
+        raise cannot_write(path, error, into=into) from error
 
 
-def _require_folder(path: Path) -> None:
+def require_folder(path: Path) -> None:
+    """Raise an error for a path that is a file."""
     if path.exists() and not path.is_dir():
         raise RawlsError(f"cannot write into {path}: it is a file, not a folder")
 
@@ -161,10 +129,165 @@ def _is_stream(path: Path) -> bool:
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
-def _version(folder: object) -> tuple[int, int] | None:
-    return folder_version(Path(folder).expanduser()) if isinstance(folder, str | Path) else None
-
-
-def _cannot(path: Path, error: Exception, *, into: bool = False) -> RawlsError:
+def cannot_write(path: Path, error: Exception, *, into: bool = False) -> RawlsError:
+    """Return the error for a path that cannot be written to, or into."""
     why = getattr(error, "strerror", None) or error
     return RawlsError(f"cannot write {'into ' if into else ''}{path}: {why}")
+
+
+def is_temporary(path: Path) -> bool:
+    """Whether this is the name of a temporary file or folder of this package."""
+    return _TEMPORARY.fullmatch(path.name) is not None
+
+
+@contextmanager
+def temporary_file(folder: Path, suffix: str) -> Iterator[Path]:
+    """Create an empty file in ``folder``; at the end it is removed if it still exists."""
+    with locked_temporary(folder, suffix, _make_file) as path:
+        try:
+            yield path
+        finally:
+            path.unlink(missing_ok=True)
+
+
+@contextmanager
+def locked_temporary(folder: Path, suffix: str, make: Callable[[Path], None]) -> Iterator[Path]:
+    """Make a temporary file or folder by ``make`` and hold its lock."""
+    remove_leftovers(folder)
+    while True:
+        path = folder / f"{PREFIX}{secrets.token_hex(4)}{suffix}"
+        try:
+            make(path)
+        except FileExistsError:
+            continue
+        handle = _open(path)
+        # Until it is locked, another process may take it for a leftover.
+        if handle is None or (_lock(handle) is not False and _is_at(handle, path)):
+            break
+        os.close(handle)
+    try:
+        yield path
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def _make_file(path: Path) -> None:
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what killed processes left in ``folder``, or finish its move; locked ones stay."""
+    try:
+        with os.scandir(folder) as entries:
+            leftovers = [Path(entry) for entry in entries if entry.name.startswith(PREFIX)]
+    except OSError:
+        return
+    for path in leftovers:
+        if not is_temporary(path) or path.is_symlink():
+            continue
+        handle = _open(path)
+        if handle is None:
+            continue
+        try:
+            if _lock(handle) and _is_at(handle, path):
+                if path.name.endswith(READY):
+                    finish_move(path, folder)
+                remove(path)
+        except OSError:
+            continue  # no right to write here; folder_version raises the error for a reader
+        finally:
+            os.close(handle)
+
+
+def finish_move(ready: Path, final: Path) -> None:
+    """Move the files of a folder that is ready into ``final``, from wherever the move stopped."""
+    new = sorted(entry.name for entry in ready.iterdir() if entry.name not in (REMOVED, REPLACED))
+    for name in (*json.loads((ready / REMOVED).read_text(encoding="utf-8")), *new):
+        if os.path.lexists(final / name):
+            os.replace(final / name, ready / REPLACED / name)
+    for name in new:
+        os.replace(ready / name, final / name)
+    sync(final)
+
+
+def remove(path: Path) -> None:
+    """Remove a file, or a folder after one rename to a temporary name."""
+    if not path.is_dir() or path.is_symlink():
+        path.unlink(missing_ok=True)
+        return
+    if not is_temporary(path) or path.name.endswith(READY):
+        hidden = path.with_name(f"{PREFIX}{secrets.token_hex(4)}")
+        os.rename(path, hidden)
+        path = hidden
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file's content, or a folder's names, are on the disk."""
+    handle = _open(path)
+    if handle is None:
+        return
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # a disk without this function
+            raise
+    finally:
+        os.close(handle)
+
+
+def sync_tree(folder: Path) -> None:
+    """Wait until a folder and everything in it are on the disk."""
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            if not Path(parent, name).is_symlink():
+                sync(Path(parent, name))
+        sync(Path(parent))
+
+
+@contextmanager
+def only_writer(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder, so that no other process replaces its content meanwhile."""
+    until = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        handle = _open(folder)
+        if handle is None or (_lock(handle) is not False and _is_at(handle, folder)):
+            break
+        os.close(handle)
+        if time.monotonic() > until:
+            raise RawlsError(f"cannot write into {folder}: another process is writing there")
+        time.sleep(0.01)
+    try:
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def _open(path: Path) -> int | None:
+    """Open a file or folder to sync or lock it; None where that is not possible."""
+    if fcntl is None:
+        return None
+    try:
+        return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+
+
+def _lock(handle: int) -> bool | None:
+    """Lock an open file until it is closed; False if another process has, None without locks."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def _is_at(handle: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle), path.lstat())
+    except OSError:
+        return False

@@ -14,14 +14,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
 from torch import Tensor
-
-if TYPE_CHECKING:
-    from .array_backend import Array
 
 _wanted: ContextVar[bool] = ContextVar("_wanted", default=True)
 SOURCE = Path(__file__).with_name("kernels.c")
@@ -29,7 +26,7 @@ _ADDRESS, _COUNT, _NUMBER = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
 _MATRIX: list[Any] = [_COUNT, _ADDRESS, _ADDRESS, ctypes.c_int, _ADDRESS]
 #: c and m of a step −x ∘ u with u = e / ((c + e) (1 + m x²)), where e = x ∘ (M x) − 1; m is a
 #: number (0.0 or 1.0) for all nodes, or an array of one for each.
-StepCoefficients: TypeAlias = "tuple[float, Array]"
+StepCoefficients: TypeAlias = tuple[float, Any]
 #: The type of the values, as kernels.c numbers them.
 _KINDS = {None: 0, torch.float32: 1, torch.float64: 2}
 
@@ -146,12 +143,12 @@ class Kernels:
             return None
         return MatrixInspection(diagonal, out.asymmetry == 0, out.low, out.high)
 
-    def roots(self, sums: Array, diagonal: Array, mean: float, out: Array) -> None:
+    def roots(self, sums: Any, diagonal: Any, mean: float, out: Any) -> None:
         """Write x with m x² + (sums − m) s x = 1, where m is the diagonal and s the mean."""
         given, (to,) = addresses(sums, diagonal), addresses(out)
         self._roots(len(out), *given, mean / 2, to, torch.get_num_threads())
 
-    def move_room(self, nodes: int) -> Array:
+    def move_room(self, nodes: int) -> Any:
         """Allocate the memory of ``move`` for its sums."""
         return np.empty((nodes // self._nodes + 1, self._sums))
 
@@ -162,7 +159,7 @@ class Kernels:
         vectors: Sequence[int],
         weights: tuple[float, float],
         coefficients: StepCoefficients,
-        room: Array,
+        room: Any,
     ) -> list[float]:
         """Run ``VectorUpdates.move`` for the nodes ``where``; return the numbers of ``UpdateSums``.
 
@@ -214,6 +211,6 @@ class WideProduct:
         self._function(*self._given, *both, torch.get_num_threads())
 
 
-def addresses(*arrays: Array) -> list[int]:
+def addresses(*arrays: Any) -> list[int]:
     """Return the addresses of numpy arrays."""
     return [array.ctypes.data for array in arrays]

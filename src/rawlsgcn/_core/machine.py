@@ -1,10 +1,12 @@
-"""The device a call uses, and a description of the machine for committed results."""
+"""The device a call uses, this machine in committed results and for workers, and its memory."""
 
 from __future__ import annotations
 
 import os
 import platform
+import socket
 import sys
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -32,6 +34,31 @@ def machine(device: torch.device) -> dict[str, Any]:
         "python": platform.python_version(),
         "torch": torch.__version__,
     }
+
+
+def machine_id() -> str:
+    """Name this machine, its current boot and its process namespace, in which process ids hold."""
+    name = socket.gethostname()
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return f"{name} {boot} {os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return name
+
+
+def process_runs(pid: int) -> bool:
+    """Return whether there is such a process on this machine; a zombie has ended."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass  # it is another user's
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return True
+    return status.rpartition(")")[2].split()[0] not in ("Z", "X")
 
 
 def pick_device(name: str | torch.device) -> torch.device:

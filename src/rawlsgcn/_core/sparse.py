@@ -1,15 +1,34 @@
-"""Torch's CSR matrices, made in one place and without torch's warnings about them."""
+"""Torch's CSR matrices, products with them, and the vectors that balancing multiplies with them.
+
+CSR matrices are made here alone, without torch's warnings about them. Products with several columns
+are computed by our own compiled code where there is some: torch gives them to MKL, which takes
+about three times as long for the 64 columns of a layer.
+
+Vectors are numpy arrays on the CPU and tensors on CUDA, by the same code: calls of numpy take a
+third of the time of torch's where vectors are short, and balancing uses only functions that have
+the same name in both.
+"""
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from .kernels import CSRArrays, WideProduct, kernels
+
 #: The widest that a processor reads at once, at which torch's own memory begins.
 _ALIGNMENT = 64
+#: Bytes of a row under which there is nothing to gain, and which the compiled code needs.
+_NARROW = 64
+#: A numpy array or a torch tensor.
+Array = Any
 
 
 def aligned(tensor: Tensor) -> Tensor:
@@ -42,6 +61,73 @@ def csr_entries(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     counts = matrix.crow_indices().diff().long()
     row = torch.repeat_interleave(torch.arange(len(counts), device=matrix.device), counts)
     return row, matrix.col_indices().long(), matrix.values()
+
+
+class SparseProduct:
+    """Products with one CSR matrix; what is the same for all of them is made once."""
+
+    def __init__(self, matrix: Tensor) -> None:
+        self._matrix = matrix
+        self._compiled: WideProduct | None = None
+        fast = kernels() if matrix.device.type == "cpu" else None
+        if fast is not None:
+            stored = CSRArrays(matrix.crow_indices(), matrix.col_indices(), matrix.values())
+            self._compiled = fast.wide_product(stored) if stored.usable else None
+
+    def __call__(self, right: Tensor, out: Tensor) -> Tensor:
+        """Write matrix @ right to ``out``, without a gradient."""
+        if self._compiled is not None and self._suits(right, out):
+            self._compiled(right, out)
+            return out
+        return torch.addmm(out, self._matrix, right, beta=0, out=out)
+
+    def _suits(self, right: Tensor, out: Tensor) -> bool:
+        (rows, columns), width = self._matrix.shape, right.shape[-1]
+        fitting = right.shape == (columns, width) and out.shape == (rows, width)
+        alike = right.dtype == out.dtype == self._matrix.dtype
+        wide = width * right.element_size() >= _NARROW
+        return fitting and alike and wide and right.is_contiguous() and out.is_contiguous()
+
+
+def array_module(device: torch.device) -> ModuleType:
+    """Return the module (numpy or torch) whose functions take the arrays of that device."""
+    return np if device.type == "cpu" else torch
+
+
+def as_array(tensor: Tensor) -> Array:
+    """Return an array of the device's module on the same memory."""
+    return tensor.numpy() if tensor.device.type == "cpu" else tensor
+
+
+def as_tensor(array: Array) -> Tensor:
+    """Return a tensor on the same memory."""
+    return array if isinstance(array, Tensor) else torch.from_numpy(array)
+
+
+def empty_array(shape: tuple[int, ...], device: torch.device) -> Array:
+    """Return an uninitialized float64 array, on the CPU in memory that numpy allocated.
+
+    Numpy asks the system for large pages, torch does not; a product that reads a vector of millions
+    of numbers in random order would otherwise wait for page addresses more than for the numbers.
+
+    It begins at a multiple of 64 bytes: a compiler may add up the numbers before such an address
+    separately, and the sum's last bits would then depend on the address.
+    """
+    if device.type == "cpu":
+        count = math.prod(shape)
+        width = _ALIGNMENT // 8
+        room = np.empty(count + width)
+        start = -(room.ctypes.data // room.itemsize) % width
+        return room[start : start + count].reshape(shape)
+    return torch.empty(shape, dtype=torch.float64, device=device)
+
+
+def dot(x: Array, y: Array) -> float:
+    """Return xᵀ y, on the CPU with the same bits for any number of threads and any address.
+
+    BLAS splits a long sum between threads, so its bits depend on their number.
+    """
+    return float((x * y).sum())
 
 
 # Torch warns once in every process that CSR tensors are in beta and that their invariants are not

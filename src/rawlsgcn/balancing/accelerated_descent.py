@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from .._core.array_backend import array_module, as_tensor
+from .._core.sparse import array_module, as_tensor
 from .iterations import Iteration
 from .vector_updates import vector_updates
 

@@ -21,9 +21,9 @@ import numpy as np
 import torch
 from torch import Tensor, distributed
 
-from .._core.array_backend import Array, array_module, as_array, as_tensor, dot
 from .._core.errors import RawlsError
 from .._core.kernels import CSRArrays, kernels
+from .._core.sparse import Array, array_module, as_array, as_tensor, dot
 from ..graphs.shards import Shard, Shards
 from .accelerated_descent import Descent
 from .iterations import Symmetric

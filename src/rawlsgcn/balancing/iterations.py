@@ -19,8 +19,8 @@ from typing import Protocol
 
 from torch import Tensor
 
-from .._core.array_backend import Array, array_module, as_array, as_tensor
 from .._core.kernels import StepCoefficients
+from .._core.sparse import Array, array_module, as_array, as_tensor
 from .sparse_matrix import Product, SparseMatrix, transposed
 
 #: Nodes from which the mean of the first guess is estimated; it need not be exact.

@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._core.array_backend import array_module, as_array, as_tensor
 from .._core.errors import RawlsError
 from .._core.kernels import CSRArrays
+from .._core.sparse import array_module, as_array, as_tensor
 from .sparse_matrix import SparseMatrix
 from .symmetry import compiled_inspection
 

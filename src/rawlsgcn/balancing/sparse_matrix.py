@@ -11,9 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._core.array_backend import as_array, dot
 from .._core.kernels import CSRArrays, Kernels, MatrixInspection, kernels
-from .._core.sparse import csr_tensor
+from .._core.sparse import as_array, csr_tensor, dot
 
 #: Nonzeros in a block. On the CPU its values (2 MB in float64) stay in the cache between blocks.
 _CPU_BLOCK = 1 << 18

@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._core.array_backend import array_module, as_array, as_tensor, empty_array
 from .._core.kernels import CSRArrays, MatrixInspection, kernels
+from .._core.sparse import array_module, as_array, as_tensor, empty_array
 from .sparse_matrix import Product, SparseMatrix
 
 _RANDOM = np.random.PCG64(20220430)

@@ -14,8 +14,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import torch
 
-from .._core.array_backend import Array, array_module, empty_array
 from .._core.kernels import Kernels, StepCoefficients, addresses, kernels
+from .._core.sparse import Array, array_module, empty_array
 from .iterations import Iteration
 
 #: Nodes processed at once: many to a call, but few enough that their vectors stay in the cache.

@@ -73,7 +73,7 @@ def auto(
     if time_limit is not None and not time_limit > 0:
         raise RawlsError(f"--time-limit must be a positive number of seconds, not {time_limit:g}")
     check_outputs(json_path, folder=out, inputs=[graph, features, labels])
-    data = read_graph(dataset, graph, features, labels, split, data_root)
+    data = read_graph(dataset, graph, features, labels, split, data_root, need_features=False)
     with progress("training", seconds=True) as tell:
         result = find_best(
             data,
@@ -97,7 +97,7 @@ def auto(
 
 def _write(result: AutoResult, audit: Audit, out: Path) -> None:
     """Write the folder, completely or not at all."""
-    from .._core.atomic_files import atomic_directory
+    from .._core.atomic_folders import atomic_directory
     from ..reporting import figures
     from ..reporting.model_choice_section import leaderboard_figure
     from ..reporting.page import report

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from .._core import __version__
 from .._core.errors import RawlsError
-from .._core.version import __version__
 from .errors import OneSentence, guarded
 
 if TYPE_CHECKING:

@@ -40,7 +40,7 @@ def predict(
     json_path: Json = None,
 ) -> None:
     """Predict every node's class with a trained model, on the same or another graph."""
-    from ..evaluation.predictions.writing import check_path, write_predictions
+    from ..evaluation.prediction_files import check_path, write_predictions
     from ..experiments.saved_models import load_model
     from ..graphs import graph_notes
     from ..methods.row_normalization import has_negative_features
@@ -48,11 +48,19 @@ def predict(
     check_path(out)
     check_outputs(json_path, file=out, inputs=[graph, features])
     trained = load_model(model, seed)
-    data = read_graph(dataset, graph, features, data_root=data_root, need_labels=False)
+    made = bool(getattr(trained.settings, "structure_of", ""))  # features made of the edges
+    data = read_graph(
+        dataset,
+        graph,
+        features,
+        data_root=data_root,
+        need_labels=False,
+        need_features=not made,
+    )
     probabilities = trained.predict(data, device=device)
     write_predictions(probabilities, data.get("node_ids"), out)
     notes = graph_notes(data)
-    if trained.row_normalized and has_negative_features(data.x):
+    if trained.row_normalized and not made and has_negative_features(data.x):
         notes.append("some features are negative, unlike those that the model was trained on.")
     summary = {
         "dataset": data.get("name"),
@@ -110,7 +118,7 @@ def balance(
     from .._core.machine import pick_device
     from ..balancing import StopReason
     from ..balancing import balance as balance_graph
-    from ..balancing.matrix_output import check_matrix_path, write_balanced
+    from ..balancing.scaling import check_matrix_path, write_balanced
 
     check_matrix_path(out)
     check_outputs(json_path, file=out, inputs=[graph])

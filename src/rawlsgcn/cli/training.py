@@ -204,7 +204,7 @@ def train(
             **changes,
         )
     if out is not None:
-        from .._core.atomic_files import atomic_directory
+        from .._core.atomic_folders import atomic_directory
         from ..reporting import figures
         from ..reporting.page import report
 
@@ -279,7 +279,7 @@ def _compare(
         )
     figures_json = [result.to_dict() for result in results]
     if out is not None:
-        from .._core.atomic_files import atomic_directory
+        from .._core.atomic_folders import atomic_directory
         from ..reporting import figures
         from ..reporting.accuracy_bias_plot import accuracy_bias_plot
         from ..reporting.page import report
@@ -353,7 +353,7 @@ def tune(
             **changes,
         )
     if out is not None:
-        from .._core.atomic_files import atomic_directory
+        from .._core.atomic_folders import atomic_directory
 
         with atomic_directory(out) as folder:
             tuning.best.write_model(folder)

@@ -1,30 +1,30 @@
 """Evaluate predictions by degree: metrics of a run, the audit, and each node's influence.
 
 Loaded on first use. The statistics of the audit are in :mod:`.audit`, predictions in files in
-:mod:`.predictions`.
+:mod:`.prediction_files`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._core.lazy import lazy_names
+from .._core import lazy_names
 
 if TYPE_CHECKING:
-    from .by_degree import degree_frame as degree_frame
-    from .by_degree import worst_off as worst_off
     from .calibration import CalibrationOutcome as CalibrationOutcome
     from .calibration import calibration_error as calibration_error
     from .calibration import temperature as temperature
+    from .degree_bias import degree_quarters as degree_quarters
     from .degree_bias import node_scores as node_scores
-    from .degree_groups import degree_quarters as degree_quarters
     from .influence import column_influence as column_influence
     from .influence import node_influence as node_influence
     from .influence import row_influence as row_influence
     from .majority_baseline import Learning as Learning
     from .majority_baseline import has_learned as has_learned
     from .run_metrics import RunMetrics as RunMetrics
+    from .run_metrics import degree_frame as degree_frame
     from .run_metrics import evaluate_run as evaluate_run
+    from .run_metrics import worst_off as worst_off
 
 _HOMES = {
     "CalibrationOutcome": "calibration",
@@ -32,15 +32,15 @@ _HOMES = {
     "RunMetrics": "run_metrics",
     "calibration_error": "calibration",
     "column_influence": "influence",
-    "degree_frame": "by_degree",
-    "degree_quarters": "degree_groups",
+    "degree_frame": "run_metrics",
+    "degree_quarters": "degree_bias",
     "evaluate_run": "run_metrics",
     "has_learned": "majority_baseline",
     "node_influence": "influence",
     "node_scores": "degree_bias",
     "row_influence": "influence",
     "temperature": "calibration",
-    "worst_off": "by_degree",
+    "worst_off": "run_metrics",
 }
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

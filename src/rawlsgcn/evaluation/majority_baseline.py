@@ -12,7 +12,7 @@ import torch
 from scipy.special import bdtrc, ndtri
 from torch import Tensor
 
-from .degree_groups import SMALLEST_GROUP
+from .degree_bias import SMALLEST_GROUP
 
 Ints = npt.NDArray[np.int64]
 LEVEL = 0.05

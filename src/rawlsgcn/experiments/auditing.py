@@ -12,17 +12,17 @@ import numpy as np
 import numpy.typing as npt
 from torch_geometric.data import Data
 
+from .._core import __version__
 from .._core.errors import RawlsError, unknown_name
 from .._core.text import printable, shown_path
 from .._core.threads import fork_safe_threads
-from .._core.version import __version__
 from ..evaluation.audit.findings import Provenance, ShownNodes, ShownPredictions
 from ..evaluation.audit.grouping import Grouping
 from ..evaluation.audit.model_audit import audit_models
 from ..evaluation.audit.node_scores import NodeScores, score_nodes
 from ..evaluation.audit.prediction_formats import LabeledNodes, PredictionSource
 from ..evaluation.audit.resampling import ResamplingSettings
-from ..evaluation.degree_groups import SMALLEST_GROUP
+from ..evaluation.degree_bias import SMALLEST_GROUP
 from ..evaluation.node_centralities import BUILT_IN, NodeColumn, check_complete, column_of, degrees
 from ..graphs import graph_notes
 from ..graphs.splits import EVALUATE, MASKS

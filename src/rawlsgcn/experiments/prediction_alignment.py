@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 
 from .._core.errors import RawlsError, reading
 from ..evaluation.audit.prediction_formats import PredictionChunk
-from ..evaluation.predictions.files import FileChunk, PredictionFile
+from ..evaluation.prediction_files import FileChunk, PredictionFile
 from ..graphs import check, load
 from ..graphs.edges import in_degrees, is_symmetric
 from ..graphs.notes import GraphFacts

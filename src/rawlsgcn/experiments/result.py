@@ -13,14 +13,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._core.atomic_files import atomic_directory, atomic_file
+from .._core.atomic_files import atomic_file
+from .._core.atomic_folders import atomic_directory
 from .._core.errors import RawlsError
 from .._core.serialization import jsonable
-from ..evaluation.by_degree import degree_frame, worst_off
 from ..evaluation.calibration import UNDER_CONFIDENT, CalibrationOutcome
 from ..evaluation.degree_bias import node_scores
 from ..evaluation.majority_baseline import Learning
-from ..evaluation.run_metrics import RunMetrics
+from ..evaluation.run_metrics import RunMetrics, degree_frame, worst_off
 from ..graphs.feature_storage import has_negative_features
 
 if TYPE_CHECKING:
@@ -412,7 +412,7 @@ class Result:
         Raises:
             RawlsError: There is no such run, it diverged, or the file cannot be written.
         """
-        from ..evaluation.predictions.writing import write_predictions
+        from ..evaluation.prediction_files import write_predictions
 
         exact = torch.softmax(self._logits_of(run).double(), -1)
         write_predictions(exact, self.graph.get("node_ids"), path)

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from .._core.atomic_files import atomic_directory
+from .._core.atomic_folders import atomic_directory
 from .._core.errors import RawlsError
 from .._core.machine import peak_memory_mb
 from .._core.progress import ProgressCallback, no_progress

@@ -14,7 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
-from .._core.atomic_files import one_version
+from .._core import __version__
+from .._core.atomic_folders import one_version
 from .._core.errors import RawlsError, out_of_memory
 from .._core.machine import pick_device
 from .._core.random_state import kept_random_state
@@ -27,8 +28,9 @@ from .._core.serialization import (
     read_tensors,
 )
 from .._core.threads import fork_safe_threads
-from .._core.version import __version__
 from ..graphs import check, load
+from ..graphs.graph_statistics import edge_digest
+from ..graphs.structural_features import structural_features
 from ..methods import Inputs, Learner, Method, Settings, find_method
 
 if TYPE_CHECKING:
@@ -111,11 +113,7 @@ class TrainedModel:
             RawlsError: If the graph has another number of features, or the scores are not finite.
         """
         target = pick_device(device)
-        clean = (
-            load(graph, sparse=True)
-            if isinstance(graph, str)
-            else check(graph, sparse=True, need_labels=False)
-        )
+        clean = self._clean(graph)
         if clean.x.shape[1] != self.num_features:
             raise RawlsError(
                 f"the model in {self.folder} was trained on {self.num_features} features, "
@@ -137,6 +135,22 @@ class TrainedModel:
                 "trained on"
             )
         return scores
+
+    def _clean(self, graph: Data | str) -> Data:
+        """The graph, validated; with the features that it was trained with if those were made."""
+        if isinstance(graph, str):
+            return load(graph, sparse=True)
+        structure_of = getattr(self.settings, "structure_of", "")
+        clean = check(graph, sparse=True, need_labels=False, need_features=not structure_of)
+        if not structure_of:
+            return clean
+        if edge_digest(clean) != structure_of:
+            raise RawlsError(
+                f"the model in {self.folder} was trained on the structure of a graph without "
+                "features and can only be used on that graph"
+            )
+        clean.x = structural_features(clean.edge_index, int(clean.num_nodes))
+        return clean
 
     def _restored(self, inputs: Inputs) -> Learner:
         unfit = RawlsError(

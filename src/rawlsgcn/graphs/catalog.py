@@ -28,7 +28,7 @@ class DatasetEntry:
         name: The name that :func:`rawlsgcn.load` knows, in lower case.
         title: The name that people read.
         loader: The torch_geometric class that downloads the files; one of those in
-            :data:`rawlsgcn.graphs.readers.raw_datasets.READERS`. With None, the first of ``files``
+            :data:`rawlsgcn.graphs.datasets.READERS`. With None, the first of ``files``
             is in one of the formats of :func:`rawlsgcn.read`, and is never downloaded.
         loader_name: The name by which that class knows the graph.
         folder: The folder of the raw files, relative to the root.

@@ -16,7 +16,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from .._core.atomic_files import atomic_directory, atomic_file
+from .._core.atomic_files import atomic_file
+from .._core.atomic_folders import atomic_directory
 from .._core.errors import RawlsError
 from .._core.serialization import (
     JsonFields,
@@ -27,7 +28,7 @@ from .._core.serialization import (
     read_json,
 )
 from .feature_storage import has_negative_features
-from .fingerprint import fingerprint
+from .graph_statistics import fingerprint
 from .shard_files import ARRAYS, ShardFiles, array_path
 from .shard_files import Shard as Shard
 from .splits import MASKS

@@ -10,7 +10,7 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from .._core.lazy import lazy_names
+from .._core import lazy_names
 from .registry import MAIN_METHODS as MAIN_METHODS
 from .registry import find_method as find_method
 from .registry import method_names as method_names

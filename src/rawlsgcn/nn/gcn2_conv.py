@@ -11,7 +11,7 @@ from torch_geometric.typing import OptTensor
 
 from .fair_gradient import attach
 from .fair_layer import FairLayer
-from .gcn_normalization import cached_normalized_edges
+from .gcn_conv import cached_normalized_edges
 
 
 class FairGCN2Conv(FairLayer, GCN2Conv):  # type: ignore[misc]

@@ -1,4 +1,7 @@
-"""The graph convolution of Kipf and Welling with the fair gradient (RawlsGCN-Grad)."""
+"""The graph convolution of Kipf and Welling with the fair gradient (RawlsGCN-Grad).
+
+As in torch_geometric, its normalization ``gcn_norm`` is here for the other layers that use it.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,12 @@ from typing import Any, ClassVar
 from torch import Tensor
 from torch.nn import functional
 from torch_geometric.nn import GCNConv
+from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.typing import OptTensor
 
 from .balanced_weights import Loops
 from .fair_gradient import attach
 from .fair_layer import FairLayer, ready
-from .gcn_normalization import cached_normalized_edges
 
 
 class FairGCNConv(FairLayer, GCNConv):  # type: ignore[misc]
@@ -107,3 +110,50 @@ class FairGCNConv(FairLayer, GCNConv):  # type: ignore[misc]
 
     def _loops(self) -> Loops:
         return super()._loops()._replace(weight=2.0 if self.improved else 1.0)
+
+
+def normalized_edges(
+    layer: Any,
+    x: Tensor,
+    edge_index: Any,
+    edge_weight: Tensor | None,
+    *,
+    add_self_loops: bool,
+    improved: bool = False,
+) -> tuple[Any, Tensor | None]:
+    """Return the edges and weights of Â as ``gcn_norm`` makes them for a layer."""
+    edges = gcn_norm(
+        edge_index,
+        edge_weight,
+        x.size(layer.node_dim),
+        improved,
+        add_self_loops,
+        layer.flow,
+        x.dtype,
+    )
+    return edges if isinstance(edge_index, Tensor) else (edges, None)
+
+
+def cached_normalized_edges(
+    layer: Any, x: Tensor, edge_index: Any, edge_weight: Tensor | None, improved: bool = False
+) -> tuple[Any, Tensor | None]:
+    """Return the edges and weights of Â for GCNConv and GCN2Conv, from their cache if it is filled.
+
+    The caches are torch_geometric's own, so a layer means the same before and after ``make_fair``,
+    and ``reset_parameters`` empties them.
+    """
+    if not layer.normalize:
+        return edge_index, edge_weight
+    tensor = isinstance(edge_index, Tensor)
+    cache = layer._cached_edge_index if tensor else layer._cached_adj_t
+    if cache is not None:
+        return (cache[0], cache[1]) if tensor else (cache, None)
+    edges = normalized_edges(
+        layer, x, edge_index, edge_weight, add_self_loops=layer.add_self_loops, improved=improved
+    )
+    if layer.cached:
+        if tensor:
+            layer._cached_edge_index = edges
+        else:
+            layer._cached_adj_t = edges[0]
+    return edges

@@ -11,7 +11,7 @@ from torch_geometric.typing import OptTensor
 
 from .fair_gradient import attach
 from .fair_layer import FairLayer, ready
-from .gcn_normalization import normalized_edges
+from .gcn_conv import normalized_edges
 
 
 class FairSGConv(FairLayer, SGConv):  # type: ignore[misc]

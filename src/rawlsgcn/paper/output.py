@@ -1,26 +1,43 @@
-"""The output folder of a reproduction: which files it has, and how they are written and redrawn."""
+"""The output folder of a reproduction: its files, their formats, and how they are redrawn.
+
+The formats are JSON, Markdown, LaTeX, CSV, figures and one HTML page.
+"""
 
 from __future__ import annotations
 
+import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from .._core.atomic_files import atomic_file
+from .._core.atomic_files import atomic_file, is_temporary
 from .._core.errors import RawlsError
-from .._core.temporary_files import is_temporary
+from ..reporting.figures import inline_svg, save
 from .agreement import with_current_verdicts
+from .figures import FOLDER, accuracy_bias_figures
 from .findings import sentences
-from .formats import cells_csv, html_page, latex, markdown, markdown_rows
 from .plan import MAIN
-from .tables import fair, tables, tuning
+from .tables import Table, cells_csv, chosen_values, fair, mean_and_std, state, tables, tuning
 
 RESULTS, SIGNIFICANCE, STUDIES = "results.json", "significance.json", "studies.db"
 _KEYS = {
     RESULTS: {"rawlsgcn", "cells", "claims", "made"},
     SIGNIFICANCE: {"rawlsgcn", "graphs", "draws", "evaluate"},
+}
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "±": r"$\pm$",
+    "α": r"$\alpha$",
+    "†": r"$\dagger$",
+    "≤": r"$\leq$",
+    "−": "$-$",
+    "–": "--",
+    "…": r"\dots{}",
 }
 
 
@@ -62,9 +79,6 @@ def read_significance(out: Path) -> dict[str, Any] | None:
 
 def write_results(results: Mapping[str, Any], out: Path) -> None:
     """Write the results as JSON, Markdown, LaTeX, CSV, figures and one HTML page."""
-    from ..reporting.figures import save
-    from .figures import FOLDER, accuracy_bias_figures
-
     _write(out / RESULTS, json.dumps(results, indent=1, allow_nan=False) + "\n")
     made = tables(results)
     introduction = "".join(f"- {sentence}\n" for sentence in sentences(results))
@@ -177,3 +191,106 @@ def _command(made: Mapping[str, Any]) -> str:
 def _write(path: Path, text: str) -> None:
     with atomic_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8", errors="replace")
+
+
+def markdown(table: Table) -> str:
+    """Return a heading, the table and its notes."""
+    notes = "".join(f"\n{note}\n" for note in table.notes)
+    return f"## {table.title}\n\n{markdown_rows(table)}\n{notes}"
+
+
+def markdown_rows(table: Table) -> str:
+    """Return the table alone."""
+    rows = [table.head, ["---"] * len(table.head), *table.rows]
+    return "\n".join(
+        "| " + " | ".join(_one_line(cell).replace("|", "\\|") for cell in row) + " |"
+        for row in rows
+    )
+
+
+def _one_line(text: str) -> str:
+    """Put a cell on one line; its indent, which Markdown would ignore, becomes a dash."""
+    return " ".join(text.split()) if not text.startswith("  ") else f"– {text.strip()}"
+
+
+def latex(table: Table) -> str:
+    """Return a ``table`` environment that needs booktabs and, as it is wide, graphicx."""
+    lines = [
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{_tex(table.title)}}}",
+        rf"\label{{tab:{table.key}}}",
+        rf"\resizebox{{\linewidth}}{{!}}{{\begin{{tabular}}{{{'l' * len(table.head)}}}",
+        r"\toprule",
+        " & ".join(_tex(name) for name in table.head) + r" \\",
+        r"\midrule",
+    ]
+    before = None
+    for row in table.rows:
+        if before not in (None, row[0]) and table.head[0] == "graph" and len(table.rows) > 8:
+            lines.append(r"\midrule")
+        before = row[0]
+        lines.append(" & ".join(_tex(cell) for cell in row) + r" \\")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}}", r"\end{table}", ""])
+
+
+def _tex(text: str) -> str:
+    return "".join(_LATEX.get(sign, sign) for sign in text.strip())
+
+
+def html_page(results: Mapping[str, Any], tables: Sequence[Table], folder: Path) -> str:
+    """Return one page with tables, figures and settings; ``folder`` has Figures 1 to 3."""
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        # The style sheet is that of every other report.
+        loader=ChoiceLoader([PackageLoader("rawlsgcn.paper"), PackageLoader("rawlsgcn.reporting")]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    pictures = [(folder / f"{each['file']}.svg", each["caption"]) for each in results["figures"]]
+    context = {
+        "results": results,
+        "tables": tables,
+        "summary": sentences(results),
+        "figures": [
+            {"source": _data_url(path), "caption": caption}
+            for path, caption in pictures
+            if path.is_file()
+        ],
+        "planes": [
+            Markup(inline_svg(figure, name, f"accuracy against bias on {title}"))
+            for name, (title, figure) in accuracy_bias_figures(results).items()
+        ],
+        "runs": [_cell_trials(cell) for cell in results["cells"]],
+    }
+    return environment.get_template("paper.html.j2").render(context)
+
+
+def _data_url(path: Path) -> str:
+    return "data:image/svg+xml;base64," + base64.b64encode(path.read_bytes()).decode("ascii")
+
+
+def _cell_trials(cell: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all trials of a cell with their settings and figures, as text."""
+    digits = {"validation_accuracy": 2, "accuracy": 2, "bias": 3, "calibrated_bias": 3}
+    digits["low_degree_accuracy"] = 1
+    settings = cell["trials"][0]["settings"] if cell["trials"] else {}
+    fixed = [f"{name} {value}" for name, value in settings.items() if name not in cell["grid"]]
+    return {
+        "name": cell["name"].removeprefix("rawlsgcn/"),
+        "state": state(cell),
+        "settings": ", ".join(fixed),
+        "trials": [
+            {
+                "values": chosen_values(trial["values"]),
+                "seeds": ", ".join(map(str, trial["seeds"])),
+                "figures": [mean_and_std(trial[name], count) for name, count in digits.items()],
+                "device": trial["device"],
+            }
+            for trial in cell["trials"]
+        ],
+    }

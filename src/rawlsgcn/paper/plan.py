@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, field
 from itertools import product
 from typing import Any
 
+from .._core import __version__
 from .._core.errors import RawlsError, unknown_name
-from .._core.version import __version__
 from ..balancing import ABLATION_NORMALIZATIONS
 from ..experiments.tuning import LEARNING_RATES, default_grid
 from ..graphs.catalog import SYNTHETIC, datasets

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from .._core import __version__
 from .._core.errors import RawlsError
 from .._core.machine import machine, pick_device
 from .._core.threads import fork_safe_threads
-from .._core.version import __version__
 from ..graphs import load, statistics
 from ..graphs.catalog import CATALOG, SYNTHETIC, data_root, datasets
 from ..reporting.progress import spinner

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from .._core.version import __version__
+from .._core import __version__
 from ..graphs.catalog import CATALOG
 from ..methods import find_method, method_names
 from .agreement import published, published_figures, verdicts

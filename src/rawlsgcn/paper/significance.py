@@ -2,7 +2,7 @@
 
 GCN and the two RawlsGCN methods are trained with their default settings. For each seed the bias is
 compared with that of the same losses with the degrees shuffled among the nodes; and each method
-with GCN by paired tests over seeds and nodes (:mod:`.paired_tests`), before and after calibration.
+with GCN by paired tests over seeds and nodes (:mod:`.claims`), before and after calibration.
 """
 
 from __future__ import annotations
@@ -14,19 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._core import __version__
 from .._core.errors import RawlsError
 from .._core.machine import machine, pick_device
 from .._core.threads import fork_safe_threads
-from .._core.version import __version__
-from ..evaluation.audit.group_statistics import GroupedScores
-from ..evaluation.audit.net_variance import net_variance
-from ..evaluation.audit.permutation import shuffled_bias
-from ..evaluation.audit.resampling import resampled
-from ..evaluation.audit.trend import slopes
+from ..evaluation.audit.group_statistics import GroupedScores, net_variance
+from ..evaluation.audit.intervals import slopes
+from ..evaluation.audit.resampling import resampled, shuffled_bias
 from ..experiments import fitting
 from ..graphs import load
 from ..graphs.catalog import CATALOG
-from .paired_tests import LEVEL, paired_bias_test
+from .claims import LEVEL, paired_bias_test
 from .plan import MAIN
 from .tables import Table
 from .trials import NodeLosses

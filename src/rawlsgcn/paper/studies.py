@@ -15,6 +15,7 @@ failed, and its point is enqueued again. If the worker was only slow, its result
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,18 +24,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._core.errors import RawlsError, missing_extra
-from .heartbeat import abandoned, this_worker
+from .._core.machine import machine_id, process_runs
 from .plan import Cell, Point, score
 
 try:
     import optuna
     from optuna.distributions import BaseDistribution, CategoricalDistribution
     from optuna.exceptions import UpdateFinishedTrialError
-    from optuna.trial import TrialState
+    from optuna.trial import FrozenTrial, TrialState
 except ImportError as error:
     raise missing_extra("reproducing the paper", "reproduce") from error
 
 HEARTBEAT_SECONDS = 20.0
+GRACE_SECONDS = 300.0
+"""A worker whose last heartbeat is older than this is taken for dead."""
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 
@@ -210,6 +213,19 @@ class Studies:
         finally:
             stop.set()
             thread.join()
+
+
+def this_worker() -> dict[str, Any]:
+    """Describe this process, with the time of its heartbeat."""
+    return {"machine": machine_id(), "pid": os.getpid(), "heartbeat": time.time()}
+
+
+def abandoned(trial: FrozenTrial) -> bool:
+    """Whether the worker of a running trial has ended, as far as this machine can see."""
+    worker = trial.user_attrs.get("worker", {})
+    if time.time() - worker.get("heartbeat", 0.0) > GRACE_SECONDS:
+        return True
+    return worker.get("machine") == machine_id() and not process_runs(int(worker.get("pid", 0)))
 
 
 def _ask(study: optuna.Study, cell: Cell) -> Claim | None:

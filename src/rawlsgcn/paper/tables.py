@@ -1,9 +1,11 @@
-"""The tables of a reproduction, made from the results document alone."""
+"""The tables of a reproduction and all its figures as CSV, made from the results document alone."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
@@ -250,3 +252,45 @@ def chosen_values(values: Mapping[str, Any]) -> str:
     """Format the chosen values of a grid."""
     words = {"lr": "rate", "weight_decay": "decay", "alpha": "α"}
     return ", ".join(f"{words.get(name, name)} {value:g}" for name, value in values.items()) or "–"
+
+
+def cells_csv(results: Mapping[str, Any]) -> str:
+    """Return one line for each figure, ours and the paper's, in full precision."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(
+        (
+            *("protocol", "dataset", "method", "variant", "status", "searched", "chosen_by"),
+            *("settings", "figure", "mean", "std", "paper_mean", "paper_std", "verdict"),
+        )
+    )
+    names = ("protocol", "dataset", "method", "variant", "status", "searched")
+    for cell in results["cells"]:
+        for choice in CHOICE_WORDS:
+            start = [*(cell[name] for name in names), choice]
+            chosen = cell["chosen"][choice]
+            if chosen is None:
+                writer.writerow(start)
+                continue
+            settings = " ".join(f"{name}={value}" for name, value in chosen["values"].items())
+            for figure, numbers in _figures(cell, chosen):
+                verdict = chosen["verdict"].get(figure)
+                writer.writerow([*start, settings, figure, *numbers, verdict])
+    return out.getvalue()
+
+
+def _figures(
+    cell: Mapping[str, Any], chosen: Mapping[str, Any]
+) -> Iterator[tuple[str, list[float | None]]]:
+    """Yield each figure's name with mean and deviation, ours and then the paper's."""
+    paper = cell["paper"] or {}
+    for name in (
+        *("accuracy", "bias", "calibrated_bias", "low_degree_accuracy", "high_degree_accuracy"),
+        *("validation_accuracy",),
+    ):
+        theirs = paper.get(name) or (None, None)
+        yield name, [chosen[name]["mean"], chosen[name]["std"], *theirs]
+    if cell["protocol"] == "efficiency":
+        for name in ("parameters", "memory_mb", "training_seconds", "preparing_seconds"):
+            ours = chosen["peak_memory_mb" if name == "memory_mb" else name]
+            yield name, [ours, None, paper.get(name), None]

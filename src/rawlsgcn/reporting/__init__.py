@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._core.lazy import lazy_names
+from .._core import lazy_names
 
 if TYPE_CHECKING:
     from . import audit_figures as audit_figures

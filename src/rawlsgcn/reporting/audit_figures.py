@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from .._core.text import printable
-from ..evaluation.audit.trend import log_scale
+from ..evaluation.audit.intervals import log_scale
 from .figures import FAINT, INK, PALETTE, PAPER, plain_axes
 from .formatting import number
 
@@ -123,7 +123,7 @@ def calibration(audit: Audit) -> Figure | None:
 
 
 def log_kind(audit: Audit) -> str | None:
-    """How the axis can be logarithmic, if it can: see :func:`.trend.log_scale`."""
+    """How the axis can be logarithmic, if it can: see :func:`.intervals.log_scale`."""
     if not audit.ordered:
         return None
     return log_scale(np.array([point.value for point in audit.models[0].curve]))

@@ -1,4 +1,7 @@
-"""The paper's Figures 1, 2 and 3 for any result or graph, and the style that all figures share.
+"""The paper's Figures 1, 2 and 3 for any result or graph, and what all figures share.
+
+That is their style, and how they are saved to a file or put into an HTML page as SVG: without an
+outside address, with unique ids, in any color scheme.
 
 Figures are built as ``matplotlib.figure.Figure`` objects, without pyplot: no window, no display
 and no global state are needed, and nothing has to be closed.
@@ -6,10 +9,13 @@ and no global state are needed, and nothing has to be closed.
 
 from __future__ import annotations
 
+import io
 import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
 
 import matplotlib
 import numpy as np
@@ -29,6 +35,7 @@ if TYPE_CHECKING:
 
     from ..experiments.result import Result
 
+
 INK, FAINT, GRID, PAPER = "#1a1c20", "#5c6370", "#d9dce1", "#fefefe"
 # Okabe and Ito's palette, whose colors can be told apart with any kind of color vision.
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
@@ -36,6 +43,18 @@ _METRICS = (("loss", "average loss"), ("accuracy", "average accuracy (%)"))
 # With more nodes than this, their dots are kept as an image inside the vector formats.
 _MANY_NODES = 2_000
 _FORMATS = (".png", ".svg", ".pdf")
+_REPEATABLE: dict[Any, Any] = {"svg.hashsalt": "rawlsgcn", "svg.fonttype": "none"}
+# The page's style sheet gives these variables a value for light, for dark and for print.
+_VARIABLES = {
+    INK: "var(--ink)",
+    FAINT: "var(--faint)",
+    GRID: "var(--grid)",
+    PAPER: "var(--card)",
+    **{color: f"var(--series-{index})" for index, color in enumerate(PALETTE)},
+}
+_COLOR = re.compile("|".join(_VARIABLES))
+_FONT = re.compile(r"(font: [^;']*?)'[^;]*")
+_REFERENCE = re.compile(r"url\(#")
 
 
 def by_degree(result: Result) -> Figure:
@@ -137,12 +156,38 @@ def save(figure: Figure, path: str | Path) -> Path:
         )
     # Without a date and with a fixed salt the same result gives the same bytes.
     dates = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-    with (
-        atomic_file(path) as temporary,
-        matplotlib.rc_context({"svg.hashsalt": "rawlsgcn", "svg.fonttype": "none"}),
-    ):
+    with atomic_file(path) as temporary, matplotlib.rc_context(_REPEATABLE):
         figure.savefig(temporary, format=suffix[1:], dpi=200, metadata=dates[suffix])
     return path
+
+
+def inline_svg(figure: Figure, name: str, label: str) -> str:
+    """The figure as one ``<svg>`` element whose ids begin with ``name``.
+
+    ``label`` is what a screen reader says instead. Text remains text, in the font of the page.
+    """
+    drawn = io.BytesIO()
+    with matplotlib.rc_context(_REPEATABLE):
+        figure.savefig(drawn, format="svg", transparent=True, dpi=160, metadata={"Date": None})
+    root = ElementTree.fromstring(drawn.getvalue())
+    for parent in list(root.iter()):
+        for child in list(parent):
+            # The style sheet would reach the whole page, the metadata names outside addresses.
+            if _local(child.tag) in ("metadata", "style"):
+                parent.remove(child)
+    for element in root.iter():
+        element.tag = _local(element.tag)
+        element.attrib = {
+            _local(key): _adapt(_local(key), value, name) for key, value in element.attrib.items()
+        }
+    _, _, width, height = root.attrib["viewBox"].split()
+    root.attrib = {
+        "viewBox": root.attrib["viewBox"],
+        "style": f"aspect-ratio: {width} / {height}; stroke-linejoin: round; stroke-linecap: butt",
+        "role": "img",
+        "aria-label": label,
+    }
+    return ElementTree.tostring(root, encoding="unicode", short_empty_elements=True)
 
 
 def plain_axes(axes: Axes) -> None:
@@ -242,3 +287,19 @@ def _slope_text(slope: float, metric: str) -> str:
 def _titles(figure: Figure, title: str, subtitle: str) -> None:
     figure.suptitle(title, fontsize=14, fontweight="bold", color=INK, parse_math=False)
     figure.supxlabel(subtitle, fontsize=9, color=FAINT, parse_math=False)
+
+
+def _local(name: str) -> str:
+    return name.rsplit("}", 1)[-1]
+
+
+def _adapt(key: str, value: str, name: str) -> str:
+    if key == "id":
+        return f"{name}-{value}"
+    if key == "href" and value.startswith("#"):
+        return f"#{name}-{value[1:]}"
+    value = _REFERENCE.sub(f"url(#{name}-", value)
+    if key == "style":
+        value = _COLOR.sub(lambda match: _VARIABLES[match.group()], value)
+        value = _FONT.sub(r"\1var(--font)", value)
+    return value

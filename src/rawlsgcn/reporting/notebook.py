@@ -15,9 +15,8 @@ from .._core.text import printable
 from ..experiments.comparison import Comparison
 from ..experiments.model_search import AutoResult
 from .audit_figures import curves
-from .figures import by_degree, side_by_side
+from .figures import by_degree, inline_svg, side_by_side
 from .formatting import number, p_text, percent, setup_text, spread
-from .svg import inline_svg
 from .words import verdict
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from .adjacency import Adjacency
 from .neighborhoods import Neighborhoods, parse_num_neighbors
-from .normalization_factors import Factors
-from .sampled_weights import SampledWeights
+from .sampled_weights import Factors, SampledWeights
 from .sampler import NeighborSampler
 
 __all__ = [

@@ -13,12 +13,9 @@ import numpy as np
 import pytest
 
 from rawlsgcn.evaluation.audit.findings import Estimate
-from rawlsgcn.evaluation.audit.group_statistics import GroupedScores
-from rawlsgcn.evaluation.audit.intervals import GroupMeans, difference
-from rawlsgcn.evaluation.audit.net_variance import net_variance
-from rawlsgcn.evaluation.audit.permutation import shuffled_bias, swapped_bias
-from rawlsgcn.evaluation.audit.resampling import resampled
-from rawlsgcn.evaluation.audit.trend import slopes
+from rawlsgcn.evaluation.audit.group_statistics import GroupedScores, net_variance
+from rawlsgcn.evaluation.audit.intervals import GroupMeans, difference, slopes
+from rawlsgcn.evaluation.audit.resampling import resampled, shuffled_bias, swapped_bias
 
 RESAMPLES = 400
 FEW, MANY = 150, pytest.param(1000, marks=pytest.mark.slow)

@@ -13,9 +13,8 @@ from torch_geometric.data import Data
 import rawlsgcn as rg
 from rawlsgcn.evaluation.audit.findings import Estimate
 from rawlsgcn.evaluation.audit.group_statistics import GroupedScores
-from rawlsgcn.evaluation.audit.intervals import GroupMeans
+from rawlsgcn.evaluation.audit.intervals import GroupMeans, slopes
 from rawlsgcn.evaluation.audit.resampling import resampled
-from rawlsgcn.evaluation.audit.trend import slopes
 from rawlsgcn.experiments.audit_result import Audit
 
 

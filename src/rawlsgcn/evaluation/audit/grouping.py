@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..._core.errors import RawlsError
-from ..degree_groups import degree_quarters
+from ..degree_bias import degree_quarters
 from ..node_centralities import MOST_VALUES, NodeColumn
 
 Values = npt.NDArray[Any]

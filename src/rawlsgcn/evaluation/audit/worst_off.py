@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ..degree_groups import SMALLEST_GROUP
+from ..degree_bias import SMALLEST_GROUP
 from .findings import Estimate, GroupAudit, GroupGap, LowAgainstRest, WorstNodes
 from .intervals import difference, difference_ends, normal_quantile, ratio, wilson
 from .resampling import in_blocks, poisson

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..._core.lazy import lazy_names
+from ..._core import lazy_names
 
 if TYPE_CHECKING:
     from .auto_search import auto as auto

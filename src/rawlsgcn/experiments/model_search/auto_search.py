@@ -9,12 +9,18 @@ from dataclasses import dataclass, field, fields, replace
 from operator import index
 from typing import TYPE_CHECKING, Any
 
+from torch_geometric.data import Data
+
 from ..._core.errors import RawlsError
 from ..._core.progress import ProgressCallback
 from ..._core.random_state import kept_random_state
 from ..._core.threads import fork_safe_threads
 from ...evaluation.run_metrics import evaluate_run
+from ...graphs import check
+from ...graphs.graph_statistics import edge_digest
+from ...graphs.notes import GraphFacts
 from ...graphs.splits import evaluate_on
+from ...graphs.structural_features import structural_features, structural_note
 from ...methods import Inputs, Settings
 from ...methods.ensemble import Ensemble, scores_of
 from ...training import TrainedRun
@@ -40,7 +46,6 @@ from .trained_ensemble import TrainedEnsemble
 
 if TYPE_CHECKING:
     import pandas as pd
-    from torch_geometric.data import Data
 
 #: Members that the answer and the teacher are the mean of, and members that get students.
 IN_MEAN, WITH_STUDENTS = 3, 2
@@ -92,8 +97,22 @@ def auto(
     """
     search = Search.of(graph, seed, device, evaluate, time_limit, progress)
     with kept_random_state():
-        search.run([each for each in POOL if each.transferable or not transferable], baseline)
+        search.run(search.candidates(transferable), baseline)
     return search.result()
+
+
+def _with_features(graph: Data | str) -> tuple[Data, str]:
+    """The graph, validated, and the digest of its edges if it has features made of them."""
+    if isinstance(graph, str):
+        return checked(graph), ""
+    absent = [why for what, why in GraphFacts.of(graph).left_out if what == "features"]
+    if absent:
+        raise RawlsError(absent[0])
+    if isinstance(graph, Data) and graph.get("x") is None:
+        clean = check(graph, sparse=True, need_features=False)
+        clean.x = structural_features(clean.edge_index, int(clean.num_nodes))
+        return clean, edge_digest(clean)
+    return checked(graph), ""
 
 
 @dataclass
@@ -112,6 +131,7 @@ class Search:
     notes: list[str] = field(default_factory=list)
     gcn: tuple[TrainedEnsemble, int] | None = None
     gcn_seconds: float = 0.0
+    structure_of: str = ""
     estimate: TimeEstimate = field(init=False)
 
     @classmethod
@@ -133,7 +153,8 @@ class Search:
             raise RawlsError(f"a seed must be at least 0 and less than 2^62, {seed} is not")
         if time_limit is not None and not time_limit > 0:
             raise RawlsError(f"time_limit must be a positive number of seconds, not {time_limit!r}")
-        clean = evaluate_on(checked(graph), evaluate)
+        clean, structure_of = _with_features(graph)
+        clean = evaluate_on(clean, evaluate)
         nodes = (clean.val_mask & (clean.y >= 0)).nonzero().view(-1)
         if not len(nodes):
             raise RawlsError(
@@ -143,7 +164,25 @@ class Search:
         inputs = prepare_inputs(clean, Settings(), device)
         limit = math.inf if time_limit is None else float(time_limit)
         judge = Judge(nodes, clean.y[nodes])
-        return cls(clean, inputs, judge, seed, time.perf_counter() + limit, progress)
+        search = cls(clean, inputs, judge, seed, time.perf_counter() + limit, progress)
+        if structure_of:
+            search.structure_of = structure_of
+            search.notes.append(structural_note(inputs.num_nodes))
+        return search
+
+    def candidates(self, transferable: bool) -> list[Candidate]:
+        """What is trained on this graph."""
+        if transferable and self.structure_of:
+            raise RawlsError(
+                "a graph without node features gives no model for another graph: leave out "
+                "transferable (--transferable), or give features"
+            )
+        return [
+            each
+            for each in POOL
+            if (each.transferable or not transferable)
+            and not (each.compares_features and self.structure_of)
+        ]
 
     def run(self, candidates: Sequence[Candidate], baseline: bool) -> None:
         """Train the members, then students of the best, then the GCN to compare with."""
@@ -232,7 +271,13 @@ class Search:
     def _train_gcn(self) -> None:
         began = time.perf_counter()
         try:
-            self.gcn = train_gcn(self.inputs, self.judge, self.seed, self.estimate.within)
+            self.gcn = train_gcn(
+                self.inputs,
+                self.judge,
+                self.seed,
+                structure_of=self.structure_of,
+                progress=self.estimate.within,
+            )
         finally:
             self.gcn_seconds = time.perf_counter() - began
 
@@ -242,7 +287,7 @@ class Search:
         trained = time.perf_counter()
         runs = [run for member in chosen for run in member.ensemble_runs(1 / len(chosen))]
         states = [state for member in chosen for state in member.states]
-        answer = TrainedEnsemble.of(self.inputs, self.judge, runs, states)
+        answer = TrainedEnsemble.of(self.inputs, self.judge, runs, states, self.structure_of)
         own, rival = trained - self.started - self.gcn_seconds, self.gcn_seconds
         baseline = None if self.gcn is None else self._result(self.gcn[0], "Tuned GCN", rival)
         found = self._result(answer, Ensemble.title, own)

@@ -37,7 +37,12 @@ def work_of_gcn() -> float:
 
 
 def train_gcn(
-    inputs: Inputs, judge: Judge, seed: int, progress: ProgressCallback = no_progress
+    inputs: Inputs,
+    judge: Judge,
+    seed: int,
+    *,
+    structure_of: str = "",
+    progress: ProgressCallback = no_progress,
 ) -> tuple[TrainedEnsemble, int]:
     """Train the GCN with every setting and two seeds.
 
@@ -45,6 +50,7 @@ def train_gcn(
         inputs: The graph.
         judge: The validation nodes.
         seed: The seed of ``auto``.
+        structure_of: The digest of a graph without features, otherwise empty.
         progress: Called with the epochs done and in total.
 
     Returns:
@@ -58,4 +64,5 @@ def train_gcn(
     runs, _ = train_runs(find_method("gcn"), inputs, jobs, progress=progress)
     best = judge.best(runs, BEST_RUNS)
     each = [EnsembleRun("gcn", jobs[place].settings, 1 / len(best)) for place in best]
-    return TrainedEnsemble.of(inputs, judge, each, [runs[place].state for place in best]), len(jobs)
+    states = [runs[place].state for place in best]
+    return TrainedEnsemble.of(inputs, judge, each, states, structure_of), len(jobs)

@@ -43,6 +43,11 @@ class Candidate:
     changes: dict[str, Any]
     transferable: bool = True
 
+    @property
+    def compares_features(self) -> bool:
+        """Whether it needs features that nodes have in common."""
+        return "min_degree" in self.changes or self.changes.get("features") == "tf-idf"
+
     def settings(self, **changes: Any) -> Settings:
         """Return the settings of its runs, with further changes."""
         return find_method(self.method).configure({**self.changes, **changes})

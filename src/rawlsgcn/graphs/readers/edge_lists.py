@@ -13,16 +13,19 @@ from numpy.typing import NDArray
 from ..._core.errors import RawlsError
 from ..notes import GraphFacts
 from ..raw_graph import RawGraph
-from .column_names import (
+from .node_tables import NodeTable
+from .table_formats import separator_name
+from .tables import (
     SOURCE_COLUMNS,
     TARGET_COLUMNS,
     UNNAMED_COLUMNS,
     WEIGHT_COLUMNS,
+    TableFile,
+    is_index_header,
+    is_number,
     listed,
+    read_table,
 )
-from .node_tables import NodeTable
-from .table_formats import separator_name
-from .tables import TableFile, is_index_header, is_number, read_table
 
 Array = NDArray[Any]
 _NUMBERINGS = UNNAMED_COLUMNS | {"index", "edge_id"}

@@ -15,16 +15,19 @@ from ..._core.errors import RawlsError, reading
 from ..catalog import MASKS
 from ..notes import GraphFacts
 from .arrays import FEATURE_KEYS, LABEL_KEYS, Archive, read_npy
-from .column_names import (
+from .table_formats import TABLES, separator_name
+from .tables import (
     FIRST_ID_COLUMNS,
     ID_COLUMNS,
     LABEL_COLUMNS,
     SPLIT_COLUMNS,
     SPLIT_VALUES,
+    TableFile,
+    is_index_header,
+    is_number,
     listed,
+    read_table,
 )
-from .table_formats import TABLES, separator_name
-from .tables import TableFile, is_index_header, is_number, read_table
 
 Array = NDArray[Any]
 

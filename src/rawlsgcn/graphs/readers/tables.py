@@ -1,4 +1,8 @@
-"""Tables in .csv, .tsv or .parquet files: whole for graphs, in chunks for predictions."""
+"""Tables in .csv, .tsv or .parquet files: whole for graphs, in chunks for predictions.
+
+The names of columns that they are read by are here and nowhere else, in lower case;
+docs/graphs.md and docs/audit.md list them for users.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +19,35 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError, reading
-from .column_names import FIRST_ID_COLUMNS, ID_COLUMNS, UNNAMED_COLUMNS
 from .table_formats import ParquetTable, first_line, is_parquet, read_text, text_chunks
 
 Array = NDArray[Any]
 HeaderRule = Callable[[list[str], Callable[[int], bool]], bool]
 """Judges the cells of the first line; it may ask whether a column is all numbers below it."""
+
+SOURCE_COLUMNS = frozenset(
+    {"source", "src", "from", "u", "node1", "source_id", "from_id", "head"}
+)  # fmt: skip
+TARGET_COLUMNS = frozenset(
+    {"target", "dst", "to", "v", "node2", "target_id", "to_id", "tail", "destination"}
+)
+WEIGHT_COLUMNS = frozenset({"weight", "weights", "w", "edge_weight", "value", "count"})
+ID_COLUMNS = frozenset({"id", "ids", "node", "node_id", "nodeid"})
+FIRST_ID_COLUMNS = ID_COLUMNS | {"nodes", "name", "index"}
+"""Names of node ids that count only for a first column."""
+LABEL_COLUMNS = frozenset(
+    {"label", "labels", "y", "class", "target"}
+    | {"y_true", "true", "truth", "true_label", "true_class", "ground_truth"}
+)
+PREDICTED_COLUMNS = frozenset(
+    {"predicted", "prediction", "predictions", "pred", "preds", "y_pred", "y_hat", "yhat"}
+    | {"predicted_class", "predicted_label", "pred_class", "pred_label"}
+)
+SPLIT_COLUMNS = frozenset({"split", "set", "mask"})
+SPLIT_VALUES = {"train": 0, "val": 1, "valid": 1, "validation": 1, "test": 2}
+"""The words of a split column, and the number of the mask that each one means."""
+UNNAMED_COLUMNS = frozenset({"", "unnamed: 0"})
+"""What pandas calls an index that it writes, or reads back, as the first column."""
 
 _SAMPLE = 100
 _MOST_COLUMNS = 20_000
@@ -172,6 +199,11 @@ def _below(path: Path) -> Callable[[int], bool]:
         return len(sample) > 0 and all(map(is_number, sample[index]))
 
     return numeric
+
+
+def listed(names: frozenset[str]) -> str:
+    """The names for an error message."""
+    return ", ".join(sorted(names))
 
 
 def is_index_header(cells: list[str]) -> bool:

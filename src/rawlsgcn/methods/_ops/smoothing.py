@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..._core.sparse_product import SparseProduct
+from ..._core.sparse import SparseProduct
 from .fixed_matrix import FixedMatrix
 
 #: Bytes that the dense columns of a block may take.

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Adam
 
-from ..._core.atomic_files import atomic_directory, remove_folder
+from ..._core.atomic_folders import atomic_directory, remove_folder
 from ..._core.errors import RawlsError
 from ..._core.serialization import (
     JsonFields,

@@ -14,7 +14,7 @@ from torch import Tensor
 from ..._core.errors import RawlsError
 from ..._core.sparse import aligned
 from ...graphs.feature_storage import has_negative_features
-from ...graphs.fingerprint import fingerprint
+from ...graphs.graph_statistics import fingerprint
 from ...graphs.splits import MASKS
 from ...methods._ops.receptive_field import select_rows
 from ...methods.row_normalization import row_normalized

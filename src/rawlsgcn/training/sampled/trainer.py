@@ -23,7 +23,7 @@ from ...methods import MAIN_METHODS, Convolutional, Method, Settings
 from ...methods._ops.convolution import GraphConvolutionalNetwork
 from ...methods._ops.fixed_matrix import FixedMatrix
 from ...sampling import Factors
-from ...sampling.random_draws import derive_key
+from ...sampling.neighborhoods import derive_key
 from .blocks import BlockMaker, Blocks
 from .distributed_context import DistributedContext
 from .inference import whole_graph_logits

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, nullcontext
 import torch
 from torch import Tensor
 
-from ..._core.sparse_product import SparseProduct
+from ..._core.sparse import SparseProduct
 from ..._core.threads import one_product_thread
 from ...methods._ops.fixed_matrix import FixedMatrix
 from ...methods._ops.layer_stack import Layer

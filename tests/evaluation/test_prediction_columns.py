@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 
 import rawlsgcn as rg
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.evaluation.predictions.files import PredictionFile
+from rawlsgcn.evaluation.prediction_files import PredictionFile
 
 SCORES = np.array([[0.5, 0.25, 0.25], [0.0, 1.0, 0.0], [0.125, 0.125, 0.75], [0.75, 0.25, 0.0]])
 WORDS = ["cat", "dog", "Owl"]

@@ -1,4 +1,4 @@
-"""Predictions made anywhere, read from files in chunks: .csv, .tsv, .parquet or .npz.
+"""Predictions in files: .csv, .tsv, .parquet or .npz, made anywhere and read in chunks, or written.
 
 A row is a node: its id, and the predicted class or a score (probability or logit) of each class.
 Only the current chunk is in memory, so that a file of many gigabytes can be read.
@@ -7,20 +7,24 @@ Only the current chunk is in memory, so that a file of many gigabytes can be rea
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from torch import Tensor
 
-from ..._core.errors import RawlsError, reading
-from ...graphs.readers.arrays import Archive
-from ...graphs.readers.table_formats import SEPARATORS, TABLES, ParquetTable, is_parquet
-from ...graphs.readers.tables import numbers_of, read_header
-from .columns import PredictionColumns, find_columns, has_header, list_columns
+from .._core.argument_checks import node_id_array
+from .._core.atomic_files import atomic_file
+from .._core.errors import RawlsError, missing_extra, reading
+from ..graphs.readers.arrays import Archive
+from ..graphs.readers.table_formats import SEPARATORS, TABLES, ParquetTable, is_parquet
+from ..graphs.readers.tables import numbers_of, read_header
+from .prediction_columns import PredictionColumns, find_columns, has_header, list_columns, stacked
 
 Array = npt.NDArray[Any]
 FORMATS = (*TABLES, ".npz")
@@ -238,24 +242,45 @@ class PredictionFile:
         return numbers.to_numpy(dtype=np.float64)
 
 
-def stacked(
-    column: pd.Series[Any], wide: int | None, where: Callable[[int], str]
-) -> npt.NDArray[np.float64]:
-    """The lists as rows (nodes, classes), each as long as the first one, or ``wide``.
+def check_path(path: str | Path) -> None:
+    """Raise an error for a path whose suffix is not that of a format that can be written."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in FORMATS:
+        raise RawlsError(f"cannot write {path}: end its name in one of {', '.join(FORMATS)}")
+    if suffix == ".parquet" and find_spec("pyarrow") is None:
+        raise missing_extra("writing .parquet", "parquet")
 
-    ``where(row)`` names a row for the error.
+
+def write_predictions(
+    probabilities: Tensor, node_ids: Sequence[Any] | None, path: str | Path
+) -> None:
+    """Write node, predicted and p_0 … p_(C-1), in the format that the suffix of the path names.
+
+    Args:
+        probabilities: Of the shape (nodes, classes).
+        node_ids: The ids of the nodes; None for 0 to n - 1.
+        path: A .csv, .tsv, .parquet or .npz file. One that is there is replaced.
+
+    Raises:
+        RawlsError: If the suffix is another one, or the file cannot be written.
     """
-    wide = len(column.iloc[0]) if wide is None and column.iloc[0] is not None else wide
-    for row, each in enumerate(column):
-        if each is None or not len(each):
-            raise RawlsError(f"{where(row)}: the list of scores is empty: leave out that row")
-        if len(each) != wide:
-            raise RawlsError(
-                f"{where(row)}: the list has {len(each)} scores, the first one has {wide}: give a "
-                "score of every class"
-            )
-    values = np.stack([np.asarray(each, dtype=np.float64) for each in column])
-    bad = np.isnan(values).any(1)
-    if bad.any():
-        raise RawlsError(f"{where(int(bad.argmax()))}: the list has an empty or NaN score")
-    return values
+    path = Path(path)
+    check_path(path)
+    suffix = path.suffix.lower()
+    values = probabilities.numpy()
+    nodes = node_id_array(node_ids, len(values))
+    with atomic_file(path) as temporary:
+        if suffix == ".npz":
+            with temporary.open("wb") as file:
+                np.savez_compressed(
+                    file, node=nodes, predicted=values.argmax(1), probabilities=values
+                )
+            return
+        columns = {f"p_{index}": values[:, index] for index in range(values.shape[1])}
+        frame = pd.DataFrame({"node": nodes, "predicted": values.argmax(1), **columns})
+        if suffix == ".parquet":
+            frame.to_parquet(temporary, index=False)
+        else:
+            # So many digits give every number of the type back exactly.
+            digits = "%.17g" if values.dtype == np.float64 else "%.9g"
+            frame.to_csv(temporary, index=False, sep=SEPARATORS[suffix], float_format=digits)

@@ -8,21 +8,26 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..._core.errors import RawlsError
-from ...graphs.readers.column_names import (
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from .._core.errors import RawlsError
+from ..graphs.readers.tables import (
     ID_COLUMNS,
     LABEL_COLUMNS,
     PREDICTED_COLUMNS,
     SPLIT_COLUMNS,
     UNNAMED_COLUMNS,
+    TableHeader,
+    is_number,
     listed,
 )
-from ...graphs.readers.tables import TableHeader, is_number
 
 _KINDS = {
     "probabilities": re.compile(r"p|pr|prob|probs|proba|probability|probabilities|softmax"),
@@ -275,3 +280,26 @@ def list_columns(path: Path, names: Sequence[str], types: Sequence[Any]) -> list
             )
         found.append(place)
     return found
+
+
+def stacked(
+    column: pd.Series[Any], wide: int | None, where: Callable[[int], str]
+) -> npt.NDArray[np.float64]:
+    """The lists as rows (nodes, classes), each as long as the first one, or ``wide``.
+
+    ``where(row)`` names a row for the error.
+    """
+    wide = len(column.iloc[0]) if wide is None and column.iloc[0] is not None else wide
+    for row, each in enumerate(column):
+        if each is None or not len(each):
+            raise RawlsError(f"{where(row)}: the list of scores is empty: leave out that row")
+        if len(each) != wide:
+            raise RawlsError(
+                f"{where(row)}: the list has {len(each)} scores, the first one has {wide}: give a "
+                "score of every class"
+            )
+    values = np.stack([np.asarray(each, dtype=np.float64) for each in column])
+    bad = np.isnan(values).any(1)
+    if bad.any():
+        raise RawlsError(f"{where(int(bad.argmax()))}: the list has an empty or NaN score")
+    return values

@@ -1,4 +1,4 @@
-"""Replace the content of a folder as a whole, so that readers see the old version or the new one.
+"""Write folders as a whole, so that readers see the old version or the new one.
 
 A new version is written into a temporary folder, synchronized with the disk, and then put in the
 place of the old one:
@@ -25,28 +25,94 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import wraps
 from itertools import chain, islice
 from pathlib import Path
+from typing import Any, TypeVar, cast
 
-from .errors import RawlsError
-from .temporary_files import (
+from .atomic_files import (
     PATIENCE_SECONDS,
     PREFIX,
     READY,
     REMOVED,
     REPLACED,
+    cannot_write,
     finish_move,
     is_temporary,
     locked_temporary,
     only_writer,
     remove,
     remove_leftovers,
+    require_folder,
+    resolved,
     sync,
     sync_tree,
 )
+from .errors import RawlsError
 
 #: A folder with more other entries, subfolders included, is not swapped: linking them takes long.
 MOST_ENTRIES = 1000
+#: How often to read a folder that changes during the reading.
+_TRIES = 100
+C = TypeVar("C", bound=Callable[..., Any])
+
+
+@contextmanager
+def atomic_directory(
+    path: str | Path, outdated: Callable[[str], bool] = lambda name: False
+) -> Iterator[Path]:
+    """Yield a temporary folder whose content replaces that of ``path`` at once, on success only.
+
+    Files of the same names in ``path`` are replaced, and those whose name is ``outdated`` are
+    removed; others stay. For the procedure see the top of this module.
+    """
+    path = Path(path)
+    final = resolved(path, into=True)
+    require_folder(path)
+    try:
+        final.parent.mkdir(parents=True, exist_ok=True)
+        with temporary_folder(final) as temporary:
+            try:
+                yield temporary
+                put_in_place(temporary, final, outdated)
+            except RawlsError as error:
+                # The temporary folder is gone by the time that anybody reads its name.
+                raise RawlsError(str(error).replace(str(temporary), str(path))) from error
+    except OSError as error:
+        raise cannot_write(path, error, into=True) from error
+
+
+def remove_folder(path: Path) -> None:
+    """Remove a folder so that after a kill all of it is left, or nothing."""
+    with suppress(OSError):
+        remove(path)
+
+
+def one_version(read: C) -> C:
+    """Decorate a function that reads several files of a folder, so that all are of one version.
+
+    It is called again if the folder was replaced during the call.
+    """
+
+    @wraps(read)
+    def whole(folder: Any, *args: Any, **kwargs: Any) -> Any:
+        for _ in range(_TRIES):
+            before = _version(folder)
+            try:
+                result = read(folder, *args, **kwargs)
+            except RawlsError:
+                if _version(folder) == before:
+                    raise
+            else:
+                if _version(folder) == before:
+                    return result
+        raise RawlsError(f"{folder} changes all the time: read it again later")
+
+    return cast(C, whole)
+
+
+def _version(folder: object) -> tuple[int, int] | None:
+    return folder_version(Path(folder).expanduser()) if isinstance(folder, str | Path) else None
 
 
 @contextmanager

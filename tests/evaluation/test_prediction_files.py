@@ -1,5 +1,5 @@
 """Predictions and columns in files: whatever a cell holds, it is read or refused in one
-sentence with the file, the row and the column."""
+sentence with the file, the row and the column; what is written is read back the same."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from torch_geometric.data import Data
 import rawlsgcn as rg
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn._core.machine import peak_resident_bytes
+from rawlsgcn.evaluation import prediction_files
+from rawlsgcn.evaluation.prediction_files import write_predictions
 from rawlsgcn.experiments.prediction_alignment import AlignedFile, NodeIndex, read_column
 
 NODES = 6
@@ -257,3 +259,47 @@ def test_columns_whose_ids_are_none_are_refused(tmp_path: Path, text: str, said:
     file.write_text(text)
     with pytest.raises(RawlsError, match=said):
         read_column(file, NodeIndex(None, NODES))
+
+
+WRITTEN_IDS = np.array(["ann", "ben", "cy"], dtype=object)
+WRITTEN = torch.softmax(torch.randn(3, 4, generator=torch.Generator().manual_seed(0)), 1)
+
+
+def read_back(path: Path) -> pd.DataFrame:
+    if path.suffix.lower() == ".parquet":
+        pytest.importorskip("pyarrow")
+        return pd.read_parquet(path)
+    return pd.read_csv(path, sep="," if path.suffix.lower() == ".csv" else "\t")
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.tsv", "WRITTEN.CSV", "p.parquet", "WRITTEN.Parquet"])
+def test_a_table_has_a_row_a_node(tmp_path: Path, name: str) -> None:
+    write_predictions(WRITTEN, WRITTEN_IDS, tmp_path / name)
+    frame = read_back(tmp_path / name)
+    assert frame.columns.tolist() == ["node", "predicted", "p_0", "p_1", "p_2", "p_3"]
+    assert frame["node"].tolist() == WRITTEN_IDS.tolist()
+    assert frame["predicted"].tolist() == WRITTEN.argmax(1).tolist()
+    probabilities = frame.iloc[:, 2:].to_numpy(dtype=np.float32)
+    np.testing.assert_array_equal(probabilities, WRITTEN.numpy())
+
+
+@pytest.mark.parametrize("name", ["p.npz", "WRITTEN.NPZ"])
+def test_an_npz_needs_no_pickle(tmp_path: Path, name: str) -> None:
+    write_predictions(WRITTEN, WRITTEN_IDS, tmp_path / name)
+    with np.load(tmp_path / name, allow_pickle=False) as kept:
+        assert kept["node"].tolist() == WRITTEN_IDS.tolist()
+        np.testing.assert_array_equal(kept["probabilities"], WRITTEN.numpy())
+
+
+def test_nodes_without_ids_are_numbered(tmp_path: Path) -> None:
+    write_predictions(WRITTEN, None, tmp_path / "p.csv")
+    assert read_back(tmp_path / "p.csv")["node"].tolist() == [0, 1, 2]
+
+
+def test_what_cannot_be_written_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(RawlsError, match=r"\.csv, \.tsv, \.parquet, \.npz"):
+        write_predictions(WRITTEN, None, tmp_path / "p.xls")
+    monkeypatch.setattr(prediction_files, "find_spec", lambda name: None)
+    with pytest.raises(RawlsError, match="pip install"):
+        write_predictions(WRITTEN, None, tmp_path / "p.parquet")
+    assert list(tmp_path.iterdir()) == []

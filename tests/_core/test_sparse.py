@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rawlsgcn._core.kernels import kernels, without_kernels
-from rawlsgcn._core.sparse import csr_tensor
-from rawlsgcn._core.sparse_product import SparseProduct
+from rawlsgcn._core.sparse import SparseProduct, csr_tensor
 from rawlsgcn.graphs import synthetic
 from rawlsgcn.methods import Inputs, find_method, with_changes
 from rawlsgcn.training import Job

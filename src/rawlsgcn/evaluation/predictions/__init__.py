@@ -1,1 +1,0 @@
-"""Predictions read from files and written to files."""
