@@ -76,3 +76,19 @@ def test_the_cursor_comes_back_after_ctrl_c(watch):
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert terminal.getvalue().rindex("\x1b[?25h") > terminal.getvalue().rindex("\x1b[?25l")
+
+
+@pytest.mark.parametrize(
+    ("calls", "text"),
+    [
+        ([(0, 0), (5, 75)], "about 1:10 left"),
+        ([(0, 0), (5, 75), (6, 4000)], "about 1:06 hours left"),
+    ],
+)
+def test_seconds_may_change_their_total(watch, calls, text):
+    terminal = watch()
+    with progress("training", seconds=True, interval=0) as tell:
+        for done, total in calls:
+            tell(done, total, "GCN")
+    assert text in terminal.getvalue()
+    assert "0/0" not in terminal.getvalue()
