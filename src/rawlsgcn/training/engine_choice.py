@@ -13,7 +13,7 @@ from .._core.errors import RawlsError, unknown_name
 from .._core.progress import ProgressCallback, no_progress
 from .._core.random_state import kept_random_state
 from .._core.threads import TrainingThreads, threads_for_graph
-from ..methods import Inputs, Learner, Method, Settings, Stackable
+from ..methods import Convolutional, Inputs, Learner, Method, Settings, Stackable
 from .reference import train_reference
 from .runs import Job, TrainedRun
 from .stacked.engine import StackedEngine, shared_settings
@@ -76,6 +76,7 @@ def _train_stacked(
     progress: ProgressCallback,
     clock: Clock,
 ) -> list[TrainedRun]:
+    workers = 1 if isinstance(method, Convolutional) else torch.get_num_threads()
     groups: dict[Settings, list[int]] = {}
     for index, job in enumerate(jobs):
         groups.setdefault(shared_settings(job.settings), []).append(index)
@@ -88,7 +89,7 @@ def _train_stacked(
         clock.lap("prepare")
         part = PartialProgress(progress, done, share, total)
         with threads_for_graph(*engine.stack.tensors), TrainingThreads():
-            states = engine.train([jobs[index] for index in indices], part)
+            states = engine.train([jobs[index] for index in indices], part, workers)
         clock.lap("train")
         count = sum(tensor.numel() for tensor in states[0])
         with threads_for_graph(inputs.x, inputs.edge_index), TrainingThreads():

@@ -26,6 +26,7 @@ from .adam import FusedAdam, VectorAdam
 from .cuda_graph import recorded
 from .dropout import Dropout
 from .networks import Replicas
+from .parallel_blocks import EpochCounter, train_side_by_side
 
 # Runs per block on the CPU: wide products pay for dense features, narrow ones for sparse.
 DENSE_BLOCK, SPARSE_BLOCK = 5, 1
@@ -50,24 +51,34 @@ class StackedEngine:
         self.note: str | None = None
 
     def train(
-        self, jobs: Sequence[Job], progress: ProgressCallback = no_progress
+        self, jobs: Sequence[Job], progress: ProgressCallback = no_progress, workers: int = 1
     ) -> list[list[Tensor]]:
-        """Train all jobs, block by block; every run's weights and biases, in the jobs' order."""
+        """Train all jobs, block by block; every run's weights and biases, in the jobs' order.
+
+        With several ``workers`` so many blocks are trained at once on the CPU.
+        """
         blocks = self._blocks(jobs)
         total = sum(jobs[block[0]].settings.epochs for block in blocks)
-        done = 0
-        states: dict[int, list[Tensor]] = {}
-        kept = kept_random_state() if self.on_gpu else nullcontext()
-        with kept, TrainingThreads() as threads:
-            for block in blocks:
-                replicas = self.replicas([jobs[place] for place in block])
-                step = self.step(replicas, [jobs[place] for place in block])
+        counter = EpochCounter(total, progress)
+
+        def train(block: list[int]) -> list[list[Tensor]]:
+            replicas = self.replicas([jobs[place] for place in block])
+            step = self.step(replicas, [jobs[place] for place in block])
+            with TrainingThreads() as threads:
                 for _ in range(jobs[block[0]].settings.epochs):
                     threads.update()
                     step()
-                    done += 1
-                    progress(done, total)
-                states.update((place, replicas.state(run)) for run, place in enumerate(block))
+                    counter()
+            return [replicas.state(run) for run in range(len(block))]
+
+        if self.on_gpu or workers == 1 or len(blocks) == 1:
+            with kept_random_state() if self.on_gpu else nullcontext():
+                trained = [train(block) for block in blocks]
+        else:
+            trained = train_side_by_side(train, blocks, workers, counter)
+        states: dict[int, list[Tensor]] = {}
+        for block, each in zip(blocks, trained, strict=True):
+            states.update(zip(block, each, strict=True))
         return [states[place] for place in range(len(jobs))]
 
     def _blocks(self, jobs: Sequence[Job]) -> list[list[int]]:
