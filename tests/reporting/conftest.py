@@ -11,13 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from small_pool import small_pool
 from torch_geometric.data import Data
 from torch_geometric.utils import coalesce, to_undirected
 
+import rawlsgcn as rg
 from rawlsgcn.evaluation.run_metrics import evaluate_run
 from rawlsgcn.experiments.audit_result import Audit
 from rawlsgcn.experiments.auditing import audit as rg_audit
 from rawlsgcn.experiments.comparison import Comparison
+from rawlsgcn.experiments.model_search import AutoResult
 from rawlsgcn.experiments.result import Result
 
 NODES, CLASSES = 600, 4
@@ -175,8 +178,19 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
+def auto() -> AutoResult:
+    """What ``rg.auto`` finds on a small graph, with few settings."""
+    with small_pool():
+        return rg.auto(rg.synthetic(300))
+
+
+@pytest.fixture(scope="session")
 def files(
-    three_models: Audit, make_audit: Callable[..., Audit], three: list[Result], tmp_path_factory
+    three_models: Audit,
+    make_audit: Callable[..., Audit],
+    three: list[Result],
+    auto: AutoResult,
+    tmp_path_factory,
 ) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
     text = ("group", np.array(["a", "b</script>", "c"] * 200))
@@ -188,6 +202,7 @@ def files(
         "sample": make_audit(shown=50, only_classes=True),
         "bare": make_audit(shown=0),
         "trained": Comparison.of(three).audit(resamples=200),
+        "auto": auto.audit(resamples=200),
     }
     return {name: audit.to_html(folder / f"{name}.html") for name, audit in audits.items()}
 

@@ -58,7 +58,7 @@ def test_every_control_is_reached_by_tab_and_shows_it(visit) -> None:
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
 
 
-@pytest.mark.parametrize("name", ["three", "one", "text", "trained"])
+@pytest.mark.parametrize("name", ["three", "one", "text", "trained", "auto"])
 def test_nothing_is_wider_than_the_screen(visit, name) -> None:
     page = visit(name)
     for width in (1280, 390, 360):
@@ -90,6 +90,8 @@ def test_it_prints_with_everything_open(visit, tmp_path) -> None:
         ("text", "light"),
         ("trained", "light"),
         ("trained", "dark"),
+        ("auto", "light"),
+        ("auto", "dark"),
     ],
 )
 def test_axe_finds_nothing_serious(visit, name, scheme) -> None:

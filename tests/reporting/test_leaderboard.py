@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.console import Console
-from small_pool import small_pool
 
 import rawlsgcn as rg
 from rawlsgcn.experiments.audit_result import Audit
@@ -25,30 +23,24 @@ from rawlsgcn.reporting.words import verdict
 
 
 @pytest.fixture(scope="module")
-def best() -> Iterator[AutoResult]:
-    with small_pool():
-        yield rg.auto(rg.synthetic(300))
+def audit(auto: AutoResult) -> Audit:
+    return auto.audit(resamples=200)
 
 
-@pytest.fixture(scope="module")
-def audit(best: AutoResult) -> Audit:
-    return best.audit(resamples=200)
-
-
-def shown(best: AutoResult, width: int) -> list[str]:
+def shown(auto: AutoResult, width: int) -> list[str]:
     console = Console(width=width, file=io.StringIO())
-    console.print(leaderboard_table(best))
+    console.print(leaderboard_table(auto))
     return console.file.getvalue().splitlines()  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_the_table_has_a_line_for_each_member_in_order(best: AutoResult, width: int) -> None:
-    lines = shown(best, width)
+def test_the_table_has_a_line_for_each_member_in_order(auto: AutoResult, width: int) -> None:
+    lines = shown(auto, width)
     assert max(map(len, lines)) <= width
-    rows = lines[3 : 3 + len(best.leaderboard)]
-    for line, member in zip(rows, best.leaderboard["member"], strict=True):
+    rows = lines[3 : 3 + len(auto.leaderboard)]
+    for line, member in zip(rows, auto.leaderboard["member"], strict=True):
         assert member in line
-        assert line.startswith("→") == (member in best.chosen)
+        assert line.startswith("→") == (member in auto.chosen)
     assert ("seconds" in lines[1]) == (width == 120)
 
 
@@ -60,11 +52,11 @@ def test_counts_are_short(count: int, text: str) -> None:
     assert short_count(count) == text
 
 
-def test_the_page_shows_how_it_was_chosen(best: AutoResult, tmp_path: Path) -> None:
-    page = rg.report(best, tmp_path / "report.html").read_text(encoding="utf-8")
+def test_the_page_shows_how_it_was_chosen(auto: AutoResult, tmp_path: Path) -> None:
+    page = rg.report(auto, tmp_path / "report.html").read_text(encoding="utf-8")
     assert page.count("How it was chosen") == 1
-    assert page.count('<span class="tag chosen">') == len(best.chosen)
-    for sentence in best.explanation:
+    assert page.count('<span class="tag chosen">') == len(auto.chosen)
+    for sentence in auto.explanation:
         assert sentence.split("'")[0] in page
     assert "Compared with Tuned GCN, Auto changes accuracy" in page
     assert "&#34;method&#34;" not in page  # the text by which the runs are saved
@@ -74,23 +66,23 @@ def test_other_pages_have_no_such_section(make) -> None:
     assert "was chosen</h2>" not in render(make(seeds=1))
 
 
-def test_without_a_gcn_the_page_is_about_auto_alone(best: AutoResult) -> None:
-    page = render(replace(best, baseline=None))
+def test_without_a_gcn_the_page_is_about_auto_alone(auto: AutoResult) -> None:
+    page = render(replace(auto, baseline=None))
     assert "How it was chosen" in page
     assert "Tuned GCN" not in page
     assert "dashed line is the tuned GCN" not in page
 
 
-def test_two_of_them_on_a_page_have_their_names(best: AutoResult) -> None:
-    page = render([best, replace(best, baseline=None)])
+def test_two_of_them_on_a_page_have_their_names(auto: AutoResult) -> None:
+    page = render([auto, replace(auto, baseline=None)])
     assert "How Auto #1 was chosen" in page
     assert "How Auto #2 was chosen" in page
 
 
-def test_the_figure_takes_members_without_a_loss(best: AutoResult) -> None:
-    board = best.leaderboard.copy()
+def test_the_figure_takes_members_without_a_loss(auto: AutoResult) -> None:
+    board = auto.leaderboard.copy()
     board.loc[len(board) - 1, "validation_loss"] = math.inf
-    figure = leaderboard_figure(replace(best, leaderboard=board))
+    figure = leaderboard_figure(replace(auto, leaderboard=board))
     texts = [text.get_text() for text in figure.axes[0].texts]
     assert texts == [str(place + 1) for place in range(len(board) - 1)]
 
@@ -119,9 +111,9 @@ def test_no_next_step_tunes_what_auto_chose(audit: Audit) -> None:
     assert not [code for code in codes if code.startswith("rawlsgcn auto")]
 
 
-def test_notebooks_show_the_pool(best: AutoResult) -> None:
-    shown = results_html(best)
-    assert shown == best._repr_html_()
-    for member in best.leaderboard["member"]:
+def test_notebooks_show_the_pool(auto: AutoResult) -> None:
+    shown = results_html(auto)
+    assert shown == auto._repr_html_()
+    for member in auto.leaderboard["member"]:
         assert member in shown
     assert "Tuned GCN" in shown

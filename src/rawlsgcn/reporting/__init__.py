@@ -13,6 +13,7 @@ from .._core import lazy_names
 if TYPE_CHECKING:
     from . import audit_figures as audit_figures
     from . import figures as figures
+    from .leaderboard import leaderboard_table as leaderboard_table
     from .page import report as report
     from .tables import audit_table as audit_table
     from .tables import datasets_table as datasets_table
@@ -25,6 +26,7 @@ _HOMES = {
     "audit_table": "tables",
     "datasets_table": "tables",
     "figures": "figures",
+    "leaderboard_table": "leaderboard",
     "report": "page",
     "results_table": "tables",
     "tuning_table": "tables",
