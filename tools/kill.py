@@ -69,7 +69,7 @@ class Command:
 
 _TRAIN = "train --dataset synthetic --method gcn --seeds 2 --device cpu --out {}/out --epochs"
 _TUNE = "tune --dataset synthetic --method gcn --seeds 1 --grid lr=0.01,0.05 --device cpu"
-_AUTO = "auto --dataset synthetic --no-baseline --time-limit 0.001 --device cpu --out {}/out --seed"
+_AUTO = "auto --dataset synthetic --time-limit 0.001 --device cpu --out {}/out --seed"
 _BALANCE = "balance --dataset synthetic --device cpu --out {}/balanced.npz --json {}/about.json"
 _SHARD = "shard --dataset synthetic --count 2 --out {}/shards"
 COMMANDS = (

@@ -147,7 +147,7 @@ def test_a_transferable_model_is_used_on_another_graph(
     graph_file: Path, other_graph: Path, tmp_path: Path
 ) -> None:
     out, predicted = tmp_path / "best", tmp_path / "predicted.csv"
-    words = ("--graph", graph_file, "--no-baseline", "--transferable", "--out", out)
+    words = ("--graph", graph_file, "--transferable", "--out", out)
     done = call("auto", *words)
     assert done.exit_code == 0, done.output
     assert "adjacency" not in (out / "leaderboard.csv").read_text(encoding="utf-8")
@@ -162,7 +162,7 @@ def test_a_model_with_adjacency_members_is_refused_for_another_graph(
     only = [each for each in auto_search.POOL if each.name == "adjacency"]
     monkeypatch.setattr(auto_search, "POOL", tuple(only))
     out = tmp_path / "best"
-    done = call("auto", "--graph", graph_file, "--no-baseline", "--out", out)
+    done = call("auto", "--graph", graph_file, "--out", out)
     assert "cannot be used on another graph" in " ".join(done.output.split())
     predicted = ("--out", tmp_path / "predicted.csv")
     refused(call("predict", "--model", out, "--graph", other_graph, *predicted), "on that graph")
@@ -186,13 +186,13 @@ def test_a_class_with_one_training_node(tmp_path: Path) -> None:
     ones = (graph.train_mask & (graph.y == 0)).nonzero().view(-1)
     graph.train_mask[ones[1:]] = False
     torch.save(graph, tmp_path / "graph.pt")
-    done = call("auto", "--graph", tmp_path / "graph.pt", "--no-baseline")
+    done = call("auto", "--graph", tmp_path / "graph.pt")
     assert done.exit_code == 0, done.output
 
 
 def test_a_graph_without_features(tmp_path: Path) -> None:
     files = write_csv(tmp_path, [60, 60, 60])
-    done = call("auto", *files[:2], *files[4:], "--split", "random", "--no-baseline")
+    done = call("auto", *files[:2], *files[4:], "--split", "random")
     assert done.exit_code == 0, done.output
 
 
@@ -301,6 +301,6 @@ def test_a_failed_write_leaves_the_earlier_folder(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("rawlsgcn.reporting.page.report", report)
-    done = call("auto", "--graph", graph_file, "--seed", "1", "--no-baseline", "--out", folder)
+    done = call("auto", "--graph", graph_file, "--seed", "1", "--out", folder)
     assert done.exit_code == 130
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == before

@@ -40,9 +40,13 @@ def auto(
             "--transferable", help="Leave out models that cannot be used on another graph."
         ),
     ] = False,
-    no_baseline: Annotated[
+    baseline: Annotated[
         bool,
-        typer.Option("--no-baseline", help="Do not tune a GCN with as many runs to compare with."),
+        typer.Option(
+            "--baseline",
+            help="Compare with a GCN tuned with as many runs as the whole pool, not with the "
+            "pool's GCN.",
+        ),
     ] = False,
     time_limit: Annotated[
         float | None,
@@ -81,7 +85,7 @@ def auto(
             device=device,
             evaluate=evaluate,
             transferable=transferable,
-            baseline=not no_baseline,
+            baseline=baseline,
             time_limit=time_limit,
             progress=tell,
         )

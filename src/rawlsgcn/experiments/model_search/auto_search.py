@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
 #: Members that the answer and the teacher are the mean of, and members that get students.
 IN_MEAN, WITH_STUDENTS = 3, 2
+#: The name of the GCN that the answer is compared with.
+RIVAL = "Tuned GCN"
 
 
 @fork_safe_threads()
@@ -59,7 +61,7 @@ def auto(
     device: str = "auto",
     evaluate: str = "test",
     transferable: bool = False,
-    baseline: bool = True,
+    baseline: bool = False,
     time_limit: float | None = None,
     progress: ProgressCallback | None = None,
 ) -> AutoResult:
@@ -76,7 +78,8 @@ def auto(
         device: ``"cpu"``, ``"cuda"``, or ``"auto"`` for a GPU if there is one.
         evaluate: ``"test"``, or ``"all"`` for every labeled node outside training and validation.
         transferable: Leave out models that cannot be used on another graph.
-        baseline: Also tune a GCN with as many runs, to compare with: ``result.baseline``.
+        baseline: Compare with a GCN that is tuned with as many runs as the whole pool; otherwise
+            with the GCN of the pool. See ``result.baseline``.
         time_limit: Start nothing new after so many seconds, and use what there is by then. The
             answer then depends on the speed of the machine.
         progress: Called with the seconds spent, the estimated seconds in total (0 while they are
@@ -91,7 +94,7 @@ def auto(
 
     Example:
         >>> import rawlsgcn as rg
-        >>> best = rg.auto(rg.synthetic(300), baseline=False)
+        >>> best = rg.auto(rg.synthetic(300))
         >>> best.leaderboard.columns[0]
         'member'
     """
@@ -156,11 +159,6 @@ class Search:
         clean, structure_of = _with_features(graph)
         clean = evaluate_on(clean, evaluate)
         nodes = (clean.val_mask & (clean.y >= 0)).nonzero().view(-1)
-        if not len(nodes):
-            raise RawlsError(
-                "auto chooses by the validation nodes, and this graph has none with a label: give "
-                "a val_mask, or no masks at all to have a split drawn"
-            )
         inputs = prepare_inputs(clean, Settings(), device)
         limit = math.inf if time_limit is None else float(time_limit)
         judge = Judge(nodes, clean.y[nodes])
@@ -216,7 +214,7 @@ class Search:
         labeled = max(1, len(self.inputs.train))
         for share in SHARES:
             rows = labeled + min(MOST_ROWS, share * (self.inputs.num_nodes - labeled))
-            work = BEST_SETTINGS * RUNS_OF_SETTING * rows / labeled
+            work = BEST_SETTINGS * rows / labeled
             costs += WITH_STUDENTS * [Cost("student", work)]
         return costs + baseline * [Cost("gcn", work_of_gcn())]
 
@@ -237,10 +235,15 @@ class Search:
                 )
                 tried = dict.fromkeys((run.lr, run.weight_decay) for run in member.runs)
                 settings = [candidate.settings(lr=lr, weight_decay=decay) for lr, decay in tried]
-                self._train(candidate, settings, inputs, "student")
+                self._train(candidate, settings, inputs, "student", seeds=1)
 
     def _train(
-        self, candidate: Candidate, settings: list[Settings], inputs: Inputs, kind: str
+        self,
+        candidate: Candidate,
+        settings: list[Settings],
+        inputs: Inputs,
+        kind: str,
+        seeds: int = RUNS_OF_SETTING,
     ) -> None:
         def train() -> None:
             member = train_member(
@@ -249,6 +252,7 @@ class Search:
                 inputs,
                 self.judge,
                 self.seed,
+                seeds=seeds,
                 progress=self.estimate.within,
             )
             if member is None:
@@ -289,7 +293,9 @@ class Search:
         states = [state for member in chosen for state in member.states]
         answer = TrainedEnsemble.of(self.inputs, self.judge, runs, states, self.structure_of)
         own, rival = trained - self.started - self.gcn_seconds, self.gcn_seconds
-        baseline = None if self.gcn is None else self._result(self.gcn[0], "Tuned GCN", rival)
+        baseline = self._gcn_of_pool()
+        if self.gcn is not None:
+            baseline = self._result(self.gcn[0], RIVAL, rival)
         found = self._result(answer, Ensemble.title, own)
         found.notes += self.notes
         loss = self.judge.loss(mean_of(chosen))
@@ -300,6 +306,15 @@ class Search:
             explanation=self._explanation(chosen, loss),
             baseline=baseline,
         )
+
+    def _gcn_of_pool(self) -> EnsembleResult | None:
+        """The GCN that was tuned as every other member was; None if it diverged."""
+        for member in self.members:
+            if member.candidate.method == "gcn":
+                runs, states = member.ensemble_runs(1.0), member.states
+                model = TrainedEnsemble.of(self.inputs, self.judge, runs, states, self.structure_of)
+                return self._result(model, RIVAL, member.seconds)
+        return None
 
     def _result(self, model: TrainedEnsemble, title: str, trained: float) -> EnsembleResult:
         count = sum(tensor.numel() for tensor in model.state.values())
@@ -355,12 +370,21 @@ class Search:
                 f"than that of the best of them alone ({best.loss:.3f})."
             )
         runs = sum(member.trained for member in self.members)
+        gcn = [each.trained for each in self.members if each.candidate.method == "gcn"]
+        rival = gcn[0] if gcn else 0
+        if self.gcn is not None:
+            rival = self.gcn[1]
         sentences = [
             first,
             f"Judged by cross entropy on {_counted(len(self.judge.nodes), 'validation node')} "
             f"after temperature scaling: {_counted(len(self.members), 'model')} of "
             f"{_counted(runs, 'run')}; the evaluated nodes were not used.",
         ]
+        if rival:
+            sentences.append(
+                f"{RIVAL} is the mean of the best six of {rival} runs of a GCN, chosen by the same "
+                "validation nodes."
+            )
         stuck = [member.name for member in chosen if not member.candidate.transferable]
         if stuck:
             sentences.append(

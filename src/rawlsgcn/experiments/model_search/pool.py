@@ -121,6 +121,7 @@ def train_member(
     judge: Judge,
     seed: int,
     *,
+    seeds: int = RUNS_OF_SETTING,
     progress: ProgressCallback = no_progress,
 ) -> Member | None:
     """Train a candidate with each of the settings and make a member of its best runs.
@@ -131,6 +132,7 @@ def train_member(
         inputs: The graph.
         judge: The validation nodes.
         seed: The seed of ``auto``.
+        seeds: Runs of each of the best settings; only they are trained with more than one.
         progress: Called with the work done and in total.
 
     Returns:
@@ -138,7 +140,7 @@ def train_member(
     """
     method, started = find_method(candidate.method), time.perf_counter()
     first = [Job(each, RUNS_OF_SETTING * seed) for each in settings]
-    share, later = _STEPS * len(first), _STEPS * BEST_SETTINGS * (RUNS_OF_SETTING - 1)
+    share, later = _STEPS * len(first), _STEPS * BEST_SETTINGS * (seeds - 1)
     part = PartialProgress(progress, 0, share, share + later)
     runs, _ = train_runs(method, inputs, first, progress=part)
     chosen = judge.best(runs, BEST_SETTINGS)
@@ -147,7 +149,7 @@ def train_member(
     again = [
         Job(settings[place], RUNS_OF_SETTING * seed + run)
         for place in chosen
-        for run in range(1, RUNS_OF_SETTING)
+        for run in range(1, seeds)
     ]
     jobs, kept = [first[place] for place in chosen], [runs[place] for place in chosen]
     if again:

@@ -64,12 +64,12 @@ class AutoResult(EnsembleResult):
             to be kept), ``runs`` and ``seconds`` of training.
         validation_loss: The validation loss of the answer.
         explanation: Sentences that say what was chosen and why.
-        baseline: A GCN tuned with as many runs, the mean of its best six; None if it was not asked
-            for or not reached.
+        baseline: The GCN of the pool, or one tuned with as many runs as the whole pool if that
+            was asked for; the mean of its best six runs. None if it diverged.
 
     Example:
         >>> import rawlsgcn as rg
-        >>> best = rg.auto(rg.synthetic(300), baseline=False)
+        >>> best = rg.auto(rg.synthetic(300))
         >>> best.method, len(best.leaderboard) > 8
         ('auto', True)
     """

@@ -18,7 +18,7 @@ from .pool import on_training_rows
 #: Shares of the nodes that become pseudo-labeled, one after another.
 SHARES = (0.3, 0.7)
 #: Pseudo-labeled nodes at most; of more, so many are drawn.
-MOST_ROWS = 2_000
+MOST_ROWS = 1_000
 LABEL_SMOOTHING = 0.1
 
 
@@ -63,7 +63,7 @@ class PseudoLabels:
         count = torch.bincount(group)
         first = count.cumsum(0) - count
         rank = torch.arange(len(nodes)) - first[group]
-        chosen = nodes[rank < (share * count).long().clamp(min=1)[group]]
+        chosen = nodes[rank < (share * count.double()).long().clamp(min=1)[group]]
         if len(chosen) > MOST_ROWS:
             random = torch.Generator().manual_seed(seed)
             chosen = chosen[torch.randperm(len(chosen), generator=random)[:MOST_ROWS]]

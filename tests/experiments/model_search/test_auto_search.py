@@ -1,0 +1,213 @@
+"""``auto``: the same answer for the same seed, whatever happens in between."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch_geometric.data import Data
+
+import rawlsgcn as rg
+from rawlsgcn.experiments.model_search import auto_search, pool
+from rawlsgcn.experiments.model_search.auto_search import Search
+
+
+@pytest.fixture(autouse=True)
+def small_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two settings of 30 epochs for each candidate: everything else is as it is."""
+    monkeypatch.setattr(pool, "RATES", (0.05,))
+    monkeypatch.setattr(pool, "DECAYS", (5e-4, 0.0))
+    short = tuple(replace(each, changes=each.changes | {"epochs": 30}) for each in pool.POOL)
+    monkeypatch.setattr(auto_search, "POOL", short)
+
+
+@pytest.fixture(scope="module")
+def graph() -> Data:
+    return rg.synthetic(240, seed=4)
+
+
+@pytest.fixture
+def result(graph: Data) -> rg.AutoResult:
+    return rg.auto(graph)
+
+
+def test_the_answer_is_a_result_like_any_other(
+    result: rg.AutoResult, graph: Data, tmp_path: Path
+) -> None:
+    board = result.leaderboard
+    assert board["validation_loss"].is_monotonic_increasing
+    assert set(result.chosen) <= set(board["member"])
+    assert len(board) == 8 + 4
+    assert result.validation_loss <= board["validation_loss"].min()
+    assert result.accuracy.mean > 50
+    assert len(result.to_frame()) == 1
+    assert result.to_dict()["leaderboard"][0]["member"] == board["member"][0]
+    assert result.baseline is not None
+    assert result.comparison().names[0] != result.comparison().names[1]
+    result.save(tmp_path / "model")
+    model = rg.load_model(tmp_path / "model")
+    assert torch.equal(model.logits(graph), result.logits[0])
+    assert torch.equal(model.predict(graph), result.probabilities())
+    assert "worst" in str(result) or "accuracy" in str(result)
+    assert result.audit(resamples=100).models
+
+
+def test_the_same_seed_gives_the_same_bits_and_leaves_the_random_state(
+    result: rg.AutoResult, graph: Data
+) -> None:
+    torch.manual_seed(7)
+    before = torch.get_rng_state()
+    again = rg.auto(graph)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert torch.equal(again.logits, result.logits)
+    times = ["seconds"]
+    same = again.leaderboard.drop(columns=times).equals(result.leaderboard.drop(columns=times))
+    assert same
+    assert not torch.equal(rg.auto(graph, seed=1).logits, result.logits)
+
+
+def test_only_validation_nodes_decide(graph: Data, result: rg.AutoResult) -> None:
+    """With other labels of the test nodes the answer has the same bits."""
+    changed = graph.clone()
+    test = changed.test_mask.nonzero().view(-1)
+    changed.y[test] = changed.y[test][torch.randperm(len(test))]
+    assert torch.equal(rg.auto(changed).logits, result.logits)
+
+
+def test_transferable_models_leave_their_graph(graph: Data, tmp_path: Path) -> None:
+    free = rg.auto(graph, transferable=True)
+    assert not any("adjacency" in name for name in free.leaderboard["member"])
+    free.save(tmp_path / "model")
+    other = rg.synthetic(240, seed=9)
+    assert rg.load_model(tmp_path / "model").predict(other).shape == (240, 6)
+
+
+def test_a_member_that_cannot_leave_its_graph_is_refused(
+    graph: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only = tuple(each for each in auto_search.POOL if not each.transferable)
+    monkeypatch.setattr(auto_search, "POOL", only)
+    bound = rg.auto(graph)
+    assert any("another graph" in sentence for sentence in bound.explanation)
+    bound.save(tmp_path / "model")
+    with pytest.raises(rg.RawlsError, match="only be used on that graph") as caught:
+        rg.load_model(tmp_path / "model").predict(rg.synthetic(240, seed=9))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_time_limit_keeps_what_there_is(graph: Data) -> None:
+    quick = rg.auto(graph, time_limit=1e-9)
+    assert len(quick.leaderboard) == 1
+    assert any("time limit" in note for note in quick.notes)
+
+
+@pytest.mark.parametrize("after", [0, 3, 9])
+def test_an_interruption_keeps_the_best_so_far(
+    graph: Data, after: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original, calls = pool.train_member, 0
+
+    def train(*arguments: Any, **options: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls > after:
+            raise KeyboardInterrupt
+        return original(*arguments, **options)
+
+    monkeypatch.setattr(auto_search, "train_member", train)
+    if after == 0:
+        with pytest.raises(KeyboardInterrupt):
+            rg.auto(graph)
+        return
+    kept = rg.auto(graph)
+    assert len(kept.leaderboard) == after
+    assert any("interrupted" in note for note in kept.notes)
+
+
+def test_a_graph_without_features_is_learned_by_its_structure(graph: Data, tmp_path: Path) -> None:
+    bare = Data(**{k: v for k, v in graph.to_dict().items() if k != "x"})
+    found = rg.auto(bare)
+    assert any("structure alone" in note for note in found.notes)
+    assert found.accuracy.mean > 30  # of six classes
+    found.save(tmp_path / "model")
+    model = rg.load_model(tmp_path / "model")
+    assert torch.equal(model.logits(bare), found.logits[0])
+    other = rg.synthetic(240, seed=9)
+    del other.x
+    with pytest.raises(rg.RawlsError, match="only be used on that graph"):
+        model.logits(other)
+    with pytest.raises(rg.RawlsError, match="no model for another graph"):
+        rg.auto(bare, transferable=True)
+
+
+def test_isolated_nodes_and_a_class_with_one_training_node(graph: Data) -> None:
+    hard = graph.clone()
+    hard.edge_index = hard.edge_index[:, (hard.edge_index >= 12).all(0)]
+    rare = (hard.train_mask & (hard.y == 0)).nonzero().view(-1)
+    hard.train_mask[rare[1:]] = False
+    found = rg.auto(hard)
+    assert bool(found.logits.isfinite().all())
+
+
+def test_three_classes_and_sixty_labels() -> None:
+    whole = rg.synthetic(300, seed=2)
+    few = Data(x=whole.x, edge_index=whole.edge_index, y=whole.y % 3)
+    few.y[torch.randperm(300, generator=torch.Generator().manual_seed(0))[60:]] = -1
+    found = rg.auto(few)
+    assert found.logits.shape == (1, 300, 3)
+    assert found.validation_accuracy.mean > 40
+
+
+def test_every_diverged_member_is_left_out_and_named(
+    graph: Data, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wild = replace(auto_search.POOL[0], changes={"lr": 1e30, "epochs": 5})
+    monkeypatch.setattr(auto_search, "POOL", (wild, *auto_search.POOL[1:3]))
+    monkeypatch.setattr(
+        auto_search, "grid", lambda each: [each.settings()] if each is wild else pool.grid(each)
+    )
+    found = rg.auto(graph)
+    assert "GCN" not in set(found.leaderboard["member"])
+    assert any("diverged" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"seed": -1}, "seed"),
+        ({"seed": "one"}, "seed"),
+        ({"time_limit": 0}, "time_limit"),
+        ({"time_limit": float("nan")}, "time_limit"),
+        ({"evaluate": "some"}, "choice of nodes"),
+        ({"device": "moon"}, "device"),
+    ],
+)
+def test_wrong_arguments_are_one_sentence(
+    graph: Data, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(rg.RawlsError, match=message) as caught:
+        rg.auto(graph, **options)
+    assert "\n" not in str(caught.value)
+
+
+def test_validation_nodes_are_needed(graph: Data) -> None:
+    without = graph.clone()
+    without.val_mask = torch.zeros_like(without.val_mask)
+    with pytest.raises(rg.RawlsError, match="val_mask has no labeled node"):
+        rg.auto(without)
+
+
+def test_progress_never_goes_back(graph: Data) -> None:
+    seen: list[tuple[int, int]] = []
+    rg.auto(graph, progress=lambda done, total, what=None: seen.append((done, total)))
+    done = [each for each, _ in seen]
+    assert done == sorted(done)
+    assert seen[-1][0] == seen[-1][1]
+
+
+def test_the_search_counts_its_steps(graph: Data) -> None:
+    search = Search.of(graph, 0, "cpu", "test", None, None)
+    assert len(search.candidates(transferable=False)) == len(auto_search.POOL)

@@ -1,0 +1,58 @@
+"""The validation nodes as a judge: calibrated loss, and runs that diverged never win."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from rawlsgcn.experiments.model_search.judge import Judge
+from rawlsgcn.experiments.model_search.pool import Candidate, Member, best_mean, mean_of
+from rawlsgcn.training import TrainedRun
+
+
+def judge(nodes: int = 40) -> Judge:
+    return Judge(torch.arange(nodes), torch.arange(nodes) % 3)
+
+
+def probabilities(nodes: int = 60, sharpness: float = 2.0, seed: int = 0) -> torch.Tensor:
+    random = torch.Generator().manual_seed(seed)
+    logits = torch.randn(nodes, 3, generator=random)
+    logits[torch.arange(nodes), torch.arange(nodes) % 3] += sharpness
+    return logits.softmax(-1)
+
+
+def member(name: str, p: torch.Tensor) -> Member:
+    return Member(Candidate(name, "gcn", {}), p, (), (), judge().loss(p), 1, 0.0)
+
+
+def test_the_loss_does_not_depend_on_the_temperature() -> None:
+    p = probabilities()
+    sharper = (3 * p.log()).softmax(-1)
+    assert judge().loss(sharper) == pytest.approx(judge().loss(p), rel=1e-5)
+
+
+def test_better_predictions_have_a_lower_loss() -> None:
+    losses = [judge().loss(probabilities(sharpness=s)) for s in (0.0, 1.0, 2.0, 4.0)]
+    assert losses == sorted(losses, reverse=True)
+
+
+def test_a_run_that_diverged_is_never_chosen() -> None:
+    sound = probabilities(sharpness=0.1)
+    broken = torch.full_like(sound, math.nan)
+    runs = [TrainedRun(1, {}, logits) for logits in (broken, sound, broken)]
+    assert judge().best(runs, 3) == [1]
+    assert judge().loss(broken) == math.inf
+
+
+def test_a_mean_is_taken_only_if_it_is_better_than_the_best_alone() -> None:
+    good, bad = (
+        member("good", probabilities(sharpness=6)),
+        member("bad", probabilities(sharpness=-3)),
+    )
+    assert [each.name for each in best_mean([bad, good], judge(), 3)] == ["good"]
+    pair = [member("a", probabilities(seed=1)), member("b", probabilities(seed=2))]
+    chosen = best_mean(pair, judge(), 3)
+    assert len(chosen) == 2
+    assert judge().loss(mean_of(chosen)) < min(each.loss for each in pair)
