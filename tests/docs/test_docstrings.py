@@ -69,6 +69,8 @@ def test_public_names_say_what_they_take_and_return(name: str) -> None:
         if each.name not in ("self", "cls") and not each.name.startswith("_")
     ]
     if parameters:
+        if inspect.isclass(value):  # what a class inherits is described where it comes from
+            words = "\n".join(base.__doc__ or "" for base in value.__mro__)
         assert "Args:" in words or "Attributes:" in words
         for each in parameters:
             if each.kind is not each.VAR_KEYWORD:
