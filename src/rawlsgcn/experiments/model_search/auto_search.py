@@ -132,6 +132,7 @@ class Search:
     members: list[Member] = field(default_factory=list)
     teacher: list[Member] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
     gcn: tuple[TrainedEnsemble, int] | None = None
     gcn_seconds: float = 0.0
     structure_of: str = ""
@@ -265,7 +266,7 @@ class Search:
     def _step(self, name: str, kind: str, work: Callable[[], None]) -> None:
         """Do one step, unless the time is over and there is something to choose from."""
         if self.members and time.perf_counter() > self.deadline:
-            self.notes.append(f"{name} was not trained: the time limit was reached.")
+            self.skipped.append(name)
             self.estimate.skip(kind)
         else:
             self.estimate.begin(name, kind)
@@ -298,6 +299,9 @@ class Search:
             baseline = self._result(self.gcn[0], RIVAL, rival)
         found = self._result(answer, Ensemble.title, own)
         found.notes += self.notes
+        if self.skipped:
+            names = ", ".join(f"'{name}'" for name in self.skipped)
+            found.notes.append(f"the time limit was reached, so these were not trained: {names}.")
         loss = self.judge.loss(mean_of(chosen))
         return AutoResult(
             **_fields(found),
