@@ -116,6 +116,7 @@ def run_task(
         "diverged": answer.diverged,
         "epochs": options.epochs if task.model != AUTO else None,
         "chosen": answer.chosen,
+        **answer.details,
         "seed": options.seed,
         "device": options.device.type,
         "machine": machine(options.device),
@@ -189,8 +190,16 @@ def _auto(
     )
     # The softmax in float64 of what the result predicts with.
     probabilities = torch.softmax(result.logits[result.best_run].double(), -1)
-    settings = dict(result.settings)
-    return Answer(probabilities, settings.get("runs"), 0, [_plain(settings)])
+    return Answer(
+        probabilities,
+        int(result.leaderboard["runs"].sum()),
+        0,
+        list(result.chosen),
+        {
+            name: _plain(getattr(result, name).to_dict("records"))
+            for name in ("leaderboard", "parts")
+        },
+    )
 
 
 def _plain(value: Any) -> Any:

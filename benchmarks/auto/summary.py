@@ -76,6 +76,29 @@ class Summary:
         values = [r[metric] for r in self.of(graph, model) if r[metric] is not None]
         return float(np.mean(values)) if values else None
 
+    def parts(self, graph: str) -> dict[str, tuple[float, float, float]]:
+        """Accuracy and low-degree accuracy above the GCN of the pool, and the ratio of biases.
+
+        Of every member that is no student, and of the answer as parts are added.
+        """
+        figures: dict[str, list[list[float]]] = {}
+        for record in self.of(graph, AUTO):
+            members = {each["member"]: each for each in record.get("leaderboard", ())}
+            steps = {each["part"]: each for each in record.get("parts", ())}
+            if "GCN" not in members:
+                continue
+            for name, each in (members | steps).items():
+                if "student" not in name or name in steps:
+                    values = [each[metric] for metric in METRICS]
+                    base = [members["GCN"][metric] for metric in METRICS]
+                    if None not in (*values, *base):
+                        figures.setdefault(name, []).append([*values, *base])
+        found = {}
+        for name, rows in figures.items():
+            accuracy, low, bias, *base = np.mean(rows, axis=0)
+            found[name] = (accuracy - base[0], low - base[1], bias / base[2])
+        return found
+
     def pairs(self, graph: str, rival: str, metric: str) -> list[tuple[float, float]]:
         """The values of ``auto`` and of a rival on the splits that both have."""
         both = []

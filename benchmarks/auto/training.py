@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import product
 from typing import Any
 
@@ -68,13 +68,16 @@ class Answer:
         probabilities: Of shape (nodes, classes), in float64.
         runs: The number of runs that were trained; None if that is not known.
         diverged: How many of them diverged.
-        chosen: The settings and the validation accuracy (%) of the runs in the mean.
+        chosen: What the mean consists of: of a rival the settings and the validation accuracy (%)
+            of its runs, of ``auto`` the names of its members.
+        details: Further tables of ``auto``.
     """
 
     probabilities: Tensor
     runs: int | None
     diverged: int
-    chosen: list[dict[str, Any]]
+    chosen: list[Any]
+    details: dict[str, Any] = field(default_factory=dict)
 
 
 def grid(rival: str, runs: int | None = None, seed: int = 0) -> list[RunSettings]:

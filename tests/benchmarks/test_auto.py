@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
 import pytest
 import torch
 from typer.testing import CliRunner
@@ -153,7 +154,14 @@ def perfect(graph: Any, *, seed: int, device: str, evaluate: str, progress: Any)
     progress(1, 1, "perfect")
     assert (seed, device, evaluate) == (0, "cpu", "all")
     logits = 3 * torch.nn.functional.one_hot(graph.y.clamp(min=0)).float()
-    return SimpleNamespace(logits=logits.unsqueeze(0), best_run=0, settings={"member": "labels"})
+    figures = {"accuracy": [100.0], "low_degree_accuracy": [100.0], "calibrated_bias": [0.1]}
+    return SimpleNamespace(
+        logits=logits.unsqueeze(0),
+        best_run=0,
+        chosen=["labels"],
+        leaderboard=pd.DataFrame({"member": ["GCN"], "runs": [12], **figures}),
+        parts=pd.DataFrame({"part": ["best member"], **figures}),
+    )
 
 
 def test_a_record_has_the_figures_of_the_answer(tmp_path: Path) -> None:
@@ -162,7 +170,11 @@ def test_a_record_has_the_figures_of_the_answer(tmp_path: Path) -> None:
     assert record["accuracy"] == record["low_degree_accuracy"] == 100
     assert record["validation_accuracy"] == 100
     assert record["calibrated_validation_loss"] < 0.01
-    assert record["chosen"] == [{"member": "labels"}]
+    assert record["chosen"] == ["labels"]
+    assert record["runs"] == 12
+    summary = Summary([record])
+    assert summary.parts("synthetic") == {"GCN": (0, 0, 1), "best member": (0, 0, 1)}
+    assert "| best member | +0.0 / +0.0 / × 1.00 |" in page.markdown(summary)
     assert record["seconds"] > 0
     assert read_records(tmp_path) == [json.loads(json.dumps(record))]
 

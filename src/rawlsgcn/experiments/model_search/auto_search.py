@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from operator import index
 from typing import TYPE_CHECKING, Any
 
+from torch import Tensor
 from torch_geometric.data import Data
 
 from ..._core.errors import RawlsError
@@ -233,6 +234,7 @@ class Search:
                     member.candidate,
                     name=f"{member.name}, student {share:.0%}",
                     changes=member.candidate.changes | {"label_smoothing": LABEL_SMOOTHING},
+                    student=True,
                 )
                 tried = dict.fromkeys((run.lr, run.weight_decay) for run in member.runs)
                 settings = [candidate.settings(lr=lr, weight_decay=decay) for lr, decay in tried]
@@ -306,6 +308,7 @@ class Search:
         return AutoResult(
             **_fields(found),
             leaderboard=self._leaderboard(chosen),
+            parts=self._parts(chosen),
             validation_loss=loss,
             explanation=self._explanation(chosen, loss),
             baseline=baseline,
@@ -333,30 +336,51 @@ class Search:
     def _leaderboard(self, chosen: Sequence[Member]) -> pd.DataFrame:
         import pandas as pd
 
-        rows = []
-        for member in sorted(self.members, key=lambda each: each.loss):
-            metrics = evaluate_run(
-                scores_of(member.probabilities),
-                self.graph.y,
-                self.inputs.degree.cpu(),
-                self.graph.test_mask,
-                self.graph.val_mask,
-            )
-            rows.append(
-                {
-                    "member": member.name,
-                    "chosen": member in chosen,
-                    "validation_loss": member.loss,
-                    "validation_accuracy": 100 * self.judge.accuracy(member.probabilities),
-                    "accuracy": metrics.accuracy,
-                    "low_degree_accuracy": metrics.low_degree_accuracy,
-                    "calibrated_bias": metrics.calibrated_bias,
-                    "parameters": member.parameters,
-                    "runs": member.trained,
-                    "seconds": member.seconds,
-                }
-            )
-        return pd.DataFrame(rows)
+        return pd.DataFrame(
+            {
+                "member": member.name,
+                "chosen": member in chosen,
+                **self._figures(member.probabilities),
+                "parameters": member.parameters,
+                "runs": member.trained,
+                "seconds": member.seconds,
+            }
+            for member in sorted(self.members, key=lambda each: each.loss)
+        )
+
+    def _parts(self, chosen: Sequence[Member]) -> pd.DataFrame:
+        """The figures of the answer as one part after another is added."""
+        import pandas as pd
+
+        first = [each for each in self.members if not each.is_student]
+        parts = {
+            "GCN": [each for each in first if each.candidate.method == "gcn"],
+            "best member": sorted(first, key=lambda each: each.loss)[:1],
+            "mean without students": self.teacher or best_mean(first, self.judge, IN_MEAN),
+            "mean with students": chosen,
+        }
+        return pd.DataFrame(
+            {"part": name, **self._figures(mean_of(members))}
+            for name, members in parts.items()
+            if members
+        )
+
+    def _figures(self, probabilities: Tensor) -> dict[str, float]:
+        """The columns that describe predictions."""
+        metrics = evaluate_run(
+            scores_of(probabilities),
+            self.graph.y,
+            self.inputs.degree.cpu(),
+            self.graph.test_mask,
+            self.graph.val_mask,
+        )
+        return {
+            "validation_loss": self.judge.loss(probabilities),
+            "validation_accuracy": 100 * self.judge.accuracy(probabilities),
+            "accuracy": metrics.accuracy,
+            "low_degree_accuracy": metrics.low_degree_accuracy,
+            "calibrated_bias": metrics.calibrated_bias,
+        }
 
     def _explanation(self, chosen: Sequence[Member], loss: float) -> list[str]:
         best = min(self.members, key=lambda member: member.loss)

@@ -36,12 +36,14 @@ class Candidate:
         method: The name of the method.
         changes: The settings in which it differs from the method's defaults.
         transferable: Whether the trained model can be used on another graph.
+        student: Whether it learns from pseudo-labels too.
     """
 
     name: str
     method: str
     changes: dict[str, Any]
     transferable: bool = True
+    student: bool = False
 
     @property
     def compares_features(self) -> bool:
@@ -94,6 +96,11 @@ class Member:
     def name(self) -> str:
         """A short name for tables."""
         return self.candidate.name
+
+    @property
+    def is_student(self) -> bool:
+        """Whether it was trained on pseudo-labels too."""
+        return self.candidate.student
 
     @property
     def parameters(self) -> int:

@@ -62,6 +62,9 @@ class AutoResult(EnsembleResult):
             ``validation_loss`` (after temperature scaling), ``validation_accuracy``, ``accuracy``,
             ``low_degree_accuracy`` (in per cent), ``calibrated_bias``, ``parameters`` (the numbers
             to be kept), ``runs`` and ``seconds`` of training.
+        parts: What each part brings, one row after another added: the GCN of the pool, the best
+            member, the mean of the best three, and the mean with students; with the columns of the
+            leaderboard that describe predictions.
         validation_loss: The validation loss of the answer.
         explanation: Sentences that say what was chosen and why.
         baseline: The GCN of the pool, or one tuned with as many runs as the whole pool if that
@@ -75,6 +78,7 @@ class AutoResult(EnsembleResult):
     """
 
     leaderboard: pd.DataFrame = field(default=None, repr=False)  # type: ignore[assignment]
+    parts: pd.DataFrame = field(default=None, repr=False)  # type: ignore[assignment]
     validation_loss: float = float("nan")
     explanation: list[str] = field(default_factory=list)
     baseline: EnsembleResult | None = None
@@ -124,6 +128,7 @@ class AutoResult(EnsembleResult):
             "validation_loss": jsonable(self.validation_loss),
             "explanation": self.explanation,
             "leaderboard": jsonable(self.leaderboard.to_dict("records")),
+            "parts": jsonable(self.parts.to_dict("records")),
             "baseline": None if self.baseline is None else self.baseline.to_dict(),
         }
 

@@ -18,7 +18,7 @@ from .pool import on_training_rows
 #: Shares of the nodes that become pseudo-labeled, one after another.
 SHARES = (0.3, 0.7)
 #: Pseudo-labeled nodes at most; of more, so many are drawn.
-MOST_ROWS = 1_000
+MOST_ROWS = 500
 LABEL_SMOOTHING = 0.1
 
 
