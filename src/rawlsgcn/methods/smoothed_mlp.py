@@ -3,10 +3,10 @@
 With F the features, P a symmetric normalization of A + I and Π the smoothing of
 :mod:`rawlsgcn.methods._ops.smoothing`, the network is an MLP on the rows of Π F, of the pair
 [F, Π F], or of the pair [A, F]. As in APPNP and SIGN (Gasteiger et al., 2019; Frasca et al., 2020)
-a node receives features from ten steps away, but the graph is needed only before training, which then costs what an
-MLP on the labeled rows costs. Two things serve nodes of low degree: P = Â_DS, in which they weigh
-as much as any other node, and the lifted graph, in which nodes with few neighbors are joined to
-the nodes with the nearest features.
+a node receives features from ten steps away. The graph is needed only before training, which then
+costs what an MLP on the labeled rows costs. Two things serve nodes of low degree: P = Â_DS, in
+which they weigh as much as any other node, and the lifted graph, in which nodes with few neighbors
+are joined to the nodes with the nearest features.
 """
 
 from __future__ import annotations

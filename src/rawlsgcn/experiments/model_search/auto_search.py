@@ -5,32 +5,29 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from operator import index
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from torch import Tensor
 from torch_geometric.data import Data
 
 from ..._core.errors import RawlsError
 from ..._core.progress import ProgressCallback
 from ..._core.random_state import kept_random_state
 from ..._core.threads import fork_safe_threads
-from ...evaluation.run_metrics import evaluate_run
 from ...graphs import check
 from ...graphs.graph_statistics import edge_digest
 from ...graphs.notes import GraphFacts
 from ...graphs.splits import evaluate_on
 from ...graphs.structural_features import structural_features, structural_note
 from ...methods import Inputs, Settings
-from ...methods.ensemble import Ensemble, scores_of
-from ...training import TrainedRun
-from ..fitting import checked, evaluate_runs, prepare_inputs
-from ..result import Result
+from ..fitting import checked, prepare_inputs
+from .answer import Answer
 from .baseline import train_gcn, work_of_gcn
 from .judge import Judge
 from .pool import (
     BEST_SETTINGS,
+    IN_MEAN,
     POOL,
     RUNS_OF_SETTING,
     Candidate,
@@ -40,18 +37,16 @@ from .pool import (
     mean_of,
     train_member,
 )
-from .result import AutoResult, EnsembleResult
+from .result import AutoResult
 from .students import LABEL_SMOOTHING, MOST_ROWS, SHARES, PseudoLabels
 from .time_estimate import Cost, TimeEstimate
 from .trained_ensemble import TrainedEnsemble
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
-#: Members that the answer and the teacher are the mean of, and members that get students.
-IN_MEAN, WITH_STUDENTS = 3, 2
-#: The name of the GCN that the answer is compared with.
-RIVAL = "Tuned GCN"
+#: Members that get students.
+WITH_STUDENTS = 2
 
 
 @fork_safe_threads()
@@ -290,141 +285,21 @@ class Search:
 
     def result(self) -> AutoResult:
         """Choose the answer and describe it."""
-        chosen = best_mean(self.members, self.judge, IN_MEAN)
-        trained = time.perf_counter()
-        runs = [run for member in chosen for run in member.ensemble_runs(1 / len(chosen))]
-        states = [state for member in chosen for state in member.states]
-        answer = TrainedEnsemble.of(self.inputs, self.judge, runs, states, self.structure_of)
-        own, rival = trained - self.started - self.gcn_seconds, self.gcn_seconds
-        baseline = self._gcn_of_pool()
-        if self.gcn is not None:
-            baseline = self._result(self.gcn[0], RIVAL, rival)
-        found = self._result(answer, Ensemble.title, own)
-        found.notes += self.notes
-        if self.skipped:
-            names = ", ".join(f"'{name}'" for name in self.skipped)
-            found.notes.append(f"the time limit was reached, so these were not trained: {names}.")
-        loss = self.judge.loss(mean_of(chosen))
-        return AutoResult(
-            **_fields(found),
-            leaderboard=self._leaderboard(chosen),
-            parts=self._parts(chosen),
-            validation_loss=loss,
-            explanation=self._explanation(chosen, loss),
-            baseline=baseline,
-        )
-
-    def _gcn_of_pool(self) -> EnsembleResult | None:
-        """The GCN that was tuned as every other member was; None if it diverged."""
-        for member in self.members:
-            if member.candidate.method == "gcn":
-                runs, states = member.ensemble_runs(1.0), member.states
-                model = TrainedEnsemble.of(self.inputs, self.judge, runs, states, self.structure_of)
-                return self._result(model, RIVAL, member.seconds)
-        return None
-
-    def _result(self, model: TrainedEnsemble, title: str, trained: float) -> EnsembleResult:
-        count = sum(tensor.numel() for tensor in model.state.values())
-        run = TrainedRun(count, model.state, model.logits)
-        began, seconds = time.perf_counter(), {"prepare": 0.0, "train": trained, "evaluate": 0.0}
-        made = evaluate_runs(
-            self.graph, self.inputs, Ensemble(), model.settings, [self.seed], [run], seconds
-        )
-        seconds["evaluate"] = time.perf_counter() - began
-        return EnsembleResult(**_fields(replace(made, title=title)))
-
-    def _leaderboard(self, chosen: Sequence[Member]) -> pd.DataFrame:
-        import pandas as pd
-
-        return pd.DataFrame(
-            {
-                "member": member.name,
-                "chosen": member in chosen,
-                **self._figures(member.probabilities),
-                "parameters": member.parameters,
-                "runs": member.trained,
-                "seconds": member.seconds,
-            }
-            for member in sorted(self.members, key=lambda each: each.loss)
-        )
-
-    def _parts(self, chosen: Sequence[Member]) -> pd.DataFrame:
-        """The figures of the answer as one part after another is added."""
-        import pandas as pd
-
-        first = [each for each in self.members if not each.is_student]
-        parts = {
-            "GCN": [each for each in first if each.candidate.method == "gcn"],
-            "best member": sorted(first, key=lambda each: each.loss)[:1],
-            "mean without students": self.teacher or best_mean(first, self.judge, IN_MEAN),
-            "mean with students": chosen,
-        }
-        return pd.DataFrame(
-            {"part": name, **self._figures(mean_of(members))}
-            for name, members in parts.items()
-            if members
-        )
-
-    def _figures(self, probabilities: Tensor) -> dict[str, float]:
-        """The columns that describe predictions."""
-        metrics = evaluate_run(
-            scores_of(probabilities),
-            self.graph.y,
-            self.inputs.degree.cpu(),
-            self.graph.test_mask,
-            self.graph.val_mask,
-        )
-        return {
-            "validation_loss": self.judge.loss(probabilities),
-            "validation_accuracy": 100 * self.judge.accuracy(probabilities),
-            "accuracy": metrics.accuracy,
-            "low_degree_accuracy": metrics.low_degree_accuracy,
-            "calibrated_bias": metrics.calibrated_bias,
-        }
-
-    def _explanation(self, chosen: Sequence[Member], loss: float) -> list[str]:
-        best = min(self.members, key=lambda member: member.loss)
-        names = ", ".join(f"'{member.name}'" for member in chosen)
-        if len(self.members) == 1:
-            first = f"{names} is the only model that was trained."
-        elif len(chosen) == 1:
-            first = (
-                f"{names} was chosen alone: its validation loss of {best.loss:.3f} is the lowest, "
-                "and a mean with others has a higher one."
-            )
-        else:
-            first = (
-                f"The answer is the mean of {names}: its validation loss of {loss:.3f} is lower "
-                f"than that of the best of them alone ({best.loss:.3f})."
-            )
-        runs = sum(member.trained for member in self.members)
-        gcn = [each.trained for each in self.members if each.candidate.method == "gcn"]
-        rival = gcn[0] if gcn else 0
-        if self.gcn is not None:
-            rival = self.gcn[1]
-        sentences = [
-            first,
-            f"Judged by cross entropy on {_counted(len(self.judge.nodes), 'validation node')} "
-            f"after temperature scaling: {_counted(len(self.members), 'model')} of "
-            f"{_counted(runs, 'run')}; the evaluated nodes were not used.",
-        ]
-        if rival:
-            sentences.append(
-                f"{RIVAL} is the mean of the best six of {rival} runs of a GCN, chosen by the same "
-                "validation nodes."
-            )
-        stuck = [member.name for member in chosen if not member.candidate.transferable]
-        if stuck:
-            sentences.append(
-                "It contains the rows of this graph's adjacency matrix and cannot be used on "
-                "another graph; with transferable=True (--transferable) it can."
-            )
-        return sentences
+        return Answer(
+            self.graph,
+            self.inputs,
+            self.judge,
+            self.seed,
+            self.structure_of,
+            self.members,
+            self.teacher,
+            self.gcn,
+            self.gcn_seconds,
+            self.notes,
+            self.skipped,
+            self.started,
+        ).result()
 
 
 def _counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'s' * (count != 1)}"
-
-
-def _fields(result: Result) -> dict[str, Any]:
-    return {each.name: getattr(result, each.name) for each in fields(Result)}

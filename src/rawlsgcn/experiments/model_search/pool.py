@@ -23,6 +23,8 @@ DECAYS = (5e-4, 5e-5, 0.0)
 #: A member is the mean of the runs of its best settings, each with so many seeds. All settings are
 #: tried with the first seed, only the best ones with the others.
 BEST_SETTINGS, RUNS_OF_SETTING = 3, 2
+#: Members that the answer and the teacher are the mean of.
+IN_MEAN = 3
 #: Steps in which the progress of a run is reported.
 _STEPS = 1000
 
