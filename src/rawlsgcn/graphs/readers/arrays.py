@@ -218,7 +218,7 @@ def shape_of(array: Array) -> tuple[int, int]:
     if array.shape != (2,) or array.dtype.kind not in "iu":
         raise RawlsError(f"has a shape of {array.dtype} {array.shape} instead of two integers")
     rows, columns = int(array[0]), int(array[1])
-    if rows < 0 or columns < 0 or max(rows, columns) >= 2**62:
+    if rows < 0 or columns < 0 or max(rows, columns) >= 2**62 or rows * columns >= 2**62:
         raise RawlsError(f"has a matrix of {rows} rows and {columns} columns")
     return rows, columns
 

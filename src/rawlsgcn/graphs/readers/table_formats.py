@@ -119,11 +119,16 @@ class ParquetTable:
         with reading(path, "parquet"):
             self._file, size = pyarrow.parquet.ParquetFile(path), path.stat().st_size
             about = self._file.metadata
+            groups = [about.row_group(i) for i in range(about.num_row_groups)]
+            rows = [group.num_rows for group in groups]
+            # Arrow reserves memory for the rows of a group before it reads them.
+            if min(rows, default=0) < 0 or sum(rows) != about.num_rows:
+                raise RawlsError(f"{path} is damaged: its row groups do not have its rows")
             cells = about.num_rows * max(about.num_columns, 1)
-            groups = [about.row_group(i).total_byte_size for i in range(about.num_row_groups)]
-            if size < SMALL_FILE and (cells > MOST_CELLS or sum(groups) > LARGEST_UNPACKED):
+            unpacked = sum(group.total_byte_size for group in groups)
+            if size < SMALL_FILE and (cells > MOST_CELLS or unpacked > LARGEST_UNPACKED):
                 raise RawlsError(
-                    f"{path} has {size:,} bytes and unpacks to {cells:,} cells of {sum(groups):,} "
+                    f"{path} has {size:,} bytes and unpacks to {cells:,} cells of {unpacked:,} "
                     "bytes: write it without compression"
                 )
             schema = self._file.schema_arrow
