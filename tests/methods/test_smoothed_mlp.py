@@ -166,5 +166,12 @@ def test_settings_out_of_range_are_refused(setting: str, value: Any) -> None:
         find_method("smoothed-mlp").configure({setting: value})
 
 
+def test_a_note_says_how_many_nodes_were_lifted(graph: Data) -> None:
+    lifted = rg.fit(graph, "smoothed-mlp", seeds=1, epochs=1, method_settings={"min_degree": 6})
+    assert any("nearest features" in note and "exact" in note for note in lifted.notes)
+    plain = rg.fit(graph, "smoothed-mlp", seeds=1, epochs=1)
+    assert not any("nearest features" in note for note in plain.notes)
+
+
 def test_it_meets_the_contract_of_methods() -> None:
     rg.check_method("smoothed-mlp")

@@ -190,6 +190,10 @@ class SmoothedStack(LayerStack):
             ),
         )
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return () if self.lifted is None else (self.lifted.note,)
+
     @cached_property
     def _smoothing(self) -> PageRankSmoothing:
         s, i = self.settings, self.inputs

@@ -94,7 +94,7 @@ def _train_stacked(
         count = sum(tensor.numel() for tensor in states[0])
         with threads_for_graph(inputs.x, inputs.edge_index), TrainingThreads():
             for index, state in zip(indices, states, strict=True):
-                notes = () if engine.note is None else (engine.note,)
+                notes = (*engine.stack.notes, *(() if engine.note is None else (engine.note,)))
                 kept = _named(state) | _on_cpu(dict(engine.stack.fixed))
                 runs[index] = TrainedRun(count, kept, engine.logits(state).cpu(), notes)
         clock.lap("evaluate")

@@ -73,6 +73,7 @@ class Answer:
             baseline = self._result(self.gcn[0], RIVAL, rival)
         found = self._result(answer, Ensemble.title, own)
         found.notes += self.notes
+        found.notes += dict.fromkeys(note for member in chosen for note in member.notes)
         if self.skipped:
             names = ", ".join(f"'{name}'" for name in self.skipped)
             found.notes.append(f"the time limit was reached, so these were not trained: {names}.")

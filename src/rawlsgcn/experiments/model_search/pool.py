@@ -84,6 +84,7 @@ class Member:
         loss: The calibrated cross entropy on the validation nodes.
         trained: The number of runs that were trained for it.
         seconds: What the training took.
+        notes: Remarks for the user about how it was trained.
     """
 
     candidate: Candidate
@@ -93,6 +94,7 @@ class Member:
     loss: float
     trained: int
     seconds: float
+    notes: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -176,6 +178,7 @@ def train_member(
         judge.loss(mean),
         len(first) + len(again),
         time.perf_counter() - started,
+        kept[0].notes,
     )
 
 

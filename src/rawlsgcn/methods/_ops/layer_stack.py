@@ -46,6 +46,11 @@ class LayerStack(ABC):
     fixed: Mapping[str, Tensor] = {}
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """Remarks for the user about what was made of the graph."""
+        return ()
+
+    @property
     @abstractmethod
     def tensors(self) -> list[Tensor]:
         """What training reads in every epoch: its size decides the number of threads."""
