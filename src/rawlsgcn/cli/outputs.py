@@ -76,21 +76,9 @@ def say_notes(notes: Sequence[str], console: Console) -> None:
 
 def typed_command(program: str = "rawlsgcn") -> str:
     """The command line for a page, which others may read: without the password of a storage and
-    without this machine's folders (see :func:`~rawlsgcn._core.text.shown_path`)."""
+    without this machine's folders (see :func:`~rawlsgcn._core.text.shown_word`)."""
     import shlex
 
-    return shlex.join([*program.split(), *map(_shown_word, sys.argv[1:])])
+    from .._core.text import shown_word
 
-
-def _shown_word(word: str) -> str:
-    """One word of the command line: a path, a URL, or either after ``--option=``."""
-    import re
-
-    from .._core.text import shown_path
-
-    option, equals, value = word.partition("=") if word.startswith("-") else ("", "", word)
-    value = re.sub(r"(://[^:/@]*):[^@]*@", r"\1:…@", value)
-    url = re.match(r"[a-z0-9+]+:///(?=/)", value)  # sqlite:////home/me/studies.db
-    scheme = url.group() if url else ""
-    file = value.removeprefix(scheme)
-    return f"{option}{equals}{scheme}{shown_path(file) if Path(file).is_absolute() else file}"
+    return shlex.join([*program.split(), *map(shown_word, sys.argv[1:])])

@@ -16,8 +16,8 @@ from .._core.progress import ProgressCallback, no_progress
 from .._core.serialization import jsonable
 from ..evaluation.run_metrics import evaluate_run
 from ..methods import Method, Settings
+from ..training.sampled.checkpoints import train_with_checkpoints
 from ..training.sampled.distributed_context import DistributedContext
-from ..training.sampled.resumable import train_with_checkpoints
 from ..training.sampled.sources import Source
 from ..training.sampled.trainer import SampledTraining
 from .saved_models import write_model
