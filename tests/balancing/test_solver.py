@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rawlsgcn._core.errors import RawlsError
+from rawlsgcn._core.kernels import without_kernels
 from rawlsgcn.balancing import StopReason, balance
 
 many = settings(max_examples=300, deadline=None)
@@ -317,3 +319,12 @@ def test_cuda_agrees_with_the_cpu():
 def test_the_smallest_numbers_there_are_end_in_words():
     scaling = balance(sp.csr_array(np.full((3, 3), 5e-324)))
     assert scaling.reason in (StopReason.OVERFLOWED, StopReason.CONVERGED)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_the_residual_is_a_python_float(compiled: bool) -> None:
+    """Of numpy's type it would print as np.float64(…) where nothing is compiled."""
+    edges = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+    with nullcontext() if compiled else without_kernels():
+        scaling = balance(edges)
+    assert {type(each) for each in (scaling.residual, *scaling.history)} == {float}

@@ -166,8 +166,8 @@ def iterate(
         spoiled = descent.error > max(_ROUNDING, _SHARE * descent.residual)
         if (doubtful or spoiled) and len(history) + 2 <= max_iterations:
             spent = descent.measure()
-            history += [descent.residual] * spent
-        residual = history[-1] = descent.residual + descent.error
+            history += [float(descent.residual)] * spent
+        residual = history[-1] = float(descent.residual + descent.error)  # numpy has its own
         if residual < best:
             best = residual
             descent.keep()
