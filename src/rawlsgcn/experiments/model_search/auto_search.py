@@ -90,7 +90,7 @@ def auto(
 
     Example:
         >>> import rawlsgcn as rg
-        >>> best = rg.auto(rg.synthetic(300))
+        >>> best = rg.auto(rg.synthetic(300), time_limit=1)
         >>> best.leaderboard.columns[0]
         'member'
     """
