@@ -45,8 +45,8 @@ from .trained_ensemble import TrainedEnsemble
 if TYPE_CHECKING:
     pass
 
-#: Members that get students.
-WITH_STUDENTS = 2
+#: Members that get students, and how many of its best settings a student is trained with.
+WITH_STUDENTS, SETTINGS_OF_STUDENT = 2, 2
 
 
 @fork_safe_threads()
@@ -211,7 +211,7 @@ class Search:
         labeled = max(1, len(self.inputs.train))
         for share in SHARES:
             rows = labeled + min(MOST_ROWS, share * (self.inputs.num_nodes - labeled))
-            work = BEST_SETTINGS * rows / labeled
+            work = SETTINGS_OF_STUDENT * rows / labeled
             costs += WITH_STUDENTS * [Cost("student", work)]
         return costs + baseline * [Cost("gcn", work_of_gcn())]
 
@@ -232,7 +232,10 @@ class Search:
                     student=True,
                 )
                 tried = dict.fromkeys((run.lr, run.weight_decay) for run in member.runs)
-                settings = [candidate.settings(lr=lr, weight_decay=decay) for lr, decay in tried]
+                best_settings = list(tried)[:SETTINGS_OF_STUDENT]
+                settings = [
+                    candidate.settings(lr=lr, weight_decay=decay) for lr, decay in best_settings
+                ]
                 self._train(candidate, settings, inputs, "student", seeds=1)
 
     def _train(
