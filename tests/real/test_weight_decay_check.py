@@ -8,6 +8,9 @@ import pytest
 
 import rawlsgcn as rg
 
+#: Five trainings of real graphs take longer than the quick tests may.
+pytestmark = pytest.mark.slow
+
 TOO_LARGE = [
     ("amazon-computers", "gcn"),
     ("amazon-computers", "rawlsgcn-grad"),
