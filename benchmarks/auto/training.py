@@ -15,6 +15,8 @@ from rawlsgcn._core.errors import RawlsError
 from rawlsgcn._core.progress import ProgressCallback, no_progress
 from rawlsgcn._core.random_state import kept_random_state
 from rawlsgcn._core.threads import TrainingThreads, threads_for_graph
+from rawlsgcn.experiments.model_search import baseline
+from rawlsgcn.experiments.model_search.pool import RATES, RUNS_OF_SETTING
 from rawlsgcn.methods import Inputs, find_method
 from rawlsgcn.methods.base import all_finite
 from rawlsgcn.training import Job, train_runs
@@ -23,7 +25,7 @@ from .models import NETWORKS, SideBySide, TwoLayers
 
 RIVALS = ("gcn", *NETWORKS)
 #: The answer of a rival is the mean probability of so many runs.
-BEST = 6
+BEST = baseline.BEST_RUNS
 EPOCHS = 200
 #: The largest tensor of a block of runs that are trained side by side, in bytes.
 BLOCK_BYTES = {"cpu": 1 << 25, "cuda": 1 << 31}
@@ -97,11 +99,11 @@ def grid(rival: str, runs: int | None = None, seed: int = 0) -> list[RunSettings
     every = [
         RunSettings(hidden, dropout, lr, decay, 2 * seed + each)
         for hidden, dropout, lr, decay, each in product(
-            (64, 256),
-            DROPOUTS.get(rival, (0.5, 0.8)),
-            (0.05, 0.01, 0.005),
-            (5e-3, 5e-4, 5e-5, 0.0),
-            (0, 1),
+            baseline.WIDTHS,
+            DROPOUTS.get(rival, baseline.DROPOUTS),
+            RATES,
+            baseline.DECAYS,
+            range(RUNS_OF_SETTING),
         )
     ]
     if runs is None or runs == len(every):

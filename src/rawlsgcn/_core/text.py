@@ -12,6 +12,11 @@ def printable(text: object) -> str:
     return "".join(character if character.isprintable() else "\ufffd" for character in line)
 
 
+def plural(count: int, noun: str) -> str:
+    """Return ``1 node`` or ``1,234 nodes``."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def shown_path(path: str | Path) -> str:
     """Return ``path`` without this machine's folders, for pages and files that others may read.
 

@@ -144,7 +144,7 @@ class TrainedModel:
         clean = check(graph, sparse=True, need_labels=False, need_features=not structure_of)
         if not structure_of:
             return clean
-        if edge_digest(clean) != structure_of:
+        if edge_digest(clean.edge_index, int(clean.num_nodes)) != structure_of:
             raise RawlsError(
                 f"the model in {self.folder} was trained on the structure of a graph without "
                 "features and can only be used on that graph"

@@ -82,9 +82,9 @@ def fingerprint(graph: Data) -> str:
     return f"{graph.num_nodes} nodes, {graph.edge_index.shape[1]} arcs, {hashes}"
 
 
-def edge_digest(graph: Data) -> str:
-    """Return a hash of the number of nodes and of the edges."""
-    return f"{graph.num_nodes}-{_hash([graph.edge_index])}"
+def edge_digest(edge_index: Tensor, num_nodes: int) -> str:
+    """Return a hash of the number of nodes and of validated edges, as 12 hexadecimal digits."""
+    return _hash([torch.tensor(num_nodes), edge_index])
 
 
 def _stored(x: Tensor | None) -> list[Tensor | None]:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from .._core.argument_checks import require_edges, require_nodes
 from .._core.errors import RawlsError
+from .._core.text import plural
 from .._core.threads import fork_safe_threads
 from .feature_storage import first_not_finite
 from .nearest_nodes import nearest_nodes
@@ -41,10 +42,9 @@ class LiftedGraph:
     @property
     def note(self) -> str:
         """One sentence: how many nodes were given how many edges, by which search."""
-        nodes = "1 node" if self.lifted == 1 else f"{self.lifted:,} nodes"
-        edges = "1 edge" if self.added == 1 else f"{self.added:,} edges"
         return (
-            f"{nodes} with few neighbors got {edges} to the nodes with the nearest features, found "
+            f"{plural(self.lifted, 'node')} with few neighbors got {plural(self.added, 'edge')} to "
+            "the nodes with the nearest features, found "
             f"by {'an exact' if self.search == 'exact' else 'an approximate'} search."
         )
 

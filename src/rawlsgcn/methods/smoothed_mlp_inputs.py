@@ -14,6 +14,7 @@ from torch import Tensor
 from .._core.errors import RawlsError, unknown_name
 from .._core.sparse import csr_entries, csr_from_entries, csr_tensor
 from ..balancing import propagation_matrix
+from ..graphs.graph_statistics import edge_digest
 from ..graphs.lifting import LiftedGraph, lift_low_degrees
 from ..graphs.tf_idf import inverse_document_frequency, tf_idf
 from ._ops.fixed_matrix import FixedMatrix, suited
@@ -119,7 +120,7 @@ class SmoothedStack(LayerStack):
         if self._uses_tf_idf:
             kinds["idf"] = (torch.float32, i.num_features)
         if self.settings.inputs == "adjacency":
-            kinds |= {"columns": (torch.int64, None), "graph": (torch.int64, 2)}
+            kinds |= {"columns": (torch.int64, None), "graph": (torch.int64, 1)}
         for name, (dtype, size) in kinds.items():
             tensor = fixed.get(name)
             if tensor is None or tensor.dtype != dtype or tensor.dim() != 1:
@@ -141,13 +142,10 @@ class SmoothedStack(LayerStack):
         return {name: fixed[name].to(i.device) for name in kinds}
 
     def _digest(self) -> Tensor:
-        """The edges of the graph as two numbers."""
+        """The edges of the graph as a number."""
         i = self.inputs
-        digest = hashlib.blake2b(str(i.num_nodes).encode(), digest_size=16)
-        order = (i.edge_index[0] * i.num_nodes + i.edge_index[1]).argsort()
-        digest.update(i.edge_index[:, order].cpu().contiguous().numpy().tobytes())
-        high, low = (int.from_bytes(digest.digest()[at : at + 8], "big") >> 1 for at in (0, 8))
-        return torch.tensor([high, low], device=i.device)
+        number = int(edge_digest(i.edge_index, i.num_nodes), 16)
+        return torch.tensor([number], device=i.device)
 
     def _shared(self, key: object, compute: Callable[[], T]) -> T:
         """A value that all runs on this graph share."""

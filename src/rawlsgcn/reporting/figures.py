@@ -25,10 +25,11 @@ from matplotlib.figure import Figure
 
 from .._core.atomic_files import atomic_file
 from .._core.errors import RawlsError
+from .._core.text import plural
 from ..evaluation.degree_bias import LINE_NODES, regression_line
 from ..evaluation.influence import degrees_in_laplacian
 from ..experiments.comparison import Comparison
-from .formatting import dataset_name, num_evaluated, number, plural, seeds_text
+from .formatting import dataset_name, num_evaluated, number, seeds_text
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data

@@ -28,11 +28,6 @@ def dataset_name(name: str, synthetic: bool) -> str:
     return f"{name} (synthetic)" if synthetic and "synthetic" not in name.lower() else name
 
 
-def plural(count: int, noun: str) -> str:
-    """``1 node`` or ``1,234 nodes``."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
 def number(value: float) -> str:
     """A number without a unit (bias, loss, slope): three decimals, or fewer if it is large."""
     if not math.isfinite(value):

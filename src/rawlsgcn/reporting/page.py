@@ -20,13 +20,13 @@ from markupsafe import Markup
 
 from .._core import __version__
 from .._core.atomic_files import atomic_file
-from .._core.text import printable
+from .._core.text import plural, printable
 from ..experiments.audit_result import Audit
 from ..experiments.comparison import Comparison
 from ..experiments.model_search import AutoResult
 from . import audit_figures
 from .figures import inline_svg
-from .formatting import dataset_name, number, p_text, percent, plural, seeds_text, setup_text
+from .formatting import dataset_name, number, p_text, percent, seeds_text, setup_text
 from .model_choice_section import model_choice_figures, model_choice_sections
 from .next_steps import next_steps
 from .training_section import training_figures, training_section

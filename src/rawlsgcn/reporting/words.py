@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from .._core.text import printable
+from .._core.text import plural, printable
 from .comparison_words import differences, negative, pair_sentence
-from .formatting import SIGNIFICANT, interval_text, join_words, number, p_text, percent, plural
+from .formatting import SIGNIFICANT, interval_text, join_words, number, p_text, percent
 
 if TYPE_CHECKING:
     from ..evaluation.audit.findings import LowAgainstRest, ModelAudit

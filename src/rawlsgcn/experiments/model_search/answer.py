@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 from torch_geometric.data import Data
 
+from ..._core.text import plural
 from ...evaluation.run_metrics import evaluate_run
 from ...methods import Inputs
 from ...methods.ensemble import Ensemble, scores_of
@@ -68,8 +69,9 @@ class Answer:
         states = [state for member in chosen for state in member.states]
         answer = TrainedEnsemble.of(self.inputs, self.judge, runs, states, self.structure_of)
         own, rival = trained - self.began - self.gcn_seconds, self.gcn_seconds
-        baseline = self._gcn_of_pool()
-        if self.gcn is not None:
+        if self.gcn is None:
+            baseline = self._gcn_of_pool()
+        else:
             baseline = self._result(self.gcn[0], RIVAL, rival)
         found = self._result(answer, Ensemble.title, own)
         found.notes += self.notes
@@ -125,7 +127,7 @@ class Answer:
         """The figures of the answer as one part after another is added."""
         import pandas as pd
 
-        first = [each for each in self.members if not each.is_student]
+        first = [each for each in self.members if not each.candidate.student]
         parts = {
             "GCN": [each for each in first if each.candidate.method == "gcn"],
             "best member": sorted(first, key=lambda each: each.loss)[:1],
@@ -155,6 +157,20 @@ class Answer:
             "calibrated_bias": metrics.calibrated_bias,
         }
 
+    def _about_rival(self) -> list[str]:
+        """What the GCN is that the answer is compared with."""
+        if self.gcn is not None:
+            made = f"the best six of {plural(self.gcn[1], 'run')} of a GCN"
+        else:
+            pool = [each for each in self.members if each.candidate.method == "gcn"]
+            if not pool:
+                return []
+            made = (
+                f"{plural(len(pool[0].runs), 'run')} with the best settings of the GCN in the "
+                f"pool, of which {plural(pool[0].trained, 'run')} were trained"
+            )
+        return [f"{RIVAL} is the mean of {made}, chosen by the same validation nodes."]
+
     def _explanation(self, chosen: Sequence[Member], loss: float) -> list[str]:
         best = min(self.members, key=lambda member: member.loss)
         names = ", ".join(f"'{member.name}'" for member in chosen)
@@ -171,21 +187,13 @@ class Answer:
                 f"than that of the best of them alone ({best.loss:.3f})."
             )
         runs = sum(member.trained for member in self.members)
-        gcn = [each.trained for each in self.members if each.candidate.method == "gcn"]
-        rival = gcn[0] if gcn else 0
-        if self.gcn is not None:
-            rival = self.gcn[1]
         sentences = [
             first,
-            f"Judged by cross entropy on {_counted(len(self.judge.nodes), 'validation node')} "
-            f"after temperature scaling: {_counted(len(self.members), 'model')} of "
-            f"{_counted(runs, 'run')}; the evaluated nodes were not used.",
+            f"Judged by cross entropy on {plural(len(self.judge.nodes), 'validation node')} "
+            f"after temperature scaling: {plural(len(self.members), 'model')} of "
+            f"{plural(runs, 'run')}; the evaluated nodes were not used.",
         ]
-        if rival:
-            sentences.append(
-                f"{RIVAL} is the mean of the best six of {rival} runs of a GCN, chosen by the same "
-                "validation nodes."
-            )
+        sentences += self._about_rival()
         stuck = [member.name for member in chosen if not member.candidate.transferable]
         if stuck:
             sentences.append(
@@ -193,10 +201,6 @@ class Answer:
                 "another graph; with transferable=True (--transferable) it can."
             )
         return sentences
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 def _fields(result: Result) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from torch_geometric.data import Data
 from ..._core.errors import RawlsError
 from ..._core.progress import ProgressCallback
 from ..._core.random_state import kept_random_state
+from ..._core.text import plural
 from ..._core.threads import fork_safe_threads
 from ...graphs import check
 from ...graphs.graph_statistics import edge_digest
@@ -110,7 +111,7 @@ def _with_features(graph: Data | str) -> tuple[Data, str]:
     if isinstance(graph, Data) and graph.get("x") is None:
         clean = check(graph, sparse=True, need_features=False)
         clean.x = structural_features(clean.edge_index, int(clean.num_nodes))
-        return clean, edge_digest(clean)
+        return clean, edge_digest(clean.edge_index, int(clean.num_nodes))
     return checked(graph), ""
 
 
@@ -201,7 +202,7 @@ class Search:
                 raise
             self.notes.append(
                 "training was interrupted: the answer is the best of what was finished by then "
-                f"({_counted(len(self.members), 'model')})."
+                f"({plural(len(self.members), 'model')})."
             )
 
     def _costs(self, candidates: Sequence[Candidate], baseline: bool) -> list[Cost]:
@@ -283,6 +284,8 @@ class Search:
                 structure_of=self.structure_of,
                 progress=self.estimate.within,
             )
+            if self.gcn is None:
+                self.notes.append("the GCN to compare with diverged in every run.")
         finally:
             self.gcn_seconds = time.perf_counter() - began
 
@@ -302,7 +305,3 @@ class Search:
             self.skipped,
             self.started,
         ).result()
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'s' * (count != 1)}"

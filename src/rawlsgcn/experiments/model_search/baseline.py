@@ -43,7 +43,7 @@ def train_gcn(
     *,
     structure_of: str = "",
     progress: ProgressCallback = no_progress,
-) -> tuple[TrainedEnsemble, int]:
+) -> tuple[TrainedEnsemble, int] | None:
     """Train the GCN with every setting and two seeds.
 
     Args:
@@ -54,7 +54,8 @@ def train_gcn(
         progress: Called with the epochs done and in total.
 
     Returns:
-        The mean of the six runs with the highest validation accuracy, and the number of all runs.
+        The mean of the six runs with the highest validation accuracy, and the number of all runs;
+        None if every run diverged.
     """
     jobs = [
         Job(settings, RUNS_OF_SETTING * seed + run)
@@ -63,6 +64,8 @@ def train_gcn(
     ]
     runs, _ = train_runs(find_method("gcn"), inputs, jobs, progress=progress)
     best = judge.best(runs, BEST_RUNS)
+    if not best:
+        return None
     each = [EnsembleRun("gcn", jobs[place].settings, 1 / len(best)) for place in best]
     states = [runs[place].state for place in best]
     return TrainedEnsemble.of(inputs, judge, each, states, structure_of), len(jobs)

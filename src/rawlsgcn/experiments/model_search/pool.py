@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -72,7 +72,7 @@ POOL = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Member:
     """A trained member of the pool.
 
@@ -100,11 +100,6 @@ class Member:
     def name(self) -> str:
         """A short name for tables."""
         return self.candidate.name
-
-    @property
-    def is_student(self) -> bool:
-        """Whether it was trained on pseudo-labels too."""
-        return self.candidate.student
 
     @property
     def parameters(self) -> int:
@@ -201,8 +196,3 @@ def best_mean(members: Sequence[Member], judge: Judge, most: int) -> list[Member
     ordered = sorted(members, key=lambda member: member.loss)
     several = ordered[:most]
     return several if judge.loss(mean_of(several)) < ordered[0].loss else ordered[:1]
-
-
-def on_training_rows(inputs: Inputs, train: Tensor, y: Tensor, weight: Tensor) -> Inputs:
-    """The graph with other training nodes, labels and weights; what was computed is shared."""
-    return replace(inputs, train=train, y=y, train_weight=weight)

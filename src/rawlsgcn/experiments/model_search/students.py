@@ -6,14 +6,13 @@ quarter of degrees becomes pseudo-labeled: confidence alone would choose nodes o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ...methods import Inputs
-from .pool import on_training_rows
 
 #: Shares of the nodes that become pseudo-labeled, one after another.
 SHARES = (0.3, 0.7)
@@ -79,4 +78,4 @@ class PseudoLabels:
         train = torch.cat([inputs.train, nodes])
         weight = torch.full((len(train),), 0.5 / max(1, labeled), device=device)
         weight[labeled:] = 0.5 / max(1, len(nodes))
-        return on_training_rows(inputs, train, y, weight)
+        return replace(inputs, train=train, y=y, train_weight=weight)

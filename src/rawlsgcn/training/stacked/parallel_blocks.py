@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextvars
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
 from ..._core.progress import ProgressCallback
@@ -66,17 +66,24 @@ def train_side_by_side(
         # Every thread has a copy of the caller's context, which may forbid the compiled kernels.
         futures = [pool.submit(contextvars.copy_context().run, one, block) for block in blocks]
         try:
-            for future in futures:
-                future.result()
-        except BaseException:
-            counter.stop.set()
-            for future in futures:
-                future.cancel()
-            # The first failure, not the end of another block because of it.
-            for future in futures:
-                if not future.cancelled():
-                    error = future.exception()
-                    if error is not None and not isinstance(error, StoppedError):
-                        raise error from None
+            failed = any(future.exception() for future in wait(futures, None, FIRST_EXCEPTION).done)
+        except BaseException:  # Ctrl-C
+            _end(futures, counter)
             raise
+        if failed:
+            _end(futures, counter)
+            raise next(error for error in map(_failure, futures) if error is not None)
     return [future.result() for future in futures]
+
+
+def _end(futures: Sequence[Future[R]], counter: EpochCounter) -> None:
+    """Let no block go on."""
+    counter.stop.set()
+    for future in futures:
+        future.cancel()
+
+
+def _failure(future: Future[R]) -> BaseException | None:
+    """Why a block failed; None if it ended, or was ended because of another."""
+    error = None if future.cancelled() else future.exception()
+    return None if isinstance(error, StoppedError) else error
