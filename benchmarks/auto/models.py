@@ -12,8 +12,8 @@ gives the same numbers and does less work:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -29,6 +29,10 @@ from rawlsgcn.methods._ops.receptive_field import reached_rows, select_columns, 
 from .operations import EdgeSums, SharedFeatures, dropped, weighted_sums
 
 STEPS, TELEPORT, HEADS = 10, 0.1, 8
+
+
+#: The parameters of several runs by name, each of shape (runs, ...).
+Weights = Mapping[str, Tensor]
 
 
 class TwoLayers(nn.Module):
@@ -100,8 +104,13 @@ class SideBySide(ABC):
         self.targets = self.targets.to(inputs.device)
 
     @abstractmethod
-    def __call__(self, models: Sequence[TwoLayers], dropout: float) -> Tensor:
-        """Compute the logits of every run, of shape (targets, runs, classes)."""
+    def __call__(self, weights: Weights, dropout: float) -> Tensor:
+        """Compute the logits of every run, of shape (targets, runs, classes).
+
+        Args:
+            weights: The parameters of the network by name, each of shape (runs, ...).
+            dropout: The probability of dropout.
+        """
 
     @abstractmethod
     def numbers(self, hidden: int) -> int:
@@ -130,13 +139,13 @@ class AppnpSideBySide(SideBySide):
             out = (1 - TELEPORT) * (self.normalized @ out) + TELEPORT * z
         return out
 
-    def __call__(self, models: Sequence[TwoLayers], dropout: float) -> Tensor:
-        h = self.features.times(_stack(models, "first.weight"), dropout)
-        h = dropped((h + _stack(models, "first.bias")).relu(), dropout)
-        z = torch.einsum("nrh,rch->nrc", h, _stack(models, "second.weight"))
-        z = (z + _stack(models, "second.bias")).flatten(1)
+    def __call__(self, weights: Weights, dropout: float) -> Tensor:
+        h = self.features.times(weights["first.weight"], dropout)
+        h = dropped((h + weights["first.bias"]).relu(), dropout)
+        z = torch.einsum("nrh,rch->nrc", h, weights["second.weight"])
+        z = (z + weights["second.bias"]).flatten(1)
         out = self._propagated(z) if self.rows is None else self.rows @ z
-        return out.view(len(out), len(models), -1)
+        return out.view(len(out), len(weights["first.bias"]), -1)
 
     def numbers(self, hidden: int) -> int:
         return self.inputs.num_nodes * hidden
@@ -179,14 +188,14 @@ class SageSideBySide(_TwoHops):
         self.mean = FixedMatrix.of(second)
         self.place = torch.searchsorted(self.outputs[0], self.outputs[1])
 
-    def __call__(self, models: Sequence[TwoLayers], dropout: float) -> Tensor:
-        h = self.neighbors.times(_stack(models, "first.lin_l.weight"), 0)
-        h = h + self.own.times(_stack(models, "first.lin_r.weight"), 0)
-        h = dropped((h + _stack(models, "first.lin_l.bias")).relu(), dropout)
-        z = torch.einsum("nrh,rch->nrc", h, _stack(models, "second.lin_l.weight"))
+    def __call__(self, weights: Weights, dropout: float) -> Tensor:
+        h = self.neighbors.times(weights["first.lin_l.weight"], 0)
+        h = h + self.own.times(weights["first.lin_r.weight"], 0)
+        h = dropped((h + weights["first.lin_l.bias"]).relu(), dropout)
+        z = torch.einsum("nrh,rch->nrc", h, weights["second.lin_l.weight"])
         out = times(self.mean, z.flatten(1)).view(-1, *z.shape[1:])
-        own = torch.einsum("nrh,rch->nrc", h[self.place], _stack(models, "second.lin_r.weight"))
-        return out + own + _stack(models, "second.lin_l.bias")
+        own = torch.einsum("nrh,rch->nrc", h[self.place], weights["second.lin_r.weight"])
+        return out + own + weights["second.lin_l.bias"]
 
     def numbers(self, hidden: int) -> int:
         return len(self.outputs[0]) * hidden
@@ -209,24 +218,24 @@ class GatSideBySide(_TwoHops):
             sources = EdgeSums(edges.col_indices().long(), edges.shape[1])
             self.sums.append((sources, EdgeSums(target, edges.shape[0])))
 
-    def __call__(self, models: Sequence[TwoLayers], dropout: float) -> Tensor:
-        runs = len(models)
-        h = self.features.times(_stack(models, "first.lin.weight"), dropout)
-        h = self._attend(h.view(len(h), runs, HEADS, -1), models, 0, dropout)
-        h = h.reshape(len(h), runs, -1) + _stack(models, "first.bias")
+    def __call__(self, weights: Weights, dropout: float) -> Tensor:
+        runs = len(weights["first.bias"])
+        h = self.features.times(weights["first.lin.weight"], dropout)
+        h = self._attend(h.view(len(h), runs, HEADS, -1), weights, 0, dropout)
+        h = h.reshape(len(h), runs, -1) + weights["first.bias"]
         h = dropped(functional.elu(h), dropout)
-        z = torch.einsum("nrh,rch->nrc", h, _stack(models, "second.lin.weight"))
-        z = self._attend(z.unsqueeze(2), models, 1, dropout).squeeze(2)
-        return z + _stack(models, "second.bias")
+        z = torch.einsum("nrh,rch->nrc", h, weights["second.lin.weight"])
+        z = self._attend(z.unsqueeze(2), weights, 1, dropout).squeeze(2)
+        return z + weights["second.bias"]
 
-    def _attend(self, x: Tensor, models: Sequence[TwoLayers], layer: int, dropout: float) -> Tensor:
+    def _attend(self, x: Tensor, weights: Weights, layer: int, dropout: float) -> Tensor:
         """Attention as in GATConv; ``x`` is of shape (nodes, runs, heads, channels)."""
         sources, targets = self.sums[layer]
         name, (runs, heads) = ("first", "second")[layer], x.shape[1:3]
         # Of shape (channels, nodes, runs · heads): a weight of an edge belongs to the last two.
         x = x.permute(3, 0, 1, 2).flatten(2)
         to_source, to_target = (
-            _stack(models, f"{name}.{each}").squeeze(1).permute(2, 0, 1).flatten(1).unsqueeze(1)
+            weights[f"{name}.{each}"].squeeze(1).permute(2, 0, 1).flatten(1).unsqueeze(1)
             for each in ("att_src", "att_dst")
         )
         own = x.index_select(1, self.places[layer])
@@ -246,13 +255,6 @@ NETWORKS: dict[str, type[SideBySide]] = {
     "graphsage": SageSideBySide,
     "gat": GatSideBySide,
 }
-
-
-def _stack(models: Sequence[TwoLayers], name: str) -> Tensor:
-    """One parameter of all runs, of shape (runs, ...)."""
-    module, _, parameter = name.rpartition(".")
-    found: list[Any] = [getattr(each.get_submodule(module), parameter) for each in models]
-    return torch.stack(found)
 
 
 def _rows(x: Tensor, rows: Tensor) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import product
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.nn import functional
+from torch.nn.utils import parameters_to_vector
 
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn._core.progress import ProgressCallback, no_progress
@@ -20,8 +21,10 @@ from rawlsgcn.experiments.model_search.pool import RATES, RUNS_OF_SETTING
 from rawlsgcn.methods import Inputs, find_method
 from rawlsgcn.methods.base import all_finite
 from rawlsgcn.training import Job, train_runs
+from rawlsgcn.training.stacked.adam import FusedAdam, VectorAdam
+from rawlsgcn.training.stacked.cuda_graph import recorded
 
-from .models import NETWORKS, SideBySide, TwoLayers
+from .models import NETWORKS, SideBySide
 
 RIVALS = ("gcn", *NETWORKS)
 #: The answer of a rival is the mean probability of so many runs.
@@ -209,12 +212,13 @@ def _side_by_side(
             def report(epoch: int, before: int = before, runs: int = len(block)) -> None:
                 progress(before * epochs + runs * epoch, len(settings) * epochs)
 
-            models = _train_block(training, [settings[i] for i in block], epochs, report)
+            weights = _train_block(training, [settings[i] for i in block], epochs, report)
             # A forward pass over the whole graph takes more memory for each run.
             fitting = max(1, limit // everywhere.numbers(hidden))
             for part in _blocks(list(range(len(block))), fitting):
                 with torch.no_grad():
-                    logits = everywhere([models[i] for i in part], 0).cpu()
+                    some = {name: weight[part] for name, weight in weights.items()}
+                    logits = everywhere(some, 0).cpu()
                 for at, i in enumerate(part):
                     # A copy, which does not keep the logits of the other runs.
                     trained[block[i]] = Trained(settings[block[i]], logits[:, at].clone())
@@ -222,35 +226,63 @@ def _side_by_side(
 
 
 def _train_block(
-    forward: SideBySide, settings: Sequence[RunSettings], epochs: int, report: Any
-) -> list[TwoLayers]:
-    """Train one block of runs of the same shape."""
+    forward: SideBySide, settings: Sequence[RunSettings], epochs: int, report: Callable[[int], None]
+) -> dict[str, Tensor]:
+    """Train one block of runs of the same shape; the weights of all of them by name."""
     inputs, dropout = forward.inputs, settings[0].dropout
     models = []
     for each in settings:
         torch.manual_seed(each.seed)
         sizes = (inputs.num_features, each.hidden_channels, inputs.num_classes)
-        models.append(forward.network(*sizes, dropout).to(inputs.device))
+        models.append(forward.network(*sizes, dropout))
+    # A row for each run, so that one product, one gradient and one step serve all of them.
+    rows = [parameters_to_vector(model.parameters()) for model in models]
+    flat = torch.stack(rows).detach().to(inputs.device).requires_grad_()
+    shapes = {name: parameter.shape for name, parameter in models[0].named_parameters()}
     torch.manual_seed(settings[0].seed)
-    optimizer = torch.optim.Adam(
-        [
-            {"params": list(model.parameters()), "lr": each.lr, "weight_decay": each.weight_decay}
-            for model, each in zip(models, settings, strict=True)
-        ],
-        fused=True,
-    )
     labels = inputs.y[inputs.train].repeat_interleave(len(models))
+    gradients = torch.zeros_like(flat)
+    adam = _adam(flat.detach(), gradients, settings)
+
+    def step() -> None:
+        logits = forward(_by_name(flat, shapes), dropout).flatten(0, 1)
+        # The sum over the runs of their means over the nodes: no run changes another.
+        loss = functional.cross_entropy(logits, labels, reduction="sum") / len(inputs.train)
+        gradients.copy_(torch.autograd.grad(loss, flat)[0])
+        for each in adam:
+            each.step()
+
+    if isinstance(adam[0], VectorAdam):
+        step = recorded(step, adam[0].state)
     with TrainingThreads() as threads:
         for epoch in range(epochs):
             threads.update()
-            optimizer.zero_grad()
-            logits = forward(models, dropout).flatten(0, 1)
-            # The sum over the runs of their means over the nodes: no run changes another.
-            loss = functional.cross_entropy(logits, labels, reduction="sum") / len(inputs.train)
-            loss.backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
+            step()
             report(epoch + 1)
-    return models
+    return _by_name(flat.detach(), shapes)
+
+
+def _adam(
+    parameters: Tensor, gradients: Tensor, settings: Sequence[RunSettings]
+) -> list[FusedAdam] | list[VectorAdam]:
+    """Adam for a row of parameters of each run; on a GPU one that can be recorded."""
+    if parameters.device.type == "cpu":
+        return [
+            FusedAdam(row, gradient, each.lr, each.weight_decay)
+            for row, gradient, each in zip(parameters, gradients, settings, strict=True)
+        ]
+    lr = parameters.new_tensor([[each.lr] for each in settings])
+    decay = parameters.new_tensor([[each.weight_decay] for each in settings])
+    return [VectorAdam(parameters, gradients, lr, decay)]
+
+
+def _by_name(flat: Tensor, shapes: Mapping[str, torch.Size]) -> dict[str, Tensor]:
+    """The parameters of all runs by name, of rows with all parameters of a run."""
+    parts = torch.split(flat, [shape.numel() for shape in shapes.values()], 1)
+    return {
+        name: part.reshape(-1, *shape)
+        for (name, shape), part in zip(shapes.items(), parts, strict=True)
+    }
 
 
 def _blocks(items: list[int], size: int) -> list[list[int]]:

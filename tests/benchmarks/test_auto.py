@@ -50,9 +50,13 @@ def test_runs_side_by_side_give_the_numbers_of_torch_geometric(rival: str, featu
             parameter.data.add_(0.1 * torch.randn_like(parameter))
         models.append(model)
     plain = torch.stack([model(dense(inputs.x), inputs.edge_index) for model in models], 1)
-    ours = kind(inputs, inputs.train)(models, 0)
+    weights = {
+        name: torch.stack([model.get_parameter(name) for model in models])
+        for name, _ in models[0].named_parameters()
+    }
+    ours = kind(inputs, inputs.train)(weights, 0)
     torch.testing.assert_close(ours, plain[inputs.train])
-    torch.testing.assert_close(kind(inputs, None)(models, 0), plain)
+    torch.testing.assert_close(kind(inputs, None)(weights, 0), plain)
     parameters = [parameter for model in models for parameter in model.parameters()]
     mix = torch.randn(ours.shape, generator=torch.Generator().manual_seed(1))
     found = torch.autograd.grad((ours * mix).sum(), parameters)

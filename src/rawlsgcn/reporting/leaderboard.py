@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from ..experiments.model_search import AutoResult
 
 _LEGEND = (
-    "→: chosen. Everything is chosen by the loss, which is the cross entropy on the validation "
-    "nodes after temperature scaling. The accuracies and the bias are those of the evaluated "
-    "nodes; low degrees: the quarter with the lowest. Parameters: the numbers to keep."
+    "→: a part of the answer. Everything is chosen by the loss, which is the cross entropy on the "
+    "validation nodes after temperature scaling. The accuracies and the bias are those of the "
+    "evaluated nodes; low degrees: the quarter with the lowest. Parameters: the numbers to keep."
 )
 
 
@@ -69,9 +69,9 @@ def _table(result: AutoResult, whole: bool) -> FittingTable:
         table.add_column(heading, justify="right", no_wrap=True)
     for row in result.leaderboard.to_dict("records"):
         table.add_row(
-            "→" if row["chosen"] else "",
+            "→" if row["weight"] else "",
             Text(printable(row["member"])),
             *(show(row[name]) for _, name, show, _ in columns),
-            style=BEST if row["chosen"] else "",
+            style=BEST if row["weight"] else "",
         )
     return table

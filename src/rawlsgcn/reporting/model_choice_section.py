@@ -82,7 +82,8 @@ def leaderboard_figure(result: AutoResult) -> Figure:
         (False, PALETTE[0], "a member"),
         (True, PALETTE[1], "a chosen member"),
     ):
-        rows = board[(board["chosen"] == chosen) & board["validation_loss"].map(math.isfinite)]
+        sound = board["validation_loss"].map(math.isfinite)
+        rows = board[sound & ((board["weight"] > 0) == chosen)]
         axes.plot(
             rows["validation_loss"],
             rows["low_degree_accuracy"],
@@ -172,7 +173,7 @@ def _rows(result: AutoResult) -> list[dict[str, Any]]:
         {
             "place": place,
             "member": printable(row["member"]),
-            "chosen": row["chosen"],
+            "weight": f"{row['weight']:.0%}" if row["weight"] else "",
             "cells": [
                 f"{row[name]:,}" if name == "parameters" else show(row[name])
                 for _, name, show, _ in COLUMNS

@@ -72,7 +72,7 @@ def _auto_html(result: AutoResult) -> str:
     """The answer beside the tuned GCN, why it was chosen, and the pool."""
     rows = [
         (
-            f"→ {printable(row['member'])}" if row["chosen"] else printable(row["member"]),
+            f"→ {printable(row['member'])}" if row["weight"] else printable(row["member"]),
             number(row["validation_loss"]),
             percent(row["accuracy"]),
             percent(row["low_degree_accuracy"]),

@@ -39,7 +39,7 @@ def test_the_answer_is_a_result_like_any_other(
     board = result.leaderboard
     assert board["validation_loss"].is_monotonic_increasing
     assert set(result.chosen) <= set(board["member"])
-    assert len(board) == 8 + 4
+    assert len(board) == 7 + 4
     assert result.validation_loss <= board["validation_loss"].min()
     assert result.accuracy.mean > 50
     assert len(result.to_frame()) == 1

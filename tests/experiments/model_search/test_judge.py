@@ -6,9 +6,12 @@ import math
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rawlsgcn.experiments.model_search.judge import Judge
-from rawlsgcn.experiments.model_search.pool import Candidate, Member, best_mean, mean_of
+from rawlsgcn.experiments.model_search.pool import Candidate, Member
+from rawlsgcn.experiments.model_search.selection import STEPS, select
 from rawlsgcn.training import TrainedRun
 
 
@@ -51,8 +54,22 @@ def test_a_mean_is_taken_only_if_it_is_better_than_the_best_alone() -> None:
         member("good", probabilities(sharpness=6)),
         member("bad", probabilities(sharpness=-3)),
     )
-    assert [each.name for each in best_mean([bad, good], judge(), 3)] == ["good"]
+    alone = select([bad, good], judge())
+    assert [each.name for each in alone.members] == ["good"]
+    assert alone.weights == (1.0,)
+    assert (alone.weight(good), alone.weight(bad)) == (1.0, 0.0)
     pair = [member("a", probabilities(seed=1)), member("b", probabilities(seed=2))]
-    chosen = best_mean(pair, judge(), 3)
-    assert len(chosen) == 2
-    assert judge().loss(mean_of(chosen)) < min(each.loss for each in pair)
+    chosen = select(pair, judge())
+    assert len(chosen.members) == 2
+    assert judge().loss(chosen.probabilities) < min(each.loss for each in pair)
+
+
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=5), st.floats(-2, 4))
+def test_the_chosen_mean_is_never_worse_than_the_best_alone(seeds: list[int], sharp: float) -> None:
+    pool = [member(str(seed), probabilities(seed=seed, sharpness=sharp)) for seed in seeds]
+    chosen = select(pool, judge())
+    assert judge().loss(chosen.probabilities) <= min(each.loss for each in pool) * (1 + 1e-6)
+    assert sum(chosen.weights) == pytest.approx(1)
+    counts = [STEPS * weight for weight in chosen.weights]
+    assert all(0 < count <= STEPS for count in counts)
+    torch.testing.assert_close(chosen.probabilities.sum(-1), torch.ones(60))

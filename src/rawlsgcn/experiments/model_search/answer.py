@@ -18,8 +18,9 @@ from ...training import TrainedRun
 from ..fitting import evaluate_runs
 from ..result import Result
 from .judge import Judge
-from .pool import IN_MEAN, Member, best_mean, mean_of
+from .pool import Member
 from .result import AutoResult, EnsembleResult
+from .selection import WeightedMean, select
 from .trained_ensemble import TrainedEnsemble
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class Answer:
         seed: The seed of ``auto``.
         structure_of: The digest of a graph without features, otherwise empty.
         members: The trained members.
-        teacher: The members whose mean was the teacher.
+        teacher: The mean of members that was the teacher; None if there was none.
         gcn: The GCN that was tuned with as many runs, and how many; None for that of the pool.
         gcn_seconds: The time that it took.
         notes: Sentences for the user.
@@ -54,7 +55,7 @@ class Answer:
     seed: int
     structure_of: str
     members: Sequence[Member]
-    teacher: Sequence[Member]
+    teacher: WeightedMean | None
     gcn: tuple[TrainedEnsemble, int] | None
     gcn_seconds: float
     notes: Sequence[str]
@@ -63,11 +64,11 @@ class Answer:
 
     def result(self) -> AutoResult:
         """Choose the answer and describe it."""
-        chosen = best_mean(self.members, self.judge, IN_MEAN)
+        chosen = select(self.members, self.judge)
         trained = time.perf_counter()
-        runs = [run for member in chosen for run in member.ensemble_runs(1 / len(chosen))]
-        states = [state for member in chosen for state in member.states]
-        answer = TrainedEnsemble.of(self.inputs, self.judge, runs, states, self.structure_of)
+        answer = TrainedEnsemble.of(
+            self.inputs, self.judge, chosen.runs(), chosen.states(), self.structure_of
+        )
         own, rival = trained - self.began - self.gcn_seconds, self.gcn_seconds
         if self.gcn is None:
             baseline = self._gcn_of_pool()
@@ -75,11 +76,11 @@ class Answer:
             baseline = self._result(self.gcn[0], RIVAL, rival)
         found = self._result(answer, Ensemble.title, own)
         found.notes += self.notes
-        found.notes += dict.fromkeys(note for member in chosen for note in member.notes)
+        found.notes += dict.fromkeys(note for member in chosen.members for note in member.notes)
         if self.skipped:
             names = ", ".join(f"'{name}'" for name in self.skipped)
             found.notes.append(f"the time limit was reached, so these were not trained: {names}.")
-        loss = self.judge.loss(mean_of(chosen))
+        loss = self.judge.loss(chosen.probabilities)
         return AutoResult(
             **_fields(found),
             leaderboard=self._leaderboard(chosen),
@@ -108,13 +109,13 @@ class Answer:
         seconds["evaluate"] = time.perf_counter() - began
         return EnsembleResult(**_fields(replace(made, title=title)))
 
-    def _leaderboard(self, chosen: Sequence[Member]) -> pd.DataFrame:
+    def _leaderboard(self, chosen: WeightedMean) -> pd.DataFrame:
         import pandas as pd
 
         return pd.DataFrame(
             {
                 "member": member.name,
-                "chosen": member in chosen,
+                "weight": chosen.weight(member),
                 **self._figures(member.probabilities),
                 "parameters": member.parameters,
                 "runs": member.trained,
@@ -123,21 +124,19 @@ class Answer:
             for member in sorted(self.members, key=lambda each: each.loss)
         )
 
-    def _parts(self, chosen: Sequence[Member]) -> pd.DataFrame:
+    def _parts(self, chosen: WeightedMean) -> pd.DataFrame:
         """The figures of the answer as one part after another is added."""
         import pandas as pd
 
         first = [each for each in self.members if not each.candidate.student]
-        parts = {
-            "GCN": [each for each in first if each.candidate.method == "gcn"],
-            "best member": sorted(first, key=lambda each: each.loss)[:1],
-            "mean without students": self.teacher or best_mean(first, self.judge, IN_MEAN),
-            "mean with students": chosen,
+        parts: dict[str, Member | WeightedMean] = {
+            each.name: each for each in first if each.candidate.method == "gcn"
         }
+        parts["best member"] = min(first, key=lambda each: each.loss)
+        parts["mean without students"] = self.teacher or select(first, self.judge)
+        parts["mean with students"] = chosen
         return pd.DataFrame(
-            {"part": name, **self._figures(mean_of(members))}
-            for name, members in parts.items()
-            if members
+            {"part": name, **self._figures(part.probabilities)} for name, part in parts.items()
         )
 
     def _figures(self, probabilities: Tensor) -> dict[str, float]:
@@ -171,17 +170,18 @@ class Answer:
             )
         return [f"{RIVAL} is the mean of {made}, chosen by the same validation nodes."]
 
-    def _explanation(self, chosen: Sequence[Member], loss: float) -> list[str]:
+    def _explanation(self, chosen: WeightedMean, loss: float) -> list[str]:
         best = min(self.members, key=lambda member: member.loss)
-        names = ", ".join(f"'{member.name}'" for member in chosen)
         if len(self.members) == 1:
-            first = f"{names} is the only model that was trained."
-        elif len(chosen) == 1:
+            first = f"'{best.name}' is the only model that was trained."
+        elif len(chosen.members) == 1:
             first = (
-                f"{names} was chosen alone: its validation loss of {best.loss:.3f} is the lowest, "
-                "and a mean with others has a higher one."
+                f"'{best.name}' was chosen alone: its validation loss of {best.loss:.3f} is the "
+                "lowest, and every mean with another has a higher one."
             )
         else:
+            pairs = sorted(zip(chosen.weights, chosen.members, strict=True), key=lambda it: -it[0])
+            names = ", ".join(f"{weight:.0%} '{member.name}'" for weight, member in pairs)
             first = (
                 f"The answer is the mean of {names}: its validation loss of {loss:.3f} is lower "
                 f"than that of the best of them alone ({best.loss:.3f})."
@@ -194,8 +194,7 @@ class Answer:
             f"{plural(runs, 'run')}; the evaluated nodes were not used.",
         ]
         sentences += self._about_rival()
-        stuck = [member.name for member in chosen if not member.candidate.transferable]
-        if stuck:
+        if not all(member.candidate.transferable for member in chosen.members):
             sentences.append(
                 "It contains the rows of this graph's adjacency matrix and cannot be used on "
                 "another graph; with transferable=True (--transferable) it can."

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from operator import index
-from typing import TYPE_CHECKING
 
+from torch import Tensor
 from torch_geometric.data import Data
 
 from ..._core.errors import RawlsError
@@ -28,23 +28,19 @@ from .baseline import train_gcn, work_of_gcn
 from .judge import Judge
 from .pool import (
     BEST_SETTINGS,
-    IN_MEAN,
+    LABEL_SMOOTHING,
     POOL,
     RUNS_OF_SETTING,
     Candidate,
     Member,
-    best_mean,
     grid,
-    mean_of,
     train_member,
 )
 from .result import AutoResult
-from .students import LABEL_SMOOTHING, MOST_ROWS, SHARES, PseudoLabels
+from .selection import WeightedMean, select
+from .students import MOST_ROWS, SHARES, PseudoLabels
 from .time_estimate import Cost, TimeEstimate
 from .trained_ensemble import TrainedEnsemble
-
-if TYPE_CHECKING:
-    pass
 
 #: Members that get students, and how many of its best settings a student is trained with.
 WITH_STUDENTS, SETTINGS_OF_STUDENT = 2, 2
@@ -67,7 +63,7 @@ def auto(
     The pool has a GCN and MLPs on smoothed features (:mod:`rawlsgcn.methods.smoothed_mlp`). They
     are judged by their cross entropy on the validation nodes after temperature scaling. The best
     are trained again as students, on their own confident predictions for nodes of every degree.
-    The answer is the mean probability of the best three, or the best alone where that is better.
+    The answer is a weighted mean of members, with the weights that lower that loss most.
 
     Args:
         graph: A torch_geometric ``Data``, or the name of a dataset.
@@ -127,7 +123,7 @@ class Search:
     progress: ProgressCallback | None
     started: float = field(default_factory=time.perf_counter)
     members: list[Member] = field(default_factory=list)
-    teacher: list[Member] = field(default_factory=list)
+    teacher: WeightedMean | None = None
     notes: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     gcn: tuple[TrainedEnsemble, int] | None = None
@@ -173,12 +169,8 @@ class Search:
                 "a graph without node features gives no model for another graph: leave out "
                 "transferable (--transferable), or give features"
             )
-        return [
-            each
-            for each in POOL
-            if (each.transferable or not transferable)
-            and not (each.compares_features and self.structure_of)
-        ]
+        usable = [each.instead if transferable and each.instead else each for each in POOL]
+        return [each for each in usable if not (each.compares_features and self.structure_of)]
 
     def run(self, candidates: Sequence[Candidate], baseline: bool) -> None:
         """Train the members, then students of the best, then the GCN to compare with."""
@@ -193,8 +185,8 @@ class Search:
                     "nothing can be chosen: training diverged with every model; look for features "
                     "that are very large"
                 )
-            self.teacher = best_mean(self.members, self.judge, IN_MEAN)
-            self._train_students()
+            self.teacher = select(self.members, self.judge)
+            self._train_students(self.teacher.probabilities)
             if baseline:
                 self._step("GCN to compare with", "gcn", self._train_gcn)
         except KeyboardInterrupt:
@@ -216,8 +208,8 @@ class Search:
             costs += WITH_STUDENTS * [Cost("student", work)]
         return costs + baseline * [Cost("gcn", work_of_gcn())]
 
-    def _train_students(self) -> None:
-        probabilities, degree = mean_of(self.teacher), self.inputs.degree.cpu()
+    def _train_students(self, probabilities: Tensor) -> None:
+        degree = self.inputs.degree.cpu()
         ordered = sorted(self.members, key=lambda member: member.loss)
         best = [member for member in ordered if member.candidate.method != "gcn"]
         for share in SHARES:

@@ -37,7 +37,11 @@ class Judge:
         It is far less noisy than the accuracy on a few hundred nodes. Probabilities that are not
         finite have an infinite loss.
         """
-        scores = scores_of(probabilities[self.nodes].double())
+        return self.loss_of(probabilities[self.nodes].double())
+
+    def loss_of(self, probabilities: Tensor) -> float:
+        """:meth:`loss` of the probabilities of the validation nodes alone, in float64."""
+        scores = scores_of(probabilities)
         if not all_finite([scores]):
             return math.inf
         scaled = scores / temperature(scores, self.y).value

@@ -58,12 +58,13 @@ class AutoResult(EnsembleResult):
     """What :func:`rawlsgcn.auto` found: a :class:`Result` of one run, and how it was chosen.
 
     Attributes:
-        leaderboard: The pool, the lowest validation loss first: ``member``, ``chosen``,
-            ``validation_loss`` (after temperature scaling), ``validation_accuracy``, ``accuracy``,
-            ``low_degree_accuracy`` (in per cent), ``calibrated_bias``, ``parameters`` (the numbers
-            to be kept), ``runs`` and ``seconds`` of training.
+        leaderboard: The pool, the lowest validation loss first: ``member``, ``weight`` (in the
+            answer, 0 if it is not a part of it), ``validation_loss`` (after temperature scaling),
+            ``validation_accuracy``, ``accuracy``, ``low_degree_accuracy`` (in per cent),
+            ``calibrated_bias``, ``parameters`` (the numbers to be kept), ``runs`` and ``seconds``
+            of training.
         parts: What each part brings, one row after another added: the GCN of the pool, the best
-            member, the mean of the best three, and the mean with students; with the columns of the
+            member, the mean without students, and the mean with them; with the columns of the
             leaderboard that describe predictions.
         validation_loss: The validation loss of the answer.
         explanation: Sentences that say what was chosen and why.
@@ -86,7 +87,7 @@ class AutoResult(EnsembleResult):
     @property
     def chosen(self) -> list[str]:
         """The names of the members that the answer is the mean of."""
-        return list(self.leaderboard.loc[self.leaderboard["chosen"], "member"])
+        return list(self.leaderboard.loc[self.leaderboard["weight"] > 0, "member"])
 
     def comparison(self) -> Comparison:
         """Return the result beside the GCN, to be audited and shown together.

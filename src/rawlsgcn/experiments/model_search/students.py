@@ -18,7 +18,6 @@ from ...methods import Inputs
 SHARES = (0.3, 0.7)
 #: Pseudo-labeled nodes at most; of more, so many are drawn.
 MOST_ROWS = 500
-LABEL_SMOOTHING = 0.1
 
 
 @dataclass(frozen=True)
