@@ -25,6 +25,7 @@ from rawlsgcn.graphs.catalog import datasets as known_datasets
 
 from . import page
 from .records import AUTO, Options, Task
+from .times import time_commands
 from .training import RIVALS
 from .workers import run_tasks
 
@@ -51,6 +52,9 @@ def evaluate(
     device: Device = "cpu",
     jobs: Annotated[int, typer.Option(min=1, help="Processes that train at the same time.")] = 1,
     fresh: Annotated[bool, typer.Option(help="Train again what is finished already.")] = False,
+    times: Annotated[
+        bool, typer.Option(help="Time the command 'rawlsgcn auto' on each graph, nothing else.")
+    ] = False,
     tables_only: Annotated[bool, typer.Option(help="Train nothing, write the tables.")] = False,
     data_root: DataRoot = None,
     out: Annotated[Path, out_option("The folder of the records and tables.")] = Path(
@@ -73,8 +77,14 @@ def evaluate(
             root=data_root,
             command=typed_command("python -m benchmarks.auto"),
         )
-        models = [*([] if without_auto else [AUTO]), *_names("rival", rivals, RIVALS)]
         graphs = _names("dataset", datasets, known_datasets())
+        console = Console(stderr=True)
+        if times:
+            time_commands(graphs, options, fresh, console)
+            page.write(out)
+            typer.echo(f"wrote {out / 'README.md'}")
+            return
+        models = [*([] if without_auto else [AUTO]), *_names("rival", rivals, RIVALS)]
         # Split after split, so that an interrupted run has the same splits of all graphs.
         tasks = [
             Task(graph, split, model)
@@ -83,7 +93,6 @@ def evaluate(
             for model in models
         ]
         left = [task for task in tasks if fresh or not task.file(out).exists()]
-        console = Console(stderr=True)
         if len(left) < len(tasks):
             console.print(f"{len(tasks) - len(left)} of {len(tasks)} records exist already")
         try:

@@ -12,11 +12,13 @@ from rawlsgcn._core.atomic_files import atomic_file
 from .picture import picture
 from .records import AUTO, read_records
 from .summary import METRICS, Difference, Summary, title
+from .times import read_times
 
 INTRODUCTION = """# `auto` against tuned rivals
 
 Made by `python -m benchmarks.auto`; with `--tables-only` it writes this page again from the records
-in `runs/`, one for each graph, split and model. `auto.json` has all figures.
+in `runs/`, one for each graph, split and model, and in `times/` (`--times`). `auto.json` has all
+figures.
 
 Split 0 is the paper's split; the others are drawn alike (20 training nodes of each class, 500
 validation nodes). Chameleon has ten stored splits. Every figure is computed on all labeled nodes
@@ -40,7 +42,7 @@ def write(out: Path) -> None:
     """Write README.md, auto.json and auto.png from the records of a folder."""
     from rawlsgcn.reporting.figures import save
 
-    summary = Summary(read_records(out))
+    summary = Summary(read_records(out), read_times(out))
     drawn = picture(summary)
     with atomic_file(out / "auto.json") as temporary:
         text = json.dumps(summary.to_dict(), indent=1, allow_nan=False)
@@ -133,25 +135,20 @@ def _parts(summary: Summary) -> list[str]:
 
 
 def _times(summary: Summary) -> list[str]:
-    models = summary.models()
-    rows = []
-    for graph in summary.graphs:
-        cells = []
-        for model in models:
-            records = summary.of(graph, model)
-            devices = "/".join(sorted({record["device"] for record in records}))
-            mean = summary.mean(graph, model, "seconds")
-            cells.append("-" if mean is None else f"{mean:,.1f} ({devices})")
-        memory = [
-            r["peak_memory_mb"]
-            for r in summary.of(graph, AUTO)
-            if r["peak_memory_mb"] is not None and r["device"] == "cpu"
-        ]
-        rows.append((title(graph), *cells, f"{max(memory) / 1024:.1f}" if memory else "-"))
-    header = ("graph", *map(title, models), "most memory of auto (GB, CPU)")
+    rows = [
+        (
+            title(record["graph"]),
+            record["machine"]["gpu"] or f"{record['machine']['threads']} threads",
+            _number(record["seconds"], 1),
+            _number(record["search_seconds"], 1),
+            _number(record["peak_memory_mb"] / 1024, 1) if record["device"] == "cpu" else "-",
+        )
+        for record in sorted(summary.times, key=lambda each: summary.place(each["graph"]))
+    ]
+    header = ("graph", "device", "whole command (s)", "of which the search (s)", "memory (GB)")
     said = (
-        "Seconds, mean over splits: all runs of a model, from the loaded graph to the "
-        "probabilities of all nodes. The devices differ where more than one is named."
+        "Of `auto` on the paper's split, with nothing else running. The whole command is from the "
+        "start of Python to the printed answer; the search is from the loaded graph to the answer."
     )
     return [said, "", *_table(header, rows)]
 
@@ -180,7 +177,7 @@ def _splits(summary: Summary) -> list[str]:
 
 
 def _machines(summary: Summary) -> list[str]:
-    records = list(summary.records.values())
+    records = [*summary.records.values(), *summary.times]
     commands = dict.fromkeys(f"`{record['command']}`" for record in records)
     machines = dict.fromkeys(_machine(record) for record in records)
     return [*(f"- {each}" for each in (*commands, *machines)), ""]
