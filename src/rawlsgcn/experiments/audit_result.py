@@ -121,9 +121,9 @@ class Audit:
             The path of the file.
 
         Raises:
-            RawlsError: If the file cannot be written.
+            RawlsError: If the file cannot be written, or the extra ``report`` is not installed.
         """
-        from ..reporting.page import report
+        from ..reporting import report
 
         return report(self, path)
 
@@ -132,9 +132,11 @@ class Audit:
 
         return "\n".join(verdict(self).lines)
 
-    def _repr_html_(self) -> str:
-        from ..reporting.notebook import audit_html
-
+    def _repr_html_(self) -> str | None:
+        try:
+            from ..reporting.notebook import audit_html
+        except ModuleNotFoundError:  # without the extra ``report``: the text is shown
+            return None
         return audit_html(self)
 
 
