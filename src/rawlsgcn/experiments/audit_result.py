@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._core.atomic_files import atomic_file
-from .._core.errors import unknown_name
+from .._core.errors import needs_extra, unknown_name
 from .._core.serialization import jsonable
 from ..evaluation.audit.findings import (
     GroupAudit,
@@ -123,7 +123,8 @@ class Audit:
         Raises:
             RawlsError: If the file cannot be written, or the extra ``report`` is not installed.
         """
-        from ..reporting import report
+        with needs_extra("the page of an audit"):
+            from ..reporting.page import report
 
         return report(self, path)
 
