@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from .cli import app
+import sys
+from importlib.util import find_spec
+
+#: What the extra ``cli`` brings.
+_PACKAGES = ("typer", "rich", "matplotlib", "jinja2")
 
 
 def main() -> None:
+    """Run the command line, or say in one sentence what it needs."""
+    if not all(map(find_spec, _PACKAGES)):
+        from ._core.errors import missing_extra
+
+        print(f"rawlsgcn: {missing_extra('the command line', 'cli')}", file=sys.stderr)
+        sys.exit(2)
+    from .cli import app
+
     app()
 
 

@@ -455,7 +455,9 @@ class Result:
             f"low-degree accuracy {percent(self.low_degree_accuracy.mean)}{end}"
         )
 
-    def _repr_html_(self) -> str:
-        from ..reporting.notebook import results_html
-
+    def _repr_html_(self) -> str | None:
+        try:
+            from ..reporting.notebook import results_html
+        except ModuleNotFoundError:  # without the extra ``report``: the text is shown
+            return None
         return results_html(self)
