@@ -139,6 +139,16 @@ class Tuning:
             "trials": [trial.to_dict() for trial in self.trials],
         }
 
+    def __repr__(self) -> str:
+        from ..reporting.text_tables import tuning_text
+
+        return tuning_text(self)
+
+    def _repr_html_(self) -> str:
+        from ..reporting.notebook import tuning_html
+
+        return tuning_html(self)
+
 
 @fork_safe_threads()
 def tune(
