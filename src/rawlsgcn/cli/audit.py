@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 
-@command
+@command(
+    "--graph graph.npz --predictions predictions.csv --out report.html",
+    "--dataset cora-ml --predictions a.csv --predictions b.csv",
+)
 def audit(
     predictions: Annotated[
         list[Path],

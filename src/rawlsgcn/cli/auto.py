@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..experiments.model_search import AutoResult
 
 
-@command
+@command("--dataset cora-ml --out best", "--graph graph.npz --time-limit 60")
 def auto(
     dataset: Dataset = None,
     graph: Graph = None,

@@ -25,7 +25,7 @@ from .outputs import check_outputs, people, say_notes, write_json
 from .shards import balance_on_disk, require_one_process
 
 
-@command
+@command("--model model --dataset cora-ml --out predictions.csv")
 def predict(
     model: Annotated[Path, typer.Option(help="The folder that 'train --out' wrote.")],
     out: Annotated[Path, out_option("Where to write: .csv, .tsv, .parquet or .npz.")],
@@ -84,7 +84,7 @@ def predict(
     write_json(json_path, summary)
 
 
-@command
+@command("--dataset cora-ml --out balanced.npz")
 def balance(
     out: Annotated[
         Path | None,
@@ -160,7 +160,7 @@ def balance(
     write_json(json_path, summary)
 
 
-@command
+@command("--dataset cora-ml --count 2 --out shards")
 def shard(
     count: Annotated[int, typer.Option(min=1, help="Number of shards, one for each process.")],
     out: Annotated[Path, out_option("Write the shards into this folder.")],
@@ -178,4 +178,9 @@ def shard(
     require_own(out)  # an error before a large graph is read
     data = read_graph(dataset, graph, features, labels, split, data_root)
     shards = write_shards(data, count, out)
-    typer.echo(f"{shards.num_nodes:,} nodes and {shards.num_arcs:,} arcs in {count} shards: {out}")
+    people(None).print(
+        f"{shards.num_nodes:,} nodes and {shards.num_arcs:,} arcs in {count} shards: {out}",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )

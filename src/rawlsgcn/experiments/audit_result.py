@@ -133,6 +133,11 @@ class Audit:
 
         return "\n".join(verdict(self).lines)
 
+    def __repr__(self) -> str:
+        from ..reporting.text_tables import audit_text
+
+        return audit_text(self)
+
     def _repr_html_(self) -> str | None:
         try:
             from ..reporting.notebook import audit_html

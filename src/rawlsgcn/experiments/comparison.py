@@ -154,6 +154,11 @@ class Comparison(list[Result]):
 
         return accuracy_bias_plot(self)
 
+    def __repr__(self) -> str:
+        from ..reporting.text_tables import results_text
+
+        return results_text(self)
+
     def _repr_html_(self) -> str | None:
         try:
             from ..reporting.notebook import results_html

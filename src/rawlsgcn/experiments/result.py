@@ -455,6 +455,11 @@ class Result:
             f"low-degree accuracy {percent(self.low_degree_accuracy.mean)}{end}"
         )
 
+    def __repr__(self) -> str:
+        from ..reporting.text_tables import results_text
+
+        return results_text([self])
+
     def _repr_html_(self) -> str | None:
         try:
             from ..reporting.notebook import results_html

@@ -33,10 +33,9 @@ from .training_section import training_figures, training_section
 from .words import Verdict, doubled, headline_model, verdict
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from ..evaluation.audit.findings import Estimate, ModelAudit, PairedBiasTest, PermutationTest
     from ..experiments.result import Result
+    from .figures import Figure
 
 #: Nodes in the table of a page without scripts.
 STATIC_NODES = 20
