@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError, reading
@@ -28,8 +29,11 @@ from .tables import (
     listed,
     read_table,
 )
+from .torch_files import read_tensor
 
 Array = NDArray[Any]
+TORCH = (".pt", ".pth")
+"""Files of ``torch.save``."""
 
 
 @dataclass
@@ -111,6 +115,8 @@ def _read_features(path: Path) -> NodeTable:
         if x is None:
             raise RawlsError(f"{path} has none of the keys attr_data, {', '.join(FEATURE_KEYS)}")
         return NodeTable(path, x.tocsr() if hasattr(x, "tocsr") else x)
+    if suffix in TORCH:
+        return NodeTable(path, read_tensor(path))
     raise _unknown(path, "features")
 
 
@@ -128,6 +134,11 @@ def _read_labels(path: Path) -> NodeTable:
         if y is None:
             raise RawlsError(f"{path} has none of the keys {', '.join(LABEL_KEYS)}")
         return _label_array(path, y, archive.masks())
+    if suffix in TORCH:
+        tensor = read_tensor(path)
+        if tensor.layout != torch.strided:
+            raise RawlsError(f"{path} holds a sparse tensor: labels are a dense one")
+        return _label_array(path, tensor.numpy())
     raise _unknown(path, "labels")
 
 
@@ -236,4 +247,6 @@ def _labels_have_header(cells: list[str], numeric: Callable[[int], bool]) -> boo
 
 
 def _unknown(path: Path, what: str) -> RawlsError:
-    return RawlsError(f"{path}: {what} are read from .csv, .tsv, .parquet, .npy and .npz files")
+    return RawlsError(
+        f"{path}: {what} are read from .csv, .tsv, .txt, .parquet, .npy, .npz and .pt files"
+    )
