@@ -20,6 +20,7 @@ from .catalog import MASKS
 from .feature_storage import physical_memory
 from .notes import GraphFacts
 from .readers.arrays import checked_matrix, plausible
+from .readers.labels import label_column
 
 Array = NDArray[Any]
 _BYTES_A_NODE = 64
@@ -78,6 +79,10 @@ def raw_from_data(data: Any, where: str = "the graph") -> RawGraph:
     facts = GraphFacts.of(data)
     facts.edge_attr_ignored |= data.get("edge_attr") is not None
     name, x, y, node_ids = data.get("name"), data.x, data.y, data.get("node_ids")
+    class_names = _class_names(data.get("class_names"))
+    if isinstance(y, list | tuple | np.ndarray) and np.asarray(y).dtype.kind in "OU":
+        y, class_names = label_column(list(y), f"{where}: y")
+        facts.word_labels |= class_names is not None
     return RawGraph(
         name=name if isinstance(name, str) else "graph",
         source=source,
@@ -89,7 +94,7 @@ def raw_from_data(data: Any, where: str = "the graph") -> RawGraph:
         masks={key: _numpy(data[key], key, where) for key in MASKS if data.get(key) is not None},
         node_ids=None if node_ids is None else clean_ids(node_ids, where),
         synthetic=data.get("synthetic") is True,
-        class_names=_class_names(data.get("class_names")),
+        class_names=class_names,
         facts=facts,
         graph_from=where,
         features_from=where,

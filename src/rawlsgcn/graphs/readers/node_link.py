@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError, reading
 from ..catalog import MASKS
 from ..raw_graph import RawGraph
 from .arrays import FEATURE_KEYS
-from .node_tables import encode_words
+from .labels import label_column
 from .tables import LABEL_COLUMNS, SPLIT_COLUMNS, SPLIT_VALUES, WEIGHT_COLUMNS
 
 Array = NDArray[Any]
@@ -130,7 +129,7 @@ class NodeLinkGraph:
 
     def _masks(self, split: str | None) -> dict[str, Array]:
         if all(name in self.attributes for name in MASKS):
-            return {key: np.array([bool(node.get(key)) for node in self.nodes]) for key in MASKS}
+            return {key: np.array([node.get(key) is True for node in self.nodes]) for key in MASKS}
         if split is None:
             return {}
         words = [str(node.get(split) or "").strip().lower() for node in self.nodes]
@@ -149,26 +148,6 @@ class NodeLinkGraph:
                 "numbers, for each node"
             ) from error
         return values.reshape(len(rows), -1)
-
-
-def label_column(values: Sequence[Any], where: str) -> tuple[Array, list[str] | None]:
-    """Labels as numbers, -1 for a missing one; and the names of the classes if they are words."""
-    column = pd.Series(list(values), dtype=object)
-    missing = column.isna().to_numpy()
-    present = column[~missing]
-    labels = np.full(len(column), -1.0)
-    encoded = encode_words(present)
-    if encoded is not None:
-        labels[~missing] = encoded[0]
-        return labels, encoded[1]
-    numbers = pd.to_numeric(present, errors="coerce")
-    if numbers.isna().any():
-        wrong = present[numbers.isna()].iloc[0]
-        raise RawlsError(
-            f"{where} holds '{wrong}' among others: labels are all whole numbers or all words"
-        )
-    labels[~missing] = numbers.to_numpy(dtype=np.float64)
-    return labels, None
 
 
 def is_networkx(graph: Any) -> bool:

@@ -16,6 +16,7 @@ from ..._core.errors import RawlsError, reading
 from ..catalog import MASKS
 from ..notes import GraphFacts
 from .arrays import FEATURE_KEYS, LABEL_KEYS, Archive, read_npy
+from .labels import encode_words
 from .table_formats import TABLES, separator_name
 from .tables import (
     FIRST_ID_COLUMNS,
@@ -185,22 +186,6 @@ def _label_values(table: TableFile, column: int) -> tuple[Array, list[str] | Non
         if encoded is not None:
             return encoded
     return table.numbers([column])[:, 0], None
-
-
-def encode_words(cells: pd.Series[Any]) -> tuple[Array, list[str]] | None:
-    """Number the classes by the order of their names; -1 stays -1, and an empty cell is NaN.
-
-    None if these are not words: a number among them is rather a mistake than a name.
-    """
-    if pd.api.types.infer_dtype(cells, skipna=True) != "string":
-        return None
-    texts = cells.astype(object).str.strip().replace("", None)
-    distinct = texts.dropna().unique().tolist()
-    names = sorted(each for each in distinct if each != "-1")
-    if not names or any(map(is_number, names)):
-        return None
-    numbers = {**{name: number for number, name in enumerate(names)}, "-1": -1}
-    return texts.map(numbers).to_numpy(dtype=np.float64, na_value=np.nan), names
 
 
 def _masks(table: TableFile, column: int) -> dict[str, Array]:
