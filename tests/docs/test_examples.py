@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import stand_in_lightning
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+ARGUMENTS = {"lightning_module": ("synthetic", "10")}
 
 
 def scripts() -> list[Any]:
@@ -25,8 +27,9 @@ def scripts() -> list[Any]:
 def test_the_example_runs(
     example: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "argv", [str(example)])
+    monkeypatch.setattr(sys, "argv", [str(example), *ARGUMENTS.get(example.stem, ())])
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    stand_in_lightning.use(monkeypatch)
     runpy.run_path(str(example), run_name="__main__")
     said = capfd.readouterr().out
     assert "accuracy" in said

@@ -13,8 +13,10 @@ from torch_geometric.data import Data
 from .._core.errors import RawlsError
 
 #: Parameters of ``forward`` that are attributes of a Data under the same name.
-_ATTRIBUTES = ("x", "edge_index", "edge_weight", "edge_attr", "batch", "pos")
-_OTHER_NAMES = {"adj_t": "edge_index", "adj": "edge_index", "features": "x", "feats": "x"}
+_ATTRIBUTES = ("x", "edge_index", "adj_t", "edge_weight", "edge_attr", "batch", "pos")
+_OTHER_NAMES = {"adj": "adj_t", "features": "x", "feats": "x"}
+#: Layers take either, and transforms replace one by the other.
+_EITHER = {"edge_index": "adj_t", "adj_t": "edge_index"}
 _WHOLE = ("data", "graph", "batch_data")
 
 
@@ -64,6 +66,8 @@ def _arguments(module: nn.Module, data: Data) -> dict[str, Any]:
             continue
         key = _OTHER_NAMES.get(name, name)
         value = data if name in _WHOLE else data.get(key) if key in _ATTRIBUTES else None
+        if value is None and key in _EITHER:
+            value = data.get(_EITHER[key])
         if name == "batch" and value is None and not found:
             value = data  # the whole graph, in a model written for a loader
         if value is not None:
