@@ -4,8 +4,8 @@
     python examples/lightning_module.py [synthetic | amazon-photo | …] [epochs]
 
 `DegreeBias` is a torchmetrics metric, so it is logged like any other. `make_fair` gives the layers
-the fair gradient of RawlsGCN-Grad. `rg.audit` takes the module as it is: its `forward` has the names
-of torch_geometric. One graph is one batch.
+the fair gradient of RawlsGCN-Grad. `rg.audit` takes the module as it is, as its `forward` has the
+names of torch_geometric. One graph is one batch.
 """
 
 import sys
