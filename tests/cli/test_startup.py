@@ -65,7 +65,7 @@ def test_warnings_of_other_packages_are_not_shown(monkeypatch: pytest.MonkeyPatc
     def warn() -> None:
         warnings.warn("torch.jit.script is deprecated", FutureWarning, stacklevel=1)
 
-    monkeypatch.setattr(entry, "app", warn)
+    monkeypatch.setattr("rawlsgcn.cli.app", warn)
     monkeypatch.setenv("PYTHONWARNINGS", "")
     for options, count in (([], 0), (["default"], 1)):  # -W default asks for them
         monkeypatch.setattr(sys, "warnoptions", options)

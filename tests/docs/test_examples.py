@@ -12,7 +12,7 @@ import pytest
 import stand_in_lightning
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-ARGUMENTS = {"lightning_module": ("synthetic", "10")}
+ARGUMENTS = {"lightning_module": ["synthetic", "10"]}
 
 
 def scripts() -> list[Any]:
@@ -27,7 +27,9 @@ def scripts() -> list[Any]:
 def test_the_example_runs(
     example: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "argv", [str(example), *ARGUMENTS.get(example.stem, ())])
+    takes_epochs = "[seeds] [epochs]" in example.read_text(encoding="utf-8")
+    few = ["synthetic", "1", "30"] if takes_epochs else ARGUMENTS.get(example.stem, [])
+    monkeypatch.setattr(sys, "argv", [str(example), *few])
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     stand_in_lightning.use(monkeypatch)
     runpy.run_path(str(example), run_name="__main__")

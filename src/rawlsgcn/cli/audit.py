@@ -42,8 +42,8 @@ def audit(
     evaluate: Annotated[
         str | None,
         typer.Option(
-            help="test, or all: every labeled node outside training and validation (by default "
-            "test where the graph has masks)."
+            help="test; all: every labeled node outside training and validation; or labeled: "
+            "those too (by default test where the graph or the predictions have a split)."
         ),
     ] = None,
     scores: Annotated[

@@ -84,6 +84,14 @@ def read_graph(
     return read(graph, features=features, labels=labels, split=split, sparse=True, **needs)
 
 
+def require_features(data: Data, what: str) -> None:
+    """Raise an error for a graph whose features were made of its structure."""
+    from ..graphs.notes import GraphFacts
+
+    if GraphFacts.of(data).structural_features:
+        raise RawlsError(f"{what} needs node features, and this graph has none: give --features")
+
+
 def parse_settings(pairs: Sequence[str] | None, **given: Any) -> dict[str, Any]:
     """The settings that options and ``--set`` give, by name; those of --set are still text."""
     settings = {name: value for name, value in given.items() if value is not None}

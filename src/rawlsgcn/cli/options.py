@@ -59,7 +59,10 @@ Graph = Annotated[
 Features = Annotated[Path | None, typer.Option(help="Node features, if not in the graph's file.")]
 Labels = Annotated[Path | None, typer.Option(help="Node labels, if not in the graph's file.")]
 Split = Annotated[
-    str | None, typer.Option(help="paper (20 a class, 500, 1000), stored (masks), or random.")
+    str | None,
+    typer.Option(
+        help="paper (20 a class, 500, 1000), stored (masks), random, or ratios such as 0.6,0.2,0.2."
+    ),
 ]
 DataRoot = Annotated[
     Path | None,

@@ -277,6 +277,9 @@ def _explorer_data(audit: Audit) -> dict[str, Any]:
             "value": [_script_value(each) for each in nodes.value],
             "degree": nodes.degree,
             "label": nodes.label,
+            "classes": None
+            if nodes.classes is None
+            else [printable(name) for name in nodes.classes],
             "models": [
                 {"predicted": each.predicted, "loss": [_rounded(value) for value in each.loss]}
                 for each in nodes.models
