@@ -89,6 +89,22 @@ def test_compiled_with_given_weights() -> None:
             torch.testing.assert_close(one, two, rtol=1e-4, atol=1e-6)
 
 
+def test_compiled_with_edge_weights_that_learn() -> None:
+    x, edges, y = setting()
+    torch._dynamo.reset()
+    torch.manual_seed(1)
+    model = make_fair(gcn())
+    compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
+    found = []
+    for called in (model, compiled):
+        weight = torch.ones(edges.shape[1], requires_grad=True)
+        model.zero_grad()
+        nn.functional.cross_entropy(called(x, edges, weight), y).backward()
+        found.append([weight.grad, *(p.grad.clone() for p in model.parameters())])
+    for one, two in zip(*found, strict=True):
+        torch.testing.assert_close(one, two, rtol=1e-4, atol=1e-6)
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_autocast(name: str) -> None:
     """The fair gradient in bfloat16 is the fair gradient, as near as bfloat16 gets."""
