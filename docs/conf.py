@@ -29,6 +29,7 @@ author = "the authors of rawlsgcn"
 version = release
 copyright = author
 language = "en"
+smartquotes = False  # an option is --out, not an en dash
 
 extensions = [
     "myst_nb",

@@ -44,13 +44,12 @@ def time_commands(graphs: Sequence[str], options: Options, fresh: bool, console:
             console.print(f"{graph}: {record['seconds']:.1f} s", highlight=False)
 
 
-def time_command(graph: str, options: Options, further: Sequence[str] = ()) -> dict[str, Any]:
+def time_command(graph: str, options: Options) -> dict[str, Any]:
     """Run ``rawlsgcn auto`` on the paper's split of a graph in a process of its own.
 
     Args:
         graph: The name of the dataset.
         options: As in :func:`time_commands`.
-        further: Further words of the command.
 
     Returns:
         The record: ``seconds`` of the whole command, from the start of Python to its end, of which
@@ -60,7 +59,7 @@ def time_command(graph: str, options: Options, further: Sequence[str] = ()) -> d
         RawlsError: If the command fails.
     """
     words = ["auto", "--dataset", graph, "--evaluate", "all", "--device", options.device.type]
-    words += ["--seed", str(options.seed), *further]
+    words += ["--seed", str(options.seed)]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "figures.json"
         root = [] if options.root is None else ["--data-root", str(options.root)]

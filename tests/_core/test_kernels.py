@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
+import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -210,7 +212,17 @@ def loaded_from(monkeypatch, path: Path):
     """What is loaded if the library is there."""
     with monkeypatch.context() as patch:
         patch.setattr(compiled, "path", lambda: path)
-        return compiled._loaded.__wrapped__()
+        found = compiled._found.__wrapped__()
+        return None if isinstance(found, str) else found
+
+
+def reason_for(monkeypatch, path: Path) -> str:
+    """Why nothing is loaded if the library is there."""
+    with monkeypatch.context() as patch:
+        patch.setattr(compiled, "path", lambda: path)
+        patch.setattr(compiled, "_found", compiled._found.__wrapped__)
+        assert kernels() is None
+        return compiled.missing_reason()
 
 
 @pytest.fixture
@@ -259,15 +271,63 @@ class TestBuilding:
             ("RAWLSGCN_PURE", "1", "RAWLSGCN_PURE"),
         ],
     )
-    def test_without_a_compiler_the_package_is_pure_and_nothing_is_lost(
+    def test_without_a_compiler_the_reason_is_kept_and_nothing_is_lost(
         self, monkeypatch, building: Any, folder: Path, name: str, value: str, why: str
     ) -> None:
         monkeypatch.setenv(name, value)
-        found, said = building.compiled(folder)
-        assert found is None
+        made, said = building.compiled(folder)
+        assert made == compiled.path(folder).with_suffix(".txt")
         assert why in said
         names = sorted(path.name for path in folder.iterdir())
-        assert names == ["_kernels-0ld.so", "kernels.c"]
+        assert names == ["_kernels-0ld.so", made.name, "kernels.c"]
+        reason = reason_for(monkeypatch, compiled.path(folder))
+        assert reason == f"they were not compiled: {said}"
+        # With a compiler again, the reason goes.
+        monkeypatch.delenv(name)
+        made, said = building.compiled(folder)
+        assert (made, said) == (compiled.path(folder), "")
+        assert sorted(path.name for path in folder.iterdir()) == [made.name, "kernels.c"]
+
+    @pytest.mark.skipif(shutil.which("readelf") is None, reason="there is no readelf")
+    def test_the_library_needs_no_openmp_runtime_but_torchs(
+        self, building: Any, folder: Path
+    ) -> None:
+        library, _ = building.compiled(folder)
+        command = ["readelf", "--wide", "--dynamic", "--dyn-syms", str(library)]
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        assert "GOMP_parallel" in said
+        assert not re.findall(r"NEEDED.*\[(?!libc\.)(.*)\]", said)
+
+    def test_a_compiler_for_another_runtime_compiles_without_threads(
+        self, monkeypatch, building: Any, folder: Path
+    ) -> None:
+        monkeypatch.setattr(building, "FOREIGN_RUNTIME", b"GOMP_parallel")
+        library, _ = building.compiled(folder)
+        assert b"GOMP_parallel" not in library.read_bytes()
+        require_scipys(compiled.Kernels(ctypes.CDLL(str(library))), None)
+
+    @pytest.mark.parametrize(
+        ("system", "host", "archflags", "expected"),
+        [
+            ("linux", "linux-aarch64", "", "linux_aarch64"),
+            ("win32", "win-amd64", "", "win_amd64"),
+            ("darwin", "macosx-11.0-arm64", "", "macosx_11_0_arm64"),
+            ("darwin", "macosx-10.9-universal2", "", "macosx_10_9_arm64"),
+            ("darwin", "macosx-10.9-universal2", "-arch x86_64", "macosx_10_9_x86_64"),
+            (
+                *("darwin", "macosx-10.9-universal2"),
+                *("-arch x86_64 -arch arm64", "macosx_10_9_universal2"),
+            ),
+        ],
+    )
+    def test_the_tag_names_the_processor_that_was_compiled_for(
+        self, monkeypatch, building: Any, system: str, host: str, archflags: str, expected: str
+    ) -> None:
+        monkeypatch.setenv("ARCHFLAGS", archflags)
+        monkeypatch.setattr(building.sys, "platform", system)
+        monkeypatch.setattr(building.sysconfig, "get_platform", lambda: host)
+        monkeypatch.setattr(building.platform, "machine", lambda: "arm64")
+        assert building.platform_tag() == expected
 
     def test_another_source_is_never_called(self, monkeypatch, folder: Path) -> None:
         shutil.copy(compiled.path(), compiled.path(folder))
@@ -282,5 +342,10 @@ def test_a_damaged_file_is_as_good_as_none(monkeypatch, tmp_path: Path) -> None:
     damaged = tmp_path / "damaged.so"
     damaged.write_bytes(compiled.path().read_bytes()[:100])
     assert loaded_from(monkeypatch, damaged) is None
+    assert "damaged.so cannot be loaded: " in reason_for(monkeypatch, damaged)
     assert loaded_from(monkeypatch, Path(ctypes.util.find_library("m"))) is None
+    assert "not compiled: install" in reason_for(monkeypatch, tmp_path / "none.so")
     assert kernels() is not None
+    assert compiled.missing_reason() is None
+    with without_kernels():
+        assert "switched off" in compiled.missing_reason()

@@ -22,12 +22,12 @@ def test_a_program_does_not_inherit_the_peak_of_the_one_that_starts_it() -> None
     """Linux keeps it in ``getrusage`` across the start of a program."""
     words = (
         "import subprocess, sys\n"
-        "held = b'x' * 1_500_000_000\n"
+        "held = b'x' * 900_000_000\n"
         "words = 'from rawlsgcn._core.machine import peak_resident_bytes as p; print(p())'\n"
         "subprocess.run([sys.executable, '-c', words], check=True)"
     )
     done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True)
-    assert 0 < int(done.stdout) < 1_000_000_000
+    assert 0 < int(done.stdout) < 700_000_000
 
 
 def test_the_peak_of_this_process_is_known() -> None:

@@ -39,14 +39,14 @@ def test_symmetry_is_told_to_the_last_bit(graph, seed):
 
 def test_no_two_missing_arcs_hide_each_other():
     """Every two of them, as keys that are related for related nodes would let some pass."""
-    arcs = list(permutations(range(6), 2))
+    arcs = list(permutations(range(5), 2))
     for one, other in combinations(arcs, 2):
         if one == other[::-1]:
             continue
         for weight in (1.0, 0.7):
-            matrix = np.full((6, 6), weight)
+            matrix = np.full((5, 5), weight)
             matrix[one] = matrix[other] = 0
             inside, _ = read_matrix(sp.csr_array(matrix), None, None)
             # With other keys each time, and not those of reading it.
             unknown = replace(inside, inspection=None)
-            assert not any(inspect_matrix(unknown)[1] for _ in range(20))
+            assert not any(inspect_matrix(unknown)[1] for _ in range(10))

@@ -132,7 +132,7 @@ def test_the_saved_model_predicts_the_same_bits(written, graph_file: Path, tmp_p
 def probabilities(path: Path) -> Any:
     with path.open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    names = [name for name in rows[0] if name not in ("node", "predicted", "label", "class")]
+    names = [name for name in rows[0] if name.startswith("p_")]
     return np.array([[float(row[name]) for name in names] for row in rows])
 
 

@@ -172,7 +172,7 @@ def test_a_model_is_kept_and_predicts_the_same_later(
     result = call("predict", "--model", model, *options, "--out", out)
     assert result.exit_code == 0, result.output
     lines = out.read_text().splitlines()
-    assert lines[0] == "node,predicted,p_0,p_1"
+    assert lines[0] == "node,predicted,p_0,p_1,split"
     assert len(lines) == 121
     assert lines[1].startswith("n")
     again = call("predict", "--model", model, *options, "--out", tmp_path / "P.TSV", "--json", "-")

@@ -25,7 +25,9 @@ def scripts() -> list[Any]:
 def test_the_example_runs(
     example: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "argv", [str(example)])
+    takes_epochs = "[seeds] [epochs]" in example.read_text(encoding="utf-8")
+    few = ["synthetic", "1", "30"] if takes_epochs else []
+    monkeypatch.setattr(sys, "argv", [str(example), *few])
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     runpy.run_path(str(example), run_name="__main__")
     said = capfd.readouterr().out

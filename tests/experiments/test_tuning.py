@@ -10,6 +10,8 @@ from typer.testing import CliRunner
 
 import rawlsgcn as rg
 from rawlsgcn.cli import app
+from rawlsgcn.experiments.tuning import default_grid, paper_grid
+from rawlsgcn.methods import find_method
 
 GRID = {"lr": [0.05, 0.01], "weight_decay": [0.0, 5e-4]}
 
@@ -45,9 +47,55 @@ def test_the_choice_is_by_validation_accuracy() -> None:
     assert tuning.best_on_test is on_test
 
 
-def test_the_default_grid_is_the_papers() -> None:
-    tuning = rg.tune(rg.synthetic(300, classes=2), seeds=1, epochs=1)
-    assert tuning.grid == {"lr": [0.075, 0.05, 0.025, 0.01, 0.0075, 0.005, 0.0025]}
+RATES = [0.075, 0.05, 0.025, 0.01, 0.0075, 0.005, 0.0025]
+DECAYS = [5e-4, 5e-5, 5e-6, 0.0]
+
+
+def test_rate_and_decay_are_searched_by_default_and_the_papers_grid_by_fixing_the_decay() -> None:
+    graph = rg.synthetic(300, classes=2)
+    tuning = rg.tune(graph, seeds=1, epochs=1)
+    assert tuning.grid == {"lr": RATES, "weight_decay": DECAYS}
+    paper = rg.tune(graph, seeds=1, epochs=1, weight_decay=5e-4)
+    assert paper.grid == {"lr": RATES}
+    assert {trial.settings["weight_decay"] for trial in paper.trials} == {5e-4}
+
+
+def test_a_method_keeps_its_own_grid_beside_the_decays_and_the_papers_plan_its_old_ones() -> None:
+    alphas = {"alpha": (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)}
+    redress = find_method("redress")
+    assert paper_grid(redress) == alphas
+    assert default_grid(redress) == {**alphas, "weight_decay": tuple(DECAYS)}
+    assert default_grid(redress, ["weight-decay"]) == alphas
+    assert default_grid(redress, only_rate_and_decay=True) == {
+        "lr": tuple(RATES),
+        "weight_decay": tuple(DECAYS),
+    }
+    own = find_method("smoothed-mlp")
+    assert default_grid(own) == paper_grid(own) == dict(own.grid)
+    assert paper_grid(find_method("rawlsgcn-graph")) == {"lr": tuple(RATES)}
+
+
+def test_compare_gives_every_method_the_rate_and_decay_that_are_best_on_validation() -> None:
+    graph = rg.synthetic(300, classes=2)
+    names = ["gcn", "rawlsgcn-graph"]
+    results = rg.compare(graph, names, seeds=1, epochs=3, tune=True)
+    for name, result in zip(names, results, strict=True):
+        best = rg.tune(graph, name, seeds=1, epochs=3).best
+        assert torch.equal(result.logits, best.logits)
+        assert (result.settings["lr"], result.settings["epochs"]) == (best.settings["lr"], 3)
+        assert any("best on the validation nodes of 28" in note for note in result.notes)
+    fixed = rg.compare(graph, names, seeds=1, epochs=3, tune=True, lr=0.05)
+    assert [result.settings["lr"] for result in fixed] == [0.05, 0.05]
+    assert all("of 4 combinations" in " ".join(result.notes) for result in fixed)
+
+
+def test_the_command_compares_tuned_methods() -> None:
+    words = ["compare", "--dataset", "synthetic", "--methods", "gcn", "--epochs", "2", "--tune"]
+    result = CliRunner().invoke(app, [*words, "--lr", "0.05", "--seeds", "1", "--json", "-"])
+    assert result.exit_code == 0, result.output
+    (figures,) = json.loads(result.stdout)
+    assert figures["settings"]["weight_decay"] in DECAYS
+    assert "weight decay" in result.stderr
 
 
 def test_wrong_grids_are_refused() -> None:
@@ -91,4 +139,9 @@ def test_the_command_writes_trials_and_the_choice(tmp_path) -> None:  # type: ig
     )
     bad = CliRunner().invoke(app, ["tune", "--dataset", "synthetic", "--grid", "lr=fast"])
     assert bad.exit_code == 2
-    assert "lr must be a number" in bad.stderr
+    assert "--grid lr=fast: lr must be a number" in bad.stderr
+    for wrong, said in (("lr", "--grid takes name=a,b,c"), ("lrr=1", "--grid lrr=1: unknown")):
+        bad = CliRunner().invoke(app, ["tune", "--dataset", "synthetic", "--grid", wrong])
+        assert bad.exit_code == 2
+        assert said in bad.stderr
+        assert "--set" not in bad.stderr

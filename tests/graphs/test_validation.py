@@ -238,7 +238,6 @@ NEGATIVE[3] = -1.0
         ({"x": torch.rand(39, 3)}, "sizes disagree: .*39 rows of features, but .* 40 labels"),
         ({"x": torch.rand(40)}, "must be a matrix"),
         ({"x": torch.rand(40, 2, dtype=torch.cfloat)}, "real numbers"),
-        ({"x": None}, "no node features"),
         ({"y": None}, "no labels"),
         ({"y": torch.rand(40)}, "label 0.*must be integers"),
         ({"y": torch.full((40,), float("nan"))}, "node 0 .* and 37 others have no label"),

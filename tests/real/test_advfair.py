@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import rawlsgcn as rg
+
+# With the other slow tests: training on the paper's graphs takes minutes in all.
+pytestmark = pytest.mark.slow
 
 
 def test_parameters_on_amazon_photo(data_root: Path) -> None:

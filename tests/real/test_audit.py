@@ -14,6 +14,9 @@ from rawlsgcn.cli import app
 from rawlsgcn.experiments.audit_result import Audit
 from rawlsgcn.graphs import load
 
+# With the other slow tests: training on the paper's graphs takes minutes in all.
+pytestmark = pytest.mark.slow
+
 METHODS = ("gcn", "rawlsgcn-graph", "rawlsgcn-grad")
 
 

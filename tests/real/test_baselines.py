@@ -9,6 +9,9 @@ import torch
 
 import rawlsgcn as rg
 
+# With the other slow tests: training on the paper's graphs takes minutes in all.
+pytestmark = pytest.mark.slow
+
 PARAMETERS = {
     "demo-net": 11_999_880,
     "dsgcn": 181_096,

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from rawlsgcn.graphs import load
 from rawlsgcn.methods import Inputs, find_method
+
+# With the other slow tests: training on the paper's graphs takes minutes in all.
+pytestmark = pytest.mark.slow
 
 
 def test_parameters_are_those_of_the_papers_table(data_root: Path) -> None:

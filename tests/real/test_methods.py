@@ -13,6 +13,9 @@ import pytest
 import rawlsgcn as rg
 from rawlsgcn.graphs.catalog import CATALOG
 
+# With the other slow tests: training on the paper's graphs takes minutes in all.
+pytestmark = pytest.mark.slow
+
 METHODS = ["gcn", "rawlsgcn-graph", "rawlsgcn-grad"]
 
 

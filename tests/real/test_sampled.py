@@ -15,6 +15,9 @@ from rawlsgcn.methods import find_method
 from rawlsgcn.training.sampled.sources import Source
 from rawlsgcn.training.sampled.trainer import SampledTraining
 
+# With the other slow tests: training on the paper's graphs takes minutes in all.
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 TITLES = {"rawlsgcn-graph": "RawlsGCN-Graph", "rawlsgcn-grad": "RawlsGCN-Grad"}
 

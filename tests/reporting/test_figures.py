@@ -12,6 +12,7 @@ from matplotlib.collections import PathCollection
 from torch_geometric.data import Data
 
 from rawlsgcn._core.errors import RawlsError
+from rawlsgcn.experiments.comparison import Comparison
 from rawlsgcn.reporting import figures
 
 
@@ -133,3 +134,16 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(make, tmp_path, monkeypa
 def test_pyplot_is_never_loaded():
     code = "import sys, rawlsgcn.reporting.page; assert 'matplotlib.pyplot' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_notebook_shows_every_figure_without_magic(make, three, make_audit) -> None:
+    from rawlsgcn.reporting import audit_figures
+
+    drawn = [
+        figures.by_degree(make()),
+        Comparison(three).accuracy_bias_plot(),
+        audit_figures.curves(make_audit()),
+    ]
+    for figure in drawn:
+        assert isinstance(figure, figures.Figure)
+    assert drawn[0]._repr_png_().startswith(b"\x89PNG")

@@ -26,7 +26,13 @@ def lazy_names(
     def get(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module '{package}' has no attribute '{name}'")
-        module = import_module(f".{homes[name]}", package)
+        try:
+            module = import_module(f".{homes[name]}", package)
+        except ModuleNotFoundError:
+            from .errors import needs_extra
+
+            with needs_extra(package):
+                raise
         value = module if homes[name] == name else getattr(module, name)
         vars(import_module(package))[name] = value
         return value

@@ -12,6 +12,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 _LONGEST_MESSAGE = 900
+#: The extra of pyproject.toml that brings a package.
+_EXTRAS = {
+    "typer": "cli",
+    "rich": "cli",
+    "matplotlib": "report",
+    "jinja2": "report",
+    "markupsafe": "report",
+}
 _DAMAGE = (zipfile.BadZipFile, zlib.error, struct.error, EOFError)
 
 
@@ -78,6 +86,21 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> RawlsError:
 def missing_extra(what: str, extra: str) -> RawlsError:
     """Return the error for a feature whose optional dependency is not installed."""
     return RawlsError(f"{what} needs an optional package: pip install 'rawlsgcn[{extra}]'")
+
+
+@contextmanager
+def needs_extra(what: str) -> Iterator[None]:
+    """Turn the failed import of an optional package into a RawlsError that names its extra.
+
+    ``what`` is what the package is needed for. Other failed imports stay what they are.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        extra = _EXTRAS.get((error.name or "").partition(".")[0])
+        if extra is None:
+            raise
+        raise missing_extra(what, extra) from error
 
 
 def out_of_memory(error: BaseException) -> bool:

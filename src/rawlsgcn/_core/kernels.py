@@ -1,8 +1,10 @@
 """The loader of the compiled kernels of ``kernels.c``.
 
-They exist where the package was installed with a C compiler; elsewhere numpy and torch compute the
-same, slower. ``hatch_build.py`` puts the library beside this file under a name with the digest of
-its source, so that kernels of another source are never called.
+They are part of the wheels, and are compiled where the package is installed from source with a C
+compiler; elsewhere numpy and torch compute the same, slower, and :func:`missing_reason` says why.
+``hatch_build.py`` puts the library beside this file under a name with the digest of its source, so
+that kernels of another source are never called. Their threads are those of the OpenMP runtime that
+torch has loaded, so torch must be imported first.
 """
 
 from __future__ import annotations
@@ -52,12 +54,33 @@ def without_kernels() -> Iterator[None]:
         _wanted.reset(token)
 
 
-@cache
+def missing_reason() -> str | None:
+    """Return why :func:`kernels` are not used, for people to read; None if they are."""
+    if not _wanted.get():
+        return "they are switched off here"
+    found = _found()
+    return found if isinstance(found, str) else None
+
+
 def _loaded() -> Kernels | None:
+    found = _found()
+    return found if isinstance(found, Kernels) else None
+
+
+@cache
+def _found() -> Kernels | str:
+    """Load the kernels; return why that is not possible, if it is not."""
+    library = path()
     try:
-        return Kernels(ctypes.CDLL(str(path())))
-    except (OSError, AttributeError, ValueError):  # no such file, or another library
-        return None
+        return Kernels(ctypes.CDLL(str(library)))
+    except (OSError, AttributeError, ValueError) as error:  # no such file, or another library
+        if library.exists():
+            return f"{library.name} cannot be loaded: {error}"
+    try:
+        why = library.with_suffix(".txt").read_text(encoding="utf-8").strip()
+    except OSError:
+        why = "install the package again where there is a C compiler"
+    return f"they were not compiled: {why}"
 
 
 class CSRArrays(NamedTuple):

@@ -93,6 +93,28 @@ class Scaling:
         """Whether the residual is at most ``tol``."""
         return self.reason is StopReason.CONVERGED
 
+    def __repr__(self) -> str:
+        how = "one vector" if self.scale is not None else "rows and columns"
+        return f"Scaling of {len(self.row_scale):,} nodes, {how}: {self}"
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks; all of it is numbers, so there is nothing to escape."""
+        vectors = {"scaling x": self.row_scale}
+        if self.scale is None:
+            vectors = {"scaling of rows": self.row_scale, "scaling of columns": self.col_scale}
+        rows = {
+            "nodes": f"{len(self.row_scale):,}",
+            "largest error of a row or column sum": f"{self.residual:.1e}",
+            "products": f"{self.iterations:,}",
+            **{name: _range(vector) for name, vector in vectors.items()},
+        }
+        cell = 'style="text-align: left; padding: .15em .8em .15em 0"'
+        body = "".join(
+            f'<tr><th scope="row" {cell}>{name}</th><td {cell}>{value}</td></tr>'
+            for name, value in rows.items()
+        )
+        return f'<div class="rawlsgcn"><table>{body}</table><p>{self.reason.message}</p></div>'
+
     def __str__(self) -> str:
         return f"residual {self.residual:.1e} after {self.iterations} products. {self.reason.value}"
 
@@ -165,6 +187,14 @@ class Scaling:
             else csr.to_sparse(layout=self._format.layout)
         )
         return same.coalesce() if self._format.layout == torch.sparse_coo else same
+
+
+def _range(vector: Tensor) -> str:
+    """``0.1 to 0.7``, or a dash for a vector without entries."""
+    if not len(vector):
+        return "–"
+    low, high = torch.aminmax(vector)
+    return f"{float(low):.3g} to {float(high):.3g}"
 
 
 def check_matrix_path(path: str | Path) -> None:

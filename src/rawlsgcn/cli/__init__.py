@@ -9,6 +9,7 @@ from . import graphs as graphs  # isort: skip
 from . import shards as shards  # isort: skip
 from . import audit as audit  # isort: skip
 from . import reproduce as reproduce  # isort: skip
+from . import doctor as doctor  # isort: skip
 from .base import app as app
 from .base import show_after
 

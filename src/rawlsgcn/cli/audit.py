@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 
-@command
+@command(
+    "--graph graph.npz --predictions predictions.csv --out report.html",
+    "--dataset cora-ml --predictions a.csv --predictions b.csv",
+)
 def audit(
     predictions: Annotated[
         list[Path],
@@ -39,8 +42,8 @@ def audit(
     evaluate: Annotated[
         str | None,
         typer.Option(
-            help="test, or all: every labeled node outside training and validation (by default "
-            "test where the graph has masks)."
+            help="test; all: every labeled node outside training and validation; or labeled: "
+            "those too (by default test where the graph or the predictions have a split)."
         ),
     ] = None,
     scores: Annotated[

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..experiments.model_search import AutoResult
 
 
-@command
+@command("--dataset cora-ml --out best", "--graph graph.npz --time-limit 60")
 def auto(
     dataset: Dataset = None,
     graph: Graph = None,
@@ -77,7 +77,7 @@ def auto(
     if time_limit is not None and not time_limit > 0:
         raise RawlsError(f"--time-limit must be a positive number of seconds, not {time_limit:g}")
     check_outputs(json_path, folder=out, inputs=[graph, features, labels])
-    data = read_graph(dataset, graph, features, labels, split, data_root, need_features=False)
+    data = read_graph(dataset, graph, features, labels, split, data_root)
     with progress("training", seconds=True) as tell:
         result = find_best(
             data,

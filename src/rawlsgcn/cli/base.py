@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -28,18 +29,31 @@ app = typer.Typer(
     name="rawlsgcn",
     cls=OneSentence,
     help="Degree-fair graph neural networks: train them, compare them, see who is worst off.",
+    epilog="Begin with 'rawlsgcn demo'; 'rawlsgcn train -h' shows the options of a command, with "
+    "examples.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 F = TypeVar("F", bound=Callable[..., None])
 
 
-def command(function: F) -> F:
-    """Register a command whose user errors become one sentence and exit status 2."""
-    app.command()(guarded(function))
-    return function
+def command(*examples: str) -> Callable[[F], F]:
+    """Register a command whose user errors become one sentence and exit status 2.
+
+    Args:
+        *examples: What a user types after ``rawlsgcn`` and the command's name, for its --help.
+    """
+
+    def register(function: F) -> F:
+        lines = [f"rawlsgcn {function.__name__} {words}".rstrip() for words in examples]
+        word = "Example" if len(lines) == 1 else "Examples"
+        # Typer shows text between empty lines as a line of its own.
+        app.command(epilog="\n\n".join([f"{word}:", *lines]))(guarded(function))
+        return function
+
+    return register
 
 
 def show_after(name: str, other: str) -> None:
@@ -70,16 +84,47 @@ def read_graph(
     return read(graph, features=features, labels=labels, split=split, sparse=True, **needs)
 
 
+def require_features(data: Data, what: str) -> None:
+    """Raise an error for a graph whose features were made of its structure."""
+    from ..graphs.notes import GraphFacts
+
+    if GraphFacts.of(data).structural_features:
+        raise RawlsError(f"{what} needs node features, and this graph has none: give --features")
+
+
 def parse_settings(pairs: Sequence[str] | None, **given: Any) -> dict[str, Any]:
+    """The settings that options and ``--set`` give, by name; those of --set are still text."""
     settings = {name: value for name, value in given.items() if value is not None}
+    example = "--set takes name=value, for example --set hidden_channels=32"
+    return settings | dict(_pair(pair, example) for pair in pairs or ())
+
+
+def parse_grid(pairs: Sequence[str] | None) -> dict[str, list[str]] | None:
+    """The values that ``--grid`` gives for each setting, as text; None without any."""
+    example = "--grid takes name=a,b,c, for example --grid lr=0.05,0.01"
+    found: dict[str, list[str]] = {}
     for pair in pairs or ():
-        name, equals, value = pair.partition("=")
-        if not equals or not name:
-            raise RawlsError(
-                f"--set takes name=value, for example --set hidden_channels=32, not '{pair}'"
-            )
-        settings[name] = value
-    return settings
+        name, values = _pair(pair, example)
+        if name in found:
+            raise RawlsError(f"--grid gives {name} twice: list all its values in one --grid")
+        found[name] = values.split(",")
+    return found or None
+
+
+def _pair(text: str, example: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise RawlsError(f"{example}, not '{text}'")
+    return name, value
+
+
+@contextmanager
+def naming(option: str) -> Iterator[None]:
+    """Begin the error of the block with the option whose value it is about."""
+    try:
+        yield
+    except RawlsError as error:
+        raise RawlsError(f"{option}: {error}") from None
 
 
 def _version(asked: bool) -> None:

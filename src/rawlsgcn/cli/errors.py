@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from .._core.errors import RawlsError, out_of_memory
+from ..reporting.progress import clear_status, show_status
 
 
 def fail(message: str, status: int = 2) -> NoReturn:
@@ -24,15 +25,20 @@ def fail(message: str, status: int = 2) -> NoReturn:
 
         if already_reported(message):
             raise typer.Exit(status)
+    clear_status()
     typer.echo(f"rawlsgcn: {' '.join(message.split())}", err=True)
     raise typer.Exit(status)
 
 
 def guarded(function: Callable[..., None]) -> Callable[..., None]:
-    """A command whose user errors become one sentence and exit status 2."""
+    """A command whose user errors become one sentence and exit status 2.
+
+    On a terminal a line says that it has begun, since importing torch takes some seconds.
+    """
 
     @functools.wraps(function)
     def safe(*args: Any, **kwargs: Any) -> None:
+        show_status(f"rawlsgcn {function.__name__}: loading …")
         try:
             function(*args, **kwargs)
         except RawlsError as error:
@@ -49,6 +55,8 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
         except OSError as error:
             where = f"{error.filename}: " if error.filename else ""
             fail(f"{where}{error.strerror or error}")
+        finally:
+            clear_status()
 
     return safe
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from .._core.errors import RawlsError
-from .base import command, read_graph
+from .base import command, read_graph, require_features
 from .options import (
     DataRoot,
     Dataset,
@@ -25,13 +25,17 @@ from .outputs import check_outputs, people, say_notes, write_json
 from .shards import balance_on_disk, require_one_process
 
 
-@command
+@command("--model model --dataset cora-ml --out predictions.csv")
 def predict(
     model: Annotated[Path, typer.Option(help="The folder that 'train --out' wrote.")],
     out: Annotated[Path, out_option("Where to write: .csv, .tsv, .parquet or .npz.")],
     dataset: Dataset = None,
     graph: Graph = None,
     features: Features = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(help="Labels as for training: which nodes there are, and their order."),
+    ] = None,
     seed: Annotated[
         int | None, typer.Option(help="Which run's seed (by default the best on validation).")
     ] = None,
@@ -46,19 +50,26 @@ def predict(
     from ..methods.row_normalization import has_negative_features
 
     check_path(out)
-    check_outputs(json_path, file=out, inputs=[graph, features])
+    check_outputs(json_path, file=out, inputs=[graph, features, labels])
     trained = load_model(model, seed)
-    made = bool(getattr(trained.settings, "structure_of", ""))  # features made of the edges
+    made = trained.structural_features
     data = read_graph(
         dataset,
         graph,
         features,
+        labels,
         data_root=data_root,
         need_labels=False,
         need_features=not made,
     )
     probabilities = trained.predict(data, device=device)
-    write_predictions(probabilities, data.get("node_ids"), out)
+    write_predictions(
+        probabilities,
+        data.get("node_ids"),
+        out,
+        class_names=trained.class_names,
+        split=trained.split(data),
+    )
     notes = graph_notes(data)
     if trained.row_normalized and not made and has_negative_features(data.x):
         notes.append("some features are negative, unlike those that the model was trained on.")
@@ -69,6 +80,7 @@ def predict(
         "seed": trained.seed,
         "trained_on": trained.dataset,
         "classes": trained.num_classes,
+        "class_names": trained.class_names,
         "predicted": probabilities.argmax(1).bincount(minlength=trained.num_classes).tolist(),
         "out": str(out),
         "notes": notes,
@@ -84,7 +96,7 @@ def predict(
     write_json(json_path, summary)
 
 
-@command
+@command("--dataset cora-ml --out balanced.npz")
 def balance(
     out: Annotated[
         Path | None,
@@ -160,7 +172,7 @@ def balance(
     write_json(json_path, summary)
 
 
-@command
+@command("--dataset cora-ml --count 2 --out shards")
 def shard(
     count: Annotated[int, typer.Option(min=1, help="Number of shards, one for each process.")],
     out: Annotated[Path, out_option("Write the shards into this folder.")],
@@ -177,5 +189,11 @@ def shard(
 
     require_own(out)  # an error before a large graph is read
     data = read_graph(dataset, graph, features, labels, split, data_root)
+    require_features(data, "cutting a graph into shards")
     shards = write_shards(data, count, out)
-    typer.echo(f"{shards.num_nodes:,} nodes and {shards.num_arcs:,} arcs in {count} shards: {out}")
+    people(None).print(
+        f"{shards.num_nodes:,} nodes and {shards.num_arcs:,} arcs in {count} shards: {out}",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from ..graphs.catalog import datasets
 from ..methods import MAIN_METHODS, method_names
 
 
@@ -31,8 +33,25 @@ def out_option(help: str) -> typer.models.OptionInfo:
 COMPARED = ",".join(MAIN_METHODS)
 _METHODS = ", ".join(method_names())
 
+
+def _beginning(names: Iterable[str], typed: str) -> list[str]:
+    return [name for name in names if name.startswith(typed)]
+
+
+def _complete_dataset(incomplete: str) -> list[str]:
+    return _beginning(datasets(), incomplete)
+
+
+def _complete_method(incomplete: str) -> list[str]:
+    return _beginning(method_names(), incomplete)
+
+
 Dataset = Annotated[
-    str | None, typer.Option(help="A graph by name: see 'rawlsgcn datasets'; or 'synthetic'.")
+    str | None,
+    typer.Option(
+        autocompletion=_complete_dataset,
+        help="A graph by name: see 'rawlsgcn datasets'; or 'synthetic'.",
+    ),
 ]
 Graph = Annotated[
     Path | None, typer.Option(help="A graph of your own: .npz, .csv, .tsv, .parquet or .pt.")
@@ -40,13 +59,19 @@ Graph = Annotated[
 Features = Annotated[Path | None, typer.Option(help="Node features, if not in the graph's file.")]
 Labels = Annotated[Path | None, typer.Option(help="Node labels, if not in the graph's file.")]
 Split = Annotated[
-    str | None, typer.Option(help="paper (20 a class, 500, 1000), stored (masks), or random.")
+    str | None,
+    typer.Option(
+        help="paper (20 a class, 500, 1000), stored (masks), random, or ratios such as 0.6,0.2,0.2."
+    ),
 ]
 DataRoot = Annotated[
     Path | None,
     typer.Option(help="Where the named datasets lie (also the variable RAWLSGCN_DATA)."),
 ]
-MethodName = Annotated[str, typer.Option("--method", help=f"One of {_METHODS}.")]
+MethodName = Annotated[
+    str,
+    typer.Option("--method", autocompletion=_complete_method, help=f"One of {_METHODS}."),
+]
 MethodNames = Annotated[
     str, typer.Option("--methods", help=f"Names, separated by commas, of {_METHODS}.")
 ]

@@ -44,6 +44,9 @@ def people(json_path: str | None) -> Console:
     """Where people read: stdout, or stderr when stdout carries the JSON."""
     from rich.console import Console
 
+    from ..reporting.progress import clear_status
+
+    clear_status()
     return Console(stderr=json_path == "-")
 
 

@@ -12,7 +12,7 @@ from .options import DataRoot, Device, Evaluate, Json, Seeds
 from .outputs import check_outputs, people, typed_command, write_json
 
 
-@command
+@command("effectiveness --datasets cora-ml --out reproduction")
 def reproduce(
     parts: Annotated[
         list[str] | None,

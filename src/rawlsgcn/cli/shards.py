@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from .._core.errors import RawlsError
-from .base import read_graph
+from .base import read_graph, require_features
 from .outputs import check_outputs, people, write_json
 
 if TYPE_CHECKING:
@@ -131,7 +131,9 @@ def _source(
 
     normalize = settings.normalize_features
     if shards is None:
-        return Source.of(read_graph(**graph), normalize=normalize)
+        data = read_graph(**graph)
+        require_features(data, "training on samples")
+        return Source.of(data, normalize=normalize)
     folder = Shards(shards)
     source = Source.of_shards(folder, normalize=normalize)
     doubly = len(method.normalizations) > 1 and settings.normalization == "doubly-stochastic"

@@ -10,7 +10,7 @@ import typer
 
 from .._core.errors import RawlsError
 from ..methods import MAIN_METHODS, find_method
-from .base import command, parse_settings, read_graph
+from .base import command, naming, parse_grid, parse_settings, read_graph
 from .options import (
     COMPARED,
     DataRoot,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 
-@command
+@command("", "--nodes 500 --out demo")
 def demo(
     out: Annotated[Path, out_option("Where the page and the picture go.")] = Path("out"),
     nodes: Annotated[int, typer.Option(min=120, help="Size of the synthetic graph.")] = 3000,
@@ -55,7 +55,7 @@ def demo(
     _compare(synthetic(nodes), list(MAIN_METHODS), out, json_path, "rawlsgcn demo", seeds, device)
 
 
-@command
+@command("", "--data-root data --json datasets.json")
 def datasets(data_root: DataRoot = None, json_path: Json = None) -> None:
     """List the named graphs, whether they are on disk, and their statistics."""
     from ..graphs.catalog import CATALOG, SYNTHETIC
@@ -90,7 +90,10 @@ def datasets(data_root: DataRoot = None, json_path: Json = None) -> None:
 _SAMPLES = "Training on samples (with --num-neighbors or --shards)"
 
 
-@command
+@command(
+    "--dataset cora-ml --method rawlsgcn-graph --lr 0.05 --out model",
+    "--graph edges.csv --features features.csv --labels labels.csv",
+)
 def train(
     context: typer.Context,
     dataset: Dataset = None,
@@ -219,7 +222,7 @@ def train(
     write_json(json_path, result.to_dict())
 
 
-@command
+@command("--dataset cora-ml --out out", "--dataset cora-ml --methods gcn,rawlsgcn-graph --tune")
 def compare(
     dataset: Dataset = None,
     graph: Graph = None,
@@ -230,6 +233,14 @@ def compare(
     epochs: Epochs = None,
     normalization: Normalization = None,
     settings: Set = None,
+    tune: Annotated[
+        bool,
+        typer.Option(
+            "--tune",
+            help="Train each method at the learning rate and weight decay that are best on the "
+            "validation nodes (a given rate or decay is not searched).",
+        ),
+    ] = False,
     seeds: Seeds = 5,
     split: Split = None,
     evaluate: Evaluate = "test",
@@ -242,7 +253,7 @@ def compare(
     json_path: Json = None,
 ) -> None:
     """Train several methods on one graph and compare them."""
-    from ..experiments.fitting import configure_all
+    from ..experiments.comparing import configure_all
     from ..graphs.splits import evaluate_on
 
     names = [name.strip() for name in methods.split(",") if name.strip()]
@@ -250,7 +261,8 @@ def compare(
     configure_all([find_method(name) for name in names], changes)
     check_outputs(json_path, folder=out, inputs=[graph, features, labels])
     data = evaluate_on(read_graph(dataset, graph, features, labels, split, data_root), evaluate)
-    _compare(data, names, out, json_path, typed_command(), seeds, device, engine, changes)
+    how = {"engine": engine, "tune": tune, **changes}
+    _compare(data, names, out, json_path, typed_command(), seeds, device, **how)
 
 
 def _compare(
@@ -261,22 +273,13 @@ def _compare(
     said: str,
     seeds: int,
     device: str,
-    engine: str = "auto",
-    changes: dict[str, Any] | None = None,
+    **how: Any,
 ) -> None:
-    from ..experiments import fitting as api
+    from ..experiments.comparing import compare as compare_methods
     from ..reporting.progress import progress
 
     with progress("training") as tell:
-        results = api.compare(
-            data,
-            names,
-            seeds=seeds,
-            device=device,
-            engine=engine,
-            progress=tell,
-            **(changes or {}),
-        )
+        results = compare_methods(data, names, seeds=seeds, device=device, progress=tell, **how)
     figures_json = [result.to_dict() for result in results]
     if out is not None:
         from .._core.atomic_folders import atomic_directory
@@ -304,7 +307,10 @@ def _compare(
     write_json(json_path, figures_json)
 
 
-@command
+@command(
+    "--dataset cora-ml --method gcn --out model",
+    "--dataset cora-ml --grid lr=0.05,0.01 --grid weight_decay=5e-4,0",
+)
 def tune(
     dataset: Dataset = None,
     graph: Graph = None,
@@ -313,7 +319,10 @@ def tune(
     method: MethodName = "rawlsgcn-graph",
     grid: Annotated[
         list[str] | None,
-        typer.Option(help="Values to try, as name=a,b,c; may be repeated (else the paper's)."),
+        typer.Option(
+            help="Values to try, as name=a,b,c; may be repeated (by default learning rates and "
+            "weight decays, without those that --set gives)."
+        ),
     ] = None,
     normalization: Normalization = None,
     settings: Set = None,
@@ -335,10 +344,11 @@ def tune(
     changes = parse_settings(settings, normalization=normalization)
     chosen = find_method(method)
     chosen.configure(changes)
-    values = {name: text.split(",") for name, text in parse_settings(grid).items()} or None
+    values = parse_grid(grid)
     for name, each in (values or {}).items():
         for value in each:
-            chosen.configure({**changes, name: value})
+            with naming(f"--grid {name}={','.join(each)}"):
+                chosen.configure({**changes, name: value})
     check_outputs(json_path, folder=out, inputs=[graph, features, labels])
     data = read_graph(dataset, graph, features, labels, split, data_root)
     with progress("training") as tell:

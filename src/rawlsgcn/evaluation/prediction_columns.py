@@ -51,6 +51,7 @@ class PredictionColumns:
         scores: The scores, in the order of the classes.
         score_list: One column with a list of scores for each node, in the order of the classes.
         kind: "probabilities" or "logits" where the names say so.
+        split: Which nodes train, validate and test, if a column says so.
     """
 
     node: int
@@ -58,6 +59,7 @@ class PredictionColumns:
     scores: list[int] = field(default_factory=list)
     score_list: int | None = None
     kind: str | None = None
+    split: int | None = None
 
 
 def has_header(cells: list[str], numeric: Any) -> bool:
@@ -85,6 +87,7 @@ def find_columns(
     found = PredictionColumns(_id_column(header, _ClassNames(class_names)))
     words = header.words
     found.predicted = header.find(PREDICTED_COLUMNS, apart=[found.node, *lists])
+    found.split = header.find(SPLIT_COLUMNS, apart=[found.node, *lists])
     known = PREDICTED_COLUMNS | LABEL_COLUMNS | SPLIT_COLUMNS | UNNAMED_COLUMNS
     names = set(class_names or ())
     others = [

@@ -53,6 +53,15 @@ class FileChunk:
     scores: Array | None
 
 
+@dataclass(frozen=True)
+class SplitChunk:
+    """Some rows: ``ids`` as in :class:`FileChunk`, and the words of the column ``split``."""
+
+    first: int
+    ids: pd.Series[Any] | None
+    words: pd.Series[Any]
+
+
 class PredictionFile:
     """A file of predictions, which may be read more than once.
 
@@ -82,9 +91,10 @@ class PredictionFile:
         self._text_ids = text_ids
         self._class_names = None if class_names is None else list(class_names)
         self.named_format: str | None = None
+        self._is_archive = suffix == ".npz"
         self._headed = False
         with reading(self.path, "predictions"):
-            if suffix == ".npz":
+            if self._is_archive:
                 self._open_archive()
             else:
                 self._open_table()
@@ -98,10 +108,31 @@ class PredictionFile:
     def chunks(self) -> Iterator[FileChunk]:
         """Read the rows from the first to the last, some at a time."""
         with reading(self.path, "predictions"):
-            if self.path.suffix.lower() == ".npz":
+            if self._is_archive:
                 yield from self._array_chunks()
             else:
                 yield from self._table_chunks()
+
+    @property
+    def has_split(self) -> bool:
+        """Whether a column or array says which nodes train, validate and test."""
+        return (
+            self._split_words is not None if self._is_archive else self._columns.split is not None
+        )
+
+    def split_chunks(self) -> Iterator[SplitChunk]:
+        """Read which nodes train, validate and test, some rows at a time."""
+        with reading(self.path, "predictions"):
+            if self._is_archive:
+                ids = None if self._node is None else pd.Series(self._node)
+                yield SplitChunk(0, ids, pd.Series(self._split_words, dtype=object))
+                return
+            node, split, first = self._columns.node, self._columns.split, 0
+            assert split is not None
+            text = [split, node] if self._text_ids else [split]
+            for frame in self._header.chunks(_CELLS, text, only=sorted({node, split})):
+                yield SplitChunk(first, frame[node], frame[split])
+                first += len(frame)
 
     # Tables -------------------------------------------------------------------------------------
 
@@ -183,6 +214,9 @@ class PredictionFile:
         archive = Archive(self.path)
         self._node = archive.first(NODE_KEYS)
         classes = archive.first(PREDICTED_KEYS)
+        if any(key in archive.keys for key in SCORE_KEYS):
+            classes = None  # the class of the largest score is what counts
+        self._split_words: list[Any] | None = None
         if classes is not None and classes.dtype.kind == "U" and classes.ndim == 1:
             classes = self._named_classes(classes)
         self._array, self._of_classes = classes, True
@@ -216,6 +250,9 @@ class PredictionFile:
             )
         if not len(self._array):
             raise RawlsError(f"{self.path} is empty")
+        split = archive.first(("split",))
+        if split is not None and split.shape == self._array.shape[:1]:
+            self._split_words = split.tolist()
 
     def _array_chunks(self) -> Iterator[FileChunk]:
         assert self._array is not None
@@ -252,14 +289,21 @@ def check_path(path: str | Path) -> None:
 
 
 def write_predictions(
-    probabilities: Tensor, node_ids: Sequence[Any] | None, path: str | Path
+    probabilities: Tensor,
+    node_ids: Sequence[Any] | None,
+    path: str | Path,
+    *,
+    class_names: Sequence[str] | None = None,
+    split: Sequence[str] | None = None,
 ) -> None:
-    """Write node, predicted and p_0 … p_(C-1), in the format that the suffix of the path names.
+    """Write node, predicted, p_0 … p_(C-1) and split, in the format that the suffix names.
 
     Args:
         probabilities: Of the shape (nodes, classes).
         node_ids: The ids of the nodes; None for 0 to n - 1.
         path: A .csv, .tsv, .parquet or .npz file. One that is there is replaced.
+        class_names: The names of the classes in their order, which are written instead of numbers.
+        split: "train", "val", "test" or "" for each node; without it there is no such column.
 
     Raises:
         RawlsError: If the suffix is another one, or the file cannot be written.
@@ -269,15 +313,20 @@ def write_predictions(
     suffix = path.suffix.lower()
     values = probabilities.numpy()
     nodes = node_id_array(node_ids, len(values))
+    names = class_names if class_names is not None else range(values.shape[1])
+    predicted = values.argmax(1)
+    if class_names is not None:
+        predicted = np.array(list(class_names))[predicted]
+    about: dict[str, Any] = {} if split is None else {"split": np.array(list(split), dtype=str)}
     with atomic_file(path) as temporary:
         if suffix == ".npz":
             with temporary.open("wb") as file:
                 np.savez_compressed(
-                    file, node=nodes, predicted=values.argmax(1), probabilities=values
+                    file, node=nodes, predicted=predicted, probabilities=values, **about
                 )
             return
-        columns = {f"p_{index}": values[:, index] for index in range(values.shape[1])}
-        frame = pd.DataFrame({"node": nodes, "predicted": values.argmax(1), **columns})
+        columns = {f"p_{name}": values[:, place] for place, name in enumerate(names)}
+        frame = pd.DataFrame({"node": nodes, "predicted": predicted, **columns, **about})
         if suffix == ".parquet":
             frame.to_parquet(temporary, index=False)
         else:

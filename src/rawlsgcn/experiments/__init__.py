@@ -9,8 +9,8 @@ from .._core import lazy_names
 if TYPE_CHECKING:
     from .audit_result import Audit as Audit
     from .auditing import audit as audit
+    from .comparing import compare as compare
     from .comparison import Comparison as Comparison
-    from .fitting import compare as compare
     from .fitting import fit as fit
     from .method_checks import check_method as check_method
     from .model_search import AutoResult as AutoResult
@@ -32,7 +32,7 @@ _HOMES = {
     "audit": "auditing",
     "auto": "model_search",
     "check_method": "method_checks",
-    "compare": "fitting",
+    "compare": "comparing",
     "fit": "fitting",
     "fit_sampled": "sampled_fit",
     "load_model": "saved_models",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._core.atomic_files import atomic_file
-from .._core.errors import unknown_name
+from .._core.errors import needs_extra, unknown_name
 from .._core.serialization import jsonable
 from ..evaluation.audit.findings import (
     GroupAudit,
@@ -121,9 +121,10 @@ class Audit:
             The path of the file.
 
         Raises:
-            RawlsError: If the file cannot be written.
+            RawlsError: If the file cannot be written, or the extra ``report`` is not installed.
         """
-        from ..reporting.page import report
+        with needs_extra("the page of an audit"):
+            from ..reporting.page import report
 
         return report(self, path)
 
@@ -132,9 +133,16 @@ class Audit:
 
         return "\n".join(verdict(self).lines)
 
-    def _repr_html_(self) -> str:
-        from ..reporting.notebook import audit_html
+    def __repr__(self) -> str:
+        from ..reporting.text_tables import audit_text
 
+        return audit_text(self)
+
+    def _repr_html_(self) -> str | None:
+        try:
+            from ..reporting.notebook import audit_html
+        except ModuleNotFoundError:  # without the extra ``report``: the text is shown
+            return None
         return audit_html(self)
 
 

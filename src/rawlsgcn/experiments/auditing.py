@@ -38,6 +38,8 @@ from .prediction_alignment import (
 )
 
 Ints = npt.NDArray[np.int64]
+EVALUATE_AUDIT = (*EVALUATE, "labeled")
+"""The values of ``evaluate=`` and of ``audit --evaluate``."""
 SHOWN_NODES = 5000
 """The most single nodes in the result; of larger graphs a sample."""
 
@@ -70,7 +72,9 @@ def audit(
             have a group each and more are cut into fifths.
         evaluate: "test" for the test nodes (the default where the graph came with masks, or a
             :class:`Result` was trained on them), "all" for every labeled node outside training and
-            validation. A split that ``rg.read`` made up is used only with "test".
+            validation, "labeled" for every labeled node, also those that were trained on. A split
+            that ``rg.read`` made up is used only with "test". Nodes that a file of predictions
+            marks as train or val in its column ``split`` are evaluated only with "labeled".
         scores: "auto", or "probabilities", "logits" or "classes" where the choice is wrong.
         resamples: Draws of every bootstrap and of every permutation test.
         seed: The seed of those draws.
@@ -106,11 +110,13 @@ def audit(
     named = _named(predictions)
     sources = _sources(named, index, data.get("class_names"))
     column = _column(data, by, incoming, index)
+    marked = _marked_split(sources)
     if evaluate != "test" and not any(_is_result(each) for _, each in named):
-        data = without_made_split(data)
-    nodes, evaluated = _labeled_nodes(data, evaluate)
+        data = without_made_split(data, noted=marked is None)
+    nodes, evaluated = _labeled_nodes(data, evaluate, marked)
     models = [score_nodes(source, nodes, scores) for source in sources]
     chosen, notes = _evaluated(models, nodes, evaluated)
+    notes += _split_notes(marked, nodes, evaluate)
     check_complete(column, chosen, data.get("node_ids"))
     results = {
         source.name: each
@@ -160,7 +166,8 @@ def audit(
             command=command,
             seconds=time.perf_counter() - began,
         ),
-        training_nodes_excluded=all(data.get(key) is not None for key in MASKS),
+        training_nodes_excluded=evaluate != "labeled"
+        and (marked is not None or all(data.get(key) is not None for key in MASKS)),
         nodes=_shown_nodes(data, models, chosen, column, grouping.degree, shown, seed),
         notes=[
             *graph_notes(data),
@@ -225,23 +232,61 @@ def _column(data: Data, by: Any, incoming: Ints | None, index: NodeIndex) -> Nod
     return column_of(data, by)
 
 
-def _labeled_nodes(data: Data, evaluate: str | None) -> tuple[LabeledNodes, str]:
+def _marked_split(sources: Sequence[PredictionSource]) -> Ints | None:
+    """Which nodes the files mark as train (0), val (1) or test (2); -1 for others.
+
+    A node that several files mark differently is what comes first: one model was trained on it.
+    """
+    found = [source.split() for source in sources if isinstance(source, AlignedFile)]
+    marked = [np.where(codes < 0, 3, codes) for codes in found if codes is not None]
+    if not marked:
+        return None
+    first: Ints = np.minimum.reduce(marked)
+    return np.where(first == 3, -1, first)
+
+
+def _labeled_nodes(
+    data: Data, evaluate: str | None, marked: Ints | None
+) -> tuple[LabeledNodes, str]:
     """The labels and which nodes may be evaluated, and in words which these are."""
     y, ids = data.y.numpy(), data.get("node_ids")
     masks = [data.get(key) for key in MASKS]
-    if evaluate not in (None, *EVALUATE):
-        raise unknown_name("choice of nodes", evaluate, EVALUATE)
+    if evaluate not in (None, *EVALUATE_AUDIT):
+        raise unknown_name("choice of nodes", evaluate, EVALUATE_AUDIT)
     if any(mask is None for mask in masks):
-        if evaluate == "test":
+        if marked is None and evaluate == "test":
             raise RawlsError("the graph has no masks, so no test nodes: omit --evaluate")
-        validation = np.zeros(len(y), bool)
-        return LabeledNodes(y, y >= 0, validation, ids), "all labeled nodes with a prediction"
-    train, validation, test = (mask.numpy() for mask in masks)
-    if evaluate == "all":
+        if marked is None or evaluate == "labeled":
+            validation = np.zeros(len(y), bool) if marked is None else marked == 1
+            return LabeledNodes(y, y >= 0, validation, ids), "all labeled nodes with a prediction"
+        train, validation, test = (marked == code for code in range(3))
+    else:
+        train, validation, test = (mask.numpy() for mask in masks)
+        if evaluate == "labeled":
+            return LabeledNodes(y, y >= 0, validation, ids), "all labeled nodes with a prediction"
+    if evaluate == "all" or not test.any():
         eligible, words = ~(train | validation), "all nodes outside training and validation"
     else:
         eligible, words = test, "the test nodes"
+    if marked is not None:
+        eligible = eligible & (marked != 0) & (marked != 1)
     return LabeledNodes(y, eligible & (y >= 0), validation, ids), words
+
+
+def _split_notes(marked: Ints | None, nodes: LabeledNodes, evaluate: str | None) -> list[str]:
+    """How many nodes are not evaluated because a file marks them, or are although it does."""
+    if marked is None:
+        return []
+    train, val = (int(((marked == code) & (nodes.y >= 0)).sum()) for code in range(2))
+    if evaluate == "labeled":
+        return [
+            f"{train + val:,} nodes that the predictions mark as train or val are judged too, as "
+            "evaluate is 'labeled': accuracies may be too high."
+        ]
+    return [
+        f"the predictions say in their column 'split' that {train:,} nodes were trained on and "
+        f"{val:,} validated on: these are not judged (--evaluate labeled judges them too)."
+    ]
 
 
 def _evaluated(
@@ -292,6 +337,7 @@ def _shown_nodes(
         value=[_plain(value) for value in column.values[kept]],
         degree=degree[kept].tolist(),
         label=graph.y.numpy()[chosen[kept]].tolist(),
+        classes=graph.get("class_names"),
         models=[
             ShownPredictions(model.name, model.predicted[kept].tolist(), model.loss[kept].tolist())
             for model in models

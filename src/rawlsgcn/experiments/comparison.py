@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from .._core.errors import RawlsError
+from .._core.errors import RawlsError, needs_extra
 from .._core.text import printable
 from .result import Result
 
@@ -145,12 +145,23 @@ class Comparison(list[Result]):
 
         Returns:
             A matplotlib figure with two axes.
+
+        Raises:
+            RawlsError: If the extra ``report`` is not installed.
         """
-        from ..reporting.accuracy_bias_plot import accuracy_bias_plot
+        with needs_extra("the plot"):
+            from ..reporting.accuracy_bias_plot import accuracy_bias_plot
 
         return accuracy_bias_plot(self)
 
-    def _repr_html_(self) -> str:
-        from ..reporting.notebook import results_html
+    def __repr__(self) -> str:
+        from ..reporting.text_tables import results_text
 
+        return results_text(self)
+
+    def _repr_html_(self) -> str | None:
+        try:
+            from ..reporting.notebook import results_html
+        except ModuleNotFoundError:  # without the extra ``report``: the text is shown
+            return None
         return results_html(self)

@@ -19,7 +19,7 @@ from ..evaluation.prediction_files import FileChunk, PredictionFile
 from ..graphs import check, load
 from ..graphs.edges import in_degrees, is_symmetric
 from ..graphs.notes import GraphFacts
-from ..graphs.readers.tables import numbers_of
+from ..graphs.readers.tables import SPLIT_VALUES, numbers_of
 from ..graphs.splits import MASKS, has_own_split
 
 Array = npt.NDArray[Any]
@@ -64,7 +64,7 @@ def checked_graph(graph: Data | str, by: Any) -> tuple[Data, Ints | None]:
     return data, None if incoming is None else np.asarray(incoming)
 
 
-def without_made_split(data: Data) -> Data:
+def without_made_split(data: Data, *, noted: bool = True) -> Data:
     """Remove masks that the validation made: the predictions come from elsewhere."""
     if has_own_split(data) or not all(key in data for key in MASKS):
         return data
@@ -72,7 +72,7 @@ def without_made_split(data: Data) -> Data:
     for key in MASKS:
         del data[key]
     facts = GraphFacts.of(data)
-    facts.split_made, facts.split_removed = "", True
+    facts.split_made, facts.split_drawn, facts.split_removed = "", "", noted
     data.facts = facts.pairs()
     return data
 
@@ -191,6 +191,27 @@ class AlignedFile:
                 f"{self.source} has {total:,} rows without node ids, but the graph has "
                 f"{self._index.nodes:,} nodes: add their ids as 'node'"
             )
+
+    def split(self) -> Ints | None:
+        """Which nodes the file says to train (0), validate (1) and test (2); -1 for others.
+
+        None if it does not say, or in other words than these.
+        """
+        if not self._file.has_split:
+            return None
+        codes = np.full(self._index.nodes, -1)
+        for chunk in self._file.split_chunks():
+            words = chunk.words.astype(object).fillna("").astype(str).str.strip().str.lower()
+            if not words.isin([*SPLIT_VALUES, "", "none"]).all():
+                return None
+            nodes = np.arange(chunk.first, chunk.first + len(words))
+            if chunk.ids is not None:
+                with reading(self._file.path, "predictions"):
+                    nodes = self._index.positions(chunk.ids, self.row, chunk.first)
+            elif len(words) > self._index.nodes:
+                return None  # an error is raised where the predictions are read
+            codes[nodes] = words.map(SPLIT_VALUES).fillna(-1).to_numpy(dtype=np.int64)
+        return codes if bool((codes >= 0).any()) else None
 
     def _positions(self, chunk: FileChunk) -> Ints:
         if chunk.ids is not None:

@@ -22,6 +22,9 @@ from ..evaluation.degree_bias import node_scores
 from ..evaluation.majority_baseline import Learning
 from ..evaluation.run_metrics import RunMetrics, degree_frame, worst_off
 from ..graphs.feature_storage import has_negative_features
+from ..graphs.notes import GraphFacts
+from ..graphs.splits import MASKS
+from .training_graph import TrainingGraph, split_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,6 +108,13 @@ class Result:
     states: list[dict[str, Tensor]] = field(repr=False)
     synthetic: bool = False
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def class_names(self) -> list[str] | None:
+        """The names of the classes in their order; None where they are numbers."""
+        names = self.graph.get("class_names")
+        # A class that no node has may be the last of them.
+        return None if names is None else list(names)[: int(self.logits.shape[-1])]
 
     def _spread(self, name: str) -> Spread:
         return Spread.of([getattr(each, name) for each in self.run_metrics])
@@ -363,6 +373,9 @@ class Result:
             num_classes=int(self.logits.shape[-1]),
             best_seed=self.seeds[self.best_run],
             dataset=self.dataset,
+            class_names=self.class_names,
+            structural_features=GraphFacts.of(self.graph).structural_features,
+            graph=TrainingGraph.of(self.graph),
         )
 
     def to_json(self, path: str | Path) -> None:
@@ -405,6 +418,8 @@ class Result:
     def to_predictions(self, path: str | Path, run: int | None = None) -> None:
         """Write the class probabilities of each node, in float64, for ``rawlsgcn audit``.
 
+        Classes have their names, and the column ``split`` says train, val or test.
+
         Args:
             path: The file: .csv, .tsv, .parquet or .npz.
             run: The index of the run; by default :attr:`best_run`.
@@ -415,7 +430,13 @@ class Result:
         from ..evaluation.prediction_files import write_predictions
 
         exact = torch.softmax(self._logits_of(run).double(), -1)
-        write_predictions(exact, self.graph.get("node_ids"), path)
+        write_predictions(
+            exact,
+            self.graph.get("node_ids"),
+            path,
+            class_names=self.class_names,
+            split=split_words([self.graph[key] for key in MASKS]),
+        )
 
     def audit(self, **options: Any) -> Audit:
         """Audit the run with the highest validation accuracy.
@@ -455,7 +476,14 @@ class Result:
             f"low-degree accuracy {percent(self.low_degree_accuracy.mean)}{end}"
         )
 
-    def _repr_html_(self) -> str:
-        from ..reporting.notebook import results_html
+    def __repr__(self) -> str:
+        from ..reporting.text_tables import results_text
 
+        return results_text([self])
+
+    def _repr_html_(self) -> str | None:
+        try:
+            from ..reporting.notebook import results_html
+        except ModuleNotFoundError:  # without the extra ``report``: the text is shown
+            return None
         return results_html(self)

@@ -99,6 +99,7 @@ def fit_sampled(
                 num_classes=source.num_classes,
                 best_seed=seed,
                 dataset=source.name,
+                class_names=source.class_names,
             )
     return metrics
 

@@ -29,18 +29,24 @@ from .._core.serialization import (
 )
 from .._core.threads import fork_safe_threads
 from ..graphs import check, load
-from ..graphs.graph_statistics import edge_digest
 from ..graphs.structural_features import structural_features
 from ..methods import Inputs, Learner, Method, Settings, find_method
+from .training_graph import TrainingGraph, in_order
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
+GRAPH = "graph/"
+"""The names of the tensors that describe the graph begin so, those of weights with a seed."""
 WEIGHTS, CONFIG, METRICS = "model.safetensors", "config.json", "metrics.json"
 
 
 def write_model(
-    folder: Path, states: dict[int, dict[str, Tensor]], metrics: dict[str, Any], **about: Any
+    folder: Path,
+    states: dict[int, dict[str, Tensor]],
+    metrics: dict[str, Any],
+    graph: TrainingGraph | None = None,
+    **about: Any,
 ) -> None:
     """Write a model into a folder.
 
@@ -48,6 +54,7 @@ def write_model(
         folder: An existing folder.
         states: The weights of each run, by seed.
         metrics: What ``metrics.json`` contains.
+        graph: What is kept of the graph that it was trained on.
         **about: What ``config.json`` contains: the fields of :class:`TrainedModel` and the best
             seed.
     """
@@ -61,9 +68,13 @@ def write_model(
             # Runs may share what is not trained, and the format has no shared memory.
             tensors[f"{seed}/{name}"] = own.clone() if own.data_ptr() in stored else own
             stored.add(own.data_ptr())
+    if graph is not None:
+        tensors |= {f"{GRAPH}{name}": each.contiguous() for name, each in graph.tensors().items()}
     # Not save_file: a full disk must be an OSError like any other.
     (folder / WEIGHTS).write_bytes(save(tensors, metadata={"format": "pt"}))
     config = {"rawlsgcn": __version__, **about, "seeds": list(states)}
+    if graph is not None:
+        config["edges"] = graph.edges
     (folder / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
     (folder / METRICS).write_text(json.dumps(metrics, indent=2) + "\n", encoding="utf-8")
 
@@ -85,6 +96,10 @@ class TrainedModel:
         dataset: The name of the graph that it was trained on.
         state: The weights by name.
         folder: The folder that it was loaded from.
+        class_names: The names of the classes in their order, if they have any.
+        structural_features: Whether the graph had no features, so that its structure was used.
+        training_graph: What is kept of the graph that it was trained on; None for one that was
+            trained on samples.
     """
 
     method: Method
@@ -96,6 +111,9 @@ class TrainedModel:
     dataset: str
     state: dict[str, Tensor]
     folder: Path
+    class_names: list[str] | None = None
+    structural_features: bool = False
+    training_graph: TrainingGraph | None = None
 
     @fork_safe_threads()
     def logits(self, graph: Data | str, *, device: str = "cpu") -> Tensor:
@@ -113,7 +131,7 @@ class TrainedModel:
             RawlsError: If the graph has another number of features, or the scores are not finite.
         """
         target = pick_device(device)
-        clean = self._clean(graph)
+        clean, places = self._clean(graph)
         if clean.x.shape[1] != self.num_features:
             raise RawlsError(
                 f"the model in {self.folder} was trained on {self.num_features} features, "
@@ -134,23 +152,46 @@ class TrainedModel:
                 "numbers: look for features or edge weights that are far larger than those it was "
                 "trained on"
             )
-        return scores
+        return scores if places is None else scores[places]
 
-    def _clean(self, graph: Data | str) -> Data:
-        """The graph, validated; with the features that it was trained with if those were made."""
+    def _clean(self, graph: Any) -> tuple[Data, Tensor | None]:
+        """The graph, validated; if its structure is used, in the order of the training graph.
+
+        Then the number of each node in that order is the second value, else None.
+        """
         if isinstance(graph, str):
-            return load(graph, sparse=True)
-        structure_of = getattr(self.settings, "structure_of", "")
-        clean = check(graph, sparse=True, need_labels=False, need_features=not structure_of)
-        if not structure_of:
-            return clean
-        if edge_digest(clean.edge_index, int(clean.num_nodes)) != structure_of:
+            return load(graph, sparse=True), None
+        made = self.structural_features
+        clean = check(graph, sparse=True, need_labels=False, need_features=not made)
+        if not made:
+            return clean, None
+        places = None if self.training_graph is None else self.training_graph.places(clean)
+        if places is None:
             raise RawlsError(
                 f"the model in {self.folder} was trained on the structure of a graph without "
-                "features and can only be used on that graph"
+                "features and can only be used on that graph; give the same files as for training"
             )
-        clean.x = structural_features(clean.edge_index, int(clean.num_nodes))
-        return clean
+        ordered = in_order(clean, places)
+        ordered.x = structural_features(ordered.edge_index, int(ordered.num_nodes))
+        return ordered, places
+
+    def split(self, graph: Any) -> list[str] | None:
+        """Say which nodes of a graph the model was trained, validated and tested on.
+
+        Args:
+            graph: A graph as for :meth:`predict`.
+
+        Returns:
+            "train", "val", "test" or "" for each node; None if it is not the graph that the model
+            was trained on.
+        """
+        if self.training_graph is None:
+            return None
+        if isinstance(graph, str):
+            clean = load(graph, sparse=True)
+        else:
+            clean = check(graph, sparse=True, need_labels=False, need_features=False)
+        return self.training_graph.split(clean)
 
     def _restored(self, inputs: Inputs) -> Learner:
         unfit = RawlsError(
@@ -260,9 +301,12 @@ def load_model(folder: str | Path, seed: int | None = None) -> TrainedModel:
     if chosen not in config["seeds"]:
         raise RawlsError(f"{folder} has no run with seed {chosen}: it has {config['seeds']}")
     state = read_weights(folder / WEIGHTS, chosen)
+    given = dict(config["settings"])
+    # Models of 'auto' on a graph without features once kept the hash of the edges there.
+    structure_of = given.pop("structure_of", "")
     try:
         method = find_method(config["method"])
-        settings = method.configure(config["settings"])
+        settings = method.configure(given)
         _require_sizes(
             state,
             num_layers=settings.num_layers,
@@ -281,7 +325,16 @@ def load_model(folder: str | Path, seed: int | None = None) -> TrainedModel:
         dataset=config["dataset"],
         state=state,
         folder=folder,
+        class_names=config["class_names"],
+        structural_features=config["structural_features"] or bool(structure_of),
+        training_graph=_training_graph(folder / WEIGHTS, str(structure_of or config["edges"])),
     )
+
+
+def _training_graph(path: Path, edges: str) -> TrainingGraph | None:
+    if not edges:
+        return None
+    return TrainingGraph.from_tensors(edges, read_tensors(path, GRAPH))
 
 
 def read_weights(path: Path, seed: int) -> dict[str, Tensor]:
@@ -312,9 +365,30 @@ _ENTRIES: JsonFields = {
 }
 
 
+def _are_names(value: Any) -> bool:
+    return value is None or (isinstance(value, list) and all(map(is_string, value)))
+
+
+_LATER: dict[str, tuple[Any, str, Any]] = {
+    "class_names": (None, "a list of names", _are_names),
+    "structural_features": (False, "true or false", is_bool),
+    "edges": ("", "a hash", is_string),
+}
+"""Entries that models of earlier versions lack: their defaults, and what they must be."""
+
+
 def _config(folder: Path) -> dict[str, Any]:
+    path = folder / CONFIG
     try:
-        return read_json(folder / CONFIG, _ENTRIES)
+        config = {name: default for name, (default, _, _) in _LATER.items()}
+        config |= read_json(path, _ENTRIES)
+        for name, (_, description, is_valid) in _LATER.items():
+            if not is_valid(config[name]):
+                raise RawlsError(f"{path}: {name} must be {description}")
+        names = config["class_names"]
+        if names is not None and len(names) != config["num_classes"]:
+            raise RawlsError(f"{path} has {len(names)} names of {config['num_classes']} classes")
+        return config
     except OSError as error:
         raise RawlsError(
             f"{folder} has no model: cannot read {CONFIG} ({error.strerror}); "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -32,8 +32,13 @@ if TYPE_CHECKING:
 LEARNING_RATES = (0.075, 0.05, 0.025, 0.01, 0.0075, 0.005, 0.0025)
 
 
-def default_grid(method: Method) -> Mapping[str, Sequence[float]]:
-    """What is searched for a method by default: its own grid, or the paper's learning rates.
+#: The weight decays that are searched by default: the paper's, and less of it.
+WEIGHT_DECAYS = (5e-4, 5e-5, 5e-6, 0.0)
+RATE_AND_DECAY = {"lr", "weight_decay"}
+
+
+def paper_grid(method: Method) -> Mapping[str, Sequence[float]]:
+    """What the paper searched for a method: its own grid, or the paper's learning rates.
 
     Args:
         method: The method.
@@ -42,6 +47,31 @@ def default_grid(method: Method) -> Mapping[str, Sequence[float]]:
         For each setting the values to try.
     """
     return method.grid or {"lr": LEARNING_RATES}
+
+
+def default_grid(
+    method: Method, fixed: Iterable[str] = (), *, only_rate_and_decay: bool = False
+) -> dict[str, Sequence[float]]:
+    """What is searched for a method by default: :func:`paper_grid` and weight decays.
+
+    The paper's weight decay is too large for some graphs, so that a search of learning rates alone
+    compares models none of which fits its training nodes.
+
+    Args:
+        method: The method.
+        fixed: The settings that were given a value, which are not searched.
+        only_rate_and_decay: Search nothing else, and learning rates also for a method whose own
+            grid has none.
+
+    Returns:
+        For each setting the values to try; empty if all of them are fixed.
+    """
+    grid = dict(paper_grid(method))
+    if only_rate_and_decay:
+        grid = {"lr": LEARNING_RATES} | {name: grid[name] for name in RATE_AND_DECAY & grid.keys()}
+    grid.setdefault("weight_decay", WEIGHT_DECAYS)
+    given = {name.replace("-", "_") for name in fixed}
+    return {name: values for name, values in grid.items() if name not in given}
 
 
 @dataclass(frozen=True)
@@ -109,6 +139,16 @@ class Tuning:
             "trials": [trial.to_dict() for trial in self.trials],
         }
 
+    def __repr__(self) -> str:
+        from ..reporting.text_tables import tuning_text
+
+        return tuning_text(self)
+
+    def _repr_html_(self) -> str:
+        from ..reporting.notebook import tuning_html
+
+        return tuning_html(self)
+
 
 @fork_safe_threads()
 def tune(
@@ -132,8 +172,10 @@ def tune(
     Args:
         graph: A torch_geometric ``Data``, or the name of a dataset.
         method: A name or a method of your own, as for :func:`rawlsgcn.fit`.
-        grid: For each setting the values to try; by default those that the paper searched for the
-            method, mostly :data:`LEARNING_RATES`.
+        grid: For each setting the values to try; by default :data:`LEARNING_RATES` (or what the
+            paper searched for the method) with :data:`WEIGHT_DECAYS`, without the settings that
+            are given here. For the paper's search pass ``grid={"lr": LEARNING_RATES}``, or
+            ``weight_decay=5e-4``.
         seeds: The number of runs of each combination (seeds 0 to N-1), or the seeds themselves.
         device: ``"cpu"``, ``"cuda"``, or ``"auto"`` for a GPU if there is one.
         engine: ``"auto"``, ``"reference"`` or ``"stacked"``, as for :func:`rawlsgcn.fit`.
@@ -157,7 +199,7 @@ def tune(
     """
     chosen = find_method(method)
     base = {**settings, **(method_settings or {})}
-    values = _values(default_grid(chosen) if grid is None else grid)
+    values = _values(default_grid(chosen, base) if grid is None else grid)
     combinations = _combinations(chosen, base, values)
     clean, each_seed = checked(graph), seed_list(seeds)
     trials: dict[int, Result] = {}
@@ -198,6 +240,47 @@ def tune(
         inputs = prepared[best.normalize_features]
         add_weight_decay_note(ordered[place], chosen, best, inputs, engine, progress)
     return tuning
+
+
+def tuned_result(
+    graph: Data,
+    method: Method,
+    settings: Settings,
+    seeds: list[int],
+    device: str,
+    engine: str,
+    progress: ProgressCallback | None,
+    *,
+    fixed: Iterable[str],
+    check_weight_decay: bool,
+) -> Result:
+    """The result at the learning rate and weight decay that are best on the validation nodes.
+
+    Those among the ``fixed`` settings are not searched. A note says what was chosen.
+    """
+    grid = default_grid(method, fixed, only_rate_and_decay=True)
+    common = {name: value for name, value in asdict(settings).items() if name not in grid}
+    tuning = tune(
+        graph,
+        method,
+        grid,
+        seeds=seeds,
+        device=device,
+        engine=engine,
+        method_settings=common,
+        check_weight_decay=check_weight_decay,
+        progress=progress,
+    )
+    best = tuning.best
+    best.seconds = tuning.seconds
+    if grid:
+        named = {"lr": "learning rate", "weight_decay": "weight decay"}
+        chosen = " and ".join(f"{named[name]} {best.settings[name]:g}" for name in grid)
+        best.notes.append(
+            f"{method.title} was trained with {chosen}, the best on the validation nodes of "
+            f"{len(tuning.trials)} combinations."
+        )
+    return best
 
 
 def _values(grid: Any) -> dict[str, list[Any]]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .notes import graph_notes as graph_notes
     from .readers.read_graph import read as read
     from .splits import paper_split as paper_split
+    from .splits import ratio_split as ratio_split
     from .synthetic_graph import synthetic as synthetic
     from .validation import check as check
 
@@ -27,6 +28,7 @@ _HOMES = {
     "lift_low_degrees": "lifting",
     "load": "datasets",
     "paper_split": "splits",
+    "ratio_split": "splits",
     "read": "readers.read_graph",
     "statistics": "graph_statistics",
     "synthetic": "synthetic_graph",

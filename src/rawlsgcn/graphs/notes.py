@@ -35,10 +35,12 @@ class GraphFacts:
         one_way_arcs: How many of them had no counterpart.
         word_labels: Whether the labels are words, which ``graph.class_names`` lists in order.
         empty_classes: Classes below the highest that no node has.
+        structural_features: Whether the features were made of the edges, as there are no others.
         left_out: (what, why): features, labels or masks that are flawed and not needed.
         stored_splits: How many splits were stored, of which the first is used.
         unlabeled_in_masks: Unlabeled nodes that were removed from the stored masks.
         split_made: The split that was made for a graph without one ("paper" or "random").
+        split_drawn: The split that was drawn, made or asked for: a name, or ratios as text.
         split_removed: Whether that split was removed again, as predictions made elsewhere do not
             depend on it.
         published_split: Whether the default split is a stored one that the paper used.
@@ -57,10 +59,12 @@ class GraphFacts:
     one_way_arcs: int = 0
     word_labels: bool = False
     empty_classes: list[int] = field(default_factory=list)
+    structural_features: bool = False
     left_out: list[tuple[str, str]] = field(default_factory=list)
     stored_splits: int = 0
     unlabeled_in_masks: int = 0
     split_made: str = ""
+    split_drawn: str = ""
     split_removed: bool = False
     published_split: bool = False
 
@@ -119,6 +123,10 @@ def graph_notes(graph: Data) -> list[str]:
     if facts.edge_attr_ignored:
         notes.append("edge_attr is not used: put edge weights into edge_weight.")
     notes += _edge_notes(facts)
+    if facts.structural_features:
+        from .structural_features import structural_note
+
+        notes.append(structural_note(int(graph.num_nodes)))
     for what, why in facts.left_out:
         notes.append(f"the {what} are left out, as nothing here needs them: {why}.")
     if facts.word_labels and isinstance(graph.get("class_names"), list):
@@ -129,11 +137,8 @@ def graph_notes(graph: Data) -> list[str]:
         which = ", ".join(map(str, facts.empty_classes[:5]))
         more = ", …" if len(facts.empty_classes) > 5 else ""
         notes.append(f"no node has the label {which}{more}, though higher labels are used.")
-    if facts.split_made == "random":
-        notes.append(
-            "too few nodes for the paper's split (20 a class, 500, 1,000): a random split of "
-            "10 % training, 10 % validation and 80 % test nodes is used."
-        )
+    if facts.split_drawn:
+        notes.append(_split_note(graph, facts))
     if facts.stored_splits:
         notes.append(f"the first of {facts.stored_splits} stored splits is used.")
     if facts.unlabeled_in_masks:
@@ -173,6 +178,28 @@ def _edge_notes(facts: GraphFacts) -> list[str]:
             "count."
         )
     return notes
+
+
+def _split_note(graph: Data, facts: GraphFacts) -> str:
+    """Which split was drawn, and how many nodes train."""
+    masks = [graph.get(key) for key in MASKS]
+    train, val, test = (0 if mask is None else int(mask.sum()) for mask in masks)
+    sizes = f"{_count(train, 'node')} train, {val:,} validate and {test:,} test"
+    if facts.split_made == "random":
+        return (
+            "too few nodes for the paper's split (20 a class, 500, 1,000): a random split of "
+            f"10 % training, 10 % validation and 80 % test nodes is used: {sizes}."
+        )
+    if facts.split_made == "paper":
+        y = graph.get("y")
+        unused = 0 if y is None else int((y >= 0).sum()) - train - val - test
+        left = f", {unused:,} labeled nodes are not used" if unused else ""
+        return (
+            "the graph has no split: the paper's is drawn (20 training nodes of each class): "
+            f"{sizes}{left}. Train on more with --split 0.6,0.2,0.2 (split='0.6,0.2,0.2')."
+        )
+    how = " class by class" if "," in facts.split_drawn else ""
+    return f"the split {facts.split_drawn} is drawn{how}: {sizes}."
 
 
 def _published_split(graph: Data) -> str:

@@ -1,8 +1,9 @@
-"""Which nodes are trained on, validated on and tested on: the paper's split, stored or random."""
+"""Which nodes train, validate and test: the paper's split, stored masks, random, or by ratio."""
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -19,14 +20,48 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 
+SPLIT_WORDS = ("train", "val", "test")
+"""What a column of a table calls the three parts of a split."""
 EVALUATE = ("test", "all")
 """The values of ``evaluate=`` and ``--evaluate``."""
 
 
-def require_split(split: str | None) -> None:
-    """Refuse a split by an unknown name."""
-    if split is not None and split not in SPLITS:
-        raise unknown_name("split", split, SPLITS)
+SplitChoice = str | Sequence[float] | None
+"""What ``split=`` takes: a name, three ratios (also as the text '0.6,0.2,0.2'), or None."""
+
+
+class Ratios(NamedTuple):
+    """The shares of the labeled nodes that train, validate and test."""
+
+    train: float
+    val: float
+    test: float
+
+    def __str__(self) -> str:
+        return ",".join(f"{share:g}" for share in self)
+
+
+def parse_split(split: SplitChoice) -> str | Ratios | None:
+    """Return the name of a split, its ratios, or None for the default.
+
+    Raises:
+        RawlsError: If the name is unknown, or the ratios are not three positive numbers that sum
+            to at most one.
+    """
+    if split is None or (isinstance(split, str) and split in SPLITS):
+        return split
+    if isinstance(split, str) and not any(character.isdigit() for character in split):
+        raise unknown_name("split", split, (*SPLITS, "three ratios such as 0.6,0.2,0.2"))
+    try:
+        shares = [float(share) for share in (split.split(",") if isinstance(split, str) else split)]
+    except (TypeError, ValueError):
+        shares = []
+    if len(shares) != 3 or not all(0 < share < 1 for share in shares) or sum(shares) > 1 + 1e-9:
+        raise RawlsError(
+            "a split by ratio is three positive numbers that sum to at most 1, the shares of "
+            f"training, validation and test nodes, such as 0.6,0.2,0.2, not {split!r}"
+        )
+    return Ratios(*shares)
 
 
 class Split(NamedTuple):
@@ -38,7 +73,12 @@ class Split(NamedTuple):
 
 
 def paper_split(
-    y: Tensor, per_class: int = 20, val: int = 500, test: int = 1000, seed: int = SPLIT_SEED
+    y: Tensor,
+    per_class: int = 20,
+    val: int = 500,
+    test: int = 1000,
+    seed: int = SPLIT_SEED,
+    class_names: Sequence[str] | None = None,
 ) -> Split:
     """Draw the paper's split, in the way of the authors' code.
 
@@ -51,6 +91,7 @@ def paper_split(
         val: The number of validation nodes.
         test: The number of test nodes.
         seed: The seed of torch's generator.
+        class_names: The names of the classes for the error message, if they have any.
 
     Returns:
         Three disjoint masks of the shape (nodes,).
@@ -58,7 +99,7 @@ def paper_split(
     Raises:
         RawlsError: If there are too few labeled nodes.
     """
-    reason = _misfit(y, per_class, val, test)
+    reason = _misfit(y, per_class, val, test, class_names)
     if reason:
         raise RawlsError(reason)
     generator = torch.Generator().manual_seed(seed)
@@ -84,10 +125,7 @@ def random_split(y: Tensor, train: float = 0.1, val: float = 0.1, seed: int = SP
     groups = _by_class(y)
     rest = labeled - sum(max(1, round(train * len(nodes))) for nodes in groups)
     if rest < 2:
-        raise RawlsError(
-            f"there are {labeled} labeled nodes in {len(groups)} classes, too few to split "
-            "into training, validation and test nodes: label more nodes, or give masks of your own"
-        )
+        raise _too_few(y)
     generator = torch.Generator().manual_seed(seed)
     chosen = []
     for nodes in groups:
@@ -97,27 +135,81 @@ def random_split(y: Tensor, train: float = 0.1, val: float = 0.1, seed: int = SP
     return _with_rest(y, torch.cat(chosen), validated, rest - validated, generator)
 
 
+def ratio_split(
+    y: Tensor, ratios: Sequence[float] = (0.6, 0.2, 0.2), seed: int = SPLIT_SEED
+) -> Split:
+    """Draw a split by ratio, class by class.
+
+    Every class has at least one training node. Where the ratios sum to less than one, the rest of
+    the nodes is in no mask. Unlabeled nodes (``y == -1``) are never drawn.
+
+    Args:
+        y: The labels, of the shape (nodes,).
+        ratios: The shares of training, validation and test nodes.
+        seed: The seed of torch's generator: the same seed gives the same split.
+
+    Returns:
+        Three disjoint masks of the shape (nodes,).
+
+    Raises:
+        RawlsError: If the ratios are not valid, or there are too few labeled nodes.
+
+    Example:
+        >>> import torch
+        >>> from rawlsgcn.graphs import ratio_split
+        >>> split = ratio_split(torch.arange(100) % 2, (0.6, 0.2, 0.2))
+        >>> [int(mask.sum()) for mask in split]
+        [60, 20, 20]
+    """
+    shares = parse_split(ratios)
+    if not isinstance(shares, Ratios):
+        raise RawlsError(f"ratios must be three numbers such as (0.6, 0.2, 0.2), not {ratios!r}")
+    generator = torch.Generator().manual_seed(seed)
+    parts: list[list[Tensor]] = [[], [], []]
+    for nodes in _by_class(y):
+        order = nodes[torch.randperm(len(nodes), generator=generator)]
+        train = max(1, round(shares.train * len(nodes)))
+        val = max(train, round((shares.train + shares.val) * len(nodes)))
+        test = max(val, round(sum(shares) * len(nodes)))
+        for part, start, end in zip(parts, (0, train, val), (train, val, test), strict=True):
+            part.append(order[start:end])
+    if not all(any(len(each) for each in part) for part in parts):
+        raise _too_few(y)
+    return Split(*(_mask(y, torch.cat(part)) for part in parts))
+
+
+def _too_few(y: Tensor) -> RawlsError:
+    return RawlsError(
+        f"there are {int((y >= 0).sum())} labeled nodes in {len(_by_class(y))} classes, too few to "
+        "split into training, validation and test nodes: label more nodes, or give masks of your "
+        "own"
+    )
+
+
 def _by_class(y: Tensor) -> list[Tensor]:
     """The nodes of each class that has any, in the order of the classes."""
     labels = torch.bincount(y[y >= 0]).nonzero().view(-1).tolist()
     return [(y == label).nonzero().view(-1) for label in labels]
 
 
-def _misfit(y: Tensor, per_class: int, val: int, test: int) -> str:
+def _misfit(
+    y: Tensor, per_class: int, val: int, test: int, names: Sequence[str] | None = None
+) -> str:
     """Why the paper's split cannot be drawn, or an empty string."""
     counts = torch.bincount(y[y >= 0]).tolist()
     for label, count in enumerate(counts):
         if 0 < count < per_class:
             return (
-                f"class {label} has {count} labeled nodes, too few for the paper's split, which "
-                f"trains on {per_class} of each class: use the 'random' split, or masks of your own"
+                f"class {class_name(label, names)} has {count} labeled nodes, too few for the "
+                f"paper's split, which trains on {per_class} of each class: use 'random', a split "
+                "by ratio (0.6,0.2,0.2), or masks of your own"
             )
     rest = sum(counts) - per_class * sum(count > 0 for count in counts)
     if rest < val + test:
         return (
             f"{rest} labeled nodes remain after {per_class} of each class, too few for the "
-            f"paper's split, which takes {val} for validation and {test} for the test: use the "
-            "'random' split, or masks of your own"
+            f"paper's split, which takes {val} for validation and {test} for the test: use "
+            "'random', a split by ratio (0.6,0.2,0.2), or masks of your own"
         )
     return ""
 
@@ -128,6 +220,11 @@ def _with_rest(y: Tensor, train: Tensor, val: int, test: int, generator: torch.G
     rest = (~taken).nonzero().view(-1)
     rest = rest[torch.randperm(len(rest), generator=generator)]
     return Split(*(_mask(y, nodes) for nodes in (train, rest[:val], rest[val : val + test])))
+
+
+def class_name(label: int, names: Sequence[str] | None) -> str:
+    """The name of a class for people: its number where it has no other."""
+    return str(label) if names is None or label >= len(names) else names[label]
 
 
 def _mask(y: Tensor, nodes: Tensor) -> Tensor:
@@ -159,14 +256,22 @@ def has_own_split(graph: Data) -> bool:
         return False
     if not GraphFacts.of(graph).split_made:
         return True
-    y = graph.y.cpu()
-    made = paper_split(y) if fits_paper_split(y) else random_split(y)
-    return not all(
-        torch.equal(graph[key].cpu(), mask) for key, mask in zip(MASKS, made, strict=True)
-    )
+    masks = zip(MASKS, draw_split(graph.y.cpu(), None), strict=True)
+    return not all(torch.equal(graph[key].cpu(), mask) for key, mask in masks)
 
 
-def choose_split(graph: Data, raw: RawGraph, split: str | None) -> None:
+def draw_split(
+    y: Tensor, split: str | Ratios | None, class_names: Sequence[str] | None = None
+) -> Split:
+    """Draw a split by name or by ratio; None is the default for a graph without masks."""
+    if isinstance(split, Ratios):
+        return ratio_split(y, split)
+    if split is None:
+        split = "paper" if fits_paper_split(y) else "random"
+    return random_split(y) if split == "random" else paper_split(y, class_names=class_names)
+
+
+def choose_split(graph: Data, raw: RawGraph, split: str | Ratios | None) -> None:
     """Give ``graph`` its three masks: see :func:`.validation.validate` for the choice."""
     y, facts = graph.y, raw.facts
     # Masks that are there already may have been made by an earlier validation.
@@ -176,21 +281,36 @@ def choose_split(graph: Data, raw: RawGraph, split: str | None) -> None:
         raise RawlsError(f"{raw.labels_from}: every node is unlabeled (-1), nothing to learn")
     present = y[y >= 0]
     if bool((present == present[0]).all()):
+        only = class_name(int(present[0]), raw.class_names)
         raise RawlsError(
-            f"{raw.labels_from}: every labeled node is of class {int(present[0])}: "
+            f"{raw.labels_from}: every labeled node is of class {only}: "
             "there must be two classes or more to tell apart"
         )
     if split is None and not raw.masks:
         split = facts.split_made = "paper" if fits_paper_split(y) else "random"
     if split == "stored" or (split is None and raw.masks):
         masks = _stored_split(graph, raw)
+        if not _still_drawn(y, masks, facts.split_drawn):
+            facts.split_drawn = ""
     else:
         try:
-            masks = random_split(y) if split == "random" else paper_split(y)
+            masks = draw_split(y, split, raw.class_names)
         except RawlsError as error:
             raise RawlsError(f"{raw.labels_from}: {error}") from error
+        facts.split_drawn = str(split)
     for key, mask in zip(MASKS, masks, strict=True):
         graph[key] = mask
+
+
+def _still_drawn(y: Tensor, masks: Split, drawn: str) -> bool:
+    """Whether masks are still those that an earlier validation drew; test nodes may be others."""
+    try:
+        first = draw_split(y, parse_split(drawn))
+    except RawlsError:
+        return False
+    return torch.equal(masks.train_mask, first.train_mask) and torch.equal(
+        masks.val_mask, first.val_mask
+    )
 
 
 def _stored_split(graph: Data, raw: RawGraph) -> Split:
@@ -199,7 +319,7 @@ def _stored_split(graph: Data, raw: RawGraph) -> Split:
     if absent:
         raise RawlsError(
             f"{where} stores no {' and no '.join(absent)}: "
-            "give all three masks, or choose the split 'paper' or 'random'"
+            "give all three masks, or choose a split such as 'paper', 'random' or '0.6,0.2,0.2'"
         )
     masks = []
     for key in MASKS:

@@ -53,3 +53,18 @@ def structural_note(num_nodes: int) -> str:
     else:
         what = f"{SPECTRAL} singular vectors of the normalized adjacency matrix and the degree"
     return f"the graph has no node features: its structure alone is used, as features {what}."
+
+
+def is_structural(x: Tensor, edge_index: Tensor) -> bool:
+    """Whether features can be those of :func:`structural_features`, by what is fast to compare."""
+    nodes = int(x.shape[0])
+    if nodes <= MOST_ONE_HOT:
+        if tuple(x.shape) != (nodes, nodes):
+            return False
+        stored = x if x.layout == torch.sparse_csr else x.to_sparse_csr()
+        numbers, ones = torch.arange(nodes), torch.ones(nodes, dtype=x.dtype)
+        return torch.equal(stored.col_indices(), numbers) and torch.equal(stored.values(), ones)
+    if x.layout != torch.strided or x.shape[1] != SPECTRAL + 1:
+        return False
+    degree = torch.bincount(edge_index[0], minlength=nodes) + 1.0
+    return torch.equal(x[:, -1], degree.log())

@@ -17,7 +17,16 @@ from .catalog import SYNTHETIC
 from .edges import clean_edges
 from .feature_storage import compact, dense
 from .notes import GraphFacts
-from .splits import MASKS, Split, paper_split, random_split
+from .splits import (
+    MASKS,
+    Ratios,
+    Split,
+    SplitChoice,
+    paper_split,
+    parse_split,
+    random_split,
+    ratio_split,
+)
 
 Array = NDArray[Any]
 
@@ -40,7 +49,7 @@ def synthetic(
     words: float = 80.0,
     isolated: float = 0.01,
     seed: int = 0,
-    split: str | None = None,
+    split: SplitChoice = None,
     sparse: bool = False,
 ) -> Data:
     """Make a synthetic graph on which low-degree nodes are worse off.
@@ -59,7 +68,8 @@ def synthetic(
         words: The mean number of words of a node; for millions of nodes, ask for fewer.
         isolated: The share of nodes without any edge (some others have none by chance).
         seed: The seed of everything that is drawn.
-        split: 'paper' (the default; with fewer nodes where the graph is small) or 'random'.
+        split: 'paper' (the default; with fewer nodes where the graph is small), 'random', or
+            ratios such as '0.6,0.2,0.2'.
         sparse: Return ``x`` as ``torch.sparse_csr`` if under 10 % of it is non-zero.
 
     Returns:
@@ -93,8 +103,10 @@ def synthetic(
         name=SYNTHETIC,
         synthetic=True,
     )
-    graph.facts = []
-    for key, mask in zip(MASKS, _split(y, classes, split), strict=True):
+    chosen = parse_split(split)
+    drawn = "" if chosen in (None, "paper") else str(chosen)
+    graph.facts = GraphFacts(split_drawn=drawn).pairs()
+    for key, mask in zip(MASKS, _split(y, classes, chosen), strict=True):
         graph[key] = mask
     return graph
 
@@ -154,7 +166,9 @@ def _bag_of_words(
     return matrix
 
 
-def _split(y: Tensor, classes: int, split: str | None) -> Split:
+def _split(y: Tensor, classes: int, split: str | Ratios | None) -> Split:
+    if isinstance(split, Ratios):
+        return ratio_split(y, split)
     if split == "random":
         return random_split(y)
     if split == "stored":

@@ -18,13 +18,17 @@ from .edges import clean_edges
 from .feature_storage import all_finite, compact, dense, first_not_finite, is_sparse
 from .notes import GraphFacts
 from .raw_graph import RawGraph, check_count, clean_ids, highest_node, num_stored, raw_from_data
-from .splits import MASKS, choose_split, require_split
+from .splits import MASKS, SplitChoice, choose_split, parse_split
+from .structural_features import is_structural, structural_features
+
+MOST_DENSE = 64 << 20
+"""The bytes of a unit vector for each node, above which they stay sparse."""
 
 
 def check(
     data: Data,
     *,
-    split: str | None = None,
+    split: SplitChoice = None,
     sparse: bool = False,
     need_features: bool = True,
     need_labels: bool = True,
@@ -38,10 +42,12 @@ def check(
 
     Args:
         data: A torch_geometric ``Data``.
-        split: 'stored', 'paper' or 'random'; by default the stored masks if there are any, else
-            the paper's split if the graph is large enough for it, else a random one.
+        split: 'stored', 'paper', 'random', or ratios such as '0.6,0.2,0.2'; by default the stored
+            masks if there are any, else the paper's split if the graph is large enough for it,
+            else a random one.
         sparse: Return ``x`` as ``torch.sparse_csr`` if under 10 % of it is non-zero.
-        need_features: Raise an error if features are missing or flawed.
+        need_features: Raise an error if features are flawed. If there are none, they are made of
+            the structure for training (``need_labels``), and missing ones are an error otherwise.
         need_labels: Raise an error if labels or edges are missing or flawed.
 
     Returns:
@@ -69,7 +75,7 @@ def check(
 def validate(
     raw: RawGraph,
     *,
-    split: str | None = None,
+    split: SplitChoice = None,
     sparse: bool = True,
     need_features: bool = True,
     need_labels: bool = True,
@@ -79,7 +85,7 @@ def validate(
     Balancing and prediction need no labels, no edges, or no features: flawed ones are then left
     out, and a fact says so. See :func:`check` for the arguments.
     """
-    require_split(split)
+    chosen = parse_split(split)
     _refuse_absent(raw, need_features, need_labels)
     need_labels = need_labels or (split is not None and raw.y is not None)
     nodes = _count_nodes(raw, need_features, need_labels)
@@ -100,13 +106,19 @@ def validate(
     if raw.x is not None:
         with _left_out_unless(need_features, "features", raw.facts):
             graph.x = _features(raw, nodes, sparse)
+            raw.facts.structural_features &= is_structural(graph.x, edge_index)
+    elif need_features:
+        graph.x = structural_features(edge_index, nodes)
+        if not sparse and 4 * nodes**2 <= MOST_DENSE:
+            graph.x = graph.x.to_dense()
+        raw.facts.structural_features = True
     if raw.y is not None:
         with _left_out_unless(need_labels, "labels", raw.facts):
             graph.y = _labels(raw, nodes)
     # Whoever needs no labels need not have enough for a split.
     if "y" in graph and (need_labels or set(raw.masks) == set(MASKS)):
         with _left_out_unless(need_labels, "masks", raw.facts):
-            choose_split(graph, raw, split)
+            choose_split(graph, raw, chosen)
     if raw.node_ids is not None:
         ids = np.asarray(raw.node_ids)
         graph.node_ids = ids.tolist() if ids.dtype == object else ids
@@ -129,7 +141,7 @@ def _left_out_unless(needed: bool, what: str, facts: GraphFacts) -> Iterator[Non
 
 def _refuse_absent(raw: RawGraph, need_features: bool, need_labels: bool) -> None:
     """Before anything large is made."""
-    if need_features and raw.x is None:
+    if need_features and raw.x is None and not need_labels:
         raise RawlsError(
             f"{raw.graph_from} has no node features: add them to the file, "
             "or give a file of their own with --features (features=...)"

@@ -46,13 +46,10 @@ class EnsembleSettings(Settings):
     Args:
         runs: The runs as JSON text.
         temperature: What the logits are divided by.
-        structure_of: For a graph without features the digest of its edges, of which features are
-            made (:mod:`rawlsgcn.graphs.structural_features`); otherwise empty.
     """
 
     runs: str = "[]"
     temperature: float = 1.0
-    structure_of: str = ""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -11,7 +11,7 @@ from typing import Any
 from .._core import __version__
 from .._core.errors import RawlsError, unknown_name
 from ..balancing import ABLATION_NORMALIZATIONS
-from ..experiments.tuning import LEARNING_RATES, default_grid
+from ..experiments.tuning import LEARNING_RATES, WEIGHT_DECAYS, paper_grid
 from ..graphs.catalog import SYNTHETIC, datasets
 from ..graphs.splits import EVALUATE
 from ..methods import MAIN_METHODS, Convolutional, find_method, method_names
@@ -32,7 +32,6 @@ BASELINES = ("demo-net", "dsgcn", "tail-gnn", "advfair", "redress")
 # These were run with their authors' settings (the paper's appendix); nothing is searched.
 NOT_SEARCHED = ("gcn", "demo-net", "tail-gnn")
 HETEROPHILY, EFFICIENCY_GRAPH = "chameleon", "amazon-photo"
-DECAYS = (5e-4, 5e-5, 5e-6, 0.0)
 FAIR_EPOCHS = 200
 
 
@@ -262,9 +261,9 @@ class Plan:
         method = find_method(name)
         own = method.defaults.normalization
         changes: dict[str, Any] = {} if variant in ("", own) else {"normalization": variant}
-        grid: Mapping[str, Sequence[Any]] = {} if name in NOT_SEARCHED else default_grid(method)
+        grid: Mapping[str, Sequence[Any]] = {} if name in NOT_SEARCHED else paper_grid(method)
         if protocol == "fair":
-            grid = {"lr": LEARNING_RATES, "weight_decay": DECAYS}
+            grid = {"lr": LEARNING_RATES, "weight_decay": WEIGHT_DECAYS}
             changes |= {"epochs": FAIR_EPOCHS, "patience": 0}
         return Cell(
             protocol,

@@ -21,7 +21,7 @@ from .._core.threads import fork_safe_threads
 from ..evaluation.audit.group_statistics import GroupedScores, net_variance
 from ..evaluation.audit.intervals import slopes
 from ..evaluation.audit.resampling import resampled, shuffled_bias
-from ..experiments import fitting
+from ..experiments import comparing
 from ..graphs import load
 from ..graphs.catalog import CATALOG
 from .claims import LEVEL, paired_bias_test
@@ -83,7 +83,7 @@ def bias_significance(
     for name in datasets:
         progress(f"training on {name}")
         graph = load(name, root=root, sparse=True)
-        results = fitting.compare(
+        results = comparing.compare(
             graph,
             methods,
             seeds=seeds,

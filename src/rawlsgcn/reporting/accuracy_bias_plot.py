@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter
 
 from ..experiments.comparison import Comparison
-from .figures import FAINT, INK, PALETTE, plain_axes
+from .figures import FAINT, INK, PALETTE, Figure, plain_axes
 from .formatting import dataset_name
 
 if TYPE_CHECKING:

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from .._core.text import printable
 from ..evaluation.audit.intervals import log_scale
-from .figures import FAINT, INK, PALETTE, PAPER, plain_axes
+from .figures import FAINT, INK, PALETTE, PAPER, Figure, plain_axes
 from .formatting import number
 
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@
 That is their style, and how they are saved to a file or put into an HTML page as SVG: without an
 outside address, with unique ids, in any color scheme.
 
-Figures are built as ``matplotlib.figure.Figure`` objects, without pyplot: no window, no display
-and no global state are needed, and nothing has to be closed.
+Figures are built as :class:`Figure` objects, without pyplot: no window, no display and no global
+state are needed, and nothing has to be closed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import matplotlib
 import numpy as np
 import torch
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as MatplotlibFigure
 
 from .._core.atomic_files import atomic_file
 from .._core.errors import RawlsError
@@ -57,6 +57,18 @@ _VARIABLES = {
 _COLOR = re.compile("|".join(_VARIABLES))
 _FONT = re.compile(r"(font: [^;']*?)'[^;]*")
 _REFERENCE = re.compile(r"url\(#")
+
+
+class Figure(MatplotlibFigure):
+    """A matplotlib figure that a notebook shows without ``%matplotlib inline`` and without pyplot.
+
+    Where pyplot or that line has registered a display of figures, it is used instead of this one.
+    """
+
+    def _repr_png_(self) -> bytes:
+        drawn = io.BytesIO()
+        self.savefig(drawn, format="png", dpi=110)
+        return drawn.getvalue()
 
 
 def by_degree(result: Result) -> Figure:
@@ -136,7 +148,7 @@ def degrees(graph: Data) -> Figure:
     return figure
 
 
-def save(figure: Figure, path: str | Path) -> Path:
+def save(figure: MatplotlibFigure, path: str | Path) -> Path:
     """Write a figure to a file, completely or not at all; the same figure gives the same bytes.
 
     Args:
@@ -163,7 +175,7 @@ def save(figure: Figure, path: str | Path) -> Path:
     return path
 
 
-def inline_svg(figure: Figure, name: str, label: str) -> str:
+def inline_svg(figure: MatplotlibFigure, name: str, label: str) -> str:
     """The figure as one ``<svg>`` element whose ids begin with ``name``.
 
     ``label`` is what a screen reader says instead. Text remains text, in the font of the page.

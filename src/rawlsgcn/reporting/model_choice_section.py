@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from .._core.text import printable
 from ..experiments.model_search import AutoResult
 from .accuracy_bias_plot import PlainNumbers
 from .comparison_words import gains
-from .figures import FAINT, INK, PALETTE, PAPER, plain_axes
+from .figures import FAINT, INK, PALETTE, PAPER, Figure, plain_axes
 from .formatting import dataset_name, number, percent
 from .leaderboard import COLUMNS
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from ..experiments.audit_result import Audit
     from ..experiments.result import Result
+    from ..experiments.tuning import Tuning
 
 # The page's variables, for figures outside of the page: the notebook's own ink, mid-tone colors.
 _VARIABLES = (
@@ -90,6 +91,25 @@ def _auto_html(result: AutoResult) -> str:
         _list(map(printable, result.explanation)),
         _table(headings, rows),
     )
+
+
+def tuning_html(tuning: Tuning) -> str:
+    """A row for each trial, the chosen one marked."""
+    best = None if all(trial.diverged for trial in tuning.trials) else tuning.best
+    rows = [
+        (
+            "→" if trial is best else "",
+            *(printable(trial.settings[name]) for name in tuning.grid),
+            percent(trial.validation_accuracy.mean),
+            spread(trial.accuracy, "percent"),
+            spread(trial.bias, "number"),
+            number(trial.calibrated_bias.mean),
+        )
+        for trial in tuning.trials
+    ]
+    headings = ("", *tuning.grid, "validation (%)", "test (%)", "bias", "calibrated")
+    chosen = f"{setup_text(tuning.trials[:1])}. → chosen by accuracy on the validation nodes."
+    return _display(_table(headings, rows), _lines([chosen]))
 
 
 def audit_html(audit: Audit) -> str:

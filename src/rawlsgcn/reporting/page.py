@@ -33,10 +33,9 @@ from .training_section import training_figures, training_section
 from .words import Verdict, doubled, headline_model, verdict
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from ..evaluation.audit.findings import Estimate, ModelAudit, PairedBiasTest, PermutationTest
     from ..experiments.result import Result
+    from .figures import Figure
 
 #: Nodes in the table of a page without scripts.
 STATIC_NODES = 20
@@ -279,6 +278,9 @@ def _explorer_data(audit: Audit) -> dict[str, Any]:
             "value": [_script_value(each) for each in nodes.value],
             "degree": nodes.degree,
             "label": nodes.label,
+            "classes": None
+            if nodes.classes is None
+            else [printable(name) for name in nodes.classes],
             "models": [
                 {"predicted": each.predicted, "loss": [_rounded(value) for value in each.loss]}
                 for each in nodes.models

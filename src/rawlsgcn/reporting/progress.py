@@ -1,4 +1,4 @@
-"""A progress bar on a terminal, and nothing in a log file or a pipe."""
+"""A status line and a progress bar on a terminal, and nothing in a log file or a pipe."""
 
 from __future__ import annotations
 
@@ -15,6 +15,31 @@ from .._core.text import printable
 def stderr_is_terminal() -> bool:
     """Whether a person sees stderr."""
     return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+
+
+_status_shown = False
+
+
+def show_status(text: str) -> None:
+    """Write a line on stderr that the next output replaces, if a person sees stderr.
+
+    It needs no import, so it can be shown while large packages are imported. Of several processes
+    that torchrun started only the first writes it.
+    """
+    global _status_shown
+    if stderr_is_terminal() and os.environ.get("RANK", "0") == "0":
+        sys.stderr.write(f"\r\x1b[2K{printable(text)}")
+        sys.stderr.flush()
+        _status_shown = True
+
+
+def clear_status() -> None:
+    """Remove the line of :func:`show_status`, before anything else is written to the terminal."""
+    global _status_shown
+    if _status_shown:
+        _status_shown = False
+        sys.stderr.write("\r\x1b[2K")
+        sys.stderr.flush()
 
 
 @contextmanager
@@ -38,6 +63,7 @@ def progress(
     if not stderr_is_terminal():
         yield no_progress
         return
+    clear_status()
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -97,6 +123,7 @@ def spinner(description: str) -> Iterator[Callable[[str], None]]:
     if not stderr_is_terminal():
         yield lambda what: None
         return
+    clear_status()
     from rich.console import Console
 
     with Console(stderr=True).status(printable(description)) as status:

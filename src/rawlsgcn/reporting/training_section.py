@@ -20,9 +20,8 @@ from .formatting import (
 )
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from ..experiments.result import Result
+    from .figures import Figure
 
 #: Heading, property of a result, unit, and whether more of it is better.
 _COLUMNS = (

@@ -25,7 +25,7 @@ def jobs_of(name: str, rates: list[float], seeds: int, **changes: object) -> lis
     return [Job(with_changes(base, {"lr": lr}), seed) for lr in rates for seed in range(seeds)]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     graph=graphs(),
     layers=st.integers(1, 4),

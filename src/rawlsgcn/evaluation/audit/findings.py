@@ -372,7 +372,10 @@ class ShownPredictions:
 
 @dataclass(frozen=True)
 class ShownNodes:
-    """Single nodes for the explorer: all evaluated ones, or a sample of them (``of`` in all)."""
+    """Single nodes for the explorer: all evaluated ones, or a sample of them (``of`` in all).
+
+    ``classes`` are the names of the classes in their order, where they have any.
+    """
 
     of: int
     id: list[int | str]
@@ -380,3 +383,9 @@ class ShownNodes:
     degree: list[int]
     label: list[int]
     models: list[ShownPredictions]
+    classes: list[str] | None = None
+
+    def class_name(self, number: int) -> str:
+        """The name of a class: its number where it has no other."""
+        known = self.classes is not None and 0 <= number < len(self.classes)
+        return self.classes[number] if known and self.classes else str(number)

@@ -39,7 +39,6 @@ class Answer:
         inputs: The same on its device.
         judge: The validation nodes.
         seed: The seed of ``auto``.
-        structure_of: The digest of a graph without features, otherwise empty.
         members: The trained members.
         teacher: The mean of members that was the teacher; None if there was none.
         gcn: The GCN that was tuned with as many runs, and how many; None for that of the pool.
@@ -53,7 +52,6 @@ class Answer:
     inputs: Inputs
     judge: Judge
     seed: int
-    structure_of: str
     members: Sequence[Member]
     teacher: WeightedMean | None
     gcn: tuple[TrainedEnsemble, int] | None
@@ -66,9 +64,7 @@ class Answer:
         """Choose the answer and describe it."""
         chosen = select(self.members, self.judge)
         trained = time.perf_counter()
-        answer = TrainedEnsemble.of(
-            self.inputs, self.judge, chosen.runs(), chosen.states(), self.structure_of
-        )
+        answer = TrainedEnsemble.of(self.inputs, self.judge, chosen.runs(), chosen.states())
         own, rival = trained - self.began - self.gcn_seconds, self.gcn_seconds
         if self.gcn is None:
             baseline = self._gcn_of_pool()
@@ -95,7 +91,7 @@ class Answer:
         for member in self.members:
             if member.candidate.method == "gcn":
                 runs, states = member.ensemble_runs(1.0), member.states
-                model = TrainedEnsemble.of(self.inputs, self.judge, runs, states, self.structure_of)
+                model = TrainedEnsemble.of(self.inputs, self.judge, runs, states)
                 return self._result(model, RIVAL, member.seconds)
         return None
 

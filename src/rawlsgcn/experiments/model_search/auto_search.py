@@ -16,11 +16,8 @@ from ..._core.progress import ProgressCallback
 from ..._core.random_state import kept_random_state
 from ..._core.text import plural
 from ..._core.threads import fork_safe_threads
-from ...graphs import check
-from ...graphs.graph_statistics import edge_digest
 from ...graphs.notes import GraphFacts
 from ...graphs.splits import evaluate_on
-from ...graphs.structural_features import structural_features, structural_note
 from ...methods import Inputs, Settings
 from ..fitting import checked, prepare_inputs
 from .answer import Answer
@@ -97,20 +94,6 @@ def auto(
     return search.result()
 
 
-def _with_features(graph: Data | str) -> tuple[Data, str]:
-    """The graph, validated, and the digest of its edges if it has features made of them."""
-    if isinstance(graph, str):
-        return checked(graph), ""
-    absent = [why for what, why in GraphFacts.of(graph).left_out if what == "features"]
-    if absent:
-        raise RawlsError(absent[0])
-    if isinstance(graph, Data) and graph.get("x") is None:
-        clean = check(graph, sparse=True, need_features=False)
-        clean.x = structural_features(clean.edge_index, int(clean.num_nodes))
-        return clean, edge_digest(clean.edge_index, int(clean.num_nodes))
-    return checked(graph), ""
-
-
 @dataclass
 class Search:
     """One call of ``auto``: the graph, the members so far and what is left to do."""
@@ -128,7 +111,6 @@ class Search:
     skipped: list[str] = field(default_factory=list)
     gcn: tuple[TrainedEnsemble, int] | None = None
     gcn_seconds: float = 0.0
-    structure_of: str = ""
     estimate: TimeEstimate = field(init=False)
 
     @classmethod
@@ -150,27 +132,23 @@ class Search:
             raise RawlsError(f"a seed must be at least 0 and less than 2^62, {seed} is not")
         if time_limit is not None and not time_limit > 0:
             raise RawlsError(f"time_limit must be a positive number of seconds, not {time_limit!r}")
-        clean, structure_of = _with_features(graph)
-        clean = evaluate_on(clean, evaluate)
+        clean = evaluate_on(checked(graph), evaluate)
         nodes = (clean.val_mask & (clean.y >= 0)).nonzero().view(-1)
         inputs = prepare_inputs(clean, Settings(), device)
         limit = math.inf if time_limit is None else float(time_limit)
         judge = Judge(nodes, clean.y[nodes])
-        search = cls(clean, inputs, judge, seed, time.perf_counter() + limit, progress)
-        if structure_of:
-            search.structure_of = structure_of
-            search.notes.append(structural_note(inputs.num_nodes))
-        return search
+        return cls(clean, inputs, judge, seed, time.perf_counter() + limit, progress)
 
     def candidates(self, transferable: bool) -> list[Candidate]:
         """What is trained on this graph."""
-        if transferable and self.structure_of:
+        structural = GraphFacts.of(self.graph).structural_features
+        if transferable and structural:
             raise RawlsError(
                 "a graph without node features gives no model for another graph: leave out "
                 "transferable (--transferable), or give features"
             )
         usable = [each.instead if transferable and each.instead else each for each in POOL]
-        return [each for each in usable if not (each.compares_features and self.structure_of)]
+        return [each for each in usable if not (each.compares_features and structural)]
 
     def run(self, candidates: Sequence[Candidate], baseline: bool) -> None:
         """Train the members, then students of the best, then the GCN to compare with."""
@@ -273,7 +251,6 @@ class Search:
                 self.inputs,
                 self.judge,
                 self.seed,
-                structure_of=self.structure_of,
                 progress=self.estimate.within,
             )
             if self.gcn is None:
@@ -288,7 +265,6 @@ class Search:
             self.inputs,
             self.judge,
             self.seed,
-            self.structure_of,
             self.members,
             self.teacher,
             self.gcn,

@@ -41,7 +41,6 @@ def train_gcn(
     judge: Judge,
     seed: int,
     *,
-    structure_of: str = "",
     progress: ProgressCallback = no_progress,
 ) -> tuple[TrainedEnsemble, int] | None:
     """Train the GCN with every setting and two seeds.
@@ -50,7 +49,6 @@ def train_gcn(
         inputs: The graph.
         judge: The validation nodes.
         seed: The seed of ``auto``.
-        structure_of: The digest of a graph without features, otherwise empty.
         progress: Called with the epochs done and in total.
 
     Returns:
@@ -68,4 +66,4 @@ def train_gcn(
         return None
     each = [EnsembleRun("gcn", jobs[place].settings, 1 / len(best)) for place in best]
     states = [runs[place].state for place in best]
-    return TrainedEnsemble.of(inputs, judge, each, states, structure_of), len(jobs)
+    return TrainedEnsemble.of(inputs, judge, each, states), len(jobs)

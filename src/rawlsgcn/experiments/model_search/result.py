@@ -53,7 +53,7 @@ class EnsembleResult(Result):
         return figures | {"settings": {"runs": runs, "temperature": ensemble.temperature}}
 
 
-@dataclass
+@dataclass(repr=False)
 class AutoResult(EnsembleResult):
     """What :func:`rawlsgcn.auto` found: a :class:`Result` of one run, and how it was chosen.
 
@@ -132,6 +132,9 @@ class AutoResult(EnsembleResult):
             "parts": jsonable(self.parts.to_dict("records")),
             "baseline": None if self.baseline is None else self.baseline.to_dict(),
         }
+
+    def __repr__(self) -> str:
+        return repr(self.comparison())
 
     def __str__(self) -> str:
         rival = [] if self.baseline is None else [str(self.baseline)]

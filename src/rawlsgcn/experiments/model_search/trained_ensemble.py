@@ -40,7 +40,6 @@ class TrainedEnsemble:
         judge: Judge,
         runs: Sequence[EnsembleRun],
         states: Sequence[Mapping[str, Tensor]],
-        structure_of: str = "",
     ) -> TrainedEnsemble:
         """Make a model of trained runs.
 
@@ -49,12 +48,11 @@ class TrainedEnsemble:
             judge: The validation nodes, on which the temperature is found.
             runs: The runs.
             states: Their weights.
-            structure_of: The digest of a graph without features, otherwise empty.
 
         Returns:
             The model.
         """
-        settings = replace(EnsembleSettings.of(runs), structure_of=structure_of)
+        settings = EnsembleSettings.of(runs)
         state = joined_states(states)
         mean = EnsembleLearner(inputs, settings, state).probabilities()
         found = temperature(scores_of(mean)[judge.nodes.to(mean.device)].cpu(), judge.y)

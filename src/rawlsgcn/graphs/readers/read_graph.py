@@ -21,7 +21,7 @@ from ..raw_graph import (
     num_stored,
     raw_from_data,
 )
-from ..splits import require_split
+from ..splits import SplitChoice, parse_split
 from ..validation import validate
 from .arrays import LABEL_KEYS, Archive
 from .edge_lists import attach, read_edge_list
@@ -39,7 +39,7 @@ def read(
     *,
     features: str | Path | None = None,
     labels: str | Path | None = None,
-    split: str | None = None,
+    split: SplitChoice = None,
     sparse: bool = False,
     need_features: bool = True,
     need_labels: bool = True,
@@ -51,11 +51,13 @@ def read(
         features: A file of features (.csv, .tsv, .parquet with node ids; .npy or .npz in the
             order of the nodes), used instead of those in ``path``.
         labels: A file of labels in the same formats, used instead of those in ``path``.
-        split: 'stored', 'paper' or 'random'; by default the stored masks if there are any, else
+        split: 'stored', 'paper', 'random', or the shares of training, validation and test nodes,
+            as '0.6,0.2,0.2' or (0.6, 0.2, 0.2); by default the stored masks if there are any, else
             the paper's split if the graph is large enough for it, else a random one.
         sparse: Return ``x`` as ``torch.sparse_csr`` if under 10 % of it is non-zero, instead of
             dense.
-        need_features: Raise an error if features are missing or flawed; balancing needs none.
+        need_features: Raise an error if features are flawed; a graph that has none gets features
+            made of its structure. Balancing needs none.
         need_labels: Raise an error if labels or edges are missing or flawed; prediction needs
             none.
 
@@ -76,7 +78,7 @@ def read(
         >>> graph.node_ids
         ['anna', 'ben', 'carla']
     """
-    require_split(split)
+    split = parse_split(split)
     beside = [Path(each).name for each in (features, labels) if each is not None]
     with reading(path, "a graph", beside):
         raw = read_raw_graph(path, features=features, labels=labels)

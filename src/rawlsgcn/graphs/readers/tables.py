@@ -97,13 +97,20 @@ class TableHeader:
             return 0
         return self.find(FIRST_ID_COLUMNS if self.has_unnamed_index else ID_COLUMNS) or 0
 
-    def chunks(self, rows: int, text: Collection[int] = ()) -> Iterator[pd.DataFrame]:
-        """The rows, so many at a time; the columns in ``text`` exactly as they are written."""
+    def chunks(
+        self, rows: int, text: Collection[int] = (), only: list[int] | None = None
+    ) -> Iterator[pd.DataFrame]:
+        """The rows, so many at a time; the columns in ``text`` exactly as they are written.
+
+        ``only`` are the columns that are needed; others may be left out.
+        """
         if is_parquet(self.path):
             yield from ParquetTable(self.path).chunks(rows)
         else:
             types = dict.fromkeys(text, str) or None
-            yield from text_chunks(self.path, self.names is not None, rows, dtype=types)
+            yield from text_chunks(
+                self.path, self.names is not None, rows, dtype=types, usecols=only
+            )
 
 
 @dataclass

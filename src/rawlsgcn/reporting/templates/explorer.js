@@ -32,6 +32,7 @@ const inside = () => {
   return all.filter((place) => value[place] >= state.brush[0] && value[place] <= state.brush[1]);
 };
 
+const named = (label) => data.nodes.classes?.[label] ?? String(label);
 const listing = () => {
   if (!data.nodes) return;
   const { nodes } = data;
@@ -44,13 +45,13 @@ const listing = () => {
   body.replaceChildren();
   for (const place of chosen.slice(0, state.shown))
     row([
-      plain(nodes.id[place]), count(nodes.degree[place]), ...(data.column === "degree" ? [] : [plain(nodes.value[place])]), String(nodes.label[place]),
+      plain(nodes.id[place]), count(nodes.degree[place]), ...(data.column === "degree" ? [] : [plain(nodes.value[place])]), named(nodes.label[place]),
       ...nodes.models.flatMap((model) => {
         const guess = model.predicted[place];
         if (guess === null) return ["\u2013", "\u2013"];
         const wrong = document.createElement("span");
         [wrong.className, wrong.textContent] = ["wrong", "wrong"];
-        return [guess === nodes.label[place] ? String(guess) : [`${guess} `, wrong], number(model.loss[place])];
+        return [guess === nodes.label[place] ? named(guess) : [`${named(guess)} `, wrong], number(model.loss[place])];
       }),
     ], body);
   const range = !state.brush ? "" : data.ordered ? ` with ${data.column} ${plain(state.brush[0])} to ${plain(state.brush[1])}` : ` with ${data.column} ${groups[state.brush[0]].label}`;

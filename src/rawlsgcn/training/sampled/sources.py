@@ -44,6 +44,7 @@ class Source:
         masks: ``train_mask``, ``val_mask`` and ``test_mask``.
         num_classes: The number of classes.
         scale: The vector of the doubly stochastic form, if it is known.
+        class_names: The names of the classes in their order, if they are known.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Source:
     masks: dict[str, Tensor]
     num_classes: int
     scale: Array | None = None
+    class_names: list[str] | None = None
 
     @property
     def num_features(self) -> int:
@@ -99,6 +101,7 @@ class Source:
             y=graph.y,
             masks={name: graph[name] for name in MASKS},
             num_classes=int(graph.y.max()) + 1,
+            class_names=graph.get("class_names"),
         )
 
     @classmethod

@@ -1,0 +1,185 @@
+"""The command for reports of problems: doctor."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from .._core import __version__
+from ..graphs.catalog import CATALOG
+from ..graphs.catalog import data_root as root_folder
+from .base import command
+from .options import DataRoot, Json
+from .outputs import check_outputs, people, write_json
+
+#: Packages without which nothing works, in the order of the report.
+NEEDED = ("torch", "torch_geometric", "numpy", "scipy", "pandas")
+#: Extras of this package for its developers, of which users need nothing.
+_FOR_DEVELOPERS = {"all", "dev", "docs", "test"}
+
+
+@command("", "--json doctor.json")
+def doctor(data_root: DataRoot = None, json_path: Json = None) -> None:
+    """Show versions, kernels, threads, GPU and data: what a report of a problem should say.
+
+    The exit status is 1 if something that every command needs does not work.
+    """
+    check_outputs(json_path)
+    report, problems = examine(data_root)
+    console = people(json_path)
+    width = max(map(len, report))
+    for name, value in report.items():
+        line = f"{name.replace('_', ' '):<{width}}  {_text(value)}"
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    for problem in problems:
+        console.print(f"Problem: {problem}", style="red", markup=False, highlight=False)
+    if not problems:
+        console.print("No problem was found.", markup=False, highlight=False)
+    write_json(json_path, {**report, "problems": problems})
+    if problems:
+        raise typer.Exit(1)
+
+
+def examine(data_root: Path | None = None) -> tuple[dict[str, Any], list[str]]:
+    """Look at this installation and this machine.
+
+    Args:
+        data_root: Where the named datasets are; by default as in the other commands.
+
+    Returns:
+        The report, and a sentence for each thing that does not work.
+    """
+    problems: list[str] = []
+    report: dict[str, Any] = {
+        "rawlsgcn": __version__,
+        "python": f"{platform.python_version()} ({platform.python_implementation()})",
+        "system": f"{platform.system()} {platform.release()}, {platform.machine()}",
+    }
+    for name in NEEDED:
+        report[name] = _import(name, problems)
+    sections: tuple[tuple[str, Callable[[], Any]], ...] = (
+        ("kernels", _kernels),
+        ("threads", _threads),
+        ("gpu", _gpu),
+    )
+    for name, look in sections:
+        try:
+            report[name] = look()
+        except Exception as error:  # without torch, or with a broken one, nobody knows
+            report[name] = f"unknown ({_first_line(error)})"
+    root = root_folder(data_root)
+    report["data_root"] = _without_home(root) + ("" if root.is_dir() else " (no such folder)")
+    found = [name for name, entry in CATALOG.items() if entry.on_disk(data_root)]
+    report["datasets"] = found
+    report["extras"] = _extras()
+    return report, problems
+
+
+def _import(name: str, problems: list[str]) -> str:
+    """The version of a package, which is imported: an installed one may be broken."""
+    import importlib
+
+    try:
+        module = importlib.import_module(name)
+    except Exception as error:
+        problems.append(f"{name} cannot be imported: {_first_line(error)}")
+        return "cannot be imported"
+    return str(module.__version__)
+
+
+def _kernels() -> str:
+    """Whether the compiled kernels are in use, and if not why."""
+    import ctypes
+
+    from .._core.kernels import kernels, path
+
+    if kernels() is not None:
+        return "compiled, in use"
+    file = path()
+    slower = "numpy and torch compute the same, slower"
+    if not file.is_file():
+        why = "there was no C compiler when the package was installed"
+        if any(file.parent.glob("_kernels-*")):
+            why = "the compiled ones belong to another version: install the package again"
+        return f"not compiled, {slower}: {why}"
+    try:
+        ctypes.CDLL(str(file))
+    except OSError as error:
+        return f"compiled but not in use, {slower}: {_without_home(_first_line(error))}"
+    return f"compiled but not in use, {slower}: {file.name} is another library"
+
+
+def _threads() -> str:
+    import torch
+
+    given = [
+        f"{name}={os.environ[name]}"
+        for name in ("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "MKL_NUM_THREADS")
+        if name in os.environ
+    ]
+    said = f" ({', '.join(given)})" if given else ""
+    return f"{torch.get_num_threads()} of {os.cpu_count()} processors{said}"
+
+
+def _gpu() -> str:
+    import torch
+
+    if torch.version.cuda is None:
+        return "none: this build of torch is for the CPU only"
+    if not torch.cuda.is_available():
+        return f"none found (torch is built for CUDA {torch.version.cuda})"
+    names = [torch.cuda.get_device_name(place) for place in range(torch.cuda.device_count())]
+    return f"{', '.join(names)} (CUDA {torch.version.cuda})"
+
+
+def _extras() -> dict[str, str]:
+    """Each optional extra of this package: "installed", or the packages that are missing."""
+    try:
+        lines = requires("rawlsgcn") or []
+    except PackageNotFoundError:
+        return {}
+    wanted: dict[str, list[str]] = {}
+    for line in lines:
+        extra = re.search(r"extra\s*==\s*['\"]([\w-]+)['\"]", line)
+        package = re.match(r"[\w.-]+", line)
+        if extra and package and extra[1] not in _FOR_DEVELOPERS and package[0] != "rawlsgcn":
+            wanted.setdefault(extra[1], []).append(package[0])
+    found = {}
+    for name, packages in sorted(wanted.items()):
+        missing = [package for package in packages if not _installed(package)]
+        found[name] = f"without {', '.join(missing)}" if missing else "installed"
+    return found
+
+
+def _installed(package: str) -> bool:
+    try:
+        version(package)
+    except PackageNotFoundError:
+        return False
+    return True
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return "; ".join(f"{name}: {each}" for name, each in value.items()) or "–"
+    if isinstance(value, list):
+        return ", ".join(value) or "none on disk (they are downloaded when first used)"
+    return str(value)
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+def _without_home(path: str | Path) -> str:
+    """A path without the name of the user, for a report that others read."""
+    home = str(Path.home())
+    return str(path).replace(home, "~") if home != os.sep else str(path)

@@ -1,0 +1,94 @@
+"""What a command shows before its work, and what it does not show."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+import warnings
+
+import pytest
+import typer.main
+from typer.testing import CliRunner
+
+from rawlsgcn import __main__ as entry
+from rawlsgcn.cli import app
+
+WITHOUT_TORCH = (
+    "import sys\nsys.modules['torch'] = None\n"
+    "from rawlsgcn.cli import app\napp(['balance', '--dataset', 'synthetic', '--out', 'b.npz'])"
+)
+
+
+def on_a_terminal(code: str) -> str:
+    """What the program writes to stderr if that is a terminal."""
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm"}
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+        env={name: value for name, value in environment.items() if name != "RANK"},
+    ) as process:
+        os.close(theirs)
+        seen = b""
+        while True:
+            try:
+                part = os.read(ours, 4096)
+            except OSError:  # the other end is closed
+                break
+            if not part:
+                break
+            seen += part
+        process.wait()
+    os.close(ours)
+    return seen.decode()
+
+
+def test_a_terminal_shows_something_before_torch_is_imported() -> None:
+    shown = on_a_terminal(WITHOUT_TORCH)
+    assert "torch" in shown.split("loading …")[1]  # the import that fails comes after
+    assert "rawlsgcn balance: loading …" in shown.split("Traceback")[0]
+    assert shown.split("loading …")[1].startswith("\r\x1b[2K")  # and the line is removed
+
+
+def test_a_pipe_shows_no_such_line() -> None:
+    result = CliRunner().invoke(app, ["train", "--dataset", "nope"])
+    assert "loading" not in result.stderr
+
+
+def test_warnings_of_other_packages_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    def warn() -> None:
+        warnings.warn("torch.jit.script is deprecated", FutureWarning, stacklevel=1)
+
+    monkeypatch.setattr(entry, "app", warn)
+    monkeypatch.setenv("PYTHONWARNINGS", "")
+    for options, count in (([], 0), (["default"], 1)):  # -W default asks for them
+        monkeypatch.setattr(sys, "warnoptions", options)
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            entry.main()
+        assert len(seen) == count
+
+
+@pytest.mark.parametrize("name", [None, *sorted(typer.main.get_command(app).commands)])
+def test_every_help_has_an_example_and_answers_to_the_short_option(name: str | None) -> None:
+    words = [] if name is None else [name]
+    short, long = (CliRunner().invoke(app, [*words, option]) for option in ("-h", "--help"))
+    assert short.exit_code == 0
+    assert short.output == long.output
+    end = short.output.split("Example")[-1] if name else short.output
+    assert f"rawlsgcn {name or 'demo'}" in end
+
+
+def test_completion_offers_commands_methods_and_datasets() -> None:
+    for words, offered in (
+        ("rawlsgcn ba", ["balance"]),
+        ("rawlsgcn train --method rawlsgcn-gr", ["rawlsgcn-grad", "rawlsgcn-graph"]),
+        ("rawlsgcn audit --dataset co", ["cora-ml", "coauthor-cs", "coauthor-physics"]),
+    ):
+        place = str(words.count(" "))
+        asked = {"COMP_WORDS": words, "COMP_CWORD": place, "_RAWLSGCN_COMPLETE": "complete_bash"}
+        result = CliRunner().invoke(app, [], env=asked, prog_name="rawlsgcn")
+        assert result.output.split() == offered
