@@ -55,7 +55,7 @@ def balance(
         num_nodes: Number of nodes of an edge index; by default its largest node plus one.
         self_loops: Balance A + I, without the stored self-loops, instead of the matrix itself. By
             default true for an edge index, false for a matrix.
-        tol: Largest |sum − 1| of a row or column that counts as converged.
+        tol: Largest ``|sum − 1|`` of a row or column that counts as converged.
         max_iterations: Maximum number of products with M (or Mᵀ).
         accelerate: Combine each step with the last displacement, by conjugate gradients; otherwise
             the plain iteration is used.
