@@ -8,17 +8,23 @@ ifneq ($(wildcard ../shared/data),)
 export RAWLSGCN_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: setup demo test test-slow test-all test-cuda bench lint format clean
+.PHONY: setup demo docs test test-slow test-all test-cuda bench lint format clean
 
 setup: $(READY)
 
 $(READY): pyproject.toml constraints.txt hatch_build.py src/rawlsgcn/_core/kernels.c
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,docs]'
 	@touch $@
 
 demo: $(READY)
 	@$(BIN)/rawlsgcn demo --out out
+
+# The site, from nothing and without a network; its tutorials run, and a warning is an error.
+docs: $(READY)
+	rm -rf docs/_build
+	$(BIN)/python -m sphinx -W --keep-going -q -j auto -b html -d docs/_build/doctrees docs docs/_build/html
+	@echo "Site: docs/_build/html/index.html"
 
 # In parallel and in random order; the seed is printed: add -p no:randomly for the written order.
 test: $(READY)
@@ -53,4 +59,4 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .venv out build dist
+	rm -rf .venv out build dist docs/_build docs/reference/api

@@ -12,6 +12,8 @@ from torchmetrics.utilities import dim_zero_cat
 from ._core.errors import RawlsError
 from .evaluation.degree_bias import DegreeGroups, node_scores, variance
 
+__all__ = ["DegreeBias"]
+
 
 class DegreeBias(Metric):
     r"""The degree bias of `RawlsGCN <https://arxiv.org/abs/2202.13547>`_, over batches and

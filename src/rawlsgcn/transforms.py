@@ -20,6 +20,8 @@ from .graphs.lifting import lift_low_degrees
 from .graphs.tf_idf import tf_idf
 from .nn.balanced_weights import Loops, balanced_entries
 
+__all__ = ["DoublyStochastic", "LiftLowDegrees", "doubly_stochastic_norm"]
+
 _FLOWS = ("source_to_target", "target_to_source")
 _FEATURES = ("tf-idf", "raw")
 

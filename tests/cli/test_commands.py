@@ -91,10 +91,11 @@ def test_the_help_names_every_method() -> None:
     assert all(name in shown for name in BUILT_IN)
 
 
-def test_the_readme_names_every_command_and_links_to_pages_that_are_there() -> None:
+def test_a_page_names_every_command_and_the_readme_links_to_pages_that_are_there() -> None:
     root = Path(__file__).resolve().parents[2]
     readme = (root / "README.md").read_text(encoding="utf-8")
-    block = readme.partition("## The command line")[2].split("```")[1]
+    page = (root / "docs/command-line.md").read_text(encoding="utf-8")
+    block = page.split("```")[1]
     listed = set(re.findall(r"^rawlsgcn (\w+)", block, re.M))
     assert listed == {each.callback.__name__ for each in app.registered_commands if each.callback}
     links = set(re.findall(r"\]\(([^)#:]+)\)", readme))

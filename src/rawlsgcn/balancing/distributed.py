@@ -45,7 +45,7 @@ class ShardScaling:
         last: The row after its last one.
         scale: x_i for these rows, float64.
         iterations: Number of products, each with one exchange of a vector.
-        residual: max |sum − 1| over all rows of all processes.
+        residual: max ``|sum − 1|`` over all rows of all processes.
         history: The residual after each product.
         reason: Why it stopped and what to do next.
         held_bytes: Memory of this process's rows of the matrix and of its vectors.
@@ -79,7 +79,7 @@ def balance_shards(
 
     Args:
         shards: The shards of a symmetric A without self-loops, as many as there are processes.
-        tol: Largest |sum − 1| of a row that counts as converged.
+        tol: Largest ``|sum − 1|`` of a row that counts as converged.
         max_iterations: Maximum number of products.
         device: The device of this process.
 

@@ -64,7 +64,7 @@ class Scaling:
         row_scale: r (nodes,), float64, on the device of the matrix; ``scale`` for symmetric M.
         col_scale: c, likewise.
         iterations: Number of products with M (or Mᵀ).
-        residual: max |sum − 1| over all rows and columns of the balanced matrix.
+        residual: max ``|sum − 1|`` over all rows and columns of the balanced matrix.
         history: The residual after each product.
         reason: Why it stopped and what to do next, see :class:`StopReason`.
 

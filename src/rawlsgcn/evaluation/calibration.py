@@ -132,7 +132,7 @@ def precise_temperature(logits: Tensor, y: Tensor) -> Temperature:
 def calibration_error(confidence: npt.NDArray[np.float64], right: npt.NDArray[np.float64]) -> float:
     """Compute the expected calibration error over 15 bins of equal width (Guo et al. 2017).
 
-    Σ_b (n_b / n) |mean confidence - accuracy|, a bin holding confidences in (b/15, (b+1)/15].
+    ``Σ_b (n_b / n) |mean confidence - accuracy|``, a bin holding confidences in (b/15, (b+1)/15].
 
     Args:
         confidence: The probability of the predicted class, (nodes,).

@@ -69,7 +69,7 @@ def lift_low_degrees(
     Args:
         edge_index: Edges (2, E), both directions, without self-loops.
         features: Matrix (n, d) whose rows are compared, dense or sparse, for instance
-            :func:`rawlsgcn.graphs.tf_idf.tf_idf` of the node features.
+            tf-idf of the node features.
         edge_weight: Weights (E,) of the edges, which are kept; added edges get 1.
         min_degree: Number of neighbors that every node should have.
         search: 'exact', 'approximate' (needs ``pip install rawlsgcn[ann]``) or 'auto': exact up to

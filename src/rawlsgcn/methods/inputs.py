@@ -116,7 +116,7 @@ class Inputs:
 
     @cached_property
     def degree(self) -> Tensor:
-        """deg(i) = |N(i)|, without self-loops."""
+        """deg(i) = ``|N(i)|``, without self-loops."""
         return torch.bincount(self.edge_index[0], minlength=self.num_nodes)
 
 

@@ -74,7 +74,7 @@ def bias_significance(
         **settings: Settings of all methods, such as ``epochs``.
 
     Returns:
-        The document that :func:`significance_tables` shows.
+        The document that ``significance_tables`` shows.
 
     Raises:
         RawlsError: If a run diverged, so that it has no bias.

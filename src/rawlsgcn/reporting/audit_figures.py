@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from ..evaluation.audit.findings import Estimate, GroupAudit, ModelAudit
     from ..experiments.audit_result import Audit
 
+__all__ = ["calibration", "chance", "curves"]
+
 Floats = npt.NDArray[np.float64]
 #: Models differ in color, marker and dash, so that none of the three alone is needed.
 MARKERS = ("o", "s", "^", "D", "v", "P")

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from ..experiments.result import Result
 
+__all__ = ["by_degree", "degrees", "save", "side_by_side"]
 
 INK, FAINT, GRID, PAPER = "#1a1c20", "#5c6370", "#d9dce1", "#fefefe"
 # Okabe and Ito's palette, whose colors can be told apart with any kind of color vision.

@@ -25,7 +25,7 @@ def balance_and_save(
     Args:
         shards: As many shards as there are processes.
         context: This process.
-        tol: The largest allowed |sum − 1| of a row.
+        tol: The largest allowed ``|sum − 1|`` of a row.
         max_iterations: The largest number of products.
 
     Returns:
