@@ -22,6 +22,8 @@ profile = Path(tempfile.mkdtemp(prefix="rawlsgcn-docs-")) / "profile_default"
 atexit.register(shutil.rmtree, profile.parent, ignore_errors=True)
 profile.mkdir()
 (profile / "ipython_kernel_config.py").write_text("c.IPKernelApp.log_level = 40\n")
+(profile / "startup").mkdir()
+shutil.copy(Path(__file__).parent / "_ext" / "kernel_startup.py", profile / "startup")
 os.environ["IPYTHONDIR"] = str(profile.parent)
 
 project = "rawlsgcn"

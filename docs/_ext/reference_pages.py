@@ -77,7 +77,7 @@ def object_page(full: str, value: Any) -> str:
         return head + f".. autofunction:: {full}\n"
     each = [getattr(item, "__name__", repr(item)) for item in value]
     shown = ", ".join(each)
-    return head + f".. py:data:: {full}\n\n   {comment_of(name)}\n\n   ``{shown}``\n"
+    return head + f".. py:data:: {name}\n\n   {comment_of(name)}\n\n   ``{shown}``\n"
 
 
 def face_page(face: str, found: dict[tuple[str, str], str], children: list[str]) -> str:

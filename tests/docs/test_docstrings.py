@@ -27,6 +27,8 @@ FACES = (
     "rawlsgcn.metrics",
     "rawlsgcn.experiments",
     "rawlsgcn.reporting",
+    "rawlsgcn.reporting.figures",
+    "rawlsgcn.reporting.audit_figures",
     "rawlsgcn.paper",
 )
 MODULES = [
