@@ -32,7 +32,7 @@ test: $(READY)
 
 # Short forms of the fuzzer, the killer and the sanitizers (tools/).
 test-slow: $(READY)
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -n auto --dist loadfile -m slow
 
 test-all: test test-slow
 
