@@ -13,6 +13,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
+from torchmetrics import Metric, MetricCollection
+from torchmetrics.classification import MulticlassAccuracy
 
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.evaluation.run_metrics import evaluate_run
@@ -69,6 +71,30 @@ def test_the_state_grows_with_degrees_not_with_nodes(call: str) -> None:
         getattr(metric, call)(*example(seed))
     assert [len(state) for state in (metric.degree, metric.count, metric.loss)] == [1, 1, 1]
     assert len(metric.degree[0]) == 30
+
+
+@pytest.mark.parametrize("by_keyword", [True, False])
+@pytest.mark.parametrize("call", ["update", "forward"])
+@pytest.mark.parametrize("groups", [True, False])
+def test_in_a_collection_it_is_what_it_is_alone(by_keyword: bool, call: str, groups: bool) -> None:
+    accuracy = MulticlassAccuracy(num_classes=4, average="micro")
+    metrics: dict[str, Metric] = {"accuracy": accuracy, "bias": DegreeBias(), "0": DegreeBias(0)}
+    collection = MetricCollection(metrics, compute_groups=groups, prefix="val_")
+    alone = {"val_bias": DegreeBias(), "val_0": DegreeBias(0)}
+    for seed in range(2):
+        for batch in batches(seed, 30):
+            preds, target, degree = (part[batch[1] >= 0] for part in batch)
+            run = getattr(collection, call)
+            if by_keyword:
+                run(preds=preds, target=target, degree=degree)
+            else:
+                run(preds, target, degree=degree)
+            for metric in alone.values():
+                metric.update(preds, target, degree)
+        values = collection.compute()
+        for name, metric in alone.items():
+            assert values[name].item() == pytest.approx(metric.compute().item(), rel=1e-12)
+        assert 0 < values["val_accuracy"] < 1
 
 
 def test_a_call_returns_the_bias_of_its_batch() -> None:

@@ -17,8 +17,7 @@ from .times import read_times
 INTRODUCTION = """# `auto` against tuned rivals
 
 Made by `python -m benchmarks.auto`; with `--tables-only` it writes this page again from the records
-in `runs/`, one for each graph, split and model, and in `times/` (`--times`). `auto.json` has all
-figures.
+in `runs/`, one for each graph, split and model, and in `times/`. `auto.json` has all figures.
 
 Split 0 is the paper's split; the others are drawn alike (20 training nodes of each class, 500
 validation nodes). Chameleon has ten stored splits. Every figure is computed on all labeled nodes
@@ -96,7 +95,8 @@ def _means(summary: Summary) -> list[str]:
         *("graph", "model", "accuracy", "low-degree accuracy", "calibrated bias"),
         *("runs", "splits"),
     )
-    return _table(header, rows)
+    said = "Where a rival has fewer splits than `auto`, the paired differences below compare them."
+    return [said, "", *_table(header, rows)]
 
 
 def _differences(summary: Summary, rival: str) -> list[str]:
@@ -104,12 +104,16 @@ def _differences(summary: Summary, rival: str) -> list[str]:
     for graph in summary.graphs:
         accuracy, low = (summary.difference(graph, rival, metric) for metric in METRICS[:2])
         ratio = _number(summary.bias_ratio(graph, rival), 2)
+        ends = summary.bias_interval(graph, rival)
+        if ends is not None:
+            ratio += f" ({ends[0]:.2f} to {ends[1]:.2f})"
         splits = str(low.splits) if low is not None else "-"
         rows.append((title(graph), _interval(accuracy), _interval(low), ratio, splits))
     both = ", ".join(map(title, summary.better_at_both(rival))) or "none"
     return [
         "Mean of the paired differences over the common splits, in points, with its 95 % t "
-        "interval; the last ratio is that of the mean calibrated biases.",
+        "interval; the ratio is that of the mean calibrated biases, with its 95 % bootstrap "
+        "interval over splits.",
         "",
         *_table(("graph", "accuracy", "low-degree accuracy", "ratio of biases", "splits"), rows),
         f"Graphs where {title(rival)} is better in both accuracies: {both}.",
@@ -148,7 +152,9 @@ def _times(summary: Summary) -> list[str]:
     header = ("graph", "device", "whole command (s)", "of which the search (s)", "memory (GB)")
     said = (
         "Of `auto` on the paper's split, with nothing else running. The whole command is from the "
-        "start of Python to the printed answer; the search is from the loaded graph to the answer."
+        "start of Python to the printed answer; the search is from the loaded graph to the answer. "
+        "Where '-' is shown for the whole command, the graphs were searched one after another in "
+        "one process that had started already."
     )
     return [said, "", *_table(header, rows)]
 

@@ -127,6 +127,16 @@ class Summary:
         ours, theirs = (sum(pair[i] for pair in pairs) for i in (0, 1))
         return ours / theirs if pairs and theirs > 0 else None
 
+    def bias_interval(self, graph: str, rival: str = "gcn") -> tuple[float, float] | None:
+        """The 95 % bootstrap interval of :meth:`bias_ratio` over splits; None for fewer than 3."""
+        pairs = np.array(self.pairs(graph, rival, "calibrated_bias"))
+        if len(pairs) < 3 or not (pairs[:, 1] > 0).all():
+            return None
+        drawn = np.random.default_rng(0).integers(len(pairs), size=(10_000, len(pairs)))
+        ours, theirs = pairs[drawn].mean(1).T
+        low, high = np.percentile(ours / theirs, [2.5, 97.5])
+        return float(low), float(high)
+
     def complete(self, rival: str) -> bool:
         """Whether ``auto`` and a rival have ten common splits of all seven graphs."""
         return all(len(self.pairs(graph, rival, "accuracy")) >= SPLITS for graph in CATALOG)
@@ -284,6 +294,7 @@ class Summary:
                     against[rival] = {
                         **differences,
                         "bias_ratio_of_means": self.bias_ratio(graph, rival),
+                        "bias_ratio_interval": self.bias_interval(graph, rival),
                     }
             graphs[graph] = {"models": models, "auto_minus": against}
         return {

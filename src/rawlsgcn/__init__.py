@@ -69,4 +69,5 @@ _HOMES = {
     "tune": "experiments",
 }
 __all__ = sorted(_HOMES)
-__getattr__, __dir__ = lazy_names(__name__, _HOMES)
+if not TYPE_CHECKING:  # a type checker that saw __getattr__ would accept every misspelt name
+    __getattr__, __dir__ = lazy_names(__name__, _HOMES)

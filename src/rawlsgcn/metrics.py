@@ -31,12 +31,15 @@ class DegreeBias(Metric):
     they are concatenated, and rows of the same degree are added afterwards. All states are float64,
     which holds degrees and counts up to 2^53 exactly.
 
+    In a :class:`torchmetrics.MetricCollection` pass the degrees by keyword, so that the other
+    metrics do not get them: ``metrics(logits, target, degree=degree)``.
+
     Args:
         ignore_index: Targets with this value (by default -1, unlabeled) are ignored.
         **kwargs: Passed to :class:`torchmetrics.Metric`.
 
     Shapes:
-        - **logits:** (nodes, classes), before any softmax
+        - **preds:** (nodes, classes), logits: scores before any softmax
         - **target:** (nodes,), classes
         - **degree:** (nodes,), the nodes' degrees in the whole graph, not in a sampled part of it
 
@@ -66,24 +69,24 @@ class DegreeBias(Metric):
         # A process without a batch contributes an empty tensor of this type.
         self.set_dtype(torch.float64)
 
-    def update(self, logits: Tensor, target: Tensor, degree: Tensor) -> None:
+    def update(self, preds: Tensor, target: Tensor, degree: Tensor) -> None:
         """Add a batch of nodes.
 
         Args:
-            logits: Scores (nodes, classes), before any softmax.
+            preds: Logits (nodes, classes): scores before any softmax.
             target: Classes (nodes,).
             degree: Degrees (nodes,) in the whole graph.
 
         Raises:
             RawlsError: If the shapes do not match.
         """
-        if logits.dim() != 2 or target.shape != logits.shape[:1] or degree.shape != target.shape:
+        if preds.dim() != 2 or target.shape != preds.shape[:1] or degree.shape != target.shape:
             raise RawlsError(
                 "DegreeBias needs logits (nodes, classes), target (nodes,) and degree (nodes,), "
-                f"but got {tuple(logits.shape)}, {tuple(target.shape)} and {tuple(degree.shape)}"
+                f"but got {tuple(preds.shape)}, {tuple(target.shape)} and {tuple(degree.shape)}"
             )
         kept = target != self.ignore_index
-        loss, _ = node_scores(logits[kept], target[kept])
+        loss, _ = node_scores(preds[kept], target[kept])
         self.degree.append(degree[kept].double())
         self.count.append(torch.ones_like(loss))
         self.loss.append(loss)

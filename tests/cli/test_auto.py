@@ -259,7 +259,7 @@ def test_ctrl_c_before_anything_is_finished_writes_nothing(
     assert not (tmp_path / "best").exists()
 
 
-def test_a_second_ctrl_c_ends_at_once(
+def test_a_second_ctrl_c_ends_at_once_and_keeps_the_model(
     graph_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     interrupt_at(2, monkeypatch)
@@ -269,8 +269,9 @@ def test_a_second_ctrl_c_ends_at_once(
 
     monkeypatch.setattr("rawlsgcn.experiments.model_search.result.AutoResult.audit", audit)
     done = call("auto", "--graph", graph_file, "--out", tmp_path / "best")
-    assert done.exit_code == 130
-    assert not (tmp_path / "best").exists()
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "best" / "model.safetensors").exists()
+    assert not (tmp_path / "best" / "report.html").exists()
 
 
 @pytest.mark.slow  # starts processes
@@ -297,10 +298,27 @@ def test_a_failed_write_leaves_the_earlier_folder(
     _, folder, _ = written
     before = {file.name: file.read_bytes() for file in folder.iterdir()}
 
+    def write(*args: Any, **options: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rawlsgcn.experiments.result.Result.write_model", write)
+    done = call("auto", "--graph", graph_file, "--seed", "1", "--out", folder)
+    assert done.exit_code == 130
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+
+
+def test_ctrl_c_after_the_training_keeps_the_model(
+    graph_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def report(*args: Any, **options: Any) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("rawlsgcn.reporting.page.report", report)
-    done = call("auto", "--graph", graph_file, "--seed", "1", "--out", folder)
-    assert done.exit_code == 130
-    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+    done = call("auto", "--graph", graph_file, "--out", tmp_path / "best")
+    assert done.exit_code == 0, done.output
+    assert "there is no page and no picture" in " ".join(done.output.split())
+    names = {file.name for file in (tmp_path / "best").iterdir()}
+    assert names == {name for name in FILES if not name.endswith((".png", ".html"))}
+    words = ["--graph", graph_file, "--out", tmp_path / "used.csv"]
+    used = call("predict", "--model", tmp_path / "best", *words)
+    assert used.exit_code == 0, used.output

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import pty
+import re
+import shlex
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import pytest
 import typer.main
@@ -62,7 +65,7 @@ def test_warnings_of_other_packages_are_not_shown(monkeypatch: pytest.MonkeyPatc
     def warn() -> None:
         warnings.warn("torch.jit.script is deprecated", FutureWarning, stacklevel=1)
 
-    monkeypatch.setattr(entry, "app", warn)
+    monkeypatch.setattr("rawlsgcn.cli.app", warn)
     monkeypatch.setenv("PYTHONWARNINGS", "")
     for options, count in (([], 0), (["default"], 1)):  # -W default asks for them
         monkeypatch.setattr(sys, "warnoptions", options)
@@ -80,6 +83,27 @@ def test_every_help_has_an_example_and_answers_to_the_short_option(name: str | N
     assert short.output == long.output
     end = short.output.split("Example")[-1] if name else short.output
     assert f"rawlsgcn {name or 'demo'}" in end
+
+
+@pytest.mark.parametrize("name", sorted(typer.main.get_command(app).commands))
+def test_the_examples_of_a_help_are_what_its_parser_takes(name: str) -> None:
+    command = typer.main.get_command(app).commands[name]
+    lines = [line for line in command.epilog.split("\n\n") if line.startswith("rawlsgcn ")]
+    assert lines
+    for line in lines:
+        words = shlex.split(line)
+        assert words[1] == name
+        command.make_context(name, words[2:])  # raises an error for an option that is not there
+
+
+def test_the_page_on_the_command_line_names_options_that_there_are() -> None:
+    page = Path(__file__).resolve().parents[2] / "docs" / "command-line.md"
+    commands = typer.main.get_command(app).commands
+    lines = re.findall(r"^rawlsgcn (\w+) +(--.*)$", page.read_text(encoding="utf-8"), re.M)
+    assert {"tune", "compare", "doctor"} <= {name for name, _ in lines}
+    for name, rest in lines:
+        known = {option for each in commands[name].params for option in each.opts}
+        assert set(re.findall(r"--[\w-]+", rest)) <= known
 
 
 def test_completion_offers_commands_methods_and_datasets() -> None:

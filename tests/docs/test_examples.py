@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import stand_in_lightning
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+ARGUMENTS = {"lightning_module": ["synthetic", "10"]}
 
 
 def scripts() -> list[Any]:
@@ -26,9 +28,10 @@ def test_the_example_runs(
     example: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     takes_epochs = "[seeds] [epochs]" in example.read_text(encoding="utf-8")
-    few = ["synthetic", "1", "30"] if takes_epochs else []
+    few = ["synthetic", "1", "30"] if takes_epochs else ARGUMENTS.get(example.stem, [])
     monkeypatch.setattr(sys, "argv", [str(example), *few])
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    stand_in_lightning.use(monkeypatch)
     runpy.run_path(str(example), run_name="__main__")
     said = capfd.readouterr().out
     assert "accuracy" in said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 
 import pytest
 import torch
@@ -10,7 +11,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from rawlsgcn.evaluation.calibration import HIGHEST, LOWEST, CalibrationOutcome, temperature
+from rawlsgcn.evaluation.calibration import (
+    HIGHEST,
+    LARGEST_ERROR,
+    LOWEST,
+    CalibrationOutcome,
+    precise_temperature,
+    temperature,
+)
 
 
 def noisy(seed: int, nodes: int = 200, classes: int = 4, sharpness: float = 3.0) -> tuple:
@@ -75,3 +83,35 @@ def test_a_probability_of_zero_is_no_obstacle() -> None:
     never = torch.full((len(y), 1), -torch.inf, dtype=torch.float64)
     with_zero = torch.cat([logits, never], 1)
     assert temperature(with_zero, y).value == pytest.approx(temperature(logits, y).value, rel=1e-12)
+
+
+def drawn(nodes: int, sure: float, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Logits of a calibrated model, whose true temperature is one, and labels drawn from them."""
+    generator = torch.Generator().manual_seed(seed)
+    logits = sure * torch.randn(nodes, 3, generator=generator, dtype=torch.float64)
+    y = torch.multinomial(torch.softmax(logits, -1), 1, generator=generator).squeeze(-1)
+    return logits, y
+
+
+def test_the_standard_error_is_the_spread_of_the_temperature_over_samples() -> None:
+    """Over samples of labels, log T spreads as the likelihood's second derivative says."""
+    logits, _ = drawn(400, 2.0, 0)
+    p = torch.softmax(logits, -1)
+    mean = (p * logits).sum(-1, keepdim=True)
+    error = float((p * (logits - mean) ** 2).sum()) ** -0.5
+    generator = torch.Generator().manual_seed(1)
+    labels = [torch.multinomial(p, 1, generator=generator).squeeze(-1) for _ in range(200)]
+    logs = [math.log(temperature(logits, y).value) for y in labels]
+    assert statistics.stdev(logs) == pytest.approx(error, rel=0.15)
+
+
+def test_few_nodes_leave_the_temperature_open_and_many_do_not() -> None:
+    assert math.exp(1.96 * LARGEST_ERROR) == pytest.approx(2)
+    outcomes = {n: [precise_temperature(*drawn(n, 2.0, s)) for s in range(20)] for n in (8, 400)}
+    assert all(each.outcome is CalibrationOutcome.FOUND for each in outcomes[400])
+    assert not any(each.outcome is CalibrationOutcome.FOUND for each in outcomes[8])
+    many, few = drawn(400, 2.0, 0), drawn(8, 2.0, 1)
+    assert precise_temperature(*many) == temperature(*many)
+    found = precise_temperature(*few)
+    assert found == (temperature(*few).value, CalibrationOutcome.IMPRECISE)
+    assert not found.outcome.usable

@@ -19,7 +19,7 @@ import rawlsgcn as rg
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn._core.machine import peak_resident_bytes
 from rawlsgcn.evaluation import prediction_files
-from rawlsgcn.evaluation.prediction_files import write_predictions
+from rawlsgcn.evaluation.prediction_files import PredictionFile, write_predictions
 from rawlsgcn.experiments.prediction_alignment import AlignedFile, NodeIndex, read_column
 
 NODES = 6
@@ -303,3 +303,30 @@ def test_what_cannot_be_written_is_refused(tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(RawlsError, match="pip install"):
         write_predictions(WRITTEN, None, tmp_path / "p.parquet")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".npz"])
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["cat", "dog", "owl"],
+        ["-green", "Blue", "red"],
+        ["A", "a", "b c"],
+        ["label", "node", "split"],
+        ["p", "predicted", "x, y"],
+        ["", "class", "ü"],
+    ],
+)
+def test_written_classes_of_any_name_are_read_again(
+    tmp_path: Path, suffix: str, names: list[str]
+) -> None:
+    names = sorted(name or "class 2" for name in names)
+    scores = torch.softmax(torch.randn(9, 3, generator=torch.Generator().manual_seed(0)), 1)
+    path = tmp_path / f"p{suffix}"
+    write_predictions(scores, None, path, class_names=names, split=["train", "", "test"] * 3)
+    file = PredictionFile(path, False, names)
+    (chunk,) = file.chunks()
+    assert chunk.scores is not None
+    assert np.allclose(chunk.scores, scores)
+    (split,) = file.split_chunks()
+    assert split.words.fillna("").tolist() == ["train", "", "test"] * 3

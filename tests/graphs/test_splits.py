@@ -6,9 +6,17 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch_geometric.data import Data
 
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.graphs.splits import fits_paper_split, paper_split, random_split
+from rawlsgcn.graphs import check, graph_notes
+from rawlsgcn.graphs.splits import (
+    fits_paper_split,
+    paper_split,
+    parse_split,
+    random_split,
+    ratio_split,
+)
 
 
 def test_paper_split_is_the_published_draw() -> None:
@@ -73,3 +81,55 @@ def test_a_class_with_too_few_nodes_is_named() -> None:
 def test_too_few_remaining_nodes_are_counted() -> None:
     with pytest.raises(RawlsError, match="960 labeled nodes remain"):
         paper_split(torch.arange(1000) % 2)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(-1, 3), min_size=30, max_size=120), st.integers(0, 5))
+def test_a_split_by_ratio_has_the_shares_of_each_class(labels: list[int], seed: int) -> None:
+    y = torch.tensor(labels)
+    split = ratio_split(y, (0.5, 0.25, 0.25), seed)
+    assert torch.equal(torch.stack(split).sum(0), (y >= 0).long())
+    for label in set(labels) - {-1}:
+        nodes = y == label
+        for mask, share in zip(split, (0.5, 0.25, 0.25), strict=True):
+            assert abs(int((mask & nodes).sum()) - share * int(nodes.sum())) <= 1
+    again = ratio_split(y, (0.5, 0.25, 0.25), seed)
+    assert all(torch.equal(*pair) for pair in zip(split, again, strict=True))
+
+
+def test_ratios_below_one_leave_nodes_out() -> None:
+    split = ratio_split(torch.arange(1000) % 2, (0.1, 0.1, 0.2))
+    assert [int(mask.sum()) for mask in split] == [100, 100, 200]
+
+
+@pytest.mark.parametrize(
+    "split",
+    ["60,20,20", "0.6,0.2", "0.6,0.2,x", "1,0,0", "0.6,0.3,0.3", "nan,0.1,0.1", (0.5, 0.5), 3],
+)
+def test_bad_ratios_are_refused_in_one_sentence(split: object) -> None:
+    with pytest.raises(RawlsError, match=r"three positive numbers that sum to at most 1.*not "):
+        parse_split(split)  # type: ignore[arg-type]
+
+
+def test_a_split_by_name_may_be_misspelled() -> None:
+    with pytest.raises(RawlsError, match="did you mean random"):
+        parse_split("randm")
+
+
+def test_classes_too_small_for_a_ratio_are_refused() -> None:
+    with pytest.raises(RawlsError, match="4 labeled nodes in 4 classes, too few to split"):
+        ratio_split(torch.arange(4), (0.6, 0.2, 0.2))
+
+
+def test_the_drawn_split_is_noted_with_its_sizes() -> None:
+    data = Data(edge_index=torch.randint(0, 3000, (2, 9000)), y=torch.arange(3000) % 3)
+    notes = graph_notes(check(data))
+    assert any("60 nodes train, 500 validate and 1,000 test, 1,440 labeled" in n for n in notes)
+    assert any("--split 0.6,0.2,0.2" in note for note in notes)
+    asked = check(data, split=(0.6, 0.2, 0.2))
+    note = "the split 0.6,0.2,0.2 is drawn class by class: "
+    note += "1,800 nodes train, 600 validate and 600 test."
+    assert note in graph_notes(asked)
+    assert note in graph_notes(check(asked))
+    asked.train_mask, asked.val_mask = asked.val_mask, asked.train_mask
+    assert note not in graph_notes(check(asked))

@@ -314,3 +314,26 @@ def test_a_graph_with_facts_goes_through_loaders_of_torch_geometric() -> None:
     assert "\n" not in repr(graph)
     batch = Batch.from_data_list([graph, check(ring(y=torch.arange(40) % 2 + 1))])
     assert batch.num_nodes == 80
+
+
+def test_words_in_a_data_are_classes_with_names() -> None:
+    ring = torch.stack([torch.arange(40), (torch.arange(40) + 1) % 40])
+    graph = check(Data(edge_index=ring, y=["dog", "cat"] * 20))
+    assert graph.class_names == ["cat", "dog"]
+    assert graph.y.tolist() == [1, 0] * 20
+    assert check(graph).class_names == ["cat", "dog"]
+    with pytest.raises(RawlsError, match="every labeled node is of class cat"):
+        check(Data(edge_index=ring, y=["cat"] * 40))
+
+
+def test_a_graph_without_features_gets_those_of_its_structure() -> None:
+    ring = torch.stack([torch.arange(40), (torch.arange(40) + 1) % 40])
+    graph = check(Data(edge_index=ring, y=torch.arange(40) % 2))
+    assert torch.equal(graph.x, torch.eye(40))
+    note = "the graph has no node features: its structure alone is used"
+    assert any(each.startswith(note) for each in graph_notes(graph))
+    assert any(each.startswith(note) for each in graph_notes(check(graph)))
+    graph.x = torch.rand(40, 40)
+    assert not any(each.startswith(note) for each in graph_notes(check(graph)))
+    with pytest.raises(RawlsError, match="has no node features"):
+        check(Data(edge_index=ring, num_nodes=40), need_labels=False)

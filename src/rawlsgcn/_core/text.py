@@ -43,3 +43,8 @@ def shown_word(word: str) -> str:
     scheme = url.group() if url else ""
     file = value.removeprefix(scheme)
     return f"{option}{equals}{scheme}{shown_path(file) if Path(file).is_absolute() else file}"
+
+
+def share(value: float) -> str:
+    """A share in per cent, with a decimal where it has one: ``"40 %"``, ``"12.5 %"``."""
+    return f"{100 * value:.1f}".removesuffix(".0") + " %"

@@ -39,6 +39,9 @@ def read_matrix(
     matrix: Any, edge_weight: Any, num_nodes: int | None
 ) -> tuple[SparseMatrix, InputFormat]:
     """Read a matrix, its stored diagonal included; return it and its input format."""
+    if hasattr(matrix, "edge_index") or hasattr(matrix, "is_directed"):
+        _refuse_extras(edge_weight, num_nodes, "a graph")
+        matrix, edge_weight, num_nodes = _from_graph(matrix)
     if hasattr(matrix, "tocsr"):
         _refuse_extras(edge_weight, num_nodes, "a scipy matrix")
         return _checked(*_from_scipy(matrix)), InputFormat("scipy", scipy_class=type(matrix))
@@ -52,7 +55,7 @@ def read_matrix(
     else:
         raise RawlsError(
             f"cannot balance a {type(matrix).__name__}: pass an edge index of shape (2, E), "
-            "a scipy sparse matrix or a torch sparse tensor."
+            "a scipy sparse matrix, a torch sparse tensor or a torch_geometric Data."
         )
     whole = not (edges.is_floating_point() or edges.is_complex() or edges.dtype == torch.bool)
     if edges.dim() != 2 or edges.shape[0] != 2 or not whole:
@@ -63,6 +66,18 @@ def read_matrix(
     edges = edges.long() if edges.dtype in _UNSIGNED else edges
     weight = None if edge_weight is None else _tensor(edge_weight).detach().to(edges.device)
     return _checked(*_from_edges(edges, weight, num_nodes)), InputFormat(kind)
+
+
+def _from_graph(graph: Any) -> tuple[Tensor, Tensor | None, int]:
+    """Edge index, weights and number of nodes of a validated graph, on the device of its edges."""
+    from ..graphs import check
+
+    clean = check(graph, need_features=False, need_labels=False)
+    edges = getattr(graph, "edge_index", None)
+    device = edges.device if isinstance(edges, Tensor) else "cpu"
+    weight = clean.get("edge_weight")
+    weight = None if weight is None else weight.to(device)
+    return clean.edge_index.to(device), weight, int(clean.num_nodes)
 
 
 def _whole(number: Any, name: str) -> int:

@@ -48,7 +48,9 @@ def balance(
 
     Args:
         matrix: An edge index of shape (2, E) (tensor or array of integers), a scipy sparse matrix
-            or array, or a torch sparse tensor (COO, CSR or CSC), on the CPU or on CUDA.
+            or array, or a torch sparse tensor (COO, CSR or CSC), on the CPU or on CUDA; or a graph,
+            as a torch_geometric ``Data`` or a networkx graph, which is validated first: its edges
+            count in both directions.
         edge_weight: Weights (E,) of the edges of an edge index; by default all are one.
         num_nodes: Number of nodes of an edge index; by default its largest node plus one.
         self_loops: Balance A + I, without the stored self-loops, instead of the matrix itself. By
@@ -103,11 +105,12 @@ def require_limits(tol: float, max_iterations: int) -> None:
 
 def _entries(matrix: Any) -> int:
     """Return the number of entries or edges; invalid input raises its error elsewhere."""
+    matrix = getattr(matrix, "edge_index", matrix)
     if isinstance(matrix, Tensor):
         return matrix.numel() // 2 if matrix.layout == torch.strided else matrix._nnz()
     try:
         return int(getattr(matrix, "nnz", 0) or getattr(matrix, "size", 0) // 2)
-    except IndexError:  # scipy looks for it at the end of what has none
+    except (IndexError, TypeError):  # scipy looks for it at the end of what has none
         return 0
 
 

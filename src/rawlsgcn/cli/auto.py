@@ -90,17 +90,24 @@ def auto(
             progress=tell,
         )
     audit = None
-    if out is not None or result.baseline is not None:
-        with spinner("auditing"):
-            audit = result.audit()
-            if out is not None:
-                _write(result, audit, out)
+    try:
+        if out is not None or result.baseline is not None:
+            with spinner("auditing"):
+                audit = result.audit()
+                if out is not None:
+                    _write(result, audit, out)
+    except KeyboardInterrupt:
+        # The training is done: its model is kept, and only a second Ctrl-C loses it.
+        audit = None
+        result.notes.append("interrupted after the training: there is no page and no picture.")
+        if out is not None:
+            _write(result, None, out)
     _show(result, audit, out, json_path)
     write_json(json_path, result.to_dict())
 
 
-def _write(result: AutoResult, audit: Audit, out: Path) -> None:
-    """Write the folder, completely or not at all."""
+def _write(result: AutoResult, audit: Audit | None, out: Path) -> None:
+    """Write the folder, completely or not at all; without an audit no page and no pictures."""
     from .._core.atomic_folders import atomic_directory
     from ..reporting import figures
     from ..reporting.model_choice_section import leaderboard_figure
@@ -110,6 +117,8 @@ def _write(result: AutoResult, audit: Audit, out: Path) -> None:
         result.write_model(folder)
         result.to_predictions(folder / "predictions.csv")
         result.leaderboard.to_csv(folder / "leaderboard.csv", index=False)
+        if audit is None:
+            return
         figures.save(figures.side_by_side(result.comparison()), folder / "by_degree.png")
         figures.save(leaderboard_figure(result), folder / "leaderboard.png")
         report(audit, folder / "report.html", command=typed_command())
@@ -134,8 +143,9 @@ def _show(result: AutoResult, audit: Audit | None, out: Path | None, json_path: 
         for sentence in gains(audit, *result.comparison().names):
             console.print(sentence, markup=False, highlight=False)
     if out is not None:
+        page = "" if audit is None else f"; page: {out / 'report.html'}"
         console.print(
-            f"Written to {out}; page: {out / 'report.html'}",
+            f"Written to {out}{page}",
             markup=False,
             highlight=False,
             soft_wrap=True,

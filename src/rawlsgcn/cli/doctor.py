@@ -96,24 +96,12 @@ def _import(name: str, problems: list[str]) -> str:
 
 def _kernels() -> str:
     """Whether the compiled kernels are in use, and if not why."""
-    import ctypes
+    from .._core import kernels
 
-    from .._core.kernels import kernels, path
-
-    if kernels() is not None:
+    reason = kernels.missing_reason()
+    if reason is None:
         return "compiled, in use"
-    file = path()
-    slower = "numpy and torch compute the same, slower"
-    if not file.is_file():
-        why = "there was no C compiler when the package was installed"
-        if any(file.parent.glob("_kernels-*")):
-            why = "the compiled ones belong to another version: install the package again"
-        return f"not compiled, {slower}: {why}"
-    try:
-        ctypes.CDLL(str(file))
-    except OSError as error:
-        return f"compiled but not in use, {slower}: {_without_home(_first_line(error))}"
-    return f"compiled but not in use, {slower}: {file.name} is another library"
+    return f"not in use, numpy and torch compute the same, slower: {_without_home(reason)}"
 
 
 def _threads() -> str:

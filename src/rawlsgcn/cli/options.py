@@ -54,10 +54,17 @@ Dataset = Annotated[
     ),
 ]
 Graph = Annotated[
-    Path | None, typer.Option(help="A graph of your own: .npz, .csv, .tsv, .parquet or .pt.")
+    Path | None,
+    typer.Option(help="A graph of your own: .csv, .tsv, .txt, .parquet, .json, .npz or .pt."),
 ]
-Features = Annotated[Path | None, typer.Option(help="Node features, if not in the graph's file.")]
-Labels = Annotated[Path | None, typer.Option(help="Node labels, if not in the graph's file.")]
+Features = Annotated[
+    Path | None,
+    typer.Option(help="Node features, if not in the graph's file; of a .json also attributes."),
+]
+Labels = Annotated[
+    Path | None,
+    typer.Option(help="Node labels, if not in the graph's file; of a .json also an attribute."),
+]
 Split = Annotated[
     str | None,
     typer.Option(

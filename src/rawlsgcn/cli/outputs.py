@@ -13,6 +13,7 @@ from .._core.errors import RawlsError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from ..experiments.audit_result import Audit
     from ..experiments.result import Result
 
 
@@ -64,12 +65,30 @@ def write_json(path: str | None, value: Any) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def show(results: list[Result], json_path: str | None) -> None:
+def audited(results: Sequence[Result]) -> Audit | None:
+    """The audit that the page of the results is about; None if every run diverged."""
+    from ..experiments.comparison import Comparison
+    from ..reporting.progress import spinner
+
+    if all(len(result.diverged) == len(result.seeds) for result in results):
+        return None
+    with spinner("auditing"):
+        return Comparison.of(results).audit()
+
+
+def show(results: Sequence[Result], audit: Audit | None, json_path: str | None) -> None:
+    """Print the notes, the table, and the page's verdict."""
     from ..reporting.tables import results_table
+    from ..reporting.words import DIVERGED, verdict
 
     console = people(json_path)
     say_notes([note for result in results for note in result.notes], console)
     console.print(results_table(results))
+    words = DIVERGED if audit is None else verdict(audit)
+    console.print()
+    console.print(words.headline, style="bold", markup=False, highlight=False)
+    if words.comparison is not None:
+        console.print(words.comparison, markup=False, highlight=False)
 
 
 def say_notes(notes: Sequence[str], console: Console) -> None:

@@ -33,7 +33,7 @@ from .options import (
     Split,
     out_option,
 )
-from .outputs import check_outputs, people, say_notes, show, typed_command, write_json
+from .outputs import audited, check_outputs, people, say_notes, show, typed_command, write_json
 from .shards import given_options, require_one_process, require_options, train_on_samples
 
 if TYPE_CHECKING:
@@ -206,6 +206,7 @@ def train(
             progress=tell,
             **changes,
         )
+    audit = audited([result])
     if out is not None:
         from .._core.atomic_folders import atomic_directory
         from ..reporting import figures
@@ -215,8 +216,8 @@ def train(
             result.write_model(folder)
             result.to_predictions(folder / "predictions.csv")
             figures.save(figures.by_degree(result), folder / "by_degree.png")
-            report(result, folder / "report.html", command=typed_command())
-    show([result], json_path)
+            report(audit or result, folder / "report.html", command=typed_command())
+    show([result], audit, json_path)
     if out is not None:
         people(json_path).print(f"Written to {out}", markup=False, highlight=False)
     write_json(json_path, result.to_dict())
@@ -281,6 +282,7 @@ def _compare(
     with progress("training") as tell:
         results = compare_methods(data, names, seeds=seeds, device=device, progress=tell, **how)
     figures_json = [result.to_dict() for result in results]
+    audit = audited(results)
     if out is not None:
         from .._core.atomic_folders import atomic_directory
         from ..reporting import figures
@@ -298,9 +300,9 @@ def _compare(
             figures.save(figures.degrees(results[0].graph), folder / "degrees.png")
             figures.save(figures.side_by_side(results), folder / "side_by_side.png")
             figures.save(accuracy_bias_plot(results), folder / "accuracy_bias.png")
-            report(results, folder / "report.html", command=said)
+            report(audit or results, folder / "report.html", command=said)
             (folder / "results.json").write_text(json.dumps(figures_json, indent=2) + "\n")
-    show(results, json_path)
+    show(results, audit, json_path)
     if out is not None:
         where = f"Page: {out / 'report.html'}   Picture: {out / 'side_by_side.png'}"
         people(json_path).print(where, markup=False, highlight=False)

@@ -14,6 +14,8 @@ from torch import Tensor
 LOWEST, HIGHEST = 1e-3, 1e3
 UNDER_CONFIDENT = 0.8
 """Under this temperature a model is so unsure that a low bias may be due to that alone."""
+LARGEST_ERROR = math.log(2) / 1.96
+"""The largest standard error of log T: the 95 % interval of T ends at T / 2 and 2 T."""
 BINS = 15
 
 
@@ -21,17 +23,26 @@ class CalibrationOutcome(str, Enum):
     """How the search for the temperature ended; the value is a sentence for the user."""
 
     FOUND = "the temperature was found"
-    NO_NODES = "there are no labeled validation nodes, so nothing was scaled: give some"
+    NO_NODES = "there are no labeled validation nodes, so there is no calibrated bias: give some"
     FLAT = "all classes are equally likely everywhere, so every temperature gives the same"
+    IMPRECISE = (
+        "the validation nodes leave the temperature open by more than a factor of two, so there "
+        "is no calibrated bias: give more validation nodes"
+    )
     SEPARABLE = (
-        "every sharper model fits the validation nodes better, so the lowest temperature was "
-        "taken and the calibrated bias means little: give more validation nodes"
+        "every sharper model fits the validation nodes better, so no temperature is the best and "
+        "there is no calibrated bias: give more validation nodes"
     )
     HOPELESS = (
-        "no sharper guess than a uniform one fits the validation nodes, so the highest "
-        "temperature was taken: look at the accuracy first"
+        "no sharper guess than a uniform one fits the validation nodes, so there is no calibrated "
+        "bias: look at the accuracy first"
     )
     DIVERGED = "the logits are not all numbers, so there is no temperature: train with a lower rate"
+
+    @property
+    def usable(self) -> bool:
+        """Whether the temperature is known well enough for figures after scaling."""
+        return self in (CalibrationOutcome.FOUND, CalibrationOutcome.FLAT)
 
 
 class Temperature(NamedTuple):
@@ -84,6 +95,38 @@ def temperature(logits: Tensor, y: Tensor) -> Temperature:
 
     root = float(brentq(derivative, blurred, sharp, xtol=1e-14, rtol=1e-14))
     return Temperature(math.exp(-root), CalibrationOutcome.FOUND)
+
+
+def precise_temperature(logits: Tensor, y: Tensor) -> Temperature:
+    """Find the temperature, and whether the nodes determine it well enough.
+
+    T maximizes a likelihood, whose second derivative at the maximum gives its standard error:
+
+        se(log T) = (Σ_u Var_c~softmax(z_u / T)(z_uc / T))^(-1/2).
+
+    Nodes of which a model is sure add almost nothing to the sum, so few nodes, or few mistakes,
+    leave T open. As the largest losses are about proportional to 1/T, an error of a factor of two
+    in T is one of four in the bias after scaling.
+
+    Args:
+        logits: Scores before any softmax, (nodes, classes).
+        y: Classes, (nodes,).
+
+    Returns:
+        The result of :func:`temperature`, whose outcome is ``IMPRECISE`` if the standard error is
+        larger than ``LARGEST_ERROR``.
+    """
+    found = temperature(logits, y)
+    if found.outcome is not CalibrationOutcome.FOUND:
+        return found
+    z = logits.double() / found.value
+    z = (z - z.amax(-1, keepdim=True)).clamp(min=-1e30)
+    p = torch.softmax(z, -1)
+    mean = (p * z).sum(-1, keepdim=True)
+    information = float((p * (z - mean) ** 2).sum())
+    if information * LARGEST_ERROR**2 >= 1:
+        return found
+    return Temperature(found.value, CalibrationOutcome.IMPRECISE)
 
 
 def calibration_error(confidence: npt.NDArray[np.float64], right: npt.NDArray[np.float64]) -> float:

@@ -36,7 +36,8 @@ _KINDS = {
 }
 """The prefixes of score columns, and what kind of scores each one says they are."""
 _NUMBERED = re.compile(r"(.*?)[ _.\-:]?(\d{1,9})")
-_PREFIXED = re.compile(r"([A-Za-z]+)[ _.\-:]+(.+)", re.DOTALL)
+_PREFIXED = tuple(re.compile(rf"([A-Za-z]+)[ _.\-:]{count}(.+)", re.DOTALL) for count in ("", "+"))
+"""A prefix and a name, which may itself begin with a separator."""
 _LABELS_OR_PREDICTED = ("class", "label")
 """Names of the labels that mean the predicted class in a file with nothing else."""
 
@@ -83,13 +84,16 @@ def find_columns(
     """
     if header.names is None:
         return _by_position(header)
-    _refuse_repeats(header)
+    _refuse_repeats(header, _ClassNames(class_names))
     found = PredictionColumns(_id_column(header, _ClassNames(class_names)))
     words = header.words
     found.predicted = header.find(PREDICTED_COLUMNS, apart=[found.node, *lists])
     found.split = header.find(SPLIT_COLUMNS, apart=[found.node, *lists])
     known = PREDICTED_COLUMNS | LABEL_COLUMNS | SPLIT_COLUMNS | UNNAMED_COLUMNS
-    names = set(class_names or ())
+    classes = _ClassNames(class_names)
+    prefixed = {hit[1] for name in header.names if (hit := classes.find(name)) and hit[0]}
+    # A class may be called 'predicted'; where it has a column p_predicted, that is its score.
+    names = {name for number, name in enumerate(class_names or ()) if number not in prefixed}
     others = [
         i
         for i, word in enumerate(words)
@@ -120,9 +124,14 @@ def _by_position(header: TableHeader) -> PredictionColumns:
     return PredictionColumns(0, scores=list(range(1, header.width)))
 
 
-def _refuse_repeats(header: TableHeader) -> None:
-    counts = Counter(header.words)
-    again = next((w for w in header.words if w not in UNNAMED_COLUMNS and counts[w] > 1), None)
+def _refuse_repeats(header: TableHeader, classes: _ClassNames) -> None:
+    assert header.names is not None
+    # Classes may differ in upper and lower case only.
+    keys = [
+        (word, classes.find(name)) for word, name in zip(header.words, header.names, strict=True)
+    ]
+    counts = Counter(keys)
+    again = next((w for w, c in keys if w not in UNNAMED_COLUMNS and counts[w, c] > 1), None)
     if again is not None:
         raise RawlsError(
             f"{header.path} has more than one column '{again}': keep one, or rename the others"
@@ -143,10 +152,10 @@ class _ClassNames:
         number = self._named(text)
         if number is not None:
             return "", number
-        prefixed = _PREFIXED.fullmatch(text)
-        if prefixed and _known(prefixed[1]):
-            number = self._named(prefixed[2])
-            if number is not None:
+        for pattern in _PREFIXED:
+            prefixed = pattern.fullmatch(text)
+            number = self._named(prefixed[2]) if prefixed and _known(prefixed[1]) else None
+            if prefixed and number is not None:
                 return prefixed[1].lower(), number
         numbered = _NUMBERED.fullmatch(text)
         if numbered and numbered[1] and _known(numbered[1]):

@@ -22,12 +22,20 @@ from .._core.argument_checks import node_id_array
 from .._core.atomic_files import atomic_file
 from .._core.errors import RawlsError, missing_extra, reading
 from ..graphs.readers.arrays import Archive
-from ..graphs.readers.table_formats import SEPARATORS, TABLES, ParquetTable, is_parquet
+from ..graphs.readers.table_formats import (
+    SEPARATORS,
+    TABLES,
+    TEXTS,
+    ParquetTable,
+    is_parquet,
+    leading_comments,
+)
 from ..graphs.readers.tables import numbers_of, read_header
 from .prediction_columns import PredictionColumns, find_columns, has_header, list_columns, stacked
 
 Array = npt.NDArray[Any]
 FORMATS = (*TABLES, ".npz")
+WRITTEN = (*SEPARATORS, ".parquet", ".npz")
 NODE_KEYS = ("node", "nodes", "node_ids", "ids")
 PREDICTED_KEYS = ("predicted", "prediction", "classes")
 SCORE_KEYS = ("probabilities", "logits", "scores")
@@ -101,8 +109,9 @@ class PredictionFile:
 
     def row(self, index: int) -> str:
         """Name a row for an error message."""
-        if self.path.suffix.lower() in SEPARATORS:
-            return f"{self.path.name}, line {index + 1 + self._headed}"
+        if self.path.suffix.lower() in (*SEPARATORS, *TEXTS):
+            before = leading_comments(self.path) + self._headed
+            return f"{self.path.name}, line {index + 1 + before}"
         return f"{self.path.name}, row {index} (counted from 0)"
 
     def chunks(self) -> Iterator[FileChunk]:
@@ -282,8 +291,8 @@ class PredictionFile:
 def check_path(path: str | Path) -> None:
     """Raise an error for a path whose suffix is not that of a format that can be written."""
     suffix = Path(path).suffix.lower()
-    if suffix not in FORMATS:
-        raise RawlsError(f"cannot write {path}: end its name in one of {', '.join(FORMATS)}")
+    if suffix not in WRITTEN:
+        raise RawlsError(f"cannot write {path}: end its name in one of {', '.join(WRITTEN)}")
     if suffix == ".parquet" and find_spec("pyarrow") is None:
         raise missing_extra("writing .parquet", "parquet")
 

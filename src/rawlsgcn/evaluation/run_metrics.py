@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from .._core.errors import RawlsError
 from .audit.group_statistics import GroupedScores
 from .audit.intervals import GroupMeans
 from .audit.resampling import resampled
-from .calibration import CalibrationOutcome, temperature
+from .calibration import CalibrationOutcome, precise_temperature
 from .degree_bias import (
     SMALLEST_GROUP,
     DegreeGroups,
@@ -34,7 +35,8 @@ class RunMetrics:
         accuracy: Per cent of the nodes classified correctly.
         bias: Var({AvgCE(k)}), the paper's bias: the sample variance (n-1), over the degrees
             present, of the mean cross entropy of the nodes of degree k. NaN for one degree only.
-        calibrated_bias: The same after temperature scaling on the validation nodes.
+        calibrated_bias: The same after temperature scaling on the validation nodes. NaN where
+            they do not determine the temperature (:func:`.calibration.precise_temperature`).
         temperature: The temperature of that scaling; above 1, the model was too sure.
         low_degree_accuracy: Accuracy, per cent, of the nodes at or under the 25th percentile of
             the evaluated nodes' degrees.
@@ -88,13 +90,16 @@ def evaluate_run(
     loss, right = node_scores(test_logits, test_y)
     groups = DegreeGroups.of(test_degree)
     mean_loss = groups.mean(loss)
-    scaling, outcome = temperature(val_logits, val_y)
-    scaled_loss, _ = node_scores(test_logits / scaling, test_y)
+    scaling, outcome = precise_temperature(val_logits, val_y)
+    calibrated_bias = math.nan
+    if outcome.usable:
+        scaled_loss, _ = node_scores(test_logits / scaling, test_y)
+        calibrated_bias = variance(groups.mean(scaled_loss))
     low, high = degree_quarters(test_degree.numpy())
     return RunMetrics(
         accuracy=_percent(right),
         bias=variance(mean_loss),
-        calibrated_bias=variance(groups.mean(scaled_loss)),
+        calibrated_bias=calibrated_bias,
         temperature=scaling,
         low_degree_accuracy=_percent(right[test_degree <= low]),
         high_degree_accuracy=_percent(right[test_degree >= high]),

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from torch import nn
 from torch_geometric.data import Data
 
 from .._core import __version__
@@ -24,9 +25,10 @@ from ..evaluation.audit.prediction_formats import LabeledNodes, PredictionSource
 from ..evaluation.audit.resampling import ResamplingSettings
 from ..evaluation.degree_bias import SMALLEST_GROUP
 from ..evaluation.node_centralities import BUILT_IN, NodeColumn, check_complete, column_of, degrees
-from ..graphs import graph_notes
+from ..graphs import graph_notes, load
 from ..graphs.splits import EVALUATE, MASKS
 from .audit_result import Audit
+from .module_predictions import module_scores
 from .prediction_alignment import (
     AlignedArray,
     AlignedFile,
@@ -46,7 +48,7 @@ SHOWN_NODES = 5000
 
 @fork_safe_threads()
 def audit(
-    graph: Data | str,
+    graph: Data | str | nn.Module,
     predictions: Any,
     *,
     by: Any = "degree",
@@ -64,8 +66,10 @@ def audit(
     Args:
         graph: A torch_geometric ``Data`` with labels ``y``, or the name of a dataset.
         predictions: A file (see docs/audit.md), scores (nodes, classes) or classes (nodes,) as an
-            array or tensor in node order, or a :class:`Result`; several as a list, or as a mapping
-            from names.
+            array or tensor in node order, a :class:`Result`, or a ``torch.nn.Module``, which
+            is called with the graph (see :func:`.module_predictions.module_scores`); several as a
+            list, or as a mapping from names. A module may also come first:
+            ``rg.audit(model, graph)``.
         by: What nodes are grouped by: "degree", "in-degree", "pagerank", "core", a file of ids and
             values, one value for each node as an array, or a pair (name, such an array).
         bins: "degree" (every value), "quantile:K" or "edges:a,b,c"; by default up to 12 values
@@ -101,13 +105,15 @@ def audit(
         ['model', 'group', 'nodes', 'share']
     """
     began = time.perf_counter()
+    if isinstance(graph, nn.Module):
+        graph, predictions = predictions, graph
     resamples, seed = whole_number("resamples", resamples), whole_number("seed", seed)
     shown = whole_number("shown", shown)
     if resamples < 100:
         raise RawlsError(f"{resamples} resamples are too few for an interval: use at least 100")
     data, incoming = checked_graph(graph, by)
     index = NodeIndex(data.get("node_ids"), int(data.num_nodes))
-    named = _named(predictions)
+    named = _with_scores(_named(predictions), graph)
     sources = _sources(named, index, data.get("class_names"))
     column = _column(data, by, incoming, index)
     marked = _marked_split(sources)
@@ -194,6 +200,19 @@ def _named(predictions: Any) -> list[tuple[Any, Any]]:
     if not named:
         raise RawlsError("there is nothing to audit: give the predictions of at least one model")
     return named
+
+
+def _with_scores(named: list[tuple[Any, Any]], graph: Data | str) -> list[tuple[Any, Any]]:
+    """The same with the scores of each torch module in its place, by the name of its class."""
+    if not any(isinstance(each, nn.Module) for _, each in named):
+        return named
+    data = load(graph) if isinstance(graph, str) else graph
+    return [
+        (name or type(each).__name__, module_scores(each, data))
+        if isinstance(each, nn.Module)
+        else (name, each)
+        for name, each in named
+    ]
 
 
 def _sources(

@@ -18,6 +18,7 @@ from ..evaluation.audit.prediction_formats import PredictionChunk
 from ..evaluation.prediction_files import FileChunk, PredictionFile
 from ..graphs import check, load
 from ..graphs.edges import in_degrees, is_symmetric
+from ..graphs.graph_objects import raw_from_object
 from ..graphs.notes import GraphFacts
 from ..graphs.readers.tables import SPLIT_VALUES, numbers_of
 from ..graphs.splits import MASKS, has_own_split
@@ -46,15 +47,11 @@ def checked_graph(graph: Data | str, by: Any) -> tuple[Data, Ints | None]:
     """
     if isinstance(graph, str):
         return load(graph, sparse=True), None
-    if not isinstance(graph, Data):
-        raise RawlsError(
-            "the graph must be a torch_geometric Data (rg.read makes one of a file) or the name "
-            f"of a dataset, not {type(graph).__name__}"
-        )
     data = check(graph, sparse=True, need_features=False, need_labels=False)
-    incoming, edges = graph.get("in_degree"), graph.get("edge_index")
-    if isinstance(by, str) and by == "in-degree" and incoming is None and edges is not None:
-        source, target = edges.cpu().numpy()
+    incoming = graph.get("in_degree") if isinstance(graph, Data) else None
+    if isinstance(by, str) and by == "in-degree" and incoming is None:
+        raw = raw_from_object(graph)
+        source, target = raw.source, raw.target
         if not is_symmetric(source, target, int(data.num_nodes)):
             incoming = in_degrees(source, target, int(data.num_nodes))
     if data.get("y") is None:

@@ -20,6 +20,7 @@ from .catalog import MASKS
 from .feature_storage import physical_memory
 from .notes import GraphFacts
 from .readers.arrays import checked_matrix, plausible
+from .readers.labels import label_column
 
 Array = NDArray[Any]
 _BYTES_A_NODE = 64
@@ -33,7 +34,8 @@ class RawGraph:
     ``x`` may be a numpy, scipy.sparse or torch matrix; the other arrays are numpy's.
     ``num_nodes`` is set where the source itself says it (the shape of an adjacency matrix).
     ``undirected`` means that the source defines an undirected graph, however it stores the edges:
-    to symmetrize them is to read them, and is no fact to report.
+    to symmetrize them is to read them, and is no fact to report. ``unused_attributes`` are the
+    names of what else is known of the nodes.
     """
 
     name: str
@@ -52,6 +54,7 @@ class RawGraph:
     graph_from: str = "the graph"
     features_from: str = "the graph"
     labels_from: str = "the graph"
+    unused_attributes: list[str] = field(default_factory=list)
 
     def named(self, node: int) -> str:
         """Name a node for an error message: by the user's id, or by its row."""
@@ -76,18 +79,22 @@ def raw_from_data(data: Any, where: str = "the graph") -> RawGraph:
     facts = GraphFacts.of(data)
     facts.edge_attr_ignored |= data.get("edge_attr") is not None
     name, x, y, node_ids = data.get("name"), data.x, data.y, data.get("node_ids")
+    class_names = _class_names(data.get("class_names"))
+    if isinstance(y, list | tuple | np.ndarray) and np.asarray(y).dtype.kind in "OU":
+        y, class_names = label_column(list(y), f"{where}: y")
+        facts.word_labels |= class_names is not None
     return RawGraph(
         name=name if isinstance(name, str) else "graph",
         source=source,
         target=target,
         weight=None if weight is None else _numpy(weight, "edge_weight", where),
         num_nodes=None if num_nodes is None else node_count(num_nodes, where),
-        x=_matrix(x, where),
+        x=feature_matrix(x, where),
         y=None if y is None else _numpy(y, "y", where),
         masks={key: _numpy(data[key], key, where) for key in MASKS if data.get(key) is not None},
         node_ids=None if node_ids is None else clean_ids(node_ids, where),
         synthetic=data.get("synthetic") is True,
-        class_names=_class_names(data.get("class_names")),
+        class_names=class_names,
         facts=facts,
         graph_from=where,
         features_from=where,
@@ -212,7 +219,7 @@ def _class_names(names: Any) -> list[str] | None:
     return list(names) if len(set(names)) == len(names) else None
 
 
-def _matrix(x: Any, where: str) -> Any:
+def feature_matrix(x: Any, where: str) -> Any:
     """Features as a sound matrix of torch, scipy or numpy."""
     if x is None:
         return None

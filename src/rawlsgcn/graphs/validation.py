@@ -16,8 +16,9 @@ from torch_geometric.data import Data
 from .._core.errors import RawlsError
 from .edges import clean_edges
 from .feature_storage import all_finite, compact, dense, first_not_finite, is_sparse
+from .graph_objects import raw_from_object
 from .notes import GraphFacts
-from .raw_graph import RawGraph, check_count, clean_ids, highest_node, num_stored, raw_from_data
+from .raw_graph import RawGraph, check_count, clean_ids, highest_node, num_stored
 from .splits import MASKS, SplitChoice, choose_split, parse_split
 from .structural_features import is_structural, structural_features
 
@@ -26,7 +27,7 @@ MOST_DENSE = 64 << 20
 
 
 def check(
-    data: Data,
+    data: Any,
     *,
     split: SplitChoice = None,
     sparse: bool = False,
@@ -41,7 +42,7 @@ def check(
     the edges may be others now.
 
     Args:
-        data: A torch_geometric ``Data``.
+        data: A torch_geometric ``Data``, a networkx graph, or a scipy sparse adjacency matrix.
         split: 'stored', 'paper', 'random', or ratios such as '0.6,0.2,0.2'; by default the stored
             masks if there are any, else the paper's split if the graph is large enough for it,
             else a random one.
@@ -57,12 +58,14 @@ def check(
         RawlsError: If anything that is needed is missing or wrong.
     """
     clean = validate(
-        raw_from_data(data),
+        raw_from_object(data),
         split=split,
         sparse=sparse,
         need_features=need_features,
         need_labels=need_labels,
     )
+    if not isinstance(data, Data):
+        return clean
     result = copy.copy(data)
     for key in list(result.keys()):
         if key.startswith("edge_") or key in ("adj_t", "x", "y", *MASKS):
@@ -145,6 +148,13 @@ def _refuse_absent(raw: RawGraph, need_features: bool, need_labels: bool) -> Non
         raise RawlsError(
             f"{raw.graph_from} has no node features: add them to the file, "
             "or give a file of their own with --features (features=...)"
+        )
+    if need_labels and raw.y is None and raw.unused_attributes:
+        some = raw.unused_attributes
+        raise RawlsError(
+            f"{raw.graph_from} has no labels, but its nodes have the attributes "
+            f"{', '.join(some[:8])}: name the one to learn, as in --labels {some[0]} "
+            f"(rg.read(graph, labels='{some[0]}'))"
         )
     if need_labels and raw.y is None:
         raise RawlsError(

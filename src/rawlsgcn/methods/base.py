@@ -66,7 +66,7 @@ class Method(ABC):
         defaults: The settings that it is trained with unless they are changed.
         normalizations: The values that its setting ``normalization`` can have.
         grid: The settings that :func:`rawlsgcn.tune` varies by default, each with its values; empty
-            for the learning rates of the paper.
+            for the learning rates of the paper. Weight decays are searched as well.
 
     Example:
         >>> from rawlsgcn.methods import Settings

@@ -138,7 +138,7 @@ def fair_weight_of(
     """
     if torch.compiler.is_compiling() and not is_sparse(adjacency):
         weight = torch.as_tensor(loops.weight)
-        compiled: Tensor = _operator(
+        compiled: Tensor = torch.ops.rawlsgcn.fair_weight(
             adjacency, edge_weight, num_nodes, weight, loops.everywhere, loops.last, dtype
         )
         return compiled, None
@@ -268,7 +268,6 @@ def _cached_form(
     return cached
 
 
-@torch.library.custom_op("rawlsgcn::fair_weight", mutates_args=())
 def _operator(
     edge_index: Tensor,
     edge_weight: Tensor | None,
@@ -284,8 +283,7 @@ def _operator(
     return cached.entries.clone()
 
 
-@_operator.register_fake
-def _(
+def _shape(
     edge_index: Tensor,
     edge_weight: Tensor | None,
     num_nodes: int,
@@ -295,3 +293,15 @@ def _(
     dtype: torch.dtype,
 ) -> Tensor:
     return edge_index.new_empty(edge_index.shape[1] + num_nodes, dtype=dtype)
+
+
+# Not torch.library.custom_op, which reads the paths of all loaded modules: a tenth of a second.
+_library: Any = torch.library.Library("rawlsgcn", "FRAGMENT")  # type: ignore[no-untyped-call]
+_library.define(
+    "fair_weight(Tensor edge_index, Tensor? edge_weight, SymInt num_nodes, Tensor loop_weight, "
+    "bool loops_everywhere, bool last_loop, ScalarType dtype) -> Tensor",
+    tags=(torch.Tag.pt2_compliant_tag,),
+)
+_library.impl("fair_weight", _operator, "CompositeExplicitAutograd")
+_library.impl("fair_weight", _shape, "Meta")
+_library.impl("fair_weight", torch.library.fallthrough_kernel, "Autograd")  # has no gradient

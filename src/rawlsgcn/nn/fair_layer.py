@@ -81,7 +81,7 @@ class FairLayer:
     def _store_fair_weight(self, adjacency: Any) -> None:
         current = self._set_fair_weight
         unused = current is None and self._stored_fair_weights is None
-        if unused or _in_backward() or not isinstance(adjacency, Tensor | SparseTensor):
+        if unused or _in_backward() or not isinstance(adjacency, (Tensor, SparseTensor)):
             return
         if self._stored_fair_weights is None:
             self._stored_fair_weights = {}

@@ -93,7 +93,7 @@ class FairGCNConv(FairLayer, GCNConv):  # type: ignore[misc]
         Raises:
             RawlsError: If the graph has no doubly stochastic form, or ``fair_weight`` is invalid.
         """
-        if isinstance(x, tuple | list) or not self._learns(edge_index, self.lin.weight):
+        if isinstance(x, (tuple, list)) or not self._learns(edge_index, self.lin.weight):
             out: Tensor = super().forward(x, edge_index, edge_weight)
             return out
         weight, nodes = ready(self.lin, x), x.shape[self.node_dim]
@@ -109,7 +109,7 @@ class FairGCNConv(FairLayer, GCNConv):  # type: ignore[misc]
         return out if self.bias is None else out + self.bias
 
     def _loops(self) -> Loops:
-        return super()._loops()._replace(weight=2.0 if self.improved else 1.0)
+        return Loops(2.0 if self.improved else 1.0, last=super()._loops().last)
 
 
 def normalized_edges(

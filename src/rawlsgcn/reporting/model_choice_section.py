@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._core.text import printable
+from .._core.text import printable, share
 from ..experiments.model_search import AutoResult
 from .accuracy_bias_plot import PlainNumbers
 from .comparison_words import gains
@@ -172,7 +172,7 @@ def _rows(result: AutoResult) -> list[dict[str, Any]]:
         {
             "place": place,
             "member": printable(row["member"]),
-            "weight": f"{row['weight']:.0%}" if row["weight"] else "",
+            "weight": share(row["weight"]) if row["weight"] else "",
             "cells": [
                 f"{row[name]:,}" if name == "parameters" else show(row[name])
                 for _, name, show, _ in COLUMNS

@@ -11,6 +11,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,7 +31,7 @@ from .formatting import dataset_name, number, p_text, percent, seeds_text, setup
 from .model_choice_section import model_choice_figures, model_choice_sections
 from .next_steps import next_steps
 from .training_section import training_figures, training_section
-from .words import Verdict, doubled, headline_model, verdict
+from .words import DIVERGED, doubled, headline_model, verdict
 
 if TYPE_CHECKING:
     from ..evaluation.audit.findings import Estimate, ModelAudit, PairedBiasTest, PermutationTest
@@ -114,9 +115,7 @@ def _render(audit: Audit | None, results: Mapping[str, Result], command: str | N
             "graph": dataset_name(first.dataset, first.synthetic),
             "synthetic": first.synthetic,
             "setup": f"{setup_text(list(results.values()))}.",
-            "verdict": Verdict(
-                "Training diverged in every run", None, [*map(str, failures.values())]
-            ),
+            "verdict": replace(DIVERGED, sentences=[*map(str, failures.values())]),
         }
     else:
         figures |= _audit_figures(audit)

@@ -41,6 +41,10 @@ class Verdict:
         return [self.headline, *([self.comparison] if self.comparison else []), *self.sentences]
 
 
+#: Instead of the verdict on an audit, where there is nothing to audit.
+DIVERGED = Verdict("Training diverged in every run")
+
+
 def verdict(audit: Audit) -> Verdict:
     """Say who is worse off with which model, and how sure that is.
 

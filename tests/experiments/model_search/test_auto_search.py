@@ -214,6 +214,23 @@ def test_progress_never_goes_back(graph: Data) -> None:
     assert seen == sorted(seen)
 
 
-def test_the_search_counts_its_steps(graph: Data) -> None:
-    search = Search.of(graph, 0, "cpu", "test", None, None)
-    assert len(search.candidates(transferable=False)) == len(auto_search.POOL)
+def test_ctrl_c_in_the_choice_is_answered(graph: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+    result, calls = Search.result, []
+
+    def interrupted(search: Search) -> Any:
+        calls.append(search)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return result(search)
+
+    monkeypatch.setattr(Search, "result", interrupted)
+    assert len(rg.auto(graph).leaderboard) == 7 + 4
+
+
+def test_few_validation_nodes_are_noted(graph: Data) -> None:
+    few = graph.clone()
+    few.val_mask = torch.zeros_like(few.val_mask)
+    few.val_mask[graph.val_mask.nonzero().view(-1)[:12]] = True
+    notes = rg.auto(few, time_limit=0.01).notes
+    assert [note for note in notes if note.startswith("everything is chosen by 12 validation")]
+    assert not [note for note in rg.auto(graph, time_limit=0.01).notes if "too few" in note]

@@ -70,6 +70,37 @@ def test_the_chosen_mean_is_never_worse_than_the_best_alone(seeds: list[int], sh
     chosen = select(pool, judge())
     assert judge().loss(chosen.probabilities) <= min(each.loss for each in pool) * (1 + 1e-6)
     assert sum(chosen.weights) == pytest.approx(1)
-    counts = [STEPS * weight for weight in chosen.weights]
-    assert all(0 < count <= STEPS for count in counts)
+    assert min(chosen.weights) >= 1 / STEPS
     torch.testing.assert_close(chosen.probabilities.sum(-1), torch.ones(60))
+
+
+def test_weights_are_those_of_the_greedy_steps() -> None:
+    pool = [member(str(k), probabilities(seed=k, sharpness=1 + 0.2 * k)) for k in range(3)]
+    taken: list[torch.Tensor] = []
+    for _ in range(STEPS):
+        means = [torch.stack([*taken, each.probabilities.double()]).mean(0) for each in pool]
+        best = min(range(3), key=lambda k: judge().loss(means[k]))
+        taken.append(pool[best].probabilities.double())
+    prefixes = [torch.stack(taken[:count]).mean(0) for count in range(1, STEPS + 1)]
+    wanted = min(prefixes, key=judge().loss)
+    chosen = select(pool, judge())
+    assert 1 < len(chosen.members) < STEPS
+    assert len(set(chosen.weights)) > 1  # a member was taken more than once
+    torch.testing.assert_close(chosen.probabilities, wanted.float(), rtol=1e-5, atol=1e-6)
+
+
+def test_among_members_without_a_loss_the_surer_one_is_chosen() -> None:
+    """All of them separate the validation nodes, so that a low temperature makes their loss 0."""
+    right = torch.nn.functional.one_hot(torch.arange(60) % 3, 3).double()
+    vague, sure = (share * right + (1 - share) / 3 for share in (0.1, 0.8))
+    chosen = select([member("vague", vague), member("sure", sure)], judge())
+    assert [each.name for each in chosen.members] == ["sure"]
+
+
+def test_many_validation_nodes_are_sampled() -> None:
+    many = Judge(torch.arange(1000), torch.arange(1000) % 3)
+    few = many.sample(100)
+    assert len(few.nodes) == len(few.nodes.unique()) == 100
+    assert torch.equal(few.y, few.nodes % 3)
+    assert (few.nodes[0], few.nodes[-1]) == (0, 999)
+    assert many.sample(1000) is many

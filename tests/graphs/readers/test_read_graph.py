@@ -451,7 +451,7 @@ def test_files_that_are_not_there_or_of_another_kind(tmp_path: Path) -> None:
     with pytest.raises(RawlsError, match="is a folder"):
         read(tmp_path)
     (tmp_path / "g.gml").write_text("graph []")
-    with pytest.raises(RawlsError, match=r"read from \.csv, \.tsv, \.parquet, \.npz, \.pt"):
+    with pytest.raises(RawlsError, match=r"read from \.csv, \.tsv, \.txt, .*\.json, \.npz, \.pt"):
         read(tmp_path / "g.gml")
     with pytest.raises(RawlsError, match="features are read from"):
         read(edges(tmp_path), features=tmp_path / "g.gml")

@@ -223,7 +223,8 @@ class TemperatureScaling:
         outcome: How the search for it ended, in a sentence.
         fitted_on: Which nodes it was found on.
         bias: The bias before scaling.
-        calibrated_bias: The bias after scaling.
+        calibrated_bias: The bias after scaling; NaN where the nodes do not determine the
+            temperature.
         error: The expected calibration error before scaling, in per cent.
         under_confident: Whether the temperature is so low that the bias may be low because of that.
     """
@@ -325,7 +326,8 @@ class ModelComparison:
         low_accuracy: The difference of the accuracies on low-degree nodes.
         rest_accuracy: The difference of the accuracies on all others.
         bias: The test of the biases.
-        calibrated_bias: The same after temperature scaling; None where only classes are known.
+        calibrated_bias: The same after temperature scaling; None where only classes are known, or
+            the temperature of one of them is not.
     """
 
     first: str

@@ -214,15 +214,15 @@ def _group_calibration(confidence: Floats, right: Floats, level: float) -> Group
 
 def _scaling(scores: NodeScores, grouped: GroupedScores) -> TemperatureScaling | None:
     """The bias before and after temperature scaling; None where only classes are known."""
-    if scores.calibrated_loss is None or scores.confidence is None:
+    if scores.confidence is None:
         return None
-    scaled = grouped.with_loss(scores.calibrated_loss)
+    calibrated = scores.calibrated_loss
     return TemperatureScaling(
         temperature=scores.temperature,
         outcome=scores.outcome,
         fitted_on=scores.fitted_on,
         bias=grouped.bias,
-        calibrated_bias=scaled.bias,
+        calibrated_bias=math.nan if calibrated is None else grouped.with_loss(calibrated).bias,
         error=calibration_error(scores.confidence, scores.right),
         under_confident=scores.under_confident,
     )

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import torch
 
 from ..._core.errors import RawlsError, unknown_name
-from ..calibration import UNDER_CONFIDENT, CalibrationOutcome, temperature
+from ..calibration import UNDER_CONFIDENT, CalibrationOutcome, precise_temperature
 from .prediction_formats import (
     FORMATS,
     LARGEST_LOSS,
@@ -49,7 +49,8 @@ class NodeScores:
             prediction or a label.
         right: Whether the predicted class is the label, 0 or 1.
         confidence: The probability of the predicted class; None where only classes are known.
-        calibrated_loss: The loss after temperature scaling; None likewise.
+        calibrated_loss: The loss after temperature scaling; None likewise, and where the
+            temperature is not known well enough.
         temperature: The temperature of that scaling.
         outcome: How the search for it ended, in a sentence.
         fitted_on: Which nodes it was found on.
@@ -192,14 +193,15 @@ def _calibrated(
     used = validation if validation.any() else known
     kind = "validation" if validation.any() else "evaluated"
     labels = torch.from_numpy(nodes.y[sample[used]])
-    scaling, outcome = temperature(torch.from_numpy(z[used]), labels)
+    scaling, outcome = precise_temperature(torch.from_numpy(z[used]), labels)
     words = outcome.value.replace("validation nodes", f"{kind} nodes")
     if outcome not in (CalibrationOutcome.FOUND, CalibrationOutcome.DIVERGED):
         model.warnings.append(f"temperature scaling: {words}.")
-    calibrated = np.full(len(nodes.y), np.nan)
-    for chunk in predictions.chunks():
+    calibrated = np.full(len(nodes.y), np.nan) if outcome.usable else None
+    for chunk in predictions.chunks() if calibrated is not None else ():
         scaled = log_probabilities(predictions, chunk, model.format, nodes) / scaling
         scaled -= log_sum_exp(scaled)
+        assert calibrated is not None
         calibrated[chunk.nodes] = capped(_loss_of_label(scaled, nodes.y[chunk.nodes]))
     return replace(
         model,

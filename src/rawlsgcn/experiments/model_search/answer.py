@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 from torch_geometric.data import Data
 
-from ..._core.text import plural
+from ..._core.text import plural, share
 from ...evaluation.run_metrics import evaluate_run
+from ...graphs.notes import GraphFacts
 from ...methods import Inputs
 from ...methods.ensemble import Ensemble, scores_of
 from ...training import TrainedRun
@@ -173,11 +174,11 @@ class Answer:
         elif len(chosen.members) == 1:
             first = (
                 f"'{best.name}' was chosen alone: its validation loss of {best.loss:.3f} is the "
-                "lowest, and every mean with another has a higher one."
+                "lowest, and no mean with others that was tried has a lower one."
             )
         else:
             pairs = sorted(zip(chosen.weights, chosen.members, strict=True), key=lambda it: -it[0])
-            names = ", ".join(f"{weight:.0%} '{member.name}'" for weight, member in pairs)
+            names = ", ".join(f"{share(weight)} '{member.name}'" for weight, member in pairs)
             first = (
                 f"The answer is the mean of {names}: its validation loss of {loss:.3f} is lower "
                 f"than that of the best of them alone ({best.loss:.3f})."
@@ -187,10 +188,15 @@ class Answer:
             first,
             f"Judged by cross entropy on {plural(len(self.judge.nodes), 'validation node')} "
             f"after temperature scaling: {plural(len(self.members), 'model')} of "
-            f"{plural(runs, 'run')}; the evaluated nodes were not used.",
+            f"{plural(runs, 'run')}; the labels of the evaluated nodes were not used.",
         ]
         sentences += self._about_rival()
-        if not all(member.candidate.transferable for member in chosen.members):
+        if GraphFacts.of(self.graph).structural_features:
+            sentences.append(
+                "It was trained on the structure of this graph, which has no features, and cannot "
+                "be used on another graph."
+            )
+        elif not all(member.candidate.transferable for member in chosen.members):
             sentences.append(
                 "It contains the rows of this graph's adjacency matrix and cannot be used on "
                 "another graph; with transferable=True (--transferable) it can."

@@ -41,6 +41,8 @@ from .trained_ensemble import TrainedEnsemble
 
 #: Members that get students, and how many of its best settings a student is trained with.
 WITH_STUDENTS, SETTINGS_OF_STUDENT = 2, 2
+#: With fewer validation nodes than this a note says so.
+FEW_NODES = 30
 
 
 @fork_safe_threads()
@@ -91,7 +93,10 @@ def auto(
     search = Search.of(graph, seed, device, evaluate, time_limit, progress)
     with kept_random_state():
         search.run(search.candidates(transferable), baseline)
-    return search.result()
+        try:
+            return search.result()
+        except KeyboardInterrupt:  # all is trained: only a second one ends it
+            return search.result()
 
 
 @dataclass
@@ -137,7 +142,13 @@ class Search:
         inputs = prepare_inputs(clean, Settings(), device)
         limit = math.inf if time_limit is None else float(time_limit)
         judge = Judge(nodes, clean.y[nodes])
-        return cls(clean, inputs, judge, seed, time.perf_counter() + limit, progress)
+        search = cls(clean, inputs, judge, seed, time.perf_counter() + limit, progress)
+        if len(nodes) < FEW_NODES:
+            search.notes.append(
+                f"everything is chosen by {plural(len(nodes), 'validation node')}, too few to tell "
+                "good models apart: use more."
+            )
+        return search
 
     def candidates(self, transferable: bool) -> list[Candidate]:
         """What is trained on this graph."""

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from ...evaluation.calibration import temperature
@@ -13,6 +14,9 @@ from ...evaluation.degree_bias import node_scores
 from ...methods.base import accuracy_of, all_finite
 from ...methods.ensemble import scores_of
 from ...training import TrainedRun
+
+#: A loss below this is as good as none: of so few and so easy nodes it says nothing more.
+LEAST_LOSS = 1e-3
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,13 @@ class Judge:
 
     nodes: Tensor
     y: Tensor
+
+    def sample(self, most: int) -> Judge:
+        """The same with at most so many nodes, evenly spaced among all."""
+        if len(self.nodes) <= most:
+            return self
+        places = torch.linspace(0, len(self.nodes) - 1, most, dtype=torch.float64).long()
+        return Judge(self.nodes[places], self.y[places])
 
     def accuracy(self, scores: Tensor) -> float:
         """Compute the accuracy of logits or probabilities; NaN if one of them is not finite."""
@@ -46,6 +57,20 @@ class Judge:
             return math.inf
         scaled = scores / temperature(scores, self.y).value
         return float(node_scores(scaled, self.y)[0].mean())
+
+    def rank(self, probabilities: Tensor) -> tuple[float, float]:
+        """What members and means are compared by: the lower, the better.
+
+        Args:
+            probabilities: Those of the validation nodes alone, in float64.
+
+        Returns:
+            The loss, and the cross entropy without temperature scaling. The second decides between
+            predictions that separate the validation nodes: a low enough temperature makes the loss
+            of each of them as small as one likes.
+        """
+        plain = float(node_scores(scores_of(probabilities), self.y)[0].mean())
+        return max(self.loss_of(probabilities), LEAST_LOSS), plain if plain == plain else math.inf
 
     def best(self, runs: Sequence[TrainedRun], count: int) -> list[int]:
         """The places of the runs with the highest accuracy; never of one that diverged."""

@@ -92,6 +92,8 @@ class Archive:
 
     def csr(self, prefix: str) -> Any | None:
         """The scipy CSR matrix in ``<prefix>_data``, ``_indices``, ``_indptr`` and ``_shape``."""
+        if f"{prefix}_row" in self.keys:
+            return self._matrix("coo", f"{prefix}_").tocsr()
         if f"{prefix}_indptr" not in self.keys:
             return None
         return self._matrix("csr", f"{prefix}_")

@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError, reading
 from ..catalog import MASKS
 from ..notes import GraphFacts
 from .arrays import FEATURE_KEYS, LABEL_KEYS, Archive, read_npy
+from .labels import encode_words
 from .table_formats import TABLES, separator_name
 from .tables import (
     FIRST_ID_COLUMNS,
@@ -28,8 +30,11 @@ from .tables import (
     listed,
     read_table,
 )
+from .torch_files import read_tensor
 
 Array = NDArray[Any]
+TORCH = (".pt", ".pth")
+"""Files of ``torch.save``."""
 
 
 @dataclass
@@ -111,6 +116,8 @@ def _read_features(path: Path) -> NodeTable:
         if x is None:
             raise RawlsError(f"{path} has none of the keys attr_data, {', '.join(FEATURE_KEYS)}")
         return NodeTable(path, x.tocsr() if hasattr(x, "tocsr") else x)
+    if suffix in TORCH:
+        return NodeTable(path, read_tensor(path))
     raise _unknown(path, "features")
 
 
@@ -128,6 +135,11 @@ def _read_labels(path: Path) -> NodeTable:
         if y is None:
             raise RawlsError(f"{path} has none of the keys {', '.join(LABEL_KEYS)}")
         return _label_array(path, y, archive.masks())
+    if suffix in TORCH:
+        tensor = read_tensor(path)
+        if tensor.layout != torch.strided:
+            raise RawlsError(f"{path} holds a sparse tensor: labels are a dense one")
+        return _label_array(path, tensor.numpy())
     raise _unknown(path, "labels")
 
 
@@ -176,22 +188,6 @@ def _label_values(table: TableFile, column: int) -> tuple[Array, list[str] | Non
     return table.numbers([column])[:, 0], None
 
 
-def encode_words(cells: pd.Series[Any]) -> tuple[Array, list[str]] | None:
-    """Number the classes by the order of their names; -1 stays -1, and an empty cell is NaN.
-
-    None if these are not words: a number among them is rather a mistake than a name.
-    """
-    if pd.api.types.infer_dtype(cells, skipna=True) != "string":
-        return None
-    texts = cells.astype(object).str.strip().replace("", None)
-    distinct = texts.dropna().unique().tolist()
-    names = sorted(each for each in distinct if each != "-1")
-    if not names or any(map(is_number, names)):
-        return None
-    numbers = {**{name: number for number, name in enumerate(names)}, "-1": -1}
-    return texts.map(numbers).to_numpy(dtype=np.float64, na_value=np.nan), names
-
-
 def _masks(table: TableFile, column: int) -> dict[str, Array]:
     """The masks of a column that says train, val or test, or nothing, for each node."""
     words = table.frame[column].astype("object").fillna("").astype(str)
@@ -236,4 +232,6 @@ def _labels_have_header(cells: list[str], numeric: Callable[[int], bool]) -> boo
 
 
 def _unknown(path: Path, what: str) -> RawlsError:
-    return RawlsError(f"{path}: {what} are read from .csv, .tsv, .parquet, .npy and .npz files")
+    return RawlsError(
+        f"{path}: {what} are read from .csv, .tsv, .txt, .parquet, .npy, .npz and .pt files"
+    )

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 from torch_geometric.data import Data
 
 from ..._core.errors import RawlsError, reading
 from ..._core.threads import fork_safe_threads
+from ..graph_objects import raw_from_adjacency, raw_from_object
 from ..raw_graph import (
     RawGraph,
     check_count,
     clean_ids,
     endpoints,
+    feature_matrix,
     highest_node,
     node_count,
     num_stored,
@@ -25,32 +31,38 @@ from ..splits import SplitChoice, parse_split
 from ..validation import validate
 from .arrays import LABEL_KEYS, Archive
 from .edge_lists import attach, read_edge_list
-from .node_tables import NodeTable, read_features, read_labels, with_class_names
+from .labels import label_column
+from .node_link import NodeLinkGraph, from_networkx, is_networkx, read_node_link
+from .node_tables import TORCH, NodeTable, read_features, read_labels, with_class_names
 from .table_formats import TABLES
 from .torch_files import read_saved
 
 Array = NDArray[Any]
-FORMATS = (*TABLES, ".npz", ".pt")
+FORMATS = (*TABLES, ".json", ".npz", ".pt")
 
 
 @fork_safe_threads()
 def read(
-    path: str | Path,
+    path: Any,
     *,
-    features: str | Path | None = None,
-    labels: str | Path | None = None,
+    features: Any = None,
+    labels: Any = None,
     split: SplitChoice = None,
     sparse: bool = False,
     need_features: bool = True,
     need_labels: bool = True,
 ) -> Data:
-    """Read a graph from a file; docs/graphs.md describes the formats.
+    """Read a graph from a file or from an object; docs/graphs.md describes the formats.
 
     Args:
-        path: An .npz file, an edge list (.csv, .tsv, .parquet), or a saved ``Data`` (.pt).
-        features: A file of features (.csv, .tsv, .parquet with node ids; .npy or .npz in the
-            order of the nodes), used instead of those in ``path``.
-        labels: A file of labels in the same formats, used instead of those in ``path``.
+        path: An .npz file, an edge list (.csv, .tsv, .txt, .parquet), JSON of networkx's
+            ``node_link_data``, or a saved ``Data`` (.pt); or a networkx graph, a scipy sparse
+            adjacency matrix or a ``Data``.
+        features: A file of features (.csv, .tsv, .txt, .parquet with node ids; .npy, .npz or .pt
+            in the order of the nodes), a matrix in that order, or the names of node attributes;
+            used instead of those in ``path``.
+        labels: A file of labels in the same formats, a list or array in the order of the nodes, or
+            the name of a node attribute; used instead of those in ``path``.
         split: 'stored', 'paper', 'random', or the shares of training, validation and test nodes,
             as '0.6,0.2,0.2' or (0.6, 0.2, 0.2); by default the stored masks if there are any, else
             the paper's split if the graph is large enough for it, else a random one.
@@ -78,41 +90,77 @@ def read(
         >>> graph.node_ids
         ['anna', 'ben', 'carla']
     """
-    split = parse_split(split)
-    beside = [Path(each).name for each in (features, labels) if each is not None]
-    with reading(path, "a graph", beside):
-        raw = read_raw_graph(path, features=features, labels=labels)
+    chosen = parse_split(split)
+    beside = [Path(each).name for each in (features, labels) if isinstance(each, str | Path)]
+    from_file = isinstance(path, str | Path)
+    with reading(path, "a graph", beside) if from_file else contextlib.nullcontext():
         return validate(
-            raw,
-            split=split,
+            read_raw_graph(path, features=features, labels=labels),
+            split=chosen,
             sparse=sparse,
             need_features=need_features,
             need_labels=need_labels,
         )
 
 
-def read_raw_graph(
-    path: str | Path, *, features: str | Path | None = None, labels: str | Path | None = None
-) -> RawGraph:
-    """What the files hold, before any check: the edges still have their directions."""
+def read_raw_graph(path: Any, *, features: Any = None, labels: Any = None) -> RawGraph:
+    """What the files or objects hold, before any check: the edges still have their directions."""
+    if not isinstance(path, str | Path):
+        return _read_object(path, features, labels)
     path = Path(path).expanduser()
-    for file in (path, features, labels):
-        if file is not None and not Path(file).expanduser().is_file():
-            what = "is a folder, not a file" if Path(file).is_dir() else "does not exist"
-            raise RawlsError(f"{file} {what}")
-    label_table = None if labels is None else read_labels(Path(labels).expanduser())
-    feature_table = None if features is None else read_features(Path(features).expanduser())
-    tables = [each for each in (label_table, feature_table) if each is not None]
-
     suffix = path.suffix.lower()
+    _require_file(path)
+    if suffix == ".json":
+        return _read_attributed(read_node_link(path), features, labels)
+    label_table, feature_table = _label_table(labels), _feature_table(features)
+    tables = [each for each in (label_table, feature_table) if each is not None]
     if suffix in TABLES:
         raw = read_edge_list(path, tables)
     elif suffix == ".npz":
         raw = _with_tables(_read_npz(path), tables)
-    elif suffix in (".pt", ".pth"):
+    elif suffix in TORCH:
         raw = _with_tables(raw_from_data(read_saved(path), path.name), tables)
     else:
         raise RawlsError(f"{path}: graphs are read from {', '.join(FORMATS)} files")
+    return _finished(raw, label_table, feature_table, words=suffix not in TORCH)
+
+
+def _read_object(graph: Any, features: Any, labels: Any) -> RawGraph:
+    """A graph of another library, with features and labels of files, arrays or attributes."""
+    if is_networkx(graph):
+        return _read_attributed(from_networkx(graph), features, labels)
+    label_table, feature_table = _label_table(labels), _feature_table(features)
+    tables = [each for each in (label_table, feature_table) if each is not None]
+    raw = _with_tables(raw_from_object(graph), tables)
+    return _finished(raw, label_table, feature_table, words=label_table is not None)
+
+
+def _read_attributed(graph: NodeLinkGraph, features: Any, labels: Any) -> RawGraph:
+    """A graph whose nodes have attributes, of which features and labels may be the names."""
+    if isinstance(labels, Mapping):
+        labels = [labels.get(each) for each in graph.ids]
+    label = str(labels) if isinstance(labels, str | Path) and not _is_file(labels) else None
+    names = None
+    if isinstance(features, str | Path) and not _is_file(features):
+        names = [name.strip() for name in str(features).split(",")]
+    elif isinstance(features, list | tuple) and all(isinstance(each, str) for each in features):
+        names = list(features)
+    label_table = None if label else _label_table(labels)
+    feature_table = None if names else _feature_table(features)
+    raw = graph.raw(label, names)
+    raw.facts.attributes_ignored = [] if raw.y is None else list(raw.unused_attributes)
+    tables = [each for each in (label_table, feature_table) if each is not None]
+    return _finished(_with_tables(raw, tables), label_table, feature_table)
+
+
+def _finished(
+    raw: RawGraph,
+    label_table: NodeTable | None,
+    feature_table: NodeTable | None,
+    *,
+    words: bool = True,
+) -> RawGraph:
+    """The graph with the labels and features of further files instead of its own."""
     if label_table is not None:
         raw.y, raw.labels_from = label_table.values, label_table.path.name
         raw.class_names = label_table.class_names
@@ -120,10 +168,46 @@ def read_raw_graph(
         raw.masks = label_table.masks or raw.masks
     if feature_table is not None:
         raw.x, raw.features_from = feature_table.values, feature_table.path.name
-    for each in tables:
-        each.add_facts(raw.facts)
-    raw.facts.word_labels |= suffix not in (".pt", ".pth") and raw.class_names is not None
+        raw.facts.structural_features = False
+    for each in (label_table, feature_table):
+        if each is not None:
+            each.add_facts(raw.facts)
+    raw.facts.word_labels |= words and raw.class_names is not None
     return raw
+
+
+def _label_table(labels: Any) -> NodeTable | None:
+    """Labels of a file, or as a list, array, tensor or Series in the order of the nodes."""
+    if labels is None:
+        return None
+    if isinstance(labels, str | Path):
+        _require_file(labels)
+        return read_labels(Path(labels).expanduser())
+    given = labels.detach().cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
+    if given.dtype.kind in "OUS" and given.ndim == 1:
+        values, names = label_column(given.tolist(), "labels")
+        return NodeTable(Path("labels"), values, class_names=names)
+    return NodeTable(Path("labels"), given)
+
+
+def _feature_table(features: Any) -> NodeTable | None:
+    """Features of a file, or as a matrix of numpy, scipy, torch or pandas in node order."""
+    if features is None:
+        return None
+    if isinstance(features, str | Path):
+        _require_file(features)
+        return read_features(Path(features).expanduser())
+    return NodeTable(Path("features"), feature_matrix(features, "features"))
+
+
+def _require_file(path: str | Path) -> None:
+    if not _is_file(path):
+        what = "is a folder, not a file" if Path(path).is_dir() else "does not exist"
+        raise RawlsError(f"{path} {what}")
+
+
+def _is_file(path: str | Path) -> bool:
+    return os.path.isfile(Path(path).expanduser())
 
 
 def _with_tables(raw: RawGraph, tables: list[NodeTable]) -> RawGraph:
@@ -147,10 +231,10 @@ def _read_npz(path: Path) -> RawGraph:
     archive = Archive(path)
     whole = archive.whole()
     if whole is not None:
-        return _from_adjacency(path, whole)
+        return raw_from_adjacency(whole, path.name, path.stem)
     matrix = archive.csr("adj")
     if matrix is not None:
-        raw = _from_adjacency(path, matrix)
+        raw = raw_from_adjacency(matrix, path.name, path.stem)
     elif "edge_index" in archive.keys:
         raw = RawGraph(path.stem, *endpoints(archive["edge_index"], path.name))
         if "edge_weight" in archive.keys:
@@ -169,17 +253,6 @@ def _read_npz(path: Path) -> RawGraph:
         raw.node_ids = archive["node_ids"]
     raw.graph_from = raw.features_from = raw.labels_from = path.name
     return raw
-
-
-def _from_adjacency(path: Path, matrix: Any) -> RawGraph:
-    rows, columns = matrix.shape
-    if rows != columns:
-        raise RawlsError(
-            f"{path}: the adjacency matrix has {rows} rows and {columns} columns, "
-            "it must be square, a row and a column for each node"
-        )
-    coo = matrix.tocoo()
-    return RawGraph(path.stem, coo.row, coo.col, coo.data, num_nodes=rows, graph_from=path.name)
 
 
 def _num_nodes(value: Array, path: Path) -> int:

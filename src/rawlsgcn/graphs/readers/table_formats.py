@@ -1,9 +1,13 @@
-"""The formats of tables: .csv and .tsv by pandas, .parquet by pyarrow, whole or in chunks."""
+"""The formats of tables: text files by pandas, .parquet by pyarrow, whole or in chunks.
+
+In .txt files the separator is found in the first line, and lines of comments may come before it.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import csv
+import itertools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +19,10 @@ from ..._core.errors import RawlsError, missing_extra, reading
 from .arrays import LARGEST_UNPACKED, MOST_CELLS, SMALL_FILE
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
-TABLES = (*SEPARATORS, ".parquet")
+BLANKS = r"\s+"
+TEXTS = (".txt", ".edges", ".edgelist")
+"""Text files separated by blanks, tabs, commas or semicolons, with comments at their beginning."""
+TABLES = (*SEPARATORS, *TEXTS, ".parquet")
 _PARQUET_INDEX = re.compile(r"__index_level_\d+__")
 """What pandas calls an index without a name in a .parquet file."""
 
@@ -27,7 +34,37 @@ def is_parquet(path: Path) -> bool:
 
 def separator_name(path: Path) -> str:
     """What separates the cells of a table, for error messages."""
-    return "tabs" if path.suffix.lower() == ".tsv" else "commas"
+    suffix = path.suffix.lower()
+    return {".tsv": "tabs", ".csv": "commas"}.get(suffix, "blanks, tabs or commas")
+
+
+def leading_comments(path: Path) -> int:
+    """The lines before the first one of the table: in .txt files those that begin with # or %."""
+    if path.suffix.lower() not in TEXTS:
+        return 0
+    return _first_of_text(path)[0]
+
+
+def _first_of_text(path: Path) -> tuple[int, str]:
+    """The number of lines before the table in a .txt file, and its first line."""
+    with path.open(encoding="utf-8-sig") as file:
+        for number, line in enumerate(file):
+            if line.strip() and not line.lstrip().startswith(("#", "%")):
+                return number, line.strip("\r\n")
+    raise RawlsError(f"{path} is empty")
+
+
+def _separator(path: Path) -> str:
+    suffix = path.suffix.lower()
+    if suffix in SEPARATORS:
+        return SEPARATORS[suffix]
+    line = _first_of_text(path)[1]
+    if "{" in line and not line.endswith("{}"):
+        raise RawlsError(
+            f"{path} has Python dicts in its lines, as networkx.write_edgelist writes attributes: "
+            "write it with data=['weight'] or data=False, or as JSON with node_link_data"
+        )
+    return next((each for each in ("\t", ",", ";") if each in line), BLANKS)
 
 
 def first_line(path: Path) -> list[str]:
@@ -36,9 +73,15 @@ def first_line(path: Path) -> list[str]:
     pandas needs time and memory for each column.
     """
     _refuse_wide_text(path)
-    separator = SEPARATORS[path.suffix.lower()]
     with _as_table(path), path.open(encoding="utf-8-sig", newline="") as file:
-        lines = filter(None, csv.reader(file, delimiter=separator, skipinitialspace=True))
+        separator = _separator(path)
+        rows = itertools.islice(file, leading_comments(path), None)
+        if separator == BLANKS:
+            lines: Iterator[list[str]] = filter(
+                None, (re.split(r"#|{}", row)[0].split() for row in rows)
+            )
+        else:
+            lines = filter(None, csv.reader(rows, delimiter=separator, skipinitialspace=True))
         first, second = next(lines, None), next(lines, [])
     if first is None:
         raise RawlsError(f"{path} is empty")
@@ -68,10 +111,14 @@ def text_chunks(path: Path, header: bool, rows: int, **options: Any) -> Iterator
 
 def _options(path: Path, header: bool, more: dict[str, Any]) -> dict[str, Any]:
     """Of ``pandas.read_csv``, so that only an empty cell is missing: NA and null may be ids."""
+    separator = _separator(path)
+    if separator == BLANKS:
+        # What networkx.write_edgelist writes behind edges without attributes is "{}".
+        more = {"comment": "{" if _first_of_text(path)[1].endswith("{}") else "#", **more}
     return {
-        "sep": SEPARATORS[path.suffix.lower()],
+        "sep": separator,
         "header": None,
-        "skiprows": int(header),
+        "skiprows": int(header) + leading_comments(path),
         "keep_default_na": False,
         "na_values": [""],
         "low_memory": False,

@@ -1,4 +1,4 @@
-"""Tables in .csv, .tsv or .parquet files: whole for graphs, in chunks for predictions.
+"""Tables in .csv, .tsv, .txt or .parquet files: whole for graphs, in chunks for predictions.
 
 The names of columns that they are read by are here and nowhere else, in lower case;
 docs/graphs.md and docs/audit.md list them for users.
@@ -19,7 +19,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError, reading
-from .table_formats import ParquetTable, first_line, is_parquet, read_text, text_chunks
+from .table_formats import (
+    ParquetTable,
+    first_line,
+    is_parquet,
+    leading_comments,
+    read_text,
+    text_chunks,
+)
 
 Array = NDArray[Any]
 HeaderRule = Callable[[list[str], Callable[[int], bool]], bool]
@@ -68,7 +75,8 @@ class TableHeader:
         """Name a row for an error message."""
         if is_parquet(self.path):
             return f"{self.path.name}, row {index} (counted from 0)"
-        return f"{self.path.name}, line {index + 1 + (self.names is not None)}"
+        before = leading_comments(self.path) + (self.names is not None)
+        return f"{self.path.name}, line {index + 1 + before}"
 
     def column(self, index: int) -> str:
         """Name a column for an error message."""

@@ -64,6 +64,12 @@ def read_saved(path: Path) -> Data:
         return data
 
 
+def read_tensor(path: Path) -> Tensor:
+    """The one tensor, dense or sparse, that ``torch.save(tensor, path)`` wrote."""
+    with reading(path, "a file of torch"):
+        return _Saved(path).tensor()
+
+
 class _Saved:
     """One .pt file, whose tensors are read when they are needed."""
 
@@ -87,13 +93,7 @@ class _Saved:
 
     def parts(self) -> dict[str, Any]:
         """The attributes of the graph, as tensors, arrays, numbers, texts and lists."""
-        try:
-            content = load_inert(self._pickle, _may_be_named)
-        except pickle.UnpicklingError as error:
-            raise RawlsError(
-                f"{self.path} holds Python objects besides tensors, or is no torch file ({error}): "
-                "save a torch_geometric Data (or a dict of tensors) with torch.save"
-            ) from error
+        content = self._content()
         if isinstance(content, tuple) and content:
             content = content[0]  # torch_geometric's own processed files: (data, slices[, class])
         if isinstance(content, dict):
@@ -111,6 +111,23 @@ class _Saved:
                 f"{self.path} holds a {kind}: expected a torch_geometric Data or a dict of tensors"
             )
         return {key: self._value(content[key], key, 0) for key in _PARTS if key in content}
+
+    def tensor(self) -> Tensor:
+        """The tensor that is all of the file."""
+        content = self._content()
+        found = self._value(content, "the tensor", 0) if isinstance(content, Call) else None
+        if not isinstance(found, Tensor):
+            raise RawlsError(f"{self.path} holds a {type(content).__name__}: save one tensor")
+        return found
+
+    def _content(self) -> Any:
+        try:
+            return load_inert(self._pickle, _may_be_named)
+        except pickle.UnpicklingError as error:
+            raise RawlsError(
+                f"{self.path} holds Python objects besides tensors, or is no torch file ({error}): "
+                "save a torch_geometric Data (or a dict of tensors) with torch.save"
+            ) from error
 
     def _value(self, value: Any, key: str, depth: int) -> Any:
         """A value of the pickle as a tensor, an array or plain Python."""

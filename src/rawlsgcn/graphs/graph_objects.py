@@ -1,0 +1,51 @@
+"""Graphs that are objects of other libraries: torch_geometric, networkx and scipy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import scipy.sparse as sp
+from torch_geometric.data import Data
+
+from .._core.errors import RawlsError
+from .raw_graph import RawGraph, raw_from_data
+from .readers.arrays import checked_matrix
+from .readers.node_link import from_networkx, is_networkx
+
+
+def raw_from_object(graph: Any, where: str = "the graph") -> RawGraph:
+    """The pieces of a ``Data``, a networkx graph or a scipy sparse adjacency matrix.
+
+    Raises:
+        RawlsError: If it is none of these, or not square.
+    """
+    if isinstance(graph, Data) or hasattr(graph, "to_homogeneous"):
+        return raw_from_data(graph, where)
+    if is_networkx(graph):
+        return from_networkx(graph).raw()
+    if sp.issparse(graph):
+        known = graph.format in ("csr", "csc", "coo")
+        return raw_from_adjacency(_checked(graph if known else graph.tocsr(), where), where)
+    raise RawlsError(
+        "a graph must be a torch_geometric Data, a networkx graph or a scipy sparse matrix, not "
+        f"{type(graph).__name__} (rg.read makes a Data of a file)"
+    )
+
+
+def _checked(matrix: Any, where: str) -> Any:
+    try:
+        return checked_matrix(matrix)
+    except RawlsError as error:
+        raise RawlsError(f"{where} {error}") from error
+
+
+def raw_from_adjacency(matrix: Any, where: str, name: str = "graph") -> RawGraph:
+    """The pieces of an adjacency matrix, whose values are the weights."""
+    rows, columns = matrix.shape
+    if rows != columns:
+        raise RawlsError(
+            f"{where}: the adjacency matrix has {rows} rows and {columns} columns, "
+            "it must be square, a row and a column for each node"
+        )
+    coo = matrix.tocoo()
+    return RawGraph(name, coo.row, coo.col, coo.data, num_nodes=rows, graph_from=where)

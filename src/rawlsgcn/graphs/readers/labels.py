@@ -1,0 +1,52 @@
+"""Labels as numbers, and the names of the classes where they are words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ..._core.errors import RawlsError
+from .tables import is_number
+
+Array = NDArray[Any]
+
+
+def encode_words(cells: pd.Series[Any]) -> tuple[Array, list[str]] | None:
+    """Number the classes by the order of their names; -1 stays -1, and an empty cell is NaN.
+
+    None if these are not words: a number among them is rather a mistake than a name.
+    """
+    if pd.api.types.infer_dtype(cells, skipna=True) != "string":
+        return None
+    texts = cells.astype(object).str.strip().replace("", None)
+    distinct = texts.dropna().unique().tolist()
+    names = sorted(each for each in distinct if each != "-1")
+    if not names or any(map(is_number, names)):
+        return None
+    numbers = {**{name: number for number, name in enumerate(names)}, "-1": -1}
+    return texts.map(numbers).to_numpy(dtype=np.float64, na_value=np.nan), names
+
+
+def label_column(values: Sequence[Any], where: str) -> tuple[Array, list[str] | None]:
+    """Labels as numbers, -1 for a missing one; and the names of the classes if they are words."""
+    column = pd.Series(list(values), dtype=object)
+    missing = column.isna().to_numpy()
+    present = column[~missing]
+    labels = np.full(len(column), -1.0)
+    encoded = encode_words(present)
+    if encoded is not None:
+        labels[~missing] = encoded[0]
+        return labels, encoded[1]
+    plain = present.map(lambda value: isinstance(value, str | int | float | np.number | np.bool_))
+    numbers = pd.to_numeric(present.where(plain, None), errors="coerce")
+    if numbers.isna().any():
+        wrong = present[numbers.isna()].iloc[0]
+        raise RawlsError(
+            f"{where} holds '{wrong}' among others: labels are all whole numbers or all words"
+        )
+    labels[~missing] = numbers.to_numpy(dtype=np.float64)
+    return labels, None

@@ -1,0 +1,223 @@
+"""Nodes and links with attributes: graphs of networkx, and JSON files of its ``node_link_data``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._core.errors import RawlsError, reading
+from ..catalog import MASKS
+from ..raw_graph import RawGraph
+from .arrays import FEATURE_KEYS
+from .labels import label_column
+from .tables import LABEL_COLUMNS, SPLIT_COLUMNS, SPLIT_VALUES, WEIGHT_COLUMNS
+
+Array = NDArray[Any]
+_EXPECTED = "expected the keys nodes and edges (or links), as networkx.node_link_data writes them"
+
+
+@dataclass
+class NodeLinkGraph:
+    """A graph as networkx has it.
+
+    Attributes:
+        name: Its name.
+        where: How error messages call it.
+        ids: The ids of the nodes, which may be any hashable values.
+        nodes: The attributes of each node.
+        links: Source, target and attributes of each link.
+        directed: Whether links have a direction.
+    """
+
+    name: str
+    where: str
+    ids: list[Any]
+    nodes: list[Mapping[str, Any]]
+    links: list[tuple[Any, Any, Mapping[str, Any]]]
+    directed: bool
+
+    @property
+    def attributes(self) -> list[str]:
+        """The names of the attributes that some node has."""
+        return list(dict.fromkeys(str(name) for node in self.nodes for name in node))
+
+    def raw(self, labels: str | None = None, features: Sequence[str] | None = None) -> RawGraph:
+        """The pieces of the graph.
+
+        Args:
+            labels: The attribute with the labels; by default one that is called label, y or class.
+            features: The attributes with the features, each a number or a list of numbers; by
+                default x or features.
+
+        Raises:
+            RawlsError: If an attribute is missing, or has values of another kind.
+        """
+        source, target, weight = self._edges()
+        raw = RawGraph(self.name, source, target, weight, num_nodes=len(self.ids))
+        raw.graph_from = raw.features_from = raw.labels_from = self.where
+        raw.node_ids = _plain_ids(self.ids)
+        known = self.attributes
+        for name in [*([labels] if labels else []), *(features or [])]:
+            if name not in known:
+                has = f"they have {', '.join(known[:8])}" if known else "they have none"
+                raise RawlsError(
+                    f"'{name}' is no file, and no attribute of the nodes of {self.where}: {has}"
+                )
+        label = labels or self._find(LABEL_COLUMNS)
+        if label is not None:
+            raw.y, raw.class_names = label_column(
+                [node.get(label) for node in self.nodes], f"{self.where}: the attribute '{label}'"
+            )
+        split = self._find(SPLIT_COLUMNS - {label})
+        raw.masks = self._masks(split)
+        columns = [name for name in FEATURE_KEYS if name in known][:1]
+        columns = columns if features is None else list(features)
+        if columns:
+            raw.x = np.column_stack([self._numbers(name) for name in columns])
+        others = [name for name in known if name not in {label, split, *columns, *MASKS}]
+        if others:
+            raw.unused_attributes = others
+        return raw
+
+    def _edges(self) -> tuple[Array, Array, Array | None]:
+        places = {_key(node): place for place, node in enumerate(self.ids)}
+        if len(places) < len(self.ids):
+            numbered = enumerate(self.ids)
+            again = next(node for place, node in numbered if places[_key(node)] != place)
+            raise RawlsError(f"{self.where}: the node id '{again}' appears twice")
+        source, target = (np.empty(len(self.links), np.int64) for _ in range(2))
+        for row, (one, other, _) in enumerate(self.links):
+            for end, ids in ((one, source), (other, target)):
+                place = places.get(_key(end))
+                if place is None:
+                    raise RawlsError(
+                        f"{self.where}: link {row} (counted from 0) names the node '{end}', which "
+                        "is not among the nodes"
+                    )
+                ids[row] = place
+        weight = self._weights()
+        if self.directed:
+            return source, target, weight
+        back = source != target
+        if weight is not None:
+            weight = np.concatenate([weight, weight[back]])
+        return (
+            np.concatenate([source, target[back]]),
+            np.concatenate([target, source[back]]),
+            weight,
+        )
+
+    def _weights(self) -> Array | None:
+        """The weights of the links; one where a link has none, as in networkx."""
+        names = dict.fromkeys(str(name) for *_, link in self.links for name in link)
+        name = next((each for each in names if each.lower() in WEIGHT_COLUMNS), None)
+        if name is None:
+            return None
+        values = [link.get(name, 1) for *_, link in self.links]
+        if not all(isinstance(value, int | float | np.number) for value in values):
+            raise RawlsError(f"{self.where}: '{name}' of the links must be numbers, as weights are")
+        return np.array(values, dtype=np.float64)
+
+    def _find(self, names: Iterable[str]) -> str | None:
+        return next((each for each in self.attributes if each.lower() in names), None)
+
+    def _masks(self, split: str | None) -> dict[str, Array]:
+        if all(name in self.attributes for name in MASKS):
+            return {key: np.array([node.get(key) is True for node in self.nodes]) for key in MASKS}
+        if split is None:
+            return {}
+        words = [str(node.get(split) or "").strip().lower() for node in self.nodes]
+        if not set(words) <= {*SPLIT_VALUES, "", "none"}:
+            return {}
+        codes = np.array([SPLIT_VALUES.get(word, -1) for word in words])
+        return {key: codes == code for code, key in enumerate(MASKS)}
+
+    def _numbers(self, name: str) -> Array:
+        rows = [node.get(name) for node in self.nodes]
+        try:
+            values = np.array(rows, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise RawlsError(
+                f"{self.where}: the attribute '{name}' must be a number, or a list of as many "
+                "numbers, for each node"
+            ) from error
+        return values.reshape(len(rows), -1)
+
+
+def is_networkx(graph: Any) -> bool:
+    """Whether this is a graph of networkx, which need not be installed."""
+    return any(kind.__module__.startswith("networkx.") for kind in type(graph).__mro__)
+
+
+def from_networkx(graph: Any) -> NodeLinkGraph:
+    """Take the nodes and links of a networkx graph."""
+    name = str(getattr(graph, "name", "") or "graph")
+    return NodeLinkGraph(
+        name=name,
+        where="the graph",
+        ids=list(graph.nodes),
+        nodes=[attributes for _, attributes in graph.nodes(data=True)],
+        links=list(graph.edges(data=True)),
+        directed=graph.is_directed(),
+    )
+
+
+def read_node_link(path: Path) -> NodeLinkGraph:
+    """Read a JSON file of networkx's ``node_link_data``.
+
+    Nodes without an ``id`` are numbered by their places, as D3 does it.
+
+    Raises:
+        RawlsError: If the file is not JSON of this form.
+    """
+    with reading(path, "JSON"):
+        content = json.loads(path.read_bytes().decode("utf-8-sig"))
+    links = content.get("edges", content.get("links")) if isinstance(content, dict) else None
+    nodes = content.get("nodes") if isinstance(content, dict) else None
+    if not isinstance(nodes, list) or not isinstance(links, list):
+        raise RawlsError(f"{path} is JSON, but not a graph of nodes and links: {_EXPECTED}")
+    if not all(isinstance(each, dict) for each in (*nodes, *links)):
+        raise RawlsError(f"{path}: every node and link must be a JSON object: {_EXPECTED}")
+    for row, link in enumerate(links):
+        if "source" not in link or "target" not in link:
+            raise RawlsError(f"{path}: link {row} (counted from 0) has no source or no target")
+    numbered = not any("id" in node for node in nodes)
+    for row, node in enumerate(nodes):
+        if not numbered and "id" not in node:
+            raise RawlsError(f"{path}: node {row} (counted from 0) has no id")
+    return NodeLinkGraph(
+        name=path.stem,
+        where=path.name,
+        ids=list(range(len(nodes))) if numbered else [node["id"] for node in nodes],
+        nodes=[{name: value for name, value in node.items() if name != "id"} for node in nodes],
+        links=[
+            (
+                link["source"],
+                link["target"],
+                {k: v for k, v in link.items() if k not in ("source", "target", "key")},
+            )
+            for link in links
+        ],
+        directed=content.get("directed") is True,
+    )
+
+
+def _key(node: Any) -> Any:
+    """A hashable id: JSON has lists where networkx had tuples."""
+    if isinstance(node, list):
+        return tuple(map(_key, node))
+    return json.dumps(node) if isinstance(node, dict) else node
+
+
+def _plain_ids(ids: list[Any]) -> Array | list[str] | None:
+    """The ids as numbers, or all as text; None if they are 0 to n - 1."""
+    if all(type(each) is int and abs(each) < 2**63 for each in ids):
+        numbers = np.array(ids, dtype=np.int64)
+        return None if np.array_equal(numbers, np.arange(len(ids))) else numbers
+    return [str(each) for each in ids]
