@@ -14,7 +14,7 @@ setup: $(READY)
 
 $(READY): pyproject.toml constraints.txt hatch_build.py src/rawlsgcn/_core/kernels.c
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,docs]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
 demo: $(READY)

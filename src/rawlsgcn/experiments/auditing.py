@@ -64,7 +64,8 @@ def audit(
     """Audit the predictions of one or several models by degree: who is worst off, and how sure?
 
     Args:
-        graph: A torch_geometric ``Data`` with labels ``y``, or the name of a dataset.
+        graph: A torch_geometric ``Data`` with labels ``y``, a networkx graph with labels, or the
+            name of a dataset.
         predictions: A file (see docs/audit.md), scores (nodes, classes) or classes (nodes,) as an
             array or tensor in node order, a :class:`Result`, or a ``torch.nn.Module``, which
             is called with the graph (see :func:`.module_predictions.module_scores`); several as a

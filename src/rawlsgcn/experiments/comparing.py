@@ -38,7 +38,7 @@ def compare(
     """Train several methods on one graph, with the same seeds and evaluated on the same nodes.
 
     Args:
-        graph: A torch_geometric ``Data``, or the name of a dataset.
+        graph: A torch_geometric ``Data``, a networkx graph, or the name of a dataset.
         methods: Names or methods of your own, as for :func:`fit`; by default GCN and the paper's
             two methods.
         seeds: The number of runs of each method (seeds 0 to N-1), or the seeds themselves.

@@ -52,7 +52,8 @@ def fit(
     """Train a method on a graph, once for each seed, and evaluate it by degree.
 
     Args:
-        graph: A torch_geometric ``Data``, or the name of a dataset (see ``rawlsgcn datasets``).
+        graph: A torch_geometric ``Data``, a networkx graph, or the name of a dataset (see
+            ``rawlsgcn datasets``).
         method: A name (see :func:`rawlsgcn.methods.method_names`), or a
             :class:`rawlsgcn.methods.Method` of your own, as a class or an object.
         seeds: The number of runs (seeds 0 to N-1), or the seeds themselves.

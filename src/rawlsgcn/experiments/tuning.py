@@ -170,7 +170,7 @@ def tune(
     once.
 
     Args:
-        graph: A torch_geometric ``Data``, or the name of a dataset.
+        graph: A torch_geometric ``Data``, a networkx graph, or the name of a dataset.
         method: A name or a method of your own, as for :func:`rawlsgcn.fit`.
         grid: For each setting the values to try; by default :data:`LEARNING_RATES` (or what the
             paper searched for the method) with :data:`WEIGHT_DECAYS`, without the settings that

@@ -65,7 +65,7 @@ def auto(
     The answer is a weighted mean of members, with the weights that lower that loss most.
 
     Args:
-        graph: A torch_geometric ``Data``, or the name of a dataset.
+        graph: A torch_geometric ``Data``, a networkx graph, or the name of a dataset.
         seed: Decides everything random: the same seed gives the same answer.
         device: ``"cpu"``, ``"cuda"``, or ``"auto"`` for a GPU if there is one.
         evaluate: ``"test"``, or ``"all"`` for every labeled node outside training and validation.
