@@ -45,6 +45,7 @@ extensions = [
 ]
 exclude_patterns = ["_build", "_ext"]
 templates_path = ["_templates"]
+highlight_language = "none"  # a block without a language is a command or a file
 nitpicky = True
 # Types in signatures are names of torch, numpy and pandas, or of classes that are not public;
 # docstrings of rooms name modules that have no page.

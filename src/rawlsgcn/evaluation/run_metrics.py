@@ -36,7 +36,7 @@ class RunMetrics:
         bias: Var({AvgCE(k)}), the paper's bias: the sample variance (n-1), over the degrees
             present, of the mean cross entropy of the nodes of degree k. NaN for one degree only.
         calibrated_bias: The same after temperature scaling on the validation nodes. NaN where
-            they do not determine the temperature (:func:`.calibration.precise_temperature`).
+            they do not determine the temperature (``calibration.precise_temperature``).
         temperature: The temperature of that scaling; above 1, the model was too sure.
         low_degree_accuracy: Accuracy, per cent, of the nodes at or under the 25th percentile of
             the evaluated nodes' degrees.

@@ -68,7 +68,7 @@ def audit(
             name of a dataset.
         predictions: A file (see docs/audit.md), scores (nodes, classes) or classes (nodes,) as an
             array or tensor in node order, a :class:`Result`, or a ``torch.nn.Module``, which
-            is called with the graph (see :func:`.module_predictions.module_scores`); several as a
+            is called with the graph (see ``module_predictions.module_scores``); several as a
             list, or as a mapping from names. A module may also come first:
             ``rg.audit(model, graph)``.
         by: What nodes are grouped by: "degree", "in-degree", "pagerank", "core", a file of ids and
