@@ -42,6 +42,8 @@ def _for(name: str, again: bool) -> Mutation | None:
         ".csv": tables.mutate,
         ".tsv": tables.mutate,
         ".txt": tables.mutate,
+        ".edges": tables.mutate,
+        ".edgelist": tables.mutate,
         ".index": tables.mutate,
         ".parquet": parquet.mutate,
         ".pt": tensors.mutate,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +149,43 @@ def _text_seeds(suffix: str, separator: str) -> list[Files]:
     ]
 
 
+def _txt_seeds() -> list[Files]:
+    """Edge lists as SNAP publishes them: blanks or tabs, comments first."""
+    comment = b"# Nodes: 6 Edges: 8\n# FromNodeId ToNodeId\n"
+    labels = {"x.csv": _features(","), "y.csv": _labels(",")}
+    return [
+        *({f"bare{suffix}": comment + _edges(by, plain=True)} for suffix in _TEXT for by in " \t,"),
+        {"g.txt": comment + _edges(" ").split(b"\n", 1)[1], **labels},
+        {"bare.edges": b"% sym\n" + _edges("\t", text=True)},
+    ]
+
+
+_TEXT = (".txt", ".edges", ".edgelist")
+
+
+def _json_seeds() -> list[Files]:
+    """What networkx.node_link_data gives, with attributes of nodes and links."""
+    links = [
+        {"source": NAMES[i], "target": NAMES[j], "weight": w}
+        for i, j, w in zip(SOURCE, TARGET, WEIGHT, strict=True)
+    ]
+    split = ("train", "val", "test")
+    nodes = [
+        {"id": NAMES[i], "x": X[i].tolist(), "label": ("owl", "cat")[Y[i]], "split": split[i % 3]}
+        for i in range(NODES)
+    ]
+    numbered = [{"source": int(i), "target": int(j)} for i, j in zip(SOURCE, TARGET, strict=True)]
+    masks = [{key: bool(mask[i]) for key, mask in MASKS.items()} for i in range(NODES)]
+    plain = [{"y": int(Y[i]), "features": X[i].tolist(), **masks[i]} for i in range(NODES)]
+    head = {"directed": False, "multigraph": False, "graph": {}}
+    documents = [
+        ("g", {**head, "nodes": nodes, "edges": links}),
+        ("g", {"directed": True, "nodes": plain, "links": numbered}),
+        ("bare", {"nodes": [{"id": [0, i]} for i in range(2)], "links": []}),
+    ]
+    return [{f"{name}.json": json.dumps(each).encode()} for name, each in documents]
+
+
 def parquet(frame: pd.DataFrame, **how: Any) -> bytes:
     file = io.BytesIO()
     frame.to_parquet(file, **how)
@@ -198,6 +236,8 @@ READERS = [
     Reader("npy", _npy_seeds, read_graph, (".npy",)),
     Reader("csv", lambda: _text_seeds(".csv", ","), read_graph, (".csv",)),
     Reader("tsv", lambda: _text_seeds(".tsv", "\t"), read_graph, (".tsv",)),
+    Reader("txt", _txt_seeds, read_graph, _TEXT),
+    Reader("json", _json_seeds, read_graph, (".json",)),
     Reader("parquet", _parquet_seeds, read_graph, (".parquet",)),
     Reader("pt", _pt_seeds, read_graph, (".pt",)),
 ]
