@@ -88,8 +88,9 @@ def test_two_processes_share_a_study(
                 done[name, trial.user_attrs["point"]] += 1
                 workers.add(trial.user_attrs["worker"]["pid"])
             else:
-                # The second trial of a point was pruned before it was trained.
-                assert trial.state == TrialState.PRUNED
+                # The second trial of a point, where both enqueued it, was pruned before it was
+                # trained, or nobody has asked for it.
+                assert trial.state in (TrialState.PRUNED, TrialState.WAITING)
                 assert "record" not in trial.user_attrs
     assert set(done.values()) == {1}
     assert workers == {process.pid for process in processes}
