@@ -6,6 +6,7 @@ import math
 import pickle
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -162,6 +163,7 @@ def test_shapes_that_disagree_are_a_sentence(logits: tuple, target: tuple, degre
 
 RANK = """
 import sys
+import warnings
 from pathlib import Path
 import torch
 import torch.distributed as dist
@@ -204,3 +206,14 @@ def test_ranks_agree_on_the_bias_of_the_whole(tmp_path: Path) -> None:
     # What was gathered is handed back after the computation: each rank keeps its own rows.
     assert int(said[2][1]) == 0
     assert 0 < int(said[0][1]) < 30
+
+
+def test_probabilities_are_noticed() -> None:
+    logits = torch.tensor([[2.0, 0.0], [0.0, 3.0], [1.0, 0.0]], requires_grad=True)
+    target, degree = torch.tensor([0, 1, 1]), torch.tensor([5, 5, 1])
+    with pytest.warns(UserWarning, match="look like probabilities"):
+        DegreeBias().update(logits.softmax(-1), target, degree)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        DegreeBias()(logits, target, degree)
+        DegreeBias()(logits.log_softmax(-1), target, degree)

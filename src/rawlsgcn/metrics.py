@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import torch
@@ -13,6 +14,13 @@ from ._core.errors import RawlsError
 from .evaluation.degree_bias import DegreeGroups, node_scores, variance
 
 __all__ = ["DegreeBias"]
+
+
+def _look_like_probabilities(scores: Tensor) -> bool:
+    """Whether every row has no negative number and the sum one."""
+    if not scores.numel() or scores.shape[1] < 2 or bool((scores < 0).any()):
+        return False
+    return bool(((scores.double().sum(-1) - 1).abs() < 1e-2).all())
 
 
 class DegreeBias(Metric):
@@ -86,7 +94,14 @@ class DegreeBias(Metric):
                 f"but got {tuple(preds.shape)}, {tuple(target.shape)} and {tuple(degree.shape)}"
             )
         kept = target != self.ignore_index
-        loss, _ = node_scores(preds[kept], target[kept])
+        preds = preds.detach()[kept]
+        if _look_like_probabilities(preds):
+            warnings.warn(
+                "DegreeBias was given what look like probabilities: it needs logits, the scores "
+                "before the softmax (or the logarithm of probabilities)",
+                stacklevel=2,
+            )
+        loss, _ = node_scores(preds, target[kept])
         self.degree.append(degree[kept].double())
         self.count.append(torch.ones_like(loss))
         self.loss.append(loss)

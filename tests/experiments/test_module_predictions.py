@@ -89,3 +89,13 @@ def test_what_cannot_be_called_is_one_sentence(graph: Data) -> None:
         rg.audit(Pooled(), graph)
     with pytest.raises(rg.RawlsError, match="must be a torch_geometric Data"):
         rg.audit(Pooled(), 3)
+
+
+def test_weights_that_the_graph_does_not_have_are_none() -> None:
+    class Weighted(torch.nn.Module):
+        def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None) -> Tensor:
+            assert edge_weight is None
+            return torch.eye(2)[x[:, 0].long() % 2]
+
+    graph = rg.synthetic(120, classes=2)
+    assert rg.audit(Weighted(), graph, evaluate="labeled", resamples=100).models

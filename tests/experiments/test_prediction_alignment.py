@@ -207,3 +207,51 @@ def test_predictions_that_are_none(graph: Data, given: Any) -> None:
 def test_a_graph_that_is_none(logits: np.ndarray) -> None:
     with pytest.raises(RawlsError, match="must be a torch_geometric Data"):
         rg.audit(np.eye(3), logits, **FEW)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def named() -> Data:
+    """A graph with ids and classes that are words."""
+    graph = rg.synthetic(120, classes=3)
+    graph.node_ids = [f"n{i}" for i in range(120)]
+    graph.class_names = ["cat", "dog", "eel"]
+    return graph
+
+
+def accuracy_of(graph: Data, predictions: Any, **options: Any) -> float:
+    found = rg.audit(graph, predictions, evaluate="labeled", resamples=100, **options)
+    return float(found.models[0].accuracy.value)
+
+
+def test_a_frame_is_read_by_its_index_and_columns(named: Data) -> None:
+    random = np.random.default_rng(0)
+    scores = random.random((120, 3)) + 0.5 * np.eye(3)[named.y.numpy()]
+    frame = pd.DataFrame(scores, index=named.node_ids, columns=named.class_names)
+    wanted = accuracy_of(named, scores)
+    for each in (frame, frame.sample(frac=1, random_state=0), frame[["eel", "dog", "cat"]]):
+        assert accuracy_of(named, each) == pytest.approx(wanted)
+    assert accuracy_of(named, pd.DataFrame(scores)) == pytest.approx(wanted)
+    with pytest.raises(RawlsError, match="a row for each of the 120 nodes"):
+        rg.audit(named, frame.iloc[:50])
+    with pytest.raises(RawlsError, match="columns must be the classes cat, dog, eel"):
+        rg.audit(named, frame.rename(columns={"eel": "bat"}))
+    with pytest.raises(RawlsError, match="node elsewhere is not in the graph"):
+        rg.audit(named, frame.rename(index={"n3": "elsewhere"}))
+
+
+def test_predicted_words_are_classes(named: Data) -> None:
+    words = np.array(named.class_names, dtype=object)[named.y.numpy()]
+    assert accuracy_of(named, words) == 100
+    series = pd.Series(words, index=named.node_ids)
+    assert accuracy_of(named, series.sample(frac=1, random_state=0)) == 100
+    with pytest.raises(RawlsError, match="'bat' is not a class of the graph, which has cat, dog"):
+        rg.audit(named, np.where(words == "eel", "bat", words))
+
+
+def test_a_series_to_group_by_is_read_by_its_index(named: Data) -> None:
+    town = pd.Series(["Bath", "York"] * 60, index=named.node_ids, name="town")
+    results = [
+        rg.audit(named, named.y.numpy(), by=by, evaluate="labeled", resamples=100).to_frame()
+        for by in (town, town.sample(frac=1, random_state=0))
+    ]
+    pd.testing.assert_frame_equal(*results)

@@ -34,6 +34,8 @@ from .prediction_alignment import (
     AlignedFile,
     NodeIndex,
     checked_graph,
+    in_class_order,
+    in_node_order,
     read_column,
     whole_number,
     without_made_split,
@@ -230,7 +232,10 @@ def _sources(
             logits, title = each.logits[run], name or each.title
             sources.append(AlignedArray(logits, index.nodes, title, words, "logits"))
         else:
-            sources.append(AlignedArray(each, index.nodes, name or f"model {number}"))
+            called = name or f"model {number}"
+            ordered = in_node_order(each, index, f"predictions '{called}'")
+            ordered = in_class_order(ordered, class_names, f"predictions '{called}'")
+            sources.append(AlignedArray(ordered, index.nodes, called, class_names=class_names))
     names = [source.name for source in sources]
     for number, source in enumerate(sources, start=1):
         if names.count(source.name) > 1 or source.name in names[: number - 1]:
@@ -249,6 +254,11 @@ def _column(data: Data, by: Any, incoming: Ints | None, index: NodeIndex) -> Nod
         data.in_degree = incoming
     if isinstance(by, Path) or (isinstance(by, str) and by not in BUILT_IN and Path(by).is_file()):
         return column_of(data, read_column(Path(by), index))
+    if hasattr(by, "iloc") and hasattr(by, "name"):  # a Series
+        ordered = in_node_order(by, index, "the column to group by")
+        return column_of(
+            data, (str(by.name), ordered.to_numpy()) if by.name else ordered.to_numpy()
+        )
     return column_of(data, by)
 
 

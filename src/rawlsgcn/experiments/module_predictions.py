@@ -18,6 +18,8 @@ _OTHER_NAMES = {"adj": "adj_t", "features": "x", "feats": "x"}
 #: Layers take either, and transforms replace one by the other.
 _EITHER = {"edge_index": "adj_t", "adj_t": "edge_index"}
 _WHOLE = ("data", "graph", "batch_data")
+#: What layers take None for where the graph has no such values.
+_MAY_BE_NONE = ("edge_weight", "edge_attr")
 
 
 def module_scores(module: nn.Module, data: Data) -> Tensor:
@@ -72,6 +74,8 @@ def _arguments(module: nn.Module, data: Data) -> dict[str, Any]:
             value = data  # the whole graph, in a model written for a loader
         if value is not None:
             found[name] = value
+        elif key in _MAY_BE_NONE and parameter.default is parameter.empty:
+            found[name] = None
         elif parameter.default is parameter.empty:
             raise RawlsError(
                 f"{type(module).__name__}.forward needs '{name}', which the graph does not have: "

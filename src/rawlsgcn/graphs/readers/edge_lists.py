@@ -59,7 +59,8 @@ def read_edge_list(path: Path, tables: list[NodeTable]) -> RawGraph:
         ends = ids[[raw.source[row], raw.target[row]]]
         node = ends[0] if positions[raw.source[row]] < 0 else ends[1]
         named = next((each for each in tables if each.table is None), tables[0]).path.name
-        raise RawlsError(f"{table.row(row)}: node {node} is {_unknown(order, named)}")
+        cure = "" if is_range(order) else ": list every node there (in labels with -1 for no label)"
+        raise RawlsError(f"{table.row(row)}: node {node} is {_unknown(order, named)}{cure}")
     raw.source, raw.target = positions[raw.source], positions[raw.target]
 
     if not any(each.table is None for each in tables):
