@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the command line does
 # The same tests with the same numbers whether there is a GPU or not; make test-cuda is for GPUs.
@@ -34,3 +37,17 @@ def data_root() -> Path:
     if not (root / "Photo" / "raw").is_dir():
         pytest.skip(f"the real graphs are not on disk (looked in {root}; set RAWLSGCN_DATA)")
     return root
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    if found is None:
+        pytest.skip("Chromium is not installed")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with playwright.sync_playwright() as driver:
+        started = driver.chromium.launch(
+            executable_path=found, args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield started
+        started.close()

@@ -118,19 +118,26 @@ def run_task(
         "chosen": answer.chosen,
         **answer.details,
         "seed": options.seed,
-        "device": options.device.type,
-        "machine": machine(options.device),
-        "versions": {
-            "rawlsgcn": __version__,
-            "torch": torch.__version__,
-            "torch_geometric": torch_geometric.__version__,
-        },
+        **environment(options.device),
         "command": options.command,
     }
     record = {key: _finite(value) for key, value in record.items()}
     with atomic_file(task.file(options.out)) as temporary:
         temporary.write_text(json.dumps(record, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     return record
+
+
+def environment(device: torch.device) -> dict[str, Any]:
+    """What a record says of the device, the machine and the versions."""
+    return {
+        "device": device.type,
+        "machine": machine(device),
+        "versions": {
+            "rawlsgcn": __version__,
+            "torch": torch.__version__,
+            "torch_geometric": torch_geometric.__version__,
+        },
+    }
 
 
 def figures(graph: Any, probabilities: Tensor) -> dict[str, float]:

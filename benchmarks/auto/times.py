@@ -11,16 +11,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
-import torch_geometric
 from rich.console import Console
 
-from rawlsgcn import __version__
 from rawlsgcn._core.atomic_files import atomic_file
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn._core.machine import machine
 
-from .records import Options
+from .records import Options, environment
 
 #: The folder of these records.
 FOLDER = "times"
@@ -79,13 +75,7 @@ def time_command(graph: str, options: Options) -> dict[str, Any]:
         "seconds": seconds,
         "search_seconds": sum(figures["seconds"].values()),
         "peak_memory_mb": figures["peak_memory_mb"],
-        "device": options.device.type,
-        "machine": machine(options.device),
-        "versions": {
-            "rawlsgcn": __version__,
-            "torch": torch.__version__,
-            "torch_geometric": torch_geometric.__version__,
-        },
+        **environment(options.device),
         "command": " ".join(["rawlsgcn", *words]),
     }
 

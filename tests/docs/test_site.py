@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -101,20 +100,6 @@ def test_every_page_is_in_the_navigation_and_needs_nothing_from_outside(site: Pa
             assert outside not in text, page.name
     for page in [*DOCS.glob("*.md"), *(DOCS / "tutorials").glob("*.md")]:
         assert (site / page.relative_to(DOCS).with_suffix(".html")).is_file()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    found = shutil.which("chromium") or shutil.which("chromium-browser")
-    if found is None:
-        pytest.skip("Chromium is not installed")
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with playwright.sync_playwright() as driver:
-        started = driver.chromium.launch(
-            executable_path=found, args=["--no-sandbox", "--disable-gpu"]
-        )
-        yield started
-        started.close()
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from torch import nn
 from torch_geometric.data import Data
 
@@ -28,14 +29,13 @@ from ..evaluation.node_centralities import BUILT_IN, NodeColumn, check_complete,
 from ..graphs import graph_notes, load
 from ..graphs.splits import EVALUATE, MASKS
 from .audit_result import Audit
+from .frame_alignment import in_class_order, in_node_order
 from .module_predictions import module_scores
 from .prediction_alignment import (
     AlignedArray,
     AlignedFile,
     NodeIndex,
     checked_graph,
-    in_class_order,
-    in_node_order,
     read_column,
     whole_number,
     without_made_split,
@@ -254,7 +254,7 @@ def _column(data: Data, by: Any, incoming: Ints | None, index: NodeIndex) -> Nod
         data.in_degree = incoming
     if isinstance(by, Path) or (isinstance(by, str) and by not in BUILT_IN and Path(by).is_file()):
         return column_of(data, read_column(Path(by), index))
-    if hasattr(by, "iloc") and hasattr(by, "name"):  # a Series
+    if isinstance(by, pd.Series):
         ordered = in_node_order(by, index, "the column to group by")
         return column_of(
             data, (str(by.name), ordered.to_numpy()) if by.name else ordered.to_numpy()

@@ -74,30 +74,13 @@ def compare(
     clean, each_seed = evaluate_on(checked(graph), evaluate), seed_list(seeds)
     results = Comparison()
     for method, changed in zip(chosen, configured, strict=True):
+        given = (clean, method, changed, each_seed, device, engine, progress)
+        check = check_weight_decay
         if tune:
-            result = tuned_result(
-                clean,
-                method,
-                changed,
-                each_seed,
-                device,
-                engine,
-                progress,
-                fixed=settings,
-                check_weight_decay=check_weight_decay,
-            )
+            result = tuned_result(*given, fixed=settings, check_weight_decay=check)
         else:
-            result = train_and_evaluate(
-                clean,
-                method,
-                changed,
-                each_seed,
-                device,
-                engine,
-                progress,
-                only=len(chosen) == 1,
-                check_weight_decay=check_weight_decay,
-            )
+            only = len(chosen) == 1
+            result = train_and_evaluate(*given, only=only, check_weight_decay=check)
         if settings.get("normalization") not in (None, changed.normalization):
             result.notes.append(
                 f"{method.title} has no choice of normalization and was trained with its own."

@@ -70,7 +70,9 @@ class Judge:
             of each of them as small as one likes.
         """
         plain = float(node_scores(scores_of(probabilities), self.y)[0].mean())
-        return max(self.loss_of(probabilities), LEAST_LOSS), plain if plain == plain else math.inf
+        return max(self.loss_of(probabilities), LEAST_LOSS), math.inf if math.isnan(
+            plain
+        ) else plain
 
     def best(self, runs: Sequence[TrainedRun], count: int) -> list[int]:
         """The places of the runs with the highest accuracy; never of one that diverged."""
