@@ -95,6 +95,10 @@ Set = Annotated[
 Shards = Annotated[
     Path | None, typer.Option("--shards", help="A graph as shards, a folder that 'shard' wrote.")
 ]
+Memory = Annotated[
+    str | None,
+    typer.Option(help="The memory to use, such as 8GB (by default 80 % of what is free)."),
+]
 Seeds = Annotated[int, typer.Option(min=1, help="Number of runs, with seeds 0 to N-1.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda, or auto for a GPU where there is one.")]
 Engine = Annotated[str, typer.Option(help="auto, stacked, or reference (plain training).")]

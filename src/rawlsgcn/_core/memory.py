@@ -1,0 +1,78 @@
+"""The memory that a command may use: what the user says, or what this machine has left."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from .errors import RawlsError
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+_UNITS |= {f"{unit}i": 2 ** (10 * power) for power, unit in enumerate("kmgt", start=1)}
+_SIZE = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*([kmgt]?i?)b?", re.IGNORECASE)
+#: The share of the free memory that is used where no limit is given.
+_SHARE = 0.8
+#: Where Linux keeps the limit of a container and what it uses, in its two versions.
+_CGROUPS = (
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+    (
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+        "/sys/fs/cgroup/memory/memory.usage_in_bytes",
+    ),
+)
+_WHATEVER_IS_LEFT = 4 * 10**9
+
+
+def memory_limit(text: str | None) -> int:
+    """Return the memory that may be used, in bytes.
+
+    Args:
+        text: A size such as ``8GB``, ``512 MB`` or ``6GiB``; by default 80 % of the free memory.
+
+    Returns:
+        The number of bytes.
+
+    Raises:
+        RawlsError: If the text is no size.
+    """
+    if text is None:
+        return int(_SHARE * free_memory())
+    found = _SIZE.fullmatch(text.strip())
+    unit = found[2].lower() if found else ""
+    size = int(float(found[1]) * _UNITS[unit]) if found and unit in _UNITS else 0
+    if size < 1:
+        raise RawlsError(f"'{text}' is no amount of memory: give one such as 8GB or 512MB")
+    return size
+
+
+def free_memory() -> int:
+    """Return the bytes that this process can still have, without swapping."""
+    free = _available()
+    for limit, used in _CGROUPS:
+        try:
+            left = int(Path(limit).read_text()) - int(Path(used).read_text())
+        except (OSError, ValueError):  # no container, or "max"
+            continue
+        free = min(free, max(left, 0))
+    return free
+
+
+def _available() -> int:
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            sizes = dict(line.split(":", 1) for line in file)
+        return 1024 * int(sizes["MemAvailable"].split()[0])
+    except (OSError, KeyError, ValueError):
+        try:
+            return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+        except (AttributeError, OSError, ValueError):
+            return _WHATEVER_IS_LEFT
+
+
+def size_text(size: float) -> str:
+    """Write a number of bytes for people, such as ``1.9 GB``."""
+    for unit, name in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if size >= unit:
+            return f"{size / unit:,.3g} {name}"
+    return f"{size:,.0f} bytes"
