@@ -1,4 +1,4 @@
-"""Checkpoints of sampled training: weights, optimizer and position, from which a run resumes.
+"""Checkpoints of training in steps: weights, optimizer and position, from which a run resumes.
 
 A checkpoint is a folder that appears whole or not at all, so that a process may be killed at any
 moment. The weights and Adam's moments are in safetensors, the rest in JSON; nothing is unpickled.
@@ -26,8 +26,8 @@ from ..._core.serialization import (
     read_tensors,
     require_matching_tensors,
 )
+from ..batch_training import BatchTraining
 from .distributed_context import require_equal
-from .trainer import SampledTraining
 
 _WEIGHTS, _OPTIMIZER, _ABOUT = "weights.safetensors", "optimizer.safetensors", "checkpoint.json"
 _ENTRIES: JsonFields = {
@@ -162,7 +162,7 @@ def _require_same(kept: dict[str, Any], run: dict[str, Any], folder: Path) -> No
 
 
 def train_with_checkpoints(
-    training: SampledTraining,
+    training: BatchTraining[Any],
     folder: Path,
     run: dict[str, Any],
     checkpoint_every: int = 0,
@@ -217,6 +217,8 @@ def train_with_checkpoints(
             if checkpoint_every and done % checkpoint_every == 0 and step + 1 < training.steps:
                 save(epoch, step + 1)
         save(epoch + 1)
+        if context.rank == 0:
+            progress((epoch + 1) * training.steps, training.total, training.epoch_ended(epoch))
     if context.world_size > 1:
         distributed.barrier()
     return time.perf_counter() - started
