@@ -21,13 +21,25 @@ from .base import read_graph, require_features
 from .outputs import check_outputs, people, write_json
 
 if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
     from ..methods import Method, Settings
     from ..training.sampled.distributed_context import DistributedContext
     from ..training.sampled.sources import Source
 
-#: The options of ``train`` that only sampled training has, and those that it does not have.
-SAMPLED_OPTIONS = ("batch_size", "seed", "workers", "average", "checkpoint_every")
-WHOLE_GRAPH_OPTIONS = ("seeds", "evaluate", "engine")
+#: The options of ``train`` that only some engines have, by what each trains on.
+_OPTIONS = {
+    "the whole graph": {"seeds", "evaluate"},
+    "samples": {
+        "num_neighbors",
+        "batch_size",
+        "seed",
+        "workers",
+        "average",
+        "checkpoint_every",
+    },
+    "smoothed rows": {"batch_size", "seed", "average", "checkpoint_every"},
+}
 
 
 def given_options(context: typer.Context) -> set[str]:
@@ -42,16 +54,31 @@ def require_one_process(command: str, cure: str) -> None:
         raise RawlsError(f"several processes cannot share '{command}' without {cure}: add it")
 
 
-def require_options(given: set[str], sampled: bool) -> None:
+def require_options(given: set[str], trained_on: str, *, in_shards: bool = True) -> None:
     """Raise an error for an option of ``train`` that does not apply."""
-    for name in WHOLE_GRAPH_OPTIONS if sampled else SAMPLED_OPTIONS:
-        if name in given:
-            option = f"--{name.replace('_', '-')}"
+    known: set[str] = set().union(*_OPTIONS.values())
+    for name in sorted(given & known - _OPTIONS[trained_on]):
+        option = f"--{name.replace('_', '-')}"
+        if trained_on == "the whole graph" and not in_shards:
             raise RawlsError(
-                f"{option} does not apply to training on samples: leave it out"
-                if sampled
-                else f"{option} is for training on samples: add --num-neighbors or --shards"
+                f"{option} is for training on samples: add --num-neighbors or --shards"
             )
+        raise RawlsError(f"{option} does not apply to training on {trained_on}: leave it out")
+
+
+def process_memory(text: str | None) -> int:
+    """The memory that this process may use: its share of what the processes here have."""
+    from .._core.memory import memory_limit
+
+    return memory_limit(text) // int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+
+
+def say_choice(trained_on: str, reason: str, json_path: str | None) -> None:
+    """Say which engine was chosen and why; of several processes only the first does."""
+    if os.environ.get("RANK", "0") == "0":
+        people(json_path).print(
+            f"Training on {trained_on}: {reason}.", markup=False, highlight=False, soft_wrap=True
+        )
 
 
 def train_on_samples(
@@ -64,9 +91,10 @@ def train_on_samples(
     json_path: str | None,
     device: str,
     average: float,
+    data: Data | None = None,
     **how: Any,
 ) -> None:
-    """The command ``train`` with --shards or --num-neighbors."""
+    """The command ``train`` with the engine 'sampled'; ``data`` if the graph is read already."""
     from ..experiments.sampled_fit import fit_sampled
     from ..methods import find_method
     from ..reporting.progress import progress
@@ -86,11 +114,9 @@ def train_on_samples(
     if out is None:
         raise RawlsError("training on samples needs --out, the folder of its checkpoints")
     files = [graph[name] for name in ("graph", "features", "labels")]
-    if shards is not None and any([graph["dataset"], graph["split"], *files]):
-        raise RawlsError("--shards has the whole graph: leave out --dataset, --split and files")
     check_outputs(json_path, folder=out, inputs=files)
     with distributed_context(device) as context:
-        source = _source(chosen, settings, graph, shards, context)
+        source = _source(chosen, settings, graph if data is None else data, shards, context)
         with progress("training") as show_progress:
             metrics = fit_sampled(
                 chosen,
@@ -120,7 +146,7 @@ def train_on_samples(
 def _source(
     method: Method,
     settings: Settings,
-    graph: Mapping[str, Any],
+    graph: Mapping[str, Any] | Data,
     shards: Path | None,
     context: DistributedContext,
 ) -> Source:
@@ -131,7 +157,7 @@ def _source(
 
     normalize = settings.normalize_features
     if shards is None:
-        data = read_graph(**graph)
+        data = read_graph(**graph) if isinstance(graph, Mapping) else graph
         require_features(data, "training on samples")
         return Source.of(data, normalize=normalize)
     folder = Shards(shards)

@@ -50,6 +50,21 @@ def usual_epochs(steps: int, most: int) -> int:
     return min(most, max(FEWEST_EPOCHS, math.ceil(USUAL_STEPS / steps)))
 
 
+def require_rows(settings: SmoothedMLPSettings, average: float) -> None:
+    """Raise an error if training on rows cannot do what is asked.
+
+    Args:
+        settings: The settings of smoothed-mlp.
+        average: The share of steps whose weights are averaged.
+
+    Raises:
+        RawlsError: If early stopping is asked for, or the share is not from 0 to 1.
+    """
+    if settings.patience:
+        raise RawlsError("training on smoothed rows has no early stopping: set patience to 0")
+    require_average(average)
+
+
 @dataclass(frozen=True, eq=False)
 class LabeledRows:
     """The rows that training and its progress need.
@@ -114,9 +129,7 @@ class RowTraining(BatchTraining[RowBatch]):
         dtype: torch.dtype = torch.float32,
     ) -> None:
         context = context or DistributedContext()
-        require_average(average)
-        if settings.patience:
-            raise RawlsError("training on rows has no early stopping: set patience to 0")
+        require_rows(settings, average)
         if min(batch_size, len(rows.nodes)) < context.world_size:
             raise RawlsError(
                 f"{context.world_size} processes cannot share batches of {batch_size} out of "
