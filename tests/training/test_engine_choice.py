@@ -79,7 +79,7 @@ def test_the_engine_that_the_user_names_is_taken() -> None:
         ("smoothed-mlp", IN_MEMORY, {"engine": "smoothed"}, "give --shards"),
         ("smoothed-mlp", SHARDS, {"engine": "smoothed", "min_degree": 5}, "use min_degree=0"),
         ("smoothed-mlp", SHARDS, {"engine": "sampled"}, "cannot be trained on sampled"),
-        ("tail-gnn", SHARDS, {"memory": 10**6}, "more than the 1 MB that it may use"),
+        ("tail-gnn", SHARDS, {"memory": 10**6}, "more than the 1 MB it may use"),
         ("gcn", SHARDS, {"memory": 10**6, "engine": "stacked"}, "raise --memory"),
         ("gcn", IN_MEMORY, {"engine": "stack"}, "unknown engine 'stack'"),
     ],

@@ -162,8 +162,7 @@ def choose_engine(
     can_sample = isinstance(method, Convolutional)
     needed = whole_graph_bytes(size, settings, runs)
     fits = needed <= memory
-    said = f"about {size_text(needed)} of memory, {'of' if fits else 'more than'} the "
-    said += f"{size_text(memory)} that it may use"
+    excess = f"about {size_text(needed)} of memory, more than the {size_text(memory)} it may use"
     if engine == "smoothed" and (no_rows or not size.in_shards):
         why = no_rows or "it reads smoothed features from shards: give --shards (see 'shard')"
         raise RawlsError(f"the engine 'smoothed' cannot train this: {why}")
@@ -182,13 +181,13 @@ def choose_engine(
         return EngineChoice("sampled", f"{method.name} can be trained on samples of shards")
     if size.in_shards and not fits:
         raise RawlsError(
-            f"{method.name} with these settings needs the whole graph, {said}: raise --memory, or "
+            f"{method.name} with these settings needs the whole graph, {excess}: raise --memory, or "
             "train smoothed-mlp or a method of the GCN family"
         )
     if engine != "auto":
         return EngineChoice(engine, "you said so")
     if fits:
-        return EngineChoice("auto", f"it needs {said}")
+        return EngineChoice("auto", f"it fits in memory (about {size_text(needed)})")
     if can_sample:
-        return EngineChoice("sampled", f"the whole graph would need {said}")
-    return EngineChoice("auto", f"{method.name} knows no other way, though it needs {said}")
+        return EngineChoice("sampled", f"the whole graph would need {excess}")
+    return EngineChoice("auto", f"{method.name} knows no other way, though it needs {excess}")
