@@ -44,7 +44,7 @@ def predict(
     json_path: Json = None,
 ) -> None:
     """Predict every node's class with a trained model, on the same or another graph."""
-    from ..evaluation.prediction_files import check_path, write_predictions
+    from ..evaluation.prediction_writing import check_path, write_predictions
     from ..experiments.saved_models import load_model
     from ..graphs import graph_notes
     from ..methods.row_normalization import has_negative_features

@@ -181,8 +181,8 @@ def choose_engine(
         return EngineChoice("sampled", f"{method.name} can be trained on samples of shards")
     if size.in_shards and not fits:
         raise RawlsError(
-            f"{method.name} with these settings needs the whole graph, {excess}: raise --memory, or "
-            "train smoothed-mlp or a method of the GCN family"
+            f"{method.name} with these settings needs the whole graph, {excess}: raise --memory, "
+            "or train smoothed-mlp or a method of the GCN family"
         )
     if engine != "auto":
         return EngineChoice(engine, "you said so")
