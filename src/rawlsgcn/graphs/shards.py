@@ -40,8 +40,11 @@ Array = NDArray[Any]
 
 MANIFEST = "shards.json"
 _FORMAT = 1
-#: The names of the files of a folder of shards, whatever it was cut into.
-_OURS = re.compile(rf"shards\.json|\d{{5}}\.json|\d{{5}}-({'|'.join(ARRAYS)})\.npy")
+#: The names of the files of a folder of shards, whatever it was cut into, and of the folders of
+#: smoothed features that are made from them.
+_OURS = re.compile(
+    rf"shards\.json|\d{{5}}\.json|\d{{5}}-({'|'.join(ARRAYS)})\.npy|smoothed-[0-9a-z]+"
+)
 #: Rows of sparse features that are made dense at a time.
 _ROWS = 1 << 14
 
@@ -185,22 +188,17 @@ def write_shards(graph: Data, count: int, folder: str | Path) -> Shards:
     """
     require_own(folder)
     nodes = int(graph.num_nodes)
-    if not 1 <= count <= nodes:
-        raise RawlsError(f"a graph of {nodes} nodes can be cut into 1 to {nodes} shards: {count}?")
+    require_count(count, nodes)
     row, column = graph.edge_index.numpy()
     row_start = np.zeros(nodes + 1, dtype=np.int64)
     np.cumsum(np.bincount(row, minlength=nodes), out=row_start[1:])
-    cuts = _cuts(row_start, count)
+    cuts = shard_cuts(row_start, count)
     small = np.int32 if nodes < 2**31 else np.int64
     weight = graph.get("edge_weight")
     split = np.zeros(nodes, dtype=np.uint8)
     for number, name in enumerate(MASKS, start=1):
         if graph.get(name) is not None:
             split[graph[name].numpy()] = number
-
-    def outdated(name: str) -> bool:
-        """What is left of other shards there (a scaling vector, weights) is none of this graph."""
-        return _OURS.fullmatch(name) is not None
 
     with atomic_directory(folder, outdated) as temporary:
 
@@ -219,24 +217,43 @@ def write_shards(graph: Data, count: int, folder: str | Path) -> Shards:
             if graph.get("y") is not None:
                 save(shard, "y", graph.y[rows].numpy())
             save(shard, "split", split[rows])
-        about = {
-            "format": _FORMAT,
-            "name": str(graph.get("name") or "graph"),
-            "graph": fingerprint(graph),
-            "nodes": nodes,
-            "arcs": len(column),
-            "classes": 0 if graph.get("y") is None else int(graph.y.max()) + 1,
-            "negative_features": graph.get("x") is not None and has_negative_features(graph.x),
-            "cuts": cuts,
-        }
-        (temporary / MANIFEST).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
-        for shard in range(count):
-            text = json.dumps({"graph": about["graph"]}) + "\n"
-            (temporary / f"{shard:05d}.json").write_text(text, encoding="utf-8")
+        write_manifest(
+            temporary,
+            name=str(graph.get("name") or "graph"),
+            graph=fingerprint(graph),
+            nodes=nodes,
+            arcs=len(column),
+            classes=0 if graph.get("y") is None else int(graph.y.max()) + 1,
+            negative_features=graph.get("x") is not None and has_negative_features(graph.x),
+            cuts=cuts,
+        )
     return Shards(folder)
 
 
-def _cuts(row_start: Array, count: int) -> list[int]:
+def outdated(name: str) -> bool:
+    """Whether a file of this name in a folder of shards belongs to them, and goes with them.
+
+    A scaling vector, weights or smoothed features of other shards are none of a new graph.
+    """
+    return _OURS.fullmatch(name) is not None
+
+
+def require_count(count: int, nodes: int) -> None:
+    """Raise an error if a graph of so many nodes cannot be cut into ``count`` shards."""
+    if not 1 <= count <= nodes:
+        raise RawlsError(f"a graph of {nodes} nodes can be cut into 1 to {nodes} shards: {count}?")
+
+
+def write_manifest(folder: Path, **about: Any) -> None:
+    """Write the JSON files that make the arrays in a folder a set of shards."""
+    text = json.dumps({"format": _FORMAT, **about}, indent=1) + "\n"
+    (folder / MANIFEST).write_text(text, encoding="utf-8")
+    for shard in range(len(about["cuts"]) - 1):
+        text = json.dumps({"graph": about["graph"]}) + "\n"
+        (folder / f"{shard:05d}.json").write_text(text, encoding="utf-8")
+
+
+def shard_cuts(row_start: Array, count: int) -> list[int]:
     """Rows at which to cut so that rows and arcs together, the bytes, are shared evenly."""
     nodes = len(row_start) - 1
     load = row_start + np.arange(nodes + 1)
