@@ -202,6 +202,7 @@ def shard(
     check_outputs(None, folder=out)
     require_one_process("shard", "running it alone")
     from .._core.memory import memory_limit
+    from ..graphs import graph_notes
     from ..graphs.catalog import SYNTHETIC
     from ..graphs.shards import require_own, write_shards
     from ..reporting.progress import progress
@@ -225,13 +226,42 @@ def shard(
                 memory=limit,
                 progress=shown,
             )
+    elif graph is not None and dataset is None and _is_too_large(graph, features, labels, limit):
+        from ..graphs.streaming.file_shards import shard_files
+
+        assert features is not None
+        assert labels is not None
+        with progress("reading the graph") as shown:
+            shards, data = shard_files(
+                out, count, graph, features, labels, split=split, memory=limit, progress=shown
+            )
+        say_notes(graph_notes(data), people(None))
     else:
         data = read_graph(dataset, graph, features, labels, split, data_root)
         require_features(data, "cutting a graph into shards")
         shards = write_shards(data, count, out)
+        say_notes(graph_notes(data), people(None))
     people(None).print(
         f"{shards.num_nodes:,} nodes and {shards.num_arcs:,} arcs in {count} shards: {out}",
         markup=False,
         highlight=False,
         soft_wrap=True,
     )
+
+
+def _is_too_large(graph: Path, features: Path | None, labels: Path | None, memory: int) -> bool:
+    """Whether the files are read in batches; says so."""
+    from .._core.memory import size_text
+    from ..graphs.streaming.file_shards import can_stream, memory_in_memory
+
+    needed = memory_in_memory(graph, features, labels)
+    if needed <= memory or not can_stream(graph, features, labels):
+        return False
+    people(None).print(
+        f"Read in batches: at once the files would take about {size_text(needed)} of memory, and "
+        f"{size_text(memory)} may be used.",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+    return True

@@ -12,7 +12,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from ..._core.progress import ProgressCallback, no_progress
-from ..shard_files import array_path
+from ..shard_files import array_path, save_node_ids
 from ..shards import shard_cuts, write_manifest
 from .arc_sorter import SortedArcs
 from .shard_fingerprint import shard_fingerprint
@@ -53,11 +53,12 @@ class ShardWriter:
                     self._copy(file, int(start[last] - start[first]), shard, name, kind)
             path.unlink()
 
-    def write_nodes(self, y: Array, split: Array) -> None:
-        """Write the labels (int64) and the split (uint8, see :mod:`..shard_files`)."""
+    def write_nodes(self, y: Array, split: Array, node_ids: Array | None = None) -> None:
+        """Write the labels (int64), the split (uint8, see :mod:`..shard_files`) and the ids."""
         for shard, (first, last) in enumerate(pairwise(self.cuts)):
             np.save(self._path(shard, "y"), y[first:last])
             np.save(self._path(shard, "split"), split[first:last])
+            save_node_ids(self._folder, shard, None if node_ids is None else node_ids[first:last])
         self._y, self._split = y, split
 
     def features(self, columns: int) -> FeatureFiles:
@@ -120,6 +121,16 @@ class FeatureFiles:
                 write_header(file, (last - first, columns), np.float32)
                 file.truncate(file.tell() + 4 * columns * (last - first))
 
+    def add(self, nodes: Array, block: NDArray[np.float32]) -> None:
+        """Write the rows of some nodes, at once where their numbers are consecutive."""
+        if len(nodes) == 0:
+            return
+        first = int(nodes[0])
+        if np.array_equal(nodes, np.arange(first, first + len(nodes))):
+            self.write(first, block)
+        else:
+            self._scatter(nodes, block)
+
     def write(self, first: int, block: NDArray[np.float32]) -> None:
         """Write consecutive rows, of which the first is node ``first``."""
         self._count(slice(first, first + len(block)), block)
@@ -130,7 +141,7 @@ class FeatureFiles:
                 file.seek(4 * self.num_features * (low - self._cuts[shard]), 1)
                 block[low - first : high - first].tofile(file)
 
-    def scatter(self, nodes: Array, block: NDArray[np.float32]) -> None:
+    def _scatter(self, nodes: Array, block: NDArray[np.float32]) -> None:
         """Write rows of any nodes."""
         self._count(nodes, block)
         order = np.argsort(nodes)
