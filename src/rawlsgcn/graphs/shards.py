@@ -41,7 +41,9 @@ Array = NDArray[Any]
 MANIFEST = "shards.json"
 _FORMAT = 1
 #: The names of the files of a folder of shards, whatever it was cut into.
-_OURS = re.compile(rf"shards\.json|\d{{5}}\.json|\d{{5}}-({'|'.join(ARRAYS)})\.npy")
+_OURS = re.compile(
+    rf"shards\.json|\d{{5}}\.json|\d{{5}}-({'|'.join(ARRAYS)})\.npy|\.?smoothed-[0-9a-f]{{10}}"
+)
 #: Rows of sparse features that are made dense at a time.
 _ROWS = 1 << 14
 
