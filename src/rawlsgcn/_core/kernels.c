@@ -535,17 +535,19 @@ typedef struct {
  * the width and whatever its place, so its bits depend on neither. The first registers of a row also
  * ask for the lines of the row that is `ahead` entries on. */
 #define SMOOTH_COLUMNS(NAME, NUMBER, VECTOR)                                                       \
-    static inline __attribute__((always_inline)) void NAME(                                        \
-        int registers, int ones, int64_t row, int64_t start, int64_t end, int64_t limit,           \
-        int64_t ahead, int64_t at, const int32_t *restrict column, const NUMBER *restrict values,  \
-        int64_t width, const NUMBER *restrict from, const NUMBER *restrict own, NUMBER factor,     \
-        const NUMBER *restrict added, NUMBER *restrict to)                                         \
+    static inline __attribute__((always_inline)) void NAME##_registers(                            \
+        int registers, int64_t row, int64_t at, int64_t limit, const Smoothing *s)                 \
     {                                                                                              \
         enum { LANES = sizeof(VECTOR) / sizeof(NUMBER) };                                          \
+        const int32_t *restrict column = s->column;                                                \
+        const NUMBER *restrict values = s->values, *restrict from = s->from;                       \
+        const NUMBER *own = s->own, *added = s->added, factor = ((const NUMBER *)s->factor)[row];  \
+        NUMBER *to = s->to;                                                                        \
+        const int64_t width = s->width, ahead = 1 + LINES_AHEAD * LANES / width;                   \
+        const int64_t end = s->starts[row + 1] - s->starts[0];                                     \
         VECTOR sum[4] = {{0}, {0}, {0}, {0}};                                                      \
-        for (int64_t k = start; k < end; k++) {                                                    \
-            const NUMBER *other = from + column[k] * width + at;                                   \
-            const NUMBER value = ones ? 1 : values[k];                                             \
+        for (int64_t k = s->starts[row] - s->starts[0]; k < end; k++) {                            \
+            const NUMBER *other = from + column[k] * width + at, value = values ? values[k] : 1;   \
             if (at == 0) {                                                                         \
                 int64_t next = k + ahead < limit ? k + ahead : limit - 1;                          \
                 const char *line = (const char *)(from + column[next] * width);                    \
@@ -562,43 +564,20 @@ typedef struct {
         }                                                                                          \
     }                                                                                              \
                                                                                                    \
-    static inline __attribute__((always_inline)) void NAME##_rows(                                 \
-        int ones, int64_t first, int64_t last, int64_t limit, const Smoothing *s)                  \
+    FOR_ANY_WIDTH static void NAME(int64_t first, int64_t last, int64_t limit, const Smoothing *s) \
     {                                                                                              \
         enum { LANES = sizeof(VECTOR) / sizeof(NUMBER) };                                          \
-        const NUMBER *values = s->values, *from = s->from, *own = s->own, *added = s->added;       \
-        const NUMBER *factor = s->factor;                                                          \
-        NUMBER *to = s->to;                                                                        \
-        const int64_t width = s->width, base = s->starts[0], registers = width / LANES;            \
-        const int64_t ahead = 1 + LINES_AHEAD / registers;                                         \
         for (int64_t row = first; row < last; row++) {                                             \
-            int64_t start = s->starts[row] - base, end = s->starts[row + 1] - base, at = 0;        \
-            for (; at + 4 * LANES <= width; at += 4 * LANES)                                       \
-                NAME(4, ones, row, start, end, limit, ahead, at, s->column, values, width, from,   \
-                     own, factor[row], added, to);                                                 \
-            switch (registers % 4) {                                                               \
-            case 3:                                                                                \
-                NAME(3, ones, row, start, end, limit, ahead, at, s->column, values, width, from,   \
-                     own, factor[row], added, to);                                                 \
-                break;                                                                             \
-            case 2:                                                                                \
-                NAME(2, ones, row, start, end, limit, ahead, at, s->column, values, width, from,   \
-                     own, factor[row], added, to);                                                 \
-                break;                                                                             \
-            case 1:                                                                                \
-                NAME(1, ones, row, start, end, limit, ahead, at, s->column, values, width, from,   \
-                     own, factor[row], added, to);                                                 \
-            }                                                                                      \
+            int64_t at = 0;                                                                        \
+            for (; at + 4 * LANES <= s->width; at += 4 * LANES)                                    \
+                NAME##_registers(4, row, at, limit, s);                                            \
+            if (s->width - at == 3 * LANES)                                                        \
+                NAME##_registers(3, row, at, limit, s);                                            \
+            else if (s->width - at == 2 * LANES)                                                   \
+                NAME##_registers(2, row, at, limit, s);                                            \
+            else if (s->width - at == LANES)                                                       \
+                NAME##_registers(1, row, at, limit, s);                                            \
         }                                                                                          \
-    }                                                                                              \
-                                                                                                   \
-    FOR_ANY_WIDTH static void NAME##_piece(int64_t first, int64_t last, int64_t limit,             \
-                                           const Smoothing *s)                                     \
-    {                                                                                              \
-        if (s->values)                                                                             \
-            NAME##_rows(0, first, last, limit, s);                                                 \
-        else                                                                                       \
-            NAME##_rows(1, first, last, limit, s);                                                 \
     }
 
 SMOOTH_COLUMNS(smooth_floats, float, Floats)
@@ -622,8 +601,8 @@ void rawls_smoothing_step(int64_t rows, const int64_t *starts, const int32_t *co
         int64_t last = piece + 1 < pieces ? long_row_at(starts, rows, begin + WIDE_PIECE_ENTRIES)
                                           : rows;
         if (kind == FLOAT32)
-            smooth_floats_piece(first, last, entries, &all);
+            smooth_floats(first, last, entries, &all);
         else
-            smooth_doubles_piece(first, last, entries, &all);
+            smooth_doubles(first, last, entries, &all);
     }
 }
