@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError
+from ..._core.mapped_files import read_rows
 from ..._core.serialization import JsonFields, is_positive_int, read_json
 from ...graphs.readers.arrays import read_header
 from ...graphs.shards import Shards
@@ -147,21 +148,9 @@ class SmoothedRows:
         row, shard = first, bisect_right(self.cuts, first) - 1
         while row < last:
             end = min(last, self.cuts[shard + 1])
-            self._read_part(shard, row - self.cuts[shard], out[row - first : end - first])
+            read_rows(self.parts[shard], row - self.cuts[shard], out[row - first : end - first])
             row, shard = end, shard + 1
         return out
-
-    def _read_part(self, shard: int, row: int, into: NDArray[Any]) -> None:
-        part = self.parts[shard]
-        path = self.folder / f"{shard:05d}.npy"
-        with path.open("rb", buffering=0) as file:
-            file.seek(part.offset + row * part.strides[0])
-            left = into.data.cast("B")
-            while left:
-                count = file.readinto(left)
-                if not count:
-                    raise _damaged(path)
-                left = left[count:]
 
 
 def find_smoothed(shards: Shards, settings: Settings) -> SmoothedRows | None:
