@@ -111,20 +111,23 @@ def balance(
     shards: Shards = None,
     tol: Annotated[float, typer.Option(help="Largest error of a row or column sum.")] = 1e-8,
     max_iterations: Annotated[int, typer.Option(min=2, help="Most products to spend.")] = 10_000,
+    memory: Memory = None,
     device: Device = "auto",
     data_root: DataRoot = None,
     json_path: Json = None,
 ) -> None:
     """Write the doubly stochastic form of a graph's A + I, and its scaling vector.
 
-    With --shards, also under torchrun with a process for each shard, the scaling is kept in the
-    shards.
+    With --shards, also under torchrun, the scaling is kept in the shards; arcs that do not fit in
+    --memory are read again for each product.
     """
     if shards is not None:
         if dataset is not None or graph is not None or out is not None:
             raise RawlsError("--shards has the whole graph: leave out --dataset, --graph and --out")
-        balance_on_disk(shards, tol, max_iterations, device, json_path)
+        balance_on_disk(shards, tol, max_iterations, device, memory, json_path)
         return
+    if memory is not None:
+        raise RawlsError("--memory is for shards: add --shards, or leave it out")
     require_one_process("balance", "--shards")
     if out is None:
         raise RawlsError("name the file to write: --out FILE")

@@ -66,13 +66,6 @@ def require_options(given: set[str], trained_on: str, *, in_shards: bool = True)
         raise RawlsError(f"{option} does not apply to training on {trained_on}: leave it out")
 
 
-def process_memory(text: str | None) -> int:
-    """The memory that this process may use: its share of what the processes here have."""
-    from .._core.memory import memory_limit
-
-    return memory_limit(text) // int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-
-
 def say_choice(trained_on: str, reason: str, json_path: str | None) -> None:
     """Say which engine was chosen and why; of several processes only the first does."""
     if os.environ.get("RANK", "0") == "0":
@@ -152,6 +145,7 @@ def _source(
 ) -> Source:
     """The graph to train on; shards without a scaling are balanced first if the method needs it."""
     from ..graphs.shards import Shards
+    from ..reporting.progress import progress
     from ..training.sampled.shard_balancing import balance_and_save
     from ..training.sampled.sources import Source
 
@@ -165,30 +159,35 @@ def _source(
     doubly = len(method.normalizations) > 1 and settings.normalization == "doubly-stochastic"
     if source.scale is not None or not doubly:
         return source
-    if len(folder) != context.world_size:
-        raise RawlsError(
-            f"the {len(folder)} shards in {shards} are not balanced yet: run torchrun "
-            f"--nproc-per-node {len(folder)} -m rawlsgcn balance --shards {shards}"
-        )
-    balance_and_save(folder, context)
+    with progress("balancing") as show_progress:
+        balance_and_save(folder, context, progress=show_progress)
     return Source.of_shards(folder, normalize=normalize)
 
 
 def balance_on_disk(
-    shards: Path, tol: float, max_iterations: int, device: str, json_path: str | None
+    shards: Path,
+    tol: float,
+    max_iterations: int,
+    device: str,
+    memory: str | None,
+    json_path: str | None,
 ) -> None:
-    """The command ``balance`` with --shards: each process balances one of them."""
+    """The command ``balance`` with --shards: each process balances a range of them."""
+    from .._core.memory import memory_limit
     from ..balancing.solver import require_limits
     from ..graphs.shards import Shards
+    from ..reporting.progress import progress
     from ..training.sampled.distributed_context import distributed_context
     from ..training.sampled.shard_balancing import balance_and_save
 
     check_outputs(json_path)
     require_limits(tol, max_iterations)
+    limit = memory_limit(memory)
     folder = Shards(shards)
     with distributed_context(device) as context:
         started = time.perf_counter()
-        scaling = balance_and_save(folder, context, tol, max_iterations)
+        with progress("balancing") as show_progress:
+            scaling = balance_and_save(folder, context, tol, max_iterations, limit, show_progress)
         if context.rank == 0:
             people(json_path).print(
                 f"residual {scaling.residual:.1e} after {scaling.iterations} products; "

@@ -39,7 +39,6 @@ from .outputs import audited, check_outputs, people, say_notes, show, typed_comm
 from .row_training import train_on_rows
 from .shards import (
     given_options,
-    process_memory,
     require_one_process,
     require_options,
     say_choice,
@@ -180,12 +179,13 @@ def train(
     trained on smoothed rows or on sampled neighborhoods, also by several processes under
     torchrun, and goes on from the checkpoint in --out if there is one.
     """
+    from .._core.memory import memory_limit
     from ..experiments.fitting import fit
     from ..reporting.progress import progress
     from ..training.engine_choice import EngineChoice, GraphSize, choose_engine
 
     changes = parse_settings(settings, lr=lr, epochs=epochs, normalization=normalization)
-    given, chosen, limit = given_options(context), find_method(method), process_memory(memory)
+    given, chosen, limit = given_options(context), find_method(method), memory_limit(memory)
     names = ("dataset", "graph", "features", "labels", "split", "data_root")
     files = {name: context.params[name] for name in names}
     in_steps = {"seed": seed, "average": average, "checkpoint_every": checkpoint_every}

@@ -17,6 +17,7 @@ from ...methods.row_normalization import row_normalized
 from ...methods.smoothed_mlp_inputs import SmoothedMLPSettings
 from ..sampled.distributed_context import DistributedContext
 from .row_reading import RowFile
+from .smoothed_files import find_smoothed
 
 
 def smoothed_rows(
@@ -39,6 +40,9 @@ def smoothed_rows(
     Returns:
         The rows of all nodes.
     """
+    found = find_smoothed(shards, settings)
+    if found is not None:
+        return found
     graph = graph_of_shards(shards)
     x = graph.x if graph.x.layout == torch.strided else graph.x.to_dense()
     if settings.normalize_features and not shards.negative_features:
