@@ -23,7 +23,7 @@ from .options import (
     out_option,
 )
 from .outputs import check_outputs, people, say_notes, write_json
-from .shards import balance_on_disk, require_one_process
+from .shards import balance_on_disk, predict_on_disk, require_one_process
 
 
 @command("--model model --dataset cora-ml --out predictions.csv")
@@ -41,10 +41,15 @@ def predict(
         int | None, typer.Option(help="Which run's seed (by default the best on validation).")
     ] = None,
     device: Device = "auto",
+    shards: Shards = None,
+    memory: Memory = None,
     data_root: DataRoot = None,
     json_path: Json = None,
 ) -> None:
-    """Predict every node's class with a trained model, on the same or another graph."""
+    """Predict every node's class with a trained model, on the same or another graph.
+
+    With --shards the predictions are computed and written block by block.
+    """
     from ..evaluation.prediction_writing import check_path, write_predictions
     from ..experiments.saved_models import load_model
     from ..graphs import graph_notes
@@ -53,6 +58,11 @@ def predict(
     check_path(out)
     check_outputs(json_path, file=out, inputs=[graph, features, labels])
     trained = load_model(model, seed)
+    if shards is not None:
+        if any(each is not None for each in (dataset, graph, features, labels)):
+            raise RawlsError("--shards has the whole graph: leave out --dataset and files")
+        predict_on_disk(trained, shards, out, device, memory, json_path)
+        return
     made = trained.structural_features
     data = read_graph(
         dataset,

@@ -23,6 +23,7 @@ from .outputs import check_outputs, people, write_json
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
+    from ..experiments.saved_models import TrainedModel
     from ..methods import Method, Settings
     from ..training.sampled.distributed_context import DistributedContext
     from ..training.sampled.sources import Source
@@ -48,10 +49,15 @@ def given_options(context: typer.Context) -> set[str]:
     return {name for name, source in sources.items() if source and source.name == "COMMANDLINE"}
 
 
-def require_one_process(command: str, cure: str) -> None:
+def require_one_process(command: str, cure: str | None = None) -> None:
     """Raise an error if torchrun started several processes that would all do the same work."""
     if os.environ.get("WORLD_SIZE", "1") != "1":
-        raise RawlsError(f"several processes cannot share '{command}' without {cure}: add it")
+        said = f"several processes cannot share '{command}'"
+        raise RawlsError(
+            f"{said}: start it without torchrun"
+            if cure is None
+            else f"{said} without {cure}: add it"
+        )
 
 
 def require_options(given: set[str], trained_on: str, *, in_shards: bool = True) -> None:
@@ -162,6 +168,58 @@ def _source(
     with progress("balancing") as show_progress:
         balance_and_save(folder, context, progress=show_progress)
     return Source.of_shards(folder, normalize=normalize)
+
+
+def predict_on_disk(
+    model: TrainedModel,
+    shards: Path,
+    out: Path,
+    device: str,
+    memory: str | None,
+    json_path: str | None,
+) -> None:
+    """The command ``predict`` with --shards: block by block, into the file at once."""
+    from .._core.machine import pick_device
+    from .._core.memory import memory_limit
+    from ..evaluation.prediction_writing import prediction_writer
+    from ..experiments.shard_predictions import block_ids, predict_shards
+    from ..graphs.shards import Shards
+    from ..reporting.progress import progress
+
+    require_one_process("predict")
+    folder = Shards(shards)
+    ids, counts = block_ids(folder), [0] * model.num_classes
+    names = model.class_names
+    with (
+        progress("predicting") as tell,
+        prediction_writer(out, folder.num_nodes, names) as write,
+    ):
+        blocks = predict_shards(
+            model, folder, memory=memory_limit(memory), device=pick_device(device), progress=tell
+        )
+        for first, probabilities in blocks:
+            write(ids(first, first + len(probabilities)), probabilities.numpy(), None)
+            found = probabilities.argmax(1).bincount(minlength=model.num_classes).tolist()
+            counts = [a + b for a, b in zip(counts, found, strict=True)]
+    people(json_path).print(
+        f"{model.method.title}: predictions of {folder.num_nodes} nodes in {out}",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+    about = {
+        "dataset": folder.name,
+        "nodes": folder.num_nodes,
+        "method": model.method.name,
+        "seed": model.seed,
+        "trained_on": model.dataset,
+        "classes": model.num_classes,
+        "class_names": names,
+        "predicted": counts,
+        "out": str(out),
+        "notes": [],
+    }
+    write_json(json_path, about)
 
 
 def balance_on_disk(

@@ -237,7 +237,7 @@ def train(
     if shards is not None:
         from ..graphs.shard_graph import graph_of_shards
 
-        require_one_process("train", f"a method that can be divided, which {method} is not")
+        require_one_process(f"train --method {method}")
         check_outputs(json_path, folder=out)
         data = graph_of_shards(opened)
     with progress("training") as tell:

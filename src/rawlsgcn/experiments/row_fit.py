@@ -125,7 +125,7 @@ def fit_rows(
         num_features=file.num_features,
         num_classes=nodes.shards.classes,
         dataset=nodes.shards.name,
-        class_names=None,
+        class_names=nodes.shards.class_names,
     )
     return metrics
 

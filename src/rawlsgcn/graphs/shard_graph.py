@@ -7,6 +7,7 @@ import torch
 from torch_geometric.data import Data
 
 from .feature_storage import compact
+from .shard_nodes import shard_node_ids
 from .shards import Shards
 from .splits import MASKS
 
@@ -18,7 +19,8 @@ def graph_of_shards(shards: Shards) -> Data:
         shards: The shards.
 
     Returns:
-        The graph, with those of features, labels, masks and weights that the shards have.
+        The graph, with those of features, labels, masks, weights, ids and names that the
+        shards have.
 
     Raises:
         RawlsError: If a file is missing or damaged.
@@ -47,6 +49,11 @@ def graph_of_shards(shards: Shards) -> Data:
         graph.x = compact(arrays["x"])
     if "y" in arrays:
         graph.y = arrays["y"]
+    ids = shard_node_ids(shards)
+    if ids is not None:
+        graph.node_ids = ids
+    if shards.class_names is not None:
+        graph.class_names = shards.class_names
     if "split" in arrays and bool(arrays["split"].any()):
         for number, name in enumerate(MASKS, start=1):
             graph[name] = arrays["split"] == number

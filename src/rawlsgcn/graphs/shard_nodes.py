@@ -18,6 +18,23 @@ from .splits import MASKS, SPLIT_WORDS
 Ints = NDArray[np.int64]
 
 
+def shard_node_ids(shards: Shards) -> Any:
+    """Read the ids of all nodes.
+
+    Args:
+        shards: The shards.
+
+    Returns:
+        An array of whole numbers, a list of texts, or None if the nodes are numbered from 0.
+    """
+    parts = [shards.open(number) for number in range(len(shards))]
+    if all(part.node_id is not None for part in parts):
+        return np.concatenate([part.node_id for part in parts])
+    if all(part.id_start is not None for part in parts):
+        return [each for part in parts for each in part.node_ids(part.first, part.last)]
+    return None
+
+
 @dataclass(frozen=True, eq=False)
 class ShardNodes:
     """The nodes of a graph in shards.
@@ -91,6 +108,11 @@ class ShardNodes:
             y=torch.from_numpy(self.y),
             name=self.shards.name,
         )
+        ids = shard_node_ids(self.shards)
+        if ids is not None:
+            graph.node_ids = ids
+        if self.shards.class_names is not None:
+            graph.class_names = self.shards.class_names
         graph.degree, graph.num_arcs = torch.from_numpy(self.degree), self.shards.num_arcs
         if self.split.any():
             for number, name in enumerate(MASKS, start=1):

@@ -130,6 +130,30 @@ def why_not_rows(method: Method, settings: Settings) -> str | None:
     return None
 
 
+def require_whole_graph(
+    method: Method, settings: Settings, size: GraphSize, memory: int, runs: int = 1
+) -> None:
+    """Raise an error if a graph in shards does not fit in memory as a whole.
+
+    Args:
+        method: A method that needs the whole graph.
+        settings: Its settings.
+        size: The size of the graph.
+        memory: The bytes that may be used.
+        runs: Runs that are trained at once.
+
+    Raises:
+        RawlsError: If the estimate is over the limit.
+    """
+    needed = whole_graph_bytes(size, settings, runs)
+    if needed > memory:
+        raise RawlsError(
+            f"{method.name} with these settings needs the whole graph, about {size_text(needed)} "
+            f"of memory, more than the {size_text(memory)} it may use: raise --memory, or take "
+            "smoothed-mlp or a method of the GCN family"
+        )
+
+
 def choose_engine(
     method: Method,
     settings: Settings,
@@ -179,11 +203,8 @@ def choose_engine(
         )
     if engine == "auto" and size.in_shards and can_sample:
         return EngineChoice("sampled", f"{method.name} can be trained on samples of shards")
-    if size.in_shards and not fits:
-        raise RawlsError(
-            f"{method.name} with these settings needs the whole graph, {excess}: raise --memory, "
-            "or train smoothed-mlp or a method of the GCN family"
-        )
+    if size.in_shards:
+        require_whole_graph(method, settings, size, memory, runs)
     if engine != "auto":
         return EngineChoice(engine, "you said so")
     if fits:
