@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from .._core.errors import RawlsError
-from .._core.mapped_files import read_rows
+from .._core.row_files import read_rows
 from .shards import Shard, Shards
 
 #: Rows and arcs together of a block that is read: some 20 MB, tens of milliseconds of work.

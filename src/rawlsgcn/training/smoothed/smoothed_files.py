@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError
-from ..._core.mapped_files import read_rows
+from ..._core.row_files import read_rows
 from ..._core.serialization import JsonFields, is_positive_int, read_json
 from ...graphs.readers.arrays import read_header
 from ...graphs.shards import Shards

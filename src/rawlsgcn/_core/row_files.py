@@ -1,4 +1,4 @@
-"""Read parts of mapped arrays by system calls, so that their pages are not part of this process.
+"""Read and write .npy files a part of their rows at a time, by system calls.
 
 A page of a mapped file that was touched counts as memory of the process until the system takes it
 back. What is read into a buffer does not: it stays in the system's own cache.
@@ -6,12 +6,14 @@ back. What is read into a buffer does not: it stays in the system's own cache.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .atomic_files import atomic_file
 from .errors import RawlsError
 
 
@@ -42,3 +44,22 @@ def read_rows(mapped: NDArray[Any], first: int, out: NDArray[Any]) -> NDArray[An
                 raise RawlsError(f"{path} is cut short: write it again")
             left = left[count:]
     return out
+
+
+def write_rows(
+    path: Path, shape: tuple[int, ...], dtype: Any, parts: Iterable[NDArray[Any]]
+) -> None:
+    """Write an array whose rows come in parts; the file appears whole or not at all.
+
+    Args:
+        path: The file.
+        shape: The shape of the array.
+        dtype: The type of its entries.
+        parts: Its rows, some at a time, of that type.
+    """
+    header = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": shape}
+    with atomic_file(path) as temporary, temporary.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        for part in parts:
+            if part.size:
+                file.write(np.ascontiguousarray(part).data)
