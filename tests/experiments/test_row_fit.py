@@ -17,13 +17,14 @@ from rawlsgcn.graphs.shard_nodes import ShardNodes
 from rawlsgcn.graphs.shards import write_shards
 from rawlsgcn.methods import find_method
 from rawlsgcn.training.smoothed import row_training
-from rawlsgcn.training.smoothed.prepared_rows import smoothed_rows
+from rawlsgcn.training.smoothed.smooth_shards import smooth_shards
+from rawlsgcn.training.smoothed.smoothed_files import SmoothedForm
 
 
 def fitted(graph: Any, out: Path, shards: Path, **how: Any) -> dict[str, Any]:
     settings = find_method("smoothed-mlp").defaults
     folder = write_shards(graph, 2, shards)
-    rows = smoothed_rows(folder, settings, memory=10**9)
+    rows = smooth_shards(folder, SmoothedForm.of(folder, settings)).rows
     return fit_rows(ShardNodes.of(folder), rows, settings, out, row_normalized=True, **how)
 
 

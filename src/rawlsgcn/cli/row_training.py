@@ -30,8 +30,9 @@ def train_on_rows(
     from ..methods.smoothed_mlp_inputs import SmoothedMLPSettings
     from ..reporting.progress import progress
     from ..training.sampled.distributed_context import distributed_context
-    from ..training.smoothed.prepared_rows import smoothed_rows
     from ..training.smoothed.row_training import BATCH_ROWS, require_rows
+    from ..training.smoothed.smooth_shards import smooth_shards
+    from ..training.smoothed.smoothed_files import SmoothedForm
 
     assert isinstance(settings, SmoothedMLPSettings)
     require_rows(settings, how["average"])
@@ -41,14 +42,15 @@ def train_on_rows(
     with distributed_context(device) as context:
         nodes = ShardNodes.of(shards)
         with progress("smoothing") as tell:
-            rows = smoothed_rows(shards, settings, memory=memory, context=context, progress=tell)
+            form = SmoothedForm.of(shards, settings)
+            rows = smooth_shards(shards, form, context, memory=memory, progress=tell).rows
         with progress("training") as tell:
             metrics = fit_rows(
                 nodes,
                 rows,
                 settings,
                 out,
-                row_normalized=settings.normalize_features and not shards.negative_features,
+                row_normalized=form.row_normalized,
                 epochs=epochs,
                 batch_size=batch_size or BATCH_ROWS,
                 context=context,

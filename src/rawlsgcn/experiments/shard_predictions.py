@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,15 +15,15 @@ from ..graphs.shard_graph import graph_of_shards
 from ..graphs.shards import Shards
 from ..methods import Convolutional
 from ..methods._ops.convolution import GraphConvolutionalNetwork
-from ..methods.smoothed_mlp_inputs import SmoothedMLPSettings
 from ..sampling import Factors
 from ..training.engine_choice import GraphSize, require_whole_graph, why_not_rows
 from ..training.sampled.distributed_context import DistributedContext
 from ..training.sampled.inference import whole_graph_logits
 from ..training.sampled.shard_balancing import balance_and_save
 from ..training.sampled.sources import Source
-from ..training.smoothed.prepared_rows import smoothed_rows
 from ..training.smoothed.row_scores import row_scores
+from ..training.smoothed.smooth_shards import smooth_shards
+from ..training.smoothed.smoothed_files import SmoothedForm
 from .saved_models import TrainedModel
 
 #: Nodes of a block, where all scores are computed at once.
@@ -87,15 +87,15 @@ def _scores(
     context = DistributedContext(device=device)
     settings = model.settings
     if why_not_rows(model.method, settings) is None:
-        own = cast(SmoothedMLPSettings, settings)
-        if own.normalize_features and model.row_normalized == shards.negative_features:
+        form = SmoothedForm.of(shards, settings)
+        if form.row_normalized != model.row_normalized:
             raise RawlsError(
                 f"the model in {model.folder} was trained on features of which "
                 f"{'none' if model.row_normalized else 'some'} were negative, unlike those of "
                 f"{shards.folder}: train it on such a graph"
             )
+        rows = smooth_shards(shards, form, context, memory=memory, progress=progress).rows
         network = restored_network(model).to(device)
-        rows = smoothed_rows(shards, own, memory=memory, context=context, progress=progress)
         for part, scores in row_scores(network, rows, np.arange(shards.num_nodes)):
             yield part.start, scores
         return
