@@ -1,4 +1,4 @@
-"""What each of the two processes of test_distributed.py does: balance its shard, take a step."""
+"""What each of the two processes of test_distributed.py does: balance its shards, take a step."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import numpy as np
 import torch
 
 from rawlsgcn.balancing import distributed
+from rawlsgcn.graphs.arc_blocks import shards_of_process
 from rawlsgcn.graphs.shards import Shards
 from rawlsgcn.methods import find_method, with_changes
 from rawlsgcn.training.sampled.distributed_context import DistributedContext, distributed_context
+from rawlsgcn.training.sampled.shard_balancing import balance_and_save
 from rawlsgcn.training.sampled.sources import Source
 from rawlsgcn.training.sampled.trainer import SampledTraining
 
@@ -60,17 +62,17 @@ def main(folder: Path) -> None:
             return found
 
         distributed.iterate = watched  # the files are mapped only while it balances
-        scaling = distributed.balance_shards(shards, tol=1e-12)
-        shards.write_scale(context.rank, scaling.scale.numpy())
-        torch.distributed.barrier()
+        scaling = balance_and_save(shards, context, tol=1e-12)
+        mine = shards_of_process(shards, context.rank, context.world_size)
+        own = sum(resident.get(f"{shard:05d}", 0) for shard in mine)
         gradients = sampled_gradients(Source.of_shards(shards), context)
         np.savez(
             folder / f"result-{context.rank}.npz",
             rows=[scaling.first, scaling.last],
             held=scaling.held_bytes,
             residual=scaling.residual,
-            own=resident.get(f"{context.rank:05d}", 0),
-            others=sum(resident.values()) - resident.get(f"{context.rank:05d}", 0),
+            own=own,
+            others=sum(resident.values()) - own,
             gradients=gradients.numpy(),
         )
 

@@ -96,9 +96,10 @@ static void free_all(void)
 
 /* ---- what is called: to be changed with the kernels -------------------------------------------- */
 
-enum { PRODUCT, INSPECT, MOVE, ROOTS, WIDE_PRODUCT, KERNELS };
+enum { PRODUCT, INSPECT, MOVE, ROOTS, WIDE_PRODUCT, SMOOTHING_STEP, KERNELS };
 static const char *const names[KERNELS] = {"rawls_product", "rawls_inspect", "rawls_move",
-                                           "rawls_roots", "rawls_wide_product"};
+                                           "rawls_roots", "rawls_wide_product",
+                                           "rawls_smoothing_step"};
 static long calls[KERNELS], refused;
 static int threads;
 
@@ -149,6 +150,15 @@ static void call_wide_product(const Matrix *m, int64_t width, const void *from, 
 {
     calls[WIDE_PRODUCT]++;
     rawls_wide_product(m->rows, m->starts, m->column, m->kind, m->values, width, from, to, threads);
+}
+
+static void call_smoothing_step(int64_t rows, const int64_t *starts, const int32_t *column,
+                                int kind, const void *values, int64_t width, const void *from,
+                                const void *own, const void *factor, const void *added, void *to)
+{
+    calls[SMOOTHING_STEP]++;
+    rawls_smoothing_step(rows, starts, column, kind, values, width, from, own, factor, added, to,
+                         threads);
 }
 
 /* ---- what is compared -------------------------------------------------------------------------- */
@@ -449,10 +459,63 @@ static void try_wide_product(void)
     }
 }
 
+/* Numbers of that type between 0 and 1. */
+static void *dense(int kind, int64_t count)
+{
+    void *all = room((size_t)count * (kind == FLOAT32 ? sizeof(float) : sizeof(double)));
+    for (int64_t i = 0; i < count; i++) {
+        if (kind == FLOAT32)
+            ((float *)all)[i] = (float)uniform();
+        else
+            ((double *)all)[i] = uniform();
+    }
+    return all;
+}
+
+/* Some rows of a matrix, whose row starts are long and begin anywhere. */
+static void try_smoothing_step(void)
+{
+    Matrix m = matrix_of(0);
+    int kind = m.kind == ONES ? (below(2) ? FLOAT32 : FLOAT64) : m.kind;
+    int64_t width = (1 + below(9)) * (kind == FLOAT32 ? 16 : 8);
+    int64_t first = below(m.rows), rows = m.rows ? 1 + below(m.rows - first) : 0;
+    int64_t base = m.starts[first], entries = m.starts[first + rows] - base;
+    int64_t offset = (int64_t)(chance() >> 2), *starts = room((size_t)(rows + 1) * 8);
+    size_t size = kind == FLOAT32 ? sizeof(float) : sizeof(double);
+    for (int64_t row = 0; row <= rows; row++)
+        starts[row] = m.starts[first + row] - base + offset;
+    int32_t *column = room((size_t)entries * sizeof(int32_t));
+    void *values = m.kind == ONES ? NULL : room((size_t)entries * size);
+    if (entries)
+        memcpy(column, m.column + base, (size_t)entries * sizeof(int32_t));
+    if (values)
+        memcpy(values, (char *)m.values + (size_t)base * size, (size_t)entries * size);
+    else if (m.kind != ONES)
+        values = column; /* of no entries: not NULL, which stands for ones */
+    void *from = dense(kind, m.rows * width), *factor = dense(kind, rows);
+    void *added = dense(kind, rows * width), *to = room((size_t)(rows * width) * size);
+    const char *own = (const char *)from + (size_t)(first * width) * size;
+    call_smoothing_step(rows, starts, column, kind, values, width, from, own, factor, added, to);
+    for (int64_t tries = 0; tries < 200 && rows; tries++) {
+        int64_t row = below(rows), at = below(width), place = row * width + at;
+        long double sum = entry(kind, own, place), parts = sum;
+        for (int64_t k = starts[row] - offset; k < starts[row + 1] - offset; k++) {
+            long double value = m.kind == ONES ? 1 : entry(kind, values, k);
+            long double part = value * entry(kind, from, column[k] * width + at);
+            sum += part, parts += fabsl(part);
+        }
+        sum = entry(kind, factor, row) * sum + entry(kind, added, place);
+        double rounding = kind == FLOAT32 ? 1e-3 : 1e-10;
+        if (parts < (kind == FLOAT32 ? 1e30L : 1e300L))
+            require(near(entry(kind, to, place), sum, parts + 1, rounding),
+                    "an entry of rawls_smoothing_step");
+    }
+}
+
 int main(int count, char **arguments)
 {
-    static void (*const tries[])(void) = {try_product, try_inspect,      try_damaged,
-                                          try_move,    try_wide_product, try_roots};
+    static void (*const tries[])(void) = {try_product,      try_inspect, try_damaged,       try_move,
+                                          try_wide_product, try_roots,   try_smoothing_step};
     static const int numbers[] = {1, 2, 4};
     state = count > 1 ? strtoull(arguments[1], NULL, 10) : 0;
     long rounds = count > 2 ? strtol(arguments[2], NULL, 10) : 100;

@@ -127,6 +127,68 @@ def test_a_column_outside_the_matrix_is_found_wherever_it_is(column, at):
     assert kernels().inspect(stored_form(matrix, True), 3) is None
 
 
+def smoothing_arguments(dtype, weighted, width=40, first=700, last=2100):
+    """Rows of a matrix with int64 starts that do not begin at 0, and what a step adds to them."""
+    rng = np.random.default_rng(4)
+    matrix = a_graph(hub=True).astype(dtype)
+    matrix.data[:] = rng.random(len(matrix.data)) if weighted else 1
+    a, b = matrix.indptr[[first, last]]
+    right, added = rng.random((2, 3000, width)).astype(dtype)
+    factor = rng.random(3000).astype(dtype)
+    parts = matrix.indptr[first : last + 1].astype(np.int64), matrix.indices[a:b]
+    stored = [torch.from_numpy(each) for each in parts]
+    values = torch.from_numpy(matrix.data[a:b]) if weighted else None
+    dense = right, right[first:last], factor[first:last], added[first:last]
+    given = [*stored, values, *map(torch.from_numpy, dense)]
+    whole = (matrix + sp.eye_array(3000)).astype(np.float64)
+    expected = factor[:, None] * (whole @ right.astype(np.float64)) + added
+    return given, expected[first:last]
+
+
+def smoothed_by(fast, given):
+    out = torch.full_like(given[-1], torch.nan)
+    fast.smoothing_step(*given, out)
+    return out
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("dtype", "rtol"), [(np.float32, 1e-4), (np.float64, 1e-13)])
+def test_a_step_of_smoothing_equals_scipys_product(dtype, rtol, weighted):
+    for width in (16, 32, 48, 128):
+        given, expected = smoothing_arguments(dtype, weighted, width)
+        np.testing.assert_allclose(smoothed_by(kernels(), given), expected, rtol=rtol)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_bits_of_a_step_depend_on_no_threads_widths_rows_or_addresses(weighted):
+    given, _ = smoothing_arguments(np.float32, weighted, 112)
+    row_start, column, values, right, own, factor, added = given
+    whole = smoothed_by(kernels(), given)
+    before = torch.get_num_threads()
+    try:
+        for number in (1, 2, 3):
+            torch.set_num_threads(number)
+            assert torch.equal(smoothed_by(kernels(), given), whole)
+    finally:
+        torch.set_num_threads(before)
+    for first, last in ((0, 16), (16, 80), (80, 112)):
+        columns = slice(first, last)
+        cut = [each[:, columns].contiguous() for each in (right, own, added)]
+        part = smoothed_by(kernels(), [row_start, column, values, cut[0], cut[1], factor, cut[2]])
+        assert torch.equal(part, whole[:, columns])
+    a, b = (row_start[[300, 900]] - row_start[0]).tolist()
+    some = None if values is None else values[a:b]
+    rows = slice(300, 900)
+    part = smoothed_by(
+        kernels(),
+        [row_start[300:901], column[a:b], some, right, own[rows], factor[rows], added[rows]],
+    )
+    assert torch.equal(part, whole[rows])
+    shifted = torch.empty(right.numel() + 1)[1:].view_as(right).copy_(right)
+    moved = [row_start, column, values, shifted, shifted[700:2100], factor, added]
+    assert torch.equal(smoothed_by(kernels(), moved), whole)
+
+
 def test_types_that_the_kernels_do_not_know_are_left_to_torch():
     starts, column = torch.tensor([0, 1], dtype=torch.int32), torch.zeros(1, dtype=torch.int32)
     assert CSRArrays(starts, column, None).usable
@@ -260,6 +322,8 @@ class TestBuilding:
         assert sorted(path.name for path in folder.iterdir()) == [library.name, "kernels.c"]
         fast = compiled.Kernels(ctypes.CDLL(str(library)))
         require_scipys(fast, None)
+        given, expected = smoothing_arguments(np.float64, False)
+        np.testing.assert_allclose(smoothed_by(fast, given), expected, rtol=1e-13)
         for dtype in (np.float32, np.float64):
             require_partners_of_ones(fast, dtype)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn._core.memory import free_memory, memory_limit, size_text
+from rawlsgcn._core.memory import free_memory, memory_limit, resident_memory, size_text
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,19 @@ def test_without_a_limit_a_share_of_the_free_memory_is_used() -> None:
 )
 def test_sizes_are_written_for_people(size: int, text: str) -> None:
     assert size_text(size) == text
+
+
+def test_processes_on_one_machine_share_what_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rawlsgcn._core.memory.free_memory", lambda: 1000)
+    for processes, share in (("1", 800), ("2", 400), ("", 800), ("none", 800), ("0", 800)):
+        monkeypatch.setenv("LOCAL_WORLD_SIZE", processes)
+        assert memory_limit(None) == share
+        assert memory_limit("8GB") == 8 * 10**9
+
+
+def test_resident_memory_grows_with_what_is_touched() -> None:
+    before = resident_memory()
+    held = bytearray(b"1" * 50_000_000)
+    assert before > 0
+    assert resident_memory() > before + 40_000_000
+    del held

@@ -9,20 +9,25 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from strategies import graphs
 from torch_geometric.data import Data
 
 from rawlsgcn._core.errors import RawlsError
+from rawlsgcn._core.kernels import without_kernels
 from rawlsgcn.balancing import balance
 from rawlsgcn.balancing.distributed import balance_shards
+from rawlsgcn.graphs import synthetic
 from rawlsgcn.graphs.shards import write_shards
 
 
 @settings(max_examples=40, deadline=None)
-@given(graphs())
-def test_one_shard_gives_what_balance_gives(graph: Data) -> None:
+@given(graphs(), st.integers(1, 3), st.sampled_from([0, 10**9]))
+def test_shards_give_what_balance_gives(graph: Data, count: int, memory: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        found = balance_shards(write_shards(graph, 1, folder), tol=1e-12)
+        shards = write_shards(graph, min(count, graph.num_nodes), folder)
+        found = balance_shards(shards, tol=1e-12, memory=memory)
+    assert (found.first, found.last) == (0, graph.num_nodes)
     whole = balance(
         graph.edge_index, graph.get("edge_weight"), num_nodes=graph.num_nodes, tol=1e-12
     )
@@ -47,8 +52,8 @@ def test_what_cannot_be_balanced_is_told(tmp_path: Path) -> None:
         balance_shards(write_shards(edges(two_ways, [1.0, 2.0]), 1, tmp_path))
     with pytest.raises(RawlsError, match="1 self-loops"):
         balance_shards(write_shards(edges([*two_ways, (2, 2)]), 1, tmp_path))
-    with pytest.raises(RawlsError, match="has 2 shards, but 1 process was started: use torchrun"):
-        balance_shards(write_shards(edges(two_ways), 2, tmp_path))
+    with pytest.raises(RawlsError, match="is not symmetric"):
+        balance_shards(write_shards(edges([*two_ways, (2, 3)]), 2, tmp_path))
     shards = write_shards(edges(two_ways), 1, tmp_path)
     with pytest.raises(RawlsError, match="tol must be a number of at least 0"):
         balance_shards(shards, tol=float("nan"))
@@ -61,3 +66,20 @@ def test_what_cannot_be_balanced_is_told(tmp_path: Path) -> None:
     np.save(tmp_path / "00000-column.npy", np.array([7, 0], dtype=np.int32))
     with pytest.raises(RawlsError, match="names nodes outside 0 to 3"):
         balance_shards(shards)
+
+
+def test_arcs_that_do_not_fit_are_read_again_and_progress_rises(tmp_path: Path) -> None:
+    graph = synthetic(2000, average_degree=12, features=6, words=2)
+    shards = write_shards(graph, 3, tmp_path)
+    seen: list[tuple[int, int, str | None]] = []
+    whole = balance_shards(shards, memory=10**10, progress=lambda *call: seen.append(call))
+    read = balance_shards(shards, memory=0)
+    with without_kernels():
+        slow = balance_shards(shards, memory=0)
+    for other in (read, slow):
+        torch.testing.assert_close(other.scale, whole.scale, rtol=1e-9, atol=0)
+        assert other.converged
+    done = [call[0] for call in seen]
+    assert done == sorted(done)
+    assert done[-1] == 100
+    assert f"after {whole.iterations} products" in seen[-1][2]

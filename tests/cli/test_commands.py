@@ -551,6 +551,7 @@ def test_ctrl_c_in_training_exits_130_and_leaves_nothing(tmp_path: Path) -> None
     )
     assert process.stdout is not None
     try:
+        assert process.stdout.readline().startswith("Training on the whole graph: it fits")
         assert process.stdout.readline() == "training\n"
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)

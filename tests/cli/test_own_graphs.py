@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 import rawlsgcn as rg
 from rawlsgcn.cli import app
-from rawlsgcn.evaluation.prediction_files import write_predictions
+from rawlsgcn.evaluation.prediction_writing import write_predictions
 
 NAMES = ["Dog fish", "cat", "owl"]
 

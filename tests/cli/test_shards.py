@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 import rawlsgcn as rg
 from rawlsgcn.cli import app
-from rawlsgcn.graphs.shards import write_shards
+from rawlsgcn.graphs.shards import Shards, write_shards
 from rawlsgcn.training.sampled import shard_balancing
 
 PROGRAM = ["-m", "rawlsgcn"]
@@ -241,13 +241,21 @@ def test_a_rate_that_ruins_the_weights_is_an_error(epochs: str, tmp_path: Path) 
     assert not (out / "model.safetensors").exists()
 
 
-def test_shards_for_more_processes_are_an_error(tmp_path: Path) -> None:
+def test_one_process_balances_any_number_of_shards(tmp_path: Path) -> None:
     launch("shard", "--dataset", "synthetic", "--count", "3", "--out", tmp_path)
-    for command in ("train", "balance"):
-        out = ["--out", str(tmp_path / "out")] if command == "train" else []
-        result = launch(command, "--shards", tmp_path, *out)
-        assert result.exit_code == 2
-        assert "torchrun --nproc-per-node 3" in result.stderr
+    result = launch("balance", "--shards", tmp_path, "--memory", "1MB", "--json", "-")
+    assert result.exit_code == 0
+    about = json.loads(result.stdout)
+    shards = Shards(tmp_path)
+    assert about["rows"] == [0, shards.num_nodes]
+    assert about["residual"] <= 1e-8
+    scale = np.concatenate([shard.scale for shard in shards.open_all()])
+    graph = rg.synthetic()
+    whole = rg.balance(graph.edge_index, num_nodes=graph.num_nodes).scale
+    np.testing.assert_allclose(scale, whole, rtol=1e-6)
+    result = launch("balance", "--dataset", "synthetic", "--memory", "1GB", "--out", "b.npz")
+    assert result.exit_code == 2
+    assert "--memory is for shards" in result.stderr
 
 
 def test_an_incomplete_environment_is_an_error(

@@ -18,8 +18,6 @@ from torch_geometric.data import Data
 import rawlsgcn as rg
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn._core.machine import peak_resident_bytes
-from rawlsgcn.evaluation import prediction_files
-from rawlsgcn.evaluation.prediction_files import PredictionFile, write_predictions
 from rawlsgcn.experiments.prediction_alignment import AlignedFile, NodeIndex, read_column
 
 NODES = 6
@@ -259,74 +257,3 @@ def test_columns_whose_ids_are_none_are_refused(tmp_path: Path, text: str, said:
     file.write_text(text)
     with pytest.raises(RawlsError, match=said):
         read_column(file, NodeIndex(None, NODES))
-
-
-WRITTEN_IDS = np.array(["ann", "ben", "cy"], dtype=object)
-WRITTEN = torch.softmax(torch.randn(3, 4, generator=torch.Generator().manual_seed(0)), 1)
-
-
-def read_back(path: Path) -> pd.DataFrame:
-    if path.suffix.lower() == ".parquet":
-        pytest.importorskip("pyarrow")
-        return pd.read_parquet(path)
-    return pd.read_csv(path, sep="," if path.suffix.lower() == ".csv" else "\t")
-
-
-@pytest.mark.parametrize("name", ["p.csv", "p.tsv", "WRITTEN.CSV", "p.parquet", "WRITTEN.Parquet"])
-def test_a_table_has_a_row_a_node(tmp_path: Path, name: str) -> None:
-    write_predictions(WRITTEN, WRITTEN_IDS, tmp_path / name)
-    frame = read_back(tmp_path / name)
-    assert frame.columns.tolist() == ["node", "predicted", "p_0", "p_1", "p_2", "p_3"]
-    assert frame["node"].tolist() == WRITTEN_IDS.tolist()
-    assert frame["predicted"].tolist() == WRITTEN.argmax(1).tolist()
-    probabilities = frame.iloc[:, 2:].to_numpy(dtype=np.float32)
-    np.testing.assert_array_equal(probabilities, WRITTEN.numpy())
-
-
-@pytest.mark.parametrize("name", ["p.npz", "WRITTEN.NPZ"])
-def test_an_npz_needs_no_pickle(tmp_path: Path, name: str) -> None:
-    write_predictions(WRITTEN, WRITTEN_IDS, tmp_path / name)
-    with np.load(tmp_path / name, allow_pickle=False) as kept:
-        assert kept["node"].tolist() == WRITTEN_IDS.tolist()
-        np.testing.assert_array_equal(kept["probabilities"], WRITTEN.numpy())
-
-
-def test_nodes_without_ids_are_numbered(tmp_path: Path) -> None:
-    write_predictions(WRITTEN, None, tmp_path / "p.csv")
-    assert read_back(tmp_path / "p.csv")["node"].tolist() == [0, 1, 2]
-
-
-def test_what_cannot_be_written_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(RawlsError, match=r"\.csv, \.tsv, \.parquet, \.npz"):
-        write_predictions(WRITTEN, None, tmp_path / "p.xls")
-    monkeypatch.setattr(prediction_files, "find_spec", lambda name: None)
-    with pytest.raises(RawlsError, match="pip install"):
-        write_predictions(WRITTEN, None, tmp_path / "p.parquet")
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".npz"])
-@pytest.mark.parametrize(
-    "names",
-    [
-        ["cat", "dog", "owl"],
-        ["-green", "Blue", "red"],
-        ["A", "a", "b c"],
-        ["label", "node", "split"],
-        ["p", "predicted", "x, y"],
-        ["", "class", "ü"],
-    ],
-)
-def test_written_classes_of_any_name_are_read_again(
-    tmp_path: Path, suffix: str, names: list[str]
-) -> None:
-    names = sorted(name or "class 2" for name in names)
-    scores = torch.softmax(torch.randn(9, 3, generator=torch.Generator().manual_seed(0)), 1)
-    path = tmp_path / f"p{suffix}"
-    write_predictions(scores, None, path, class_names=names, split=["train", "", "test"] * 3)
-    file = PredictionFile(path, False, names)
-    (chunk,) = file.chunks()
-    assert chunk.scores is not None
-    assert np.allclose(chunk.scores, scores)
-    (split,) = file.split_chunks()
-    assert split.words.fillna("").tolist() == ["train", "", "test"] * 3

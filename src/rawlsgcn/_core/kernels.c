@@ -1,7 +1,7 @@
 /* The loops over matrices and vectors in which balancing and training spend their time.
  *
  * They compute what balancing/vector_updates.py, sparse_matrix.py and symmetry.py compute with
- * numpy and torch, and what training/stacked/sparse_product.py does with torch, and replace them on
+ * numpy and torch, and what _core/sparse.py and training/smoothed do with torch, and replace them on
  * the CPU where the package was installed with a C compiler (hatch_build.py compiles this file,
  * kernels.py calls it). Work is cut into pieces that do not depend on the number of threads, and
  * sums are made in the order of the pieces, so the result does not depend on it either.
@@ -496,5 +496,113 @@ void rawls_wide_product(int64_t rows, const int32_t *starts, const int32_t *colu
             multiply_floats(first, last, starts, column, values, width, from, to);
         else
             multiply_doubles(first, last, starts, column, values, width, from, to);
+    }
+}
+
+/* ---- one step of smoothing: C = diag(f) (M + I) B + T ------------------------------------------- */
+
+/* Cache lines that are asked for before they are needed: rows of B lie anywhere in memory, and one
+ * core waits for about so many at a time. */
+#ifndef LINES_AHEAD
+#define LINES_AHEAD 32
+#endif
+
+/* The first row that starts at this entry or behind. */
+static int64_t long_row_at(const int64_t *starts, int64_t rows, int64_t entry)
+{
+    int64_t low = 0, high = rows;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (starts[middle] < entry)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* What a step reads and writes. `own` is where the rows of M begin in `from`. */
+typedef struct {
+    const int64_t *starts;
+    const int32_t *column;
+    const void *values, *from, *own, *factor, *added;
+    void *to;
+    int64_t width;
+} Smoothing;
+
+/* Some registers of columns, so many that they stay where they are while a row is added up: the
+ * row's entries in their order, its own numbers at the end. Every column is added up alike, whatever
+ * the width and whatever its place, so its bits depend on neither. The first registers of a row also
+ * ask for the lines of the row that is `ahead` entries on. */
+#define SMOOTH_COLUMNS(NAME, NUMBER, VECTOR)                                                       \
+    static inline __attribute__((always_inline)) void NAME##_registers(                            \
+        int registers, int64_t row, int64_t at, int64_t limit, const Smoothing *s)                 \
+    {                                                                                              \
+        enum { LANES = sizeof(VECTOR) / sizeof(NUMBER) };                                          \
+        const int32_t *restrict column = s->column;                                                \
+        const NUMBER *restrict values = s->values, *restrict from = s->from;                       \
+        const NUMBER *own = s->own, *added = s->added, factor = ((const NUMBER *)s->factor)[row];  \
+        NUMBER *to = s->to;                                                                        \
+        const int64_t width = s->width, ahead = 1 + LINES_AHEAD * LANES / width;                   \
+        const int64_t end = s->starts[row + 1] - s->starts[0];                                     \
+        VECTOR sum[4] = {{0}, {0}, {0}, {0}};                                                      \
+        for (int64_t k = s->starts[row] - s->starts[0]; k < end; k++) {                            \
+            const NUMBER *other = from + column[k] * width + at, value = values ? values[k] : 1;   \
+            if (at == 0) {                                                                         \
+                int64_t next = k + ahead < limit ? k + ahead : limit - 1;                          \
+                const char *line = (const char *)(from + column[next] * width);                    \
+                for (int64_t byte = 0; byte < width * (int64_t)sizeof(NUMBER); byte += 64)         \
+                    __builtin_prefetch(line + byte);                                               \
+            }                                                                                      \
+            for (int i = 0; i < registers; i++)                                                    \
+                sum[i] += value * *(const VECTOR *)(other + i * LANES);                            \
+        }                                                                                          \
+        for (int i = 0; i < registers; i++) {                                                      \
+            int64_t place = row * width + at + i * LANES;                                          \
+            VECTOR all = sum[i] + *(const VECTOR *)(own + place);                                  \
+            *(VECTOR *)(to + place) = factor * all + *(const VECTOR *)(added + place);             \
+        }                                                                                          \
+    }                                                                                              \
+                                                                                                   \
+    FOR_ANY_WIDTH static void NAME(int64_t first, int64_t last, int64_t limit, const Smoothing *s) \
+    {                                                                                              \
+        enum { LANES = sizeof(VECTOR) / sizeof(NUMBER) };                                          \
+        for (int64_t row = first; row < last; row++) {                                             \
+            int64_t at = 0;                                                                        \
+            for (; at + 4 * LANES <= s->width; at += 4 * LANES)                                    \
+                NAME##_registers(4, row, at, limit, s);                                            \
+            if (s->width - at == 3 * LANES)                                                        \
+                NAME##_registers(3, row, at, limit, s);                                            \
+            else if (s->width - at == 2 * LANES)                                                   \
+                NAME##_registers(2, row, at, limit, s);                                            \
+            else if (s->width - at == LANES)                                                       \
+                NAME##_registers(1, row, at, limit, s);                                            \
+        }                                                                                          \
+    }
+
+SMOOTH_COLUMNS(smooth_floats, float, Floats)
+SMOOTH_COLUMNS(smooth_doubles, double, Doubles)
+
+/* C = diag(f) (M + I) B + T for some rows of M: `values` are its entries, or NULL for ones, `own`
+ * those rows of B, `factor` f and `added` T. Row i has the entries starts[i] to starts[i + 1], less
+ * starts[0], of `column` and `values`. All numbers are float or double, as `kind` says; the width is
+ * a multiple of 64 bytes. */
+void rawls_smoothing_step(int64_t rows, const int64_t *starts, const int32_t *column, int kind,
+                          const void *values, int64_t width, const void *from, const void *own,
+                          const void *factor, const void *added, void *to, int threads)
+{
+    const Smoothing all = {starts, column, values, from, own, factor, added, to, width};
+    const int64_t entries = starts[rows] - starts[0];
+    const int64_t pieces = pieces_of(entries, WIDE_PIECE_ENTRIES);
+#pragma omp parallel for num_threads(threads) schedule(dynamic) if (threads > 1 && pieces > 1)
+    for (int64_t piece = 0; piece < pieces; piece++) {
+        int64_t begin = starts[0] + piece * WIDE_PIECE_ENTRIES;
+        int64_t first = piece ? long_row_at(starts, rows, begin) : 0;
+        int64_t last = piece + 1 < pieces ? long_row_at(starts, rows, begin + WIDE_PIECE_ENTRIES)
+                                          : rows;
+        if (kind == FLOAT32)
+            smooth_floats(first, last, entries, &all);
+        else
+            smooth_doubles(first, last, entries, &all);
     }
 }

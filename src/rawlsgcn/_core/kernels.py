@@ -146,7 +146,10 @@ class Kernels:
         self._wide_product = library.rawls_wide_product
         self._wide_product.argtypes = [*_MATRIX, _COUNT, _ADDRESS, _ADDRESS, threads]
         self._roots.argtypes = [_COUNT, _ADDRESS, _ADDRESS, _NUMBER, _ADDRESS, threads]
+        self._smoothing_step = library.rawls_smoothing_step
+        self._smoothing_step.argtypes = [*_MATRIX, _COUNT, *[_ADDRESS] * 5, threads]
         self._move.restype = self._roots.restype = self._wide_product.restype = None
+        self._smoothing_step.restype = None
         self._product.restype = _NUMBER
         self._inspect.restype = ctypes.c_int
 
@@ -157,6 +160,35 @@ class Kernels:
     def wide_product(self, matrix: CSRArrays) -> WideProduct:
         """Prepare products of M, which has values, with a matrix of many columns."""
         return WideProduct(self._wide_product, matrix)
+
+    def smoothing_step(
+        self,
+        row_start: Tensor,
+        column: Tensor,
+        values: Tensor | None,
+        right: Tensor,
+        own: Tensor,
+        factor: Tensor,
+        added: Tensor,
+        out: Tensor,
+    ) -> None:
+        """Write diag(f) (M + I) B + T for some rows of M to ``out``.
+
+        Args:
+            row_start: Where the rows of M begin, int64; the first need not begin at 0.
+            column: The columns of their entries, int32.
+            values: The entries, of B's type; None for ones.
+            right: B, float32 or float64; contiguous rows of a multiple of 64 bytes, as all below.
+            own: The rows of B that have the numbers of M's rows.
+            factor: f, one number for each row.
+            added: T.
+            out: Another matrix than B.
+        """
+        matrix = len(row_start) - 1, row_start.data_ptr(), column.data_ptr(), _KINDS[right.dtype]
+        dense = [each.data_ptr() for each in (right, own, factor, added, out)]
+        at_values = None if values is None else values.data_ptr()
+        threads = torch.get_num_threads()
+        self._smoothing_step(*matrix, at_values, right.shape[1], *dense, threads)
 
     def inspect(self, matrix: CSRArrays, seed: int) -> MatrixInspection | None:
         """Inspect a matrix; None if it is damaged."""

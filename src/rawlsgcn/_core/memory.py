@@ -25,10 +25,11 @@ _WHATEVER_IS_LEFT = 4 * 10**9
 
 
 def memory_limit(text: str | None) -> int:
-    """Return the memory that may be used, in bytes.
+    """Return the memory that this process may use, in bytes.
 
     Args:
-        text: A size such as ``8GB``, ``512 MB`` or ``6GiB``; by default 80 % of the free memory.
+        text: A size such as ``8GB``, ``512 MB`` or ``6GiB``; by default 80 % of the free memory,
+            shared by the processes that torchrun started on this machine.
 
     Returns:
         The number of bytes.
@@ -37,7 +38,8 @@ def memory_limit(text: str | None) -> int:
         RawlsError: If the text is no size.
     """
     if text is None:
-        return int(_SHARE * free_memory())
+        here = os.environ.get("LOCAL_WORLD_SIZE", "")
+        return int(_SHARE * free_memory() / (int(here) if here.isdecimal() and int(here) else 1))
     found = _SIZE.fullmatch(text.strip())
     unit = found[2].lower() if found else ""
     size = int(float(found[1]) * _UNITS[unit]) if found and unit in _UNITS else 0
@@ -56,6 +58,15 @@ def free_memory() -> int:
             continue
         free = min(free, max(left, 0))
     return free
+
+
+def resident_memory() -> int:
+    """Return the bytes of memory that this process has now; 0 where the system does not say."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return 0
 
 
 def _available() -> int:

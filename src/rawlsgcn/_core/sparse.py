@@ -104,8 +104,10 @@ def as_tensor(array: Array) -> Tensor:
     return array if isinstance(array, Tensor) else torch.from_numpy(array)
 
 
-def empty_array(shape: tuple[int, ...], device: torch.device) -> Array:
-    """Return an uninitialized float64 array, on the CPU in memory that numpy allocated.
+def empty_array(
+    shape: tuple[int, ...], device: torch.device, dtype: torch.dtype = torch.float64
+) -> Array:
+    """Return an uninitialized array, on the CPU in memory that numpy allocated.
 
     Numpy asks the system for large pages, torch does not; a product that reads a vector of millions
     of numbers in random order would otherwise wait for page addresses more than for the numbers.
@@ -115,11 +117,11 @@ def empty_array(shape: tuple[int, ...], device: torch.device) -> Array:
     """
     if device.type == "cpu":
         count = math.prod(shape)
-        width = _ALIGNMENT // 8
-        room = np.empty(count + width)
+        width = _ALIGNMENT // dtype.itemsize
+        room = np.empty(count + width, dtype=str(dtype).removeprefix("torch."))
         start = -(room.ctypes.data // room.itemsize) % width
         return room[start : start + count].reshape(shape)
-    return torch.empty(shape, dtype=torch.float64, device=device)
+    return torch.empty(shape, dtype=dtype, device=device)
 
 
 def dot(x: Array, y: Array) -> float:

@@ -1,16 +1,15 @@
 """``balance`` over several processes, each with a range of rows: one vector is exchanged per step.
 
-Every process of a ``torch.distributed`` group maps one shard from disk (see
-:mod:`rawlsgcn.graphs.shards`) and holds its rows of A and its piece of every vector of the
-iteration; only the vector to be multiplied is held in full, 8 bytes a node. A step gathers the
-pieces of that vector, multiplies this process's rows and updates its piece of x. The acceleration
-needs no vector of the other processes: its few inner products are summed over the processes.
+Every process of a ``torch.distributed`` group goes over the arcs of a range of shards on disk (see
+:mod:`rawlsgcn.graphs.arc_blocks`) and holds its piece of every vector of the iteration; only the
+vector to be multiplied is held in full, 8 bytes a node. A step gathers the pieces of that vector,
+multiplies this process's rows and updates its piece of x. The acceleration needs no vector of the
+other processes: its few inner products are summed over the processes.
 """
 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -22,9 +21,12 @@ import torch
 from torch import Tensor, distributed
 
 from .._core.errors import RawlsError
-from .._core.kernels import CSRArrays, kernels
-from .._core.sparse import Array, array_module, as_array, as_tensor, dot
-from ..graphs.shards import Shard, Shards
+from .._core.kernels import CSRArrays, Multiplication, kernels
+from .._core.memory import memory_limit, resident_memory
+from .._core.progress import ProgressCallback, no_progress
+from .._core.sparse import Array, array_module, as_array, as_tensor, dot, empty_array
+from ..graphs.arc_blocks import ArcBlock, ArcBlocks, shards_of_process
+from ..graphs.shards import Shards
 from .accelerated_descent import Descent
 from .iterations import Symmetric
 from .scaling import StopReason
@@ -34,6 +36,8 @@ from .symmetry import hash_bits
 
 #: Nonzeros of a product's block, whose values are one short array of ones for all blocks.
 _BLOCK = 1 << 19
+#: Vectors of a process's rows that the descent holds, and of all nodes that an exchange does.
+_OWN_VECTORS, _FULL_VECTORS = 12, 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,51 +76,67 @@ def balance_shards(
     tol: float = 1e-8,
     max_iterations: int = 2000,
     device: torch.device | str = "cpu",
+    memory: int | None = None,
+    progress: ProgressCallback = no_progress,
 ) -> ShardScaling:
-    """Balance A + I in the processes of the default group, shard i in process i.
+    """Balance A + I in the processes of the default group, each with a range of shards.
 
-    Without a process group the one shard is balanced in this process.
+    Without a process group this process balances all shards.
 
     Args:
-        shards: The shards of a symmetric A without self-loops, as many as there are processes.
+        shards: The shards of a symmetric A without self-loops, at least one for each process.
         tol: Largest ``|sum − 1|`` of a row that counts as converged.
         max_iterations: Maximum number of products.
         device: The device of this process.
+        memory: The bytes that this process may use; arcs that do not fit are read again for each
+            product. By default 80 % of what is free.
+        progress: Called after each product with the share of the way to ``tol``, in percent.
 
     Returns:
         This process's rows of the scaling.
 
     Raises:
-        RawlsError: If there are more or fewer shards than processes, if the matrix is not symmetric
+        RawlsError: If there are fewer shards than processes, if the matrix is not symmetric
             (which a random fingerprint of the arcs shows) or has self-loops, or if there is no such
             device.
     """
     require_limits(tol, max_iterations)
     target = _device(device)
     rank, world = _rank_and_world_size()
-    if len(shards) != world:
-        raise RawlsError(
-            f"{shards.folder} has {len(shards)} shard{'s' * (len(shards) != 1)}, but "
-            f"{world} process{'es' * (world != 1)} "
-            f"{'were' if world != 1 else 'was'} started: use torchrun --nproc-per-node "
-            f"{len(shards)}, or write the shards again"
-        )
-    shard = shards.open(rank)
-    rows = _Rows(shard, shards.cuts, target)
-    _require_symmetric(rows, shards.folder)
+    ranges = [shards_of_process(shards, each, world) for each in range(world)]
+    cuts = [*(shards.cuts[each[0]] for each in ranges), shards.num_nodes]
+    progress(0, 100, "reading the shards")
+    opened = [shards.open(shard) for shard in ranges[rank]]
+    memory = (memory_limit(None) if memory is None else memory) - resident_memory()
+    vectors = _OWN_VECTORS * (cuts[rank + 1] - cuts[rank]) + _FULL_VECTORS * cuts[-1]
+    arcs = ArcBlocks(opened, memory - 8 * vectors, target)
+    _require_symmetric(arcs, cuts[-1], target, shards.folder)
+    rows = _Rows(arcs, cuts, target)
     descent = _ShardDescent(_ShardIteration(rows), target, accelerate=True)
     with np.errstate(all="ignore"):
-        residual, history, reason = iterate(descent, tol, max_iterations)
+        residual, history, reason = iterate(
+            descent, tol, max_iterations, lambda found: _report(found, tol, progress)
+        )
     return ShardScaling(
-        first=shard.first,
-        last=shard.last,
+        first=arcs.first,
+        last=arcs.last,
         scale=descent.best.clone(),
         iterations=len(history),
         residual=residual,
         history=tuple(history),
         reason=reason,
-        held_bytes=shard.graph_bytes + descent.held_bytes + rows.held_bytes,
+        held_bytes=arcs.held_bytes + descent.held_bytes + rows.held_bytes,
     )
+
+
+def _report(history: list[float], tol: float, progress: ProgressCallback) -> None:
+    """Report how many of the decades from the first residual to ``tol`` are gained."""
+    first, best = history[0], min(history)
+    words = f"balancing, residual {best:.0e} after {len(history)} products"
+    done = 0.0
+    if 0 < tol < first < math.inf and best > 0:
+        done = min(1.0, math.log(first / best) / math.log(first / tol))
+    progress(int(100 * done), 100, words)
 
 
 def _device(name: Any) -> torch.device:
@@ -131,72 +151,81 @@ def _device(name: Any) -> torch.device:
 
 
 class _Rows:
-    """The rows of one shard of A + I, and the exchange of x between the processes."""
+    """This process's rows of A + I, and the exchange of x between the processes.
 
-    def __init__(self, shard: Shard, cuts: list[int], device: torch.device) -> None:
-        self.first, self.last = shard.first, shard.last
-        self.row_start = _tensor(shard.row_start)
-        self.column = _tensor(shard.column).to(device)
-        self.weight = None if shard.weight is None else _tensor(shard.weight).to(device)
-        self.cuts, nodes = cuts, cuts[-1]
-        self.full = torch.empty(nodes, dtype=torch.float64, device=device)
-        longest = max(b - a for a, b in pairwise(cuts))
-        self.gathered = torch.zeros(len(cuts) - 1, longest, dtype=torch.float64, device=device)
-        self._own = torch.zeros(longest, dtype=torch.float64, device=device)
-        total = int(self.row_start[-1])
-        fast, self._compiled, self._starts_bytes = kernels() if total < 2**31 else None, None, 0
-        if fast is not None:
-            stored = CSRArrays(self.row_start.int(), self.column, self.weight)
-            if stored.usable:
-                self._compiled = fast.multiplication(stored, loops=True)
-                self._starts_bytes = stored.row_start.nbytes
-        wanted = torch.arange(0, total, _BLOCK)
-        bounds = sorted(
-            {0, *torch.searchsorted(self.row_start, wanted).tolist(), self.last - self.first}
-        )
-        self.spans = list(pairwise(bounds))
-        arcs = self.row_start[bounds].tolist()
-        self._ones = torch.ones(
-            max((b - a for a, b in pairwise(arcs)), default=0), dtype=torch.float64, device=device
-        )
+    Args:
+        arcs: The arcs of the rows.
+        cuts: The first row of each process, and the number of nodes.
+        device: The device of the vectors.
+    """
+
+    def __init__(self, arcs: ArcBlocks, cuts: list[int], device: torch.device) -> None:
+        self.arcs, self.cuts, self.device = arcs, cuts, device
+        self._compiled: list[Multiplication | None] = []
+        self._ones = torch.ones(0, dtype=torch.float64, device=device)
+        self._full = self._own = self._gathered = torch.empty(0, dtype=torch.float64, device=device)
+        if len(cuts) > 2:
+            longest = max(b - a for a, b in pairwise(cuts))
+            self._full = as_tensor(empty_array((cuts[-1],), device))
+            self._own = torch.zeros(longest, dtype=torch.float64, device=device)
+            self._gathered = self._own.new_zeros(len(cuts) - 1, longest)
 
     def __len__(self) -> int:
-        return self.last - self.first
+        return self.arcs.last - self.arcs.first
 
     @property
     def held_bytes(self) -> int:
         """Memory of x in full, of its pieces that are sent and gathered, and of row starts."""
-        sent = self.full.nbytes + self.gathered.nbytes + self._own.nbytes
-        return sent + self._starts_bytes
+        return self._full.nbytes + self._gathered.nbytes + self._own.nbytes + 4 * len(self)
 
     def write_row_sums(self, out: Tensor) -> None:
         """Write the rows' sums of A + I, for which nothing is exchanged."""
-        self.full.fill_(1.0)
-        self._multiply(out)
+        self._multiply(as_tensor(empty_array((self.cuts[-1],), self.device)).fill_(1.0), out)
 
     def __call__(self, x: Tensor, out: Tensor) -> float:
         """Write the rows of (A + I) x, given this process's piece of x; the product of both."""
+        if len(self.cuts) == 2:
+            return self._multiply(x, out)
         self._own[: len(x)] = x
-        if len(self.cuts) > 2:
-            distributed.all_gather(list(self.gathered.unbind()), self._own)
-        else:
-            self.gathered[0] = self._own
-        for piece, (a, b) in zip(self.gathered, pairwise(self.cuts), strict=True):
-            self.full[a:b] = piece[: b - a]
-        return self._multiply(out)
+        distributed.all_gather(list(self._gathered.unbind()), self._own)
+        for piece, (a, b) in zip(self._gathered, pairwise(self.cuts), strict=True):
+            self._full[a:b] = piece[: b - a]
+        return self._multiply(self._full, out)
 
-    def _multiply(self, out: Tensor) -> float:
-        own = self.full[self.first : self.last]
-        if self._compiled is not None:
-            return self._compiled(self.full, own, out)
-        for first, last in self.spans:
-            a, b = self.row_start[[first, last]].tolist()
-            values = self._ones[: b - a] if self.weight is None else self.weight[a:b].double()
-            crow = (self.row_start[first : last + 1] - a).to(self.column)
-            block = BlockProduct(crow, self.column[a:b], values, len(self.full))
-            block(self.full, out[first:last])
-        out += own
-        return dot(as_array(own), as_array(out))
+    def _multiply(self, x: Tensor, out: Tensor) -> float:
+        own, total = x[self.arcs.first : self.arcs.last], 0.0
+        for number, block in enumerate(self.arcs):
+            mine, here = own[block.first : block.last], out[block.first : block.last]
+            compiled = self._prepared(number, block)
+            if compiled is not None:
+                total += compiled(x, mine, here)
+                continue
+            for part in block.spans(_BLOCK):
+                self._multiply_part(part, x, out[part.first : part.last])
+            here += mine
+            total += dot(as_array(mine), as_array(here))
+        return total
+
+    def _prepared(self, number: int, block: ArcBlock) -> Multiplication | None:
+        """The compiled product with a block; prepared once if the block stays where it is."""
+        if number < len(self._compiled):
+            return self._compiled[number]
+        fast, made = kernels(), None
+        if fast is not None and len(block.column) < 2**31:
+            starts = (block.row_start - block.row_start[0]).int()
+            stored = CSRArrays(starts, block.column, block.weight)
+            made = fast.multiplication(stored, loops=True) if stored.usable else None
+        if self.arcs.kept:
+            self._compiled.append(made)
+        return made
+
+    def _multiply_part(self, part: ArcBlock, x: Tensor, out: Tensor) -> None:
+        count = len(part.column)
+        if part.weight is None and len(self._ones) < count:
+            self._ones = self._ones.new_ones(count)
+        values = self._ones[:count] if part.weight is None else part.weight.double()
+        crow = (part.row_start - part.row_start[0]).to(part.column)
+        BlockProduct(crow, part.column, values, len(x))(x, out)
 
 
 class _ShardIteration(Symmetric):
@@ -204,7 +233,7 @@ class _ShardIteration(Symmetric):
 
     def __init__(self, rows: _Rows) -> None:
         self._rows, self._factor = rows, 1.0
-        self._library = array_module(rows.column.device)
+        self._library = array_module(rows.device)
         self.size = len(rows)
 
     def start(self, x: Array, y: Array) -> list[float]:
@@ -244,23 +273,22 @@ class _ShardDescent(Descent):
         return _reduced(numbers, distributed.ReduceOp.MAX)
 
 
-def _require_symmetric(rows: _Rows, folder: Path) -> None:
+def _require_symmetric(arcs: ArcBlocks, nodes: int, device: torch.device, folder: Path) -> None:
     """Raise an error unless the matrix is symmetric, by the fingerprint of ``inspect_matrix``."""
-    # The keys use the memory of x: they are one number for each node too.
-    key = rows.full.view(torch.int64)
-    generator = torch.Generator(key.device).manual_seed(20220430)
+    key = as_tensor(empty_array((nodes,), device)).view(torch.int64)
+    generator = torch.Generator(device).manual_seed(20220430)
     key.random_(-(2**63), 2**63 - 1, generator=generator).bitwise_or_(1)
-    totals = torch.zeros(2, dtype=torch.int64, device=rows.column.device)
-    for first, last in rows.spans:
-        a, b = rows.row_start[[first, last]].tolist()
-        lengths = rows.row_start[first : last + 1].diff().to(rows.column.device)
-        nodes = torch.arange(first, last, device=rows.column.device) + rows.first
-        row, column = torch.repeat_interleave(nodes, lengths), rows.column[a:b].long()
-        term = key[row] * key[column] * (row - column).sign_()
-        if rows.weight is not None:
-            term *= hash_bits(rows.weight[a:b])
-        totals += torch.stack([term.sum(), (row == column).sum()])
-    if len(rows.cuts) > 2:
+    totals = torch.zeros(2, dtype=torch.int64, device=device)
+    for block in arcs:
+        for part in block.spans(_BLOCK):
+            node = torch.arange(part.first, part.last, device=device) + arcs.first
+            row = torch.repeat_interleave(node, part.row_start.diff())
+            column = part.column.long()
+            term = key[row] * key[column] * (row - column).sign_()
+            if part.weight is not None:
+                term *= hash_bits(part.weight)
+            totals += torch.stack([term.sum(), (row == column).sum()])
+    if _rank_and_world_size()[1] > 1:
         distributed.all_reduce(totals)
     asymmetry, loops = totals.tolist()
     if loops:
@@ -294,10 +322,3 @@ def _rank_and_world_size() -> tuple[int, int]:
     if not distributed.is_initialized():
         return 0, 1
     return distributed.get_rank(), distributed.get_world_size()
-
-
-def _tensor(mapped: Any) -> Tensor:
-    with warnings.catch_warnings():
-        # The files are mapped read-only, and only ever read.
-        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
-        return torch.from_numpy(np.asarray(mapped))

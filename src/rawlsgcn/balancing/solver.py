@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
 
@@ -159,9 +160,15 @@ def _balance(
 
 
 def iterate(
-    descent: Descent, tol: float, max_iterations: int
+    descent: Descent,
+    tol: float,
+    max_iterations: int,
+    report: Callable[[list[float]], None] = lambda history: None,
 ) -> tuple[float, list[float], StopReason]:
-    """Return the best point's residual, the residual after each product, and why it stopped."""
+    """Return the best point's residual, the residual after each product, and why it stopped.
+
+    ``report`` is called with the residuals so far after each step.
+    """
     history = descent.begin()
     best, gained, gained_at = math.inf, math.inf, 0
     while True:
@@ -171,6 +178,7 @@ def iterate(
             spent = descent.measure()
             history += [float(descent.residual)] * spent
         residual = history[-1] = float(descent.residual + descent.error)  # numpy has its own
+        report(history)
         if residual < best:
             best = residual
             descent.keep()

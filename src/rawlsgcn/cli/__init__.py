@@ -7,6 +7,7 @@ from . import training as training  # isort: skip
 from . import auto as auto  # isort: skip
 from . import graphs as graphs  # isort: skip
 from . import shards as shards  # isort: skip
+from . import smoothing as smoothing  # isort: skip
 from . import audit as audit  # isort: skip
 from . import reproduce as reproduce  # isort: skip
 from . import doctor as doctor  # isort: skip

@@ -9,11 +9,13 @@ import typer
 
 from .._core.errors import RawlsError
 from .base import command
-from .options import DataRoot, Dataset, Graph, Json, Labels, out_option
+from .options import DataRoot, Dataset, Graph, Json, Labels, Shards, out_option
 from .outputs import check_outputs, people, say_notes, typed_command, write_json
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
+
+    from ..graphs.shards import Shards as ShardFolder
 
 
 @command(
@@ -31,6 +33,7 @@ def audit(
     dataset: Dataset = None,
     graph: Graph = None,
     labels: Labels = None,
+    shards: Shards = None,
     by: Annotated[
         str,
         typer.Option(help="degree, in-degree, pagerank, core, or a file of node ids and values."),
@@ -67,9 +70,10 @@ def audit(
     column = None if by in BUILT_IN else by
     check_outputs(json_path, file=out, inputs=[*predictions, graph, labels, column])
     with spinner("auditing"):
-        data = _graph(dataset, graph, labels, data_root)
+        data = _graph(dataset, graph, labels, data_root, shards)
         root = data_root if dataset is not None else None
         options = {"dataset": dataset, "data-root": root, "graph": graph, "labels": labels}
+        options["shards"] = shards
         files = {name: str(value) for name, value in options.items() if value is not None}
         made = audit_predictions(
             data,
@@ -99,14 +103,24 @@ def audit(
 
 
 def _graph(
-    dataset: str | None, graph: Path | None, labels: Path | None, data_root: Path | None
-) -> Data:
-    """The graph, with masks only where they are stored, and with its in-degrees."""
+    dataset: str | None,
+    graph: Path | None,
+    labels: Path | None,
+    data_root: Path | None,
+    shards: Path | None,
+) -> Data | ShardFolder:
+    """The graph, with masks only where they are stored, and with its in-degrees; or its shards."""
     from ..graphs import load
     from ..graphs.edges import in_degrees
     from ..graphs.readers.read_graph import read_raw_graph
     from ..graphs.validation import validate
 
+    if shards is not None:
+        from ..graphs.shards import Shards as ShardFolder
+
+        if dataset is not None or graph is not None or labels is not None:
+            raise RawlsError("--shards has the whole graph: leave out --dataset and files")
+        return ShardFolder(shards)
     if (dataset is None) == (graph is None):
         raise RawlsError("name one graph: either --dataset NAME or --graph FILE")
     if dataset is not None:

@@ -17,12 +17,13 @@ from .options import (
     Graph,
     Json,
     Labels,
+    Memory,
     Shards,
     Split,
     out_option,
 )
 from .outputs import check_outputs, people, say_notes, write_json
-from .shards import balance_on_disk, require_one_process
+from .shards import balance_on_disk, predict_on_disk, require_one_process
 
 
 @command("--model model --dataset cora-ml --out predictions.csv")
@@ -40,11 +41,16 @@ def predict(
         int | None, typer.Option(help="Which run's seed (by default the best on validation).")
     ] = None,
     device: Device = "auto",
+    shards: Shards = None,
+    memory: Memory = None,
     data_root: DataRoot = None,
     json_path: Json = None,
 ) -> None:
-    """Predict every node's class with a trained model, on the same or another graph."""
-    from ..evaluation.prediction_files import check_path, write_predictions
+    """Predict every node's class with a trained model, on the same or another graph.
+
+    With --shards the predictions are computed and written block by block.
+    """
+    from ..evaluation.prediction_writing import check_path, write_predictions
     from ..experiments.saved_models import load_model
     from ..graphs import graph_notes
     from ..methods.row_normalization import has_negative_features
@@ -52,6 +58,11 @@ def predict(
     check_path(out)
     check_outputs(json_path, file=out, inputs=[graph, features, labels])
     trained = load_model(model, seed)
+    if shards is not None:
+        if any(each is not None for each in (dataset, graph, features, labels)):
+            raise RawlsError("--shards has the whole graph: leave out --dataset and files")
+        predict_on_disk(trained, shards, out, device, memory, json_path)
+        return
     made = trained.structural_features
     data = read_graph(
         dataset,
@@ -110,20 +121,23 @@ def balance(
     shards: Shards = None,
     tol: Annotated[float, typer.Option(help="Largest error of a row or column sum.")] = 1e-8,
     max_iterations: Annotated[int, typer.Option(min=2, help="Most products to spend.")] = 10_000,
+    memory: Memory = None,
     device: Device = "auto",
     data_root: DataRoot = None,
     json_path: Json = None,
 ) -> None:
     """Write the doubly stochastic form of a graph's A + I, and its scaling vector.
 
-    With --shards, also under torchrun with a process for each shard, the scaling is kept in the
-    shards.
+    With --shards, also under torchrun, the scaling is kept in the shards; arcs that do not fit in
+    --memory are read again for each product.
     """
     if shards is not None:
         if dataset is not None or graph is not None or out is not None:
             raise RawlsError("--shards has the whole graph: leave out --dataset, --graph and --out")
-        balance_on_disk(shards, tol, max_iterations, device, json_path)
+        balance_on_disk(shards, tol, max_iterations, device, memory, json_path)
         return
+    if memory is not None:
+        raise RawlsError("--memory is for shards: add --shards, or leave it out")
     require_one_process("balance", "--shards")
     if out is None:
         raise RawlsError("name the file to write: --out FILE")
@@ -172,28 +186,95 @@ def balance(
     write_json(json_path, summary)
 
 
-@command("--dataset cora-ml --count 2 --out shards")
+@command(
+    "--dataset cora-ml --count 2 --out shards",
+    "--dataset synthetic --nodes 1000000 --num-features 100 --count 4 --out shards",
+)
 def shard(
-    count: Annotated[int, typer.Option(min=1, help="Number of shards, one for each process.")],
+    count: Annotated[int, typer.Option(min=1, help="Number of shards; a process has one or more.")],
     out: Annotated[Path, out_option("Write the shards into this folder.")],
     dataset: Dataset = None,
     graph: Graph = None,
     features: Features = None,
     labels: Labels = None,
     split: Split = None,
+    nodes: Annotated[
+        int | None, typer.Option(min=1, help="Nodes of a synthetic graph of any size.")
+    ] = None,
+    average_degree: Annotated[
+        float, typer.Option(help="With --nodes: the mean of the expected degrees.")
+    ] = 14.0,
+    num_features: Annotated[
+        int, typer.Option(min=1, help="With --nodes: the number of features.")
+    ] = 600,
+    seed: Annotated[int, typer.Option(min=0, help="With --nodes: the seed of the graph.")] = 0,
+    memory: Memory = None,
     data_root: DataRoot = None,
 ) -> None:
     """Cut a graph into shards on disk, for graphs that one process cannot hold."""
     check_outputs(None, folder=out)
+    require_one_process("shard", "running it alone")
+    from .._core.memory import memory_limit
+    from ..graphs import graph_notes
+    from ..graphs.catalog import SYNTHETIC
     from ..graphs.shards import require_own, write_shards
+    from ..reporting.progress import progress
 
+    limit = memory_limit(memory)
     require_own(out)  # an error before a large graph is read
-    data = read_graph(dataset, graph, features, labels, split, data_root)
-    require_features(data, "cutting a graph into shards")
-    shards = write_shards(data, count, out)
+    if nodes is not None:
+        if dataset is None or dataset.lower() != SYNTHETIC:
+            raise RawlsError("--nodes is the size of a synthetic graph: add --dataset synthetic")
+        from ..graphs.streaming.synthetic_shards import synthetic_shards
+
+        with progress("drawing the graph") as shown:
+            shards = synthetic_shards(
+                out,
+                count,
+                num_nodes=nodes,
+                average_degree=average_degree,
+                features=num_features,
+                seed=seed,
+                split=split,
+                memory=limit,
+                progress=shown,
+            )
+    elif graph is not None and dataset is None and _is_too_large(graph, features, labels, limit):
+        from ..graphs.streaming.file_shards import shard_files
+
+        assert features is not None
+        assert labels is not None
+        with progress("reading the graph") as shown:
+            shards, data = shard_files(
+                out, count, graph, features, labels, split=split, memory=limit, progress=shown
+            )
+        say_notes(graph_notes(data), people(None))
+    else:
+        data = read_graph(dataset, graph, features, labels, split, data_root)
+        require_features(data, "cutting a graph into shards")
+        shards = write_shards(data, count, out)
+        say_notes(graph_notes(data), people(None))
     people(None).print(
         f"{shards.num_nodes:,} nodes and {shards.num_arcs:,} arcs in {count} shards: {out}",
         markup=False,
         highlight=False,
         soft_wrap=True,
     )
+
+
+def _is_too_large(graph: Path, features: Path | None, labels: Path | None, memory: int) -> bool:
+    """Whether the files are read in batches; says so."""
+    from .._core.memory import size_text
+    from ..graphs.streaming.file_shards import can_stream, memory_in_memory
+
+    needed = memory_in_memory(graph, features, labels)
+    if needed <= memory or not can_stream(graph, features, labels):
+        return False
+    people(None).print(
+        f"Read in batches: at once the files would take about {size_text(needed)} of memory, and "
+        f"{size_text(memory)} may be used.",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+    return True

@@ -102,6 +102,13 @@ Memory = Annotated[
 Seeds = Annotated[int, typer.Option(min=1, help="Number of runs, with seeds 0 to N-1.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda, or auto for a GPU where there is one.")]
 Engine = Annotated[str, typer.Option(help="auto, stacked, or reference (plain training).")]
+TrainEngine = Annotated[
+    str,
+    typer.Option(
+        "--engine",
+        help="auto, stacked or reference (the whole graph), smoothed (rows of shards) or sampled.",
+    ),
+]
 Evaluate = Annotated[
     str,
     typer.Option(help="test, or all: every labeled node outside training and validation."),

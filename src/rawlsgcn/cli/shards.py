@@ -21,13 +21,26 @@ from .base import read_graph, require_features
 from .outputs import check_outputs, people, write_json
 
 if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+    from ..experiments.saved_models import TrainedModel
     from ..methods import Method, Settings
     from ..training.sampled.distributed_context import DistributedContext
     from ..training.sampled.sources import Source
 
-#: The options of ``train`` that only sampled training has, and those that it does not have.
-SAMPLED_OPTIONS = ("batch_size", "seed", "workers", "average", "checkpoint_every")
-WHOLE_GRAPH_OPTIONS = ("seeds", "evaluate", "engine")
+#: The options of ``train`` that only some engines have, by what each trains on.
+_OPTIONS = {
+    "the whole graph": {"seeds", "evaluate"},
+    "samples": {
+        "num_neighbors",
+        "batch_size",
+        "seed",
+        "workers",
+        "average",
+        "checkpoint_every",
+    },
+    "smoothed rows": {"batch_size", "seed", "average", "checkpoint_every"},
+}
 
 
 def given_options(context: typer.Context) -> set[str]:
@@ -36,22 +49,35 @@ def given_options(context: typer.Context) -> set[str]:
     return {name for name, source in sources.items() if source and source.name == "COMMANDLINE"}
 
 
-def require_one_process(command: str, cure: str) -> None:
+def require_one_process(command: str, cure: str | None = None) -> None:
     """Raise an error if torchrun started several processes that would all do the same work."""
     if os.environ.get("WORLD_SIZE", "1") != "1":
-        raise RawlsError(f"several processes cannot share '{command}' without {cure}: add it")
+        said = f"several processes cannot share '{command}'"
+        raise RawlsError(
+            f"{said}: start it without torchrun"
+            if cure is None
+            else f"{said} without {cure}: add it"
+        )
 
 
-def require_options(given: set[str], sampled: bool) -> None:
+def require_options(given: set[str], trained_on: str, *, in_shards: bool = True) -> None:
     """Raise an error for an option of ``train`` that does not apply."""
-    for name in WHOLE_GRAPH_OPTIONS if sampled else SAMPLED_OPTIONS:
-        if name in given:
-            option = f"--{name.replace('_', '-')}"
+    known: set[str] = set().union(*_OPTIONS.values())
+    for name in sorted(given & known - _OPTIONS[trained_on]):
+        option = f"--{name.replace('_', '-')}"
+        if trained_on == "the whole graph" and not in_shards:
             raise RawlsError(
-                f"{option} does not apply to training on samples: leave it out"
-                if sampled
-                else f"{option} is for training on samples: add --num-neighbors or --shards"
+                f"{option} is for training on samples: add --num-neighbors or --shards"
             )
+        raise RawlsError(f"{option} does not apply to training on {trained_on}: leave it out")
+
+
+def say_choice(trained_on: str, reason: str, json_path: str | None) -> None:
+    """Say which engine was chosen and why; of several processes only the first does."""
+    if os.environ.get("RANK", "0") == "0":
+        people(json_path).print(
+            f"Training on {trained_on}: {reason}.", markup=False, highlight=False, soft_wrap=True
+        )
 
 
 def train_on_samples(
@@ -64,9 +90,10 @@ def train_on_samples(
     json_path: str | None,
     device: str,
     average: float,
+    data: Data | None = None,
     **how: Any,
 ) -> None:
-    """The command ``train`` with --shards or --num-neighbors."""
+    """The command ``train`` with the engine 'sampled'; ``data`` if the graph is read already."""
     from ..experiments.sampled_fit import fit_sampled
     from ..methods import find_method
     from ..reporting.progress import progress
@@ -86,11 +113,9 @@ def train_on_samples(
     if out is None:
         raise RawlsError("training on samples needs --out, the folder of its checkpoints")
     files = [graph[name] for name in ("graph", "features", "labels")]
-    if shards is not None and any([graph["dataset"], graph["split"], *files]):
-        raise RawlsError("--shards has the whole graph: leave out --dataset, --split and files")
     check_outputs(json_path, folder=out, inputs=files)
     with distributed_context(device) as context:
-        source = _source(chosen, settings, graph, shards, context)
+        source = _source(chosen, settings, graph if data is None else data, shards, context)
         with progress("training") as show_progress:
             metrics = fit_sampled(
                 chosen,
@@ -120,18 +145,19 @@ def train_on_samples(
 def _source(
     method: Method,
     settings: Settings,
-    graph: Mapping[str, Any],
+    graph: Mapping[str, Any] | Data,
     shards: Path | None,
     context: DistributedContext,
 ) -> Source:
     """The graph to train on; shards without a scaling are balanced first if the method needs it."""
     from ..graphs.shards import Shards
+    from ..reporting.progress import progress
     from ..training.sampled.shard_balancing import balance_and_save
     from ..training.sampled.sources import Source
 
     normalize = settings.normalize_features
     if shards is None:
-        data = read_graph(**graph)
+        data = read_graph(**graph) if isinstance(graph, Mapping) else graph
         require_features(data, "training on samples")
         return Source.of(data, normalize=normalize)
     folder = Shards(shards)
@@ -139,30 +165,87 @@ def _source(
     doubly = len(method.normalizations) > 1 and settings.normalization == "doubly-stochastic"
     if source.scale is not None or not doubly:
         return source
-    if len(folder) != context.world_size:
-        raise RawlsError(
-            f"the {len(folder)} shards in {shards} are not balanced yet: run torchrun "
-            f"--nproc-per-node {len(folder)} -m rawlsgcn balance --shards {shards}"
-        )
-    balance_and_save(folder, context)
+    with progress("balancing") as show_progress:
+        balance_and_save(folder, context, progress=show_progress)
     return Source.of_shards(folder, normalize=normalize)
 
 
-def balance_on_disk(
-    shards: Path, tol: float, max_iterations: int, device: str, json_path: str | None
+def predict_on_disk(
+    model: TrainedModel,
+    shards: Path,
+    out: Path,
+    device: str,
+    memory: str | None,
+    json_path: str | None,
 ) -> None:
-    """The command ``balance`` with --shards: each process balances one of them."""
+    """The command ``predict`` with --shards: block by block, into the file at once."""
+    from .._core.machine import pick_device
+    from .._core.memory import memory_limit
+    from ..evaluation.prediction_writing import prediction_writer
+    from ..experiments.shard_predictions import block_ids, predict_shards
+    from ..graphs.shards import Shards
+    from ..reporting.progress import progress
+
+    require_one_process("predict")
+    folder = Shards(shards)
+    ids, counts = block_ids(folder), [0] * model.num_classes
+    names = model.class_names
+    with (
+        progress("predicting") as tell,
+        prediction_writer(out, folder.num_nodes, names) as write,
+    ):
+        blocks = predict_shards(
+            model, folder, memory=memory_limit(memory), device=pick_device(device), progress=tell
+        )
+        for first, probabilities in blocks:
+            write(ids(first, first + len(probabilities)), probabilities.numpy(), None)
+            found = probabilities.argmax(1).bincount(minlength=model.num_classes).tolist()
+            counts = [a + b for a, b in zip(counts, found, strict=True)]
+    people(json_path).print(
+        f"{model.method.title}: predictions of {folder.num_nodes} nodes in {out}",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+    about = {
+        "dataset": folder.name,
+        "nodes": folder.num_nodes,
+        "method": model.method.name,
+        "seed": model.seed,
+        "trained_on": model.dataset,
+        "classes": model.num_classes,
+        "class_names": names,
+        "predicted": counts,
+        "out": str(out),
+        "notes": [],
+    }
+    write_json(json_path, about)
+
+
+def balance_on_disk(
+    shards: Path,
+    tol: float,
+    max_iterations: int,
+    device: str,
+    memory: str | None,
+    json_path: str | None,
+) -> None:
+    """The command ``balance`` with --shards: each process balances a range of them."""
+    from .._core.memory import memory_limit
     from ..balancing.solver import require_limits
     from ..graphs.shards import Shards
+    from ..reporting.progress import progress
     from ..training.sampled.distributed_context import distributed_context
     from ..training.sampled.shard_balancing import balance_and_save
 
     check_outputs(json_path)
     require_limits(tol, max_iterations)
+    limit = memory_limit(memory)
     folder = Shards(shards)
     with distributed_context(device) as context:
         started = time.perf_counter()
-        scaling = balance_and_save(folder, context, tol, max_iterations)
+        with progress("balancing") as show_progress:
+            scaling = balance_and_save(folder, context, tol, max_iterations, limit, show_progress)
         if context.rank == 0:
             people(json_path).print(
                 f"residual {scaling.residual:.1e} after {scaling.iterations} products; "

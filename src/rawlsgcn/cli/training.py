@@ -24,6 +24,7 @@ from .options import (
     Json,
     Labels,
     Lr,
+    Memory,
     MethodName,
     MethodNames,
     Normalization,
@@ -31,10 +32,18 @@ from .options import (
     Set,
     Shards,
     Split,
+    TrainEngine,
     out_option,
 )
 from .outputs import audited, check_outputs, people, say_notes, show, typed_command, write_json
-from .shards import given_options, require_one_process, require_options, train_on_samples
+from .row_training import train_on_rows
+from .shards import (
+    given_options,
+    require_one_process,
+    require_options,
+    say_choice,
+    train_on_samples,
+)
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -86,8 +95,8 @@ def datasets(data_root: DataRoot = None, json_path: Json = None) -> None:
     write_json(json_path, rows)
 
 
-#: The heading in --help of the options for training on samples.
-_SAMPLES = "Training on samples (with --num-neighbors or --shards)"
+#: The heading in --help of the options for training on samples and on smoothed rows.
+_SAMPLES = "Training in steps (with --num-neighbors or --shards)"
 
 
 @command(
@@ -110,7 +119,8 @@ def train(
     split: Split = None,
     evaluate: Evaluate = "test",
     device: Device = "auto",
-    engine: Engine = "auto",
+    engine: TrainEngine = "auto",
+    memory: Memory = None,
     data_root: DataRoot = None,
     out: Annotated[
         Path | None,
@@ -126,13 +136,14 @@ def train(
         ),
     ] = None,
     batch_size: Annotated[
-        int,
+        int | None,
         typer.Option(
             min=1,
             rich_help_panel=_SAMPLES,
-            help="Training nodes of a step, shared by all processes.",
+            help="Training nodes of a step, shared by all processes (1024 on samples, 4096 on "
+            "smoothed rows).",
         ),
-    ] = 1024,
+    ] = None,
     seed: Annotated[
         int,
         typer.Option(
@@ -164,44 +175,78 @@ def train(
 ) -> None:
     """Train one method on a graph and evaluate it by degree.
 
-    With --shards or --num-neighbors it is trained on sampled neighborhoods, also by several
-    processes under torchrun, and goes on from the checkpoint in --out if there is one.
+    The engine is chosen by the size of the graph, the method and the memory. With --shards it is
+    trained on smoothed rows or on sampled neighborhoods, also by several processes under
+    torchrun, and goes on from the checkpoint in --out if there is one.
     """
+    from .._core.memory import memory_limit
     from ..experiments.fitting import fit
     from ..reporting.progress import progress
+    from ..training.engine_choice import EngineChoice, GraphSize, choose_engine
 
     changes = parse_settings(settings, lr=lr, epochs=epochs, normalization=normalization)
-    sampled = shards is not None or num_neighbors is not None
-    require_options(given_options(context), sampled)
-    if sampled:
-        names = ("dataset", "graph", "features", "labels", "split", "data_root")
+    given, chosen, limit = given_options(context), find_method(method), memory_limit(memory)
+    names = ("dataset", "graph", "features", "labels", "split", "data_root")
+    files = {name: context.params[name] for name in names}
+    in_steps = {"seed": seed, "average": average, "checkpoint_every": checkpoint_every}
+    if shards is not None and any(files.values()):
+        raise RawlsError("--shards has the whole graph: leave out --dataset, --split and files")
+    if num_neighbors is not None and engine not in ("auto", "sampled"):
+        raise RawlsError(f"--num-neighbors is for the engine 'sampled', not '{engine}'")
+    data = None
+    if num_neighbors is not None or (engine == "sampled" and shards is None):
+        choice = EngineChoice("sampled", "you said so")
+    else:
+        configured = chosen.configure(changes)  # an error before a graph is read
+        if shards is not None:
+            from ..graphs.shards import Shards as ShardFolder
+
+            opened = ShardFolder(shards)
+            size = GraphSize.of_shards(opened)
+        else:
+            require_one_process("train", "--num-neighbors or --shards")
+            check_outputs(json_path, folder=out, inputs=[graph, features, labels])
+            data = read_graph(**files)
+            size = GraphSize.of(data)
+        choice = choose_engine(chosen, configured, size, limit, engine=engine, runs=seeds)
+    require_options(given, choice.trained_on, in_shards=shards is not None)
+    if choice.reason != "you said so":
+        say_choice(choice.trained_on, choice.reason, json_path)
+    if choice.engine == "sampled":
         train_on_samples(
             method,
             changes,
             num_neighbors or "10,10",
-            {name: context.params[name] for name in names},
+            files,
             shards,
             out,
             json_path,
             device,
-            average,
-            batch_size=batch_size,
-            seed=seed,
+            data=data,
+            batch_size=batch_size or 1024,
             workers=workers,
-            checkpoint_every=checkpoint_every,
+            **in_steps,
         )
         return
-    require_one_process("train", "--num-neighbors or --shards")
-    find_method(method).configure(changes)  # an error before a graph is read
-    check_outputs(json_path, folder=out, inputs=[graph, features, labels])
-    data = read_graph(dataset, graph, features, labels, split, data_root)
+    if choice.engine == "smoothed":
+        named = configured.epochs if "epochs" in changes else None
+        train_on_rows(
+            opened, configured, named, out, json_path, device, limit, batch_size, **in_steps
+        )
+        return
+    if shards is not None:
+        from ..graphs.shard_graph import graph_of_shards
+
+        require_one_process(f"train --method {method}")
+        check_outputs(json_path, folder=out)
+        data = graph_of_shards(opened)
     with progress("training") as tell:
         result = fit(
             data,
             method,
             seeds=seeds,
             device=device,
-            engine=engine,
+            engine=choice.engine,
             evaluate=evaluate,
             progress=tell,
             **changes,

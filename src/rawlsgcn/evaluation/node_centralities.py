@@ -102,7 +102,10 @@ def check_complete(column: NodeColumn, chosen: npt.NDArray[np.int64], ids: Any) 
 
 
 def degrees(graph: Data) -> npt.NDArray[np.int64]:
-    """Count the neighbors of every node."""
+    """Count the neighbors of every node; a graph without its edges has them as ``degree``."""
+    known = graph.get("degree")
+    if known is not None and not graph.edge_index.shape[1]:
+        return np.asarray(known, dtype=np.int64)
     counted = torch.bincount(graph.edge_index[0], minlength=graph.num_nodes)
     values: npt.NDArray[np.int64] = counted.numpy()
     return values

@@ -1,4 +1,4 @@
-"""Predictions in files: .csv, .tsv, .parquet or .npz, made anywhere and read in chunks, or written.
+"""Predictions in files: .csv, .tsv, .parquet or .npz, made anywhere and read in chunks.
 
 A row is a node: its id, and the predicted class or a score (probability or logit) of each class.
 Only the current chunk is in memory, so that a file of many gigabytes can be read.
@@ -9,18 +9,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from torch import Tensor
 
-from .._core.argument_checks import node_id_array
-from .._core.atomic_files import atomic_file
-from .._core.errors import RawlsError, missing_extra, reading
+from .._core.errors import RawlsError, reading
 from ..graphs.readers.arrays import Archive
 from ..graphs.readers.table_formats import (
     SEPARATORS,
@@ -35,7 +31,6 @@ from .prediction_columns import PredictionColumns, find_columns, has_header, lis
 
 Array = npt.NDArray[Any]
 FORMATS = (*TABLES, ".npz")
-WRITTEN = (*SEPARATORS, ".parquet", ".npz")
 NODE_KEYS = ("node", "nodes", "node_ids", "ids")
 PREDICTED_KEYS = ("predicted", "prediction", "classes")
 SCORE_KEYS = ("probabilities", "logits", "scores")
@@ -286,59 +281,3 @@ class PredictionFile:
                 f"{self.row(row)} is '{words[row]}', which is none of the classes of the labels"
             )
         return numbers.to_numpy(dtype=np.float64)
-
-
-def check_path(path: str | Path) -> None:
-    """Raise an error for a path whose suffix is not that of a format that can be written."""
-    suffix = Path(path).suffix.lower()
-    if suffix not in WRITTEN:
-        raise RawlsError(f"cannot write {path}: end its name in one of {', '.join(WRITTEN)}")
-    if suffix == ".parquet" and find_spec("pyarrow") is None:
-        raise missing_extra("writing .parquet", "parquet")
-
-
-def write_predictions(
-    probabilities: Tensor,
-    node_ids: Sequence[Any] | None,
-    path: str | Path,
-    *,
-    class_names: Sequence[str] | None = None,
-    split: Sequence[str] | None = None,
-) -> None:
-    """Write node, predicted, p_0 … p_(C-1) and split, in the format that the suffix names.
-
-    Args:
-        probabilities: Of the shape (nodes, classes).
-        node_ids: The ids of the nodes; None for 0 to n - 1.
-        path: A .csv, .tsv, .parquet or .npz file. One that is there is replaced.
-        class_names: The names of the classes in their order, which are written instead of numbers.
-        split: "train", "val", "test" or "" for each node; without it there is no such column.
-
-    Raises:
-        RawlsError: If the suffix is another one, or the file cannot be written.
-    """
-    path = Path(path)
-    check_path(path)
-    suffix = path.suffix.lower()
-    values = probabilities.numpy()
-    nodes = node_id_array(node_ids, len(values))
-    names = class_names if class_names is not None else range(values.shape[1])
-    predicted = values.argmax(1)
-    if class_names is not None:
-        predicted = np.array(list(class_names))[predicted]
-    about: dict[str, Any] = {} if split is None else {"split": np.array(list(split), dtype=str)}
-    with atomic_file(path) as temporary:
-        if suffix == ".npz":
-            with temporary.open("wb") as file:
-                np.savez_compressed(
-                    file, node=nodes, predicted=predicted, probabilities=values, **about
-                )
-            return
-        columns = {f"p_{name}": values[:, place] for place, name in enumerate(names)}
-        frame = pd.DataFrame({"node": nodes, "predicted": predicted, **columns, **about})
-        if suffix == ".parquet":
-            frame.to_parquet(temporary, index=False)
-        else:
-            # So many digits give every number of the type back exactly.
-            digits = "%.17g" if values.dtype == np.float64 else "%.9g"
-            frame.to_csv(temporary, index=False, sep=SEPARATORS[suffix], float_format=digits)

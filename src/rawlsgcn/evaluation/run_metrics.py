@@ -13,7 +13,7 @@ from .._core.errors import RawlsError
 from .audit.group_statistics import GroupedScores
 from .audit.intervals import GroupMeans
 from .audit.resampling import resampled
-from .calibration import CalibrationOutcome, precise_temperature
+from .calibration import CalibrationOutcome, Temperature, precise_temperature
 from .degree_bias import (
     SMALLEST_GROUP,
     DegreeGroups,
@@ -91,22 +91,39 @@ def evaluate_run(
     val_logits, val_y, _ = _evaluated(logits, y, degree, val_mask)
 
     loss, right = node_scores(test_logits, test_y)
-    groups = DegreeGroups.of(test_degree)
-    mean_loss = groups.mean(loss)
-    scaling, outcome = precise_temperature(val_logits, val_y)
-    scaled_loss, _ = node_scores(test_logits / scaling, test_y)
-    scaled_bias = variance(groups.mean(scaled_loss))
-    low, high = degree_quarters(test_degree.numpy())
+    scaling = precise_temperature(val_logits, val_y)
+    scaled_loss, _ = node_scores(test_logits / scaling.value, test_y)
+    return metrics_of_scores(loss, right, scaled_loss, test_degree, scaling)
+
+
+def metrics_of_scores(
+    loss: Tensor, right: Tensor, scaled_loss: Tensor, degree: Tensor, scaling: Temperature
+) -> RunMetrics:
+    """Compute the metrics of one run from a few numbers of each evaluated node.
+
+    Args:
+        loss: The cross entropy of each node, float64, (nodes,).
+        right: Whether it is classified correctly, 0 or 1, (nodes,).
+        scaled_loss: The cross entropy after temperature scaling, (nodes,).
+        degree: Its number of neighbors, (nodes,).
+        scaling: The temperature.
+
+    Returns:
+        The metrics.
+    """
+    groups = DegreeGroups.of(degree)
+    mean_loss, scaled_bias = groups.mean(loss), variance(groups.mean(scaled_loss))
+    low, high = degree_quarters(degree.numpy())
     return RunMetrics(
         accuracy=_percent(right),
         bias=variance(mean_loss),
-        calibrated_bias=scaled_bias if outcome.usable else math.nan,
-        temperature=scaling,
-        low_degree_accuracy=_percent(right[test_degree <= low]),
-        high_degree_accuracy=_percent(right[test_degree >= high]),
+        calibrated_bias=scaled_bias if scaling.outcome.usable else math.nan,
+        temperature=scaling.value,
+        low_degree_accuracy=_percent(right[degree <= low]),
+        high_degree_accuracy=_percent(right[degree >= high]),
         loss_slope=degree_line(groups, mean_loss)[0],
         accuracy_slope=100 * degree_line(groups, groups.mean(right))[0],
-        calibration=outcome,
+        calibration=scaling.outcome,
         scaled_bias=scaled_bias,
     )
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .model_search import AutoResult as AutoResult
     from .model_search import auto as auto
     from .result import Result as Result
+    from .row_fit import fit_rows as fit_rows
     from .sampled_fit import fit_sampled as fit_sampled
     from .saved_models import TrainedModel as TrainedModel
     from .saved_models import load_model as load_model
@@ -34,6 +35,7 @@ _HOMES = {
     "check_method": "method_checks",
     "compare": "comparing",
     "fit": "fitting",
+    "fit_rows": "row_fit",
     "fit_sampled": "sampled_fit",
     "load_model": "saved_models",
     "tune": "tuning",

@@ -27,6 +27,7 @@ from ..evaluation.audit.resampling import ResamplingSettings
 from ..evaluation.degree_bias import SMALLEST_GROUP
 from ..evaluation.node_centralities import BUILT_IN, NodeColumn, check_complete, column_of, degrees
 from ..graphs import graph_notes, load
+from ..graphs.shards import Shards
 from ..graphs.splits import EVALUATE, MASKS
 from .audit_result import Audit
 from .frame_alignment import in_class_order, in_node_order
@@ -50,7 +51,7 @@ SHOWN_NODES = 5000
 
 @fork_safe_threads()
 def audit(
-    graph: Data | str | nn.Module,
+    graph: Data | str | nn.Module | Shards,
     predictions: Any,
     *,
     by: Any = "degree",
@@ -66,8 +67,8 @@ def audit(
     """Audit the predictions of one or several models by degree: who is worst off, and how sure?
 
     Args:
-        graph: A torch_geometric ``Data`` with labels ``y``, a networkx graph with labels, or the
-            name of a dataset.
+        graph: A torch_geometric ``Data`` with labels ``y``, a networkx graph with labels, the
+            name of a dataset, or :class:`rawlsgcn.graphs.shards.Shards`, whose edges are not read.
         predictions: A file (see docs/audit.md), scores (nodes, classes) or classes (nodes,) as an
             array or tensor in node order, a :class:`Result`, or a ``torch.nn.Module``, which
             is called with the graph (see ``module_predictions.module_scores``); several as a
@@ -164,8 +165,8 @@ def audit(
             bias_over=grouping.bias_over,
             evaluated=evaluated,
             graph_nodes=int(data.num_nodes),
-            graph_edges=int(data.edge_index.shape[1]) // 2,
-            graph_features=data.get("x") is not None,
+            graph_edges=int(data.get("num_arcs", data.edge_index.shape[1])) // 2,
+            graph_features=isinstance(graph, Shards) or data.get("x") is not None,
             nodes=len(chosen),
             smallest_group=SMALLEST_GROUP,
             files={
@@ -205,10 +206,12 @@ def _named(predictions: Any) -> list[tuple[Any, Any]]:
     return named
 
 
-def _with_scores(named: list[tuple[Any, Any]], graph: Data | str) -> list[tuple[Any, Any]]:
+def _with_scores(named: list[tuple[Any, Any]], graph: Data | str | Shards) -> list[tuple[Any, Any]]:
     """The same with the scores of each torch module in its place, by the name of its class."""
     if not any(isinstance(each, nn.Module) for _, each in named):
         return named
+    if isinstance(graph, Shards):
+        raise RawlsError("a module is called with the whole graph: give its predictions of shards")
     data = load(graph) if isinstance(graph, str) else graph
     return [
         (name or type(each).__name__, module_scores(each, data))

@@ -21,6 +21,8 @@ from ..graphs.edges import in_degrees, is_symmetric
 from ..graphs.graph_objects import raw_from_object
 from ..graphs.notes import GraphFacts
 from ..graphs.readers.tables import SPLIT_VALUES, numbers_of
+from ..graphs.shard_nodes import ShardNodes
+from ..graphs.shards import Shards
 from ..graphs.splits import MASKS, has_own_split
 
 Array = npt.NDArray[Any]
@@ -40,11 +42,19 @@ def whole_number(name: str, value: Any) -> int:
     return number
 
 
-def checked_graph(graph: Data | str, by: Any) -> tuple[Data, Ints | None]:
+def checked_graph(graph: Data | Shards | str, by: Any) -> tuple[Data, Ints | None]:
     """Check the graph, and count its in-degrees if nodes are grouped by them.
 
-    Where every edge goes both ways the directions are not known, or there never were any.
+    Where every edge goes both ways the directions are not known, or there never were any. Of
+    shards only the degrees, labels and masks are read, not the edges.
     """
+    if isinstance(graph, Shards):
+        if isinstance(by, str) and by in ("in-degree", "pagerank", "core"):
+            raise RawlsError(
+                f"the {by} of nodes needs all edges in memory, which an audit of shards does not "
+                "read: group by degree or by a file of node ids and values"
+            )
+        return ShardNodes.of(graph).graph, None
     if isinstance(graph, str):
         return load(graph, sparse=True), None
     data = check(graph, sparse=True, need_features=False, need_labels=False)

@@ -427,7 +427,7 @@ class Result:
         Raises:
             RawlsError: There is no such run, it diverged, or the file cannot be written.
         """
-        from ..evaluation.prediction_files import write_predictions
+        from ..evaluation.prediction_writing import write_predictions
 
         exact = torch.softmax(self._logits_of(run).double(), -1)
         write_predictions(

@@ -16,6 +16,7 @@ from .._core.progress import ProgressCallback, no_progress
 from .._core.serialization import jsonable
 from ..evaluation.run_metrics import evaluate_run
 from ..methods import Method, Settings
+from ..training.batch_training import BatchTraining
 from ..training.sampled.checkpoints import train_with_checkpoints
 from ..training.sampled.distributed_context import DistributedContext
 from ..training.sampled.sources import Source
@@ -85,23 +86,43 @@ def fit_sampled(
     }
     seconds = train_with_checkpoints(training, out, run, checkpoint_every, progress)
     metrics = {**run, **_evaluated(training), "seconds": seconds}
+    save_trained(
+        training,
+        metrics,
+        out,
+        method=method.name,
+        row_normalized=source.normalize,
+        num_features=source.num_features,
+        num_classes=source.num_classes,
+        dataset=source.name,
+        class_names=source.class_names,
+    )
+    return metrics
+
+
+def save_trained(
+    training: BatchTraining[Any], metrics: dict[str, Any], out: Path, **about: Any
+) -> None:
+    """Write what was trained in steps as a model that ``rawlsgcn predict --model`` reads.
+
+    Only the first process writes.
+
+    Args:
+        training: The finished training.
+        metrics: What ``metrics.json`` contains.
+        out: The folder.
+        **about: The fields of :class:`.saved_models.TrainedModel` that are not the training's.
+    """
     if training.context.rank == 0:
         with atomic_directory(out) as folder:
-            # As ``rawlsgcn predict --model`` reads it.
             write_model(
                 folder,
-                {seed: training.kept.state_dict()},
+                {training.seed: training.kept.state_dict()},
                 metrics,
-                method=method.name,
-                settings=asdict(settings),
-                row_normalized=source.normalize,
-                num_features=source.num_features,
-                num_classes=source.num_classes,
-                best_seed=seed,
-                dataset=source.name,
-                class_names=source.class_names,
+                settings=asdict(training.settings),
+                best_seed=training.seed,
+                **about,
             )
-    return metrics
 
 
 def _evaluated(training: SampledTraining) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from .._core.sparse import csr_tensor
@@ -99,6 +100,18 @@ def from_scipy(matrix: Any) -> Tensor:
         torch.from_numpy(np.asarray(matrix.data, dtype=np.float32)),
         matrix.shape,
     )
+
+
+def dense_rows(x: Tensor, first: int, last: int) -> NDArray[np.float32]:
+    """Some rows of a dense or ``torch.sparse_csr`` matrix, as a dense array."""
+    if x.layout != torch.sparse_csr:
+        dense_part: NDArray[np.float32] = x[first:last].numpy()
+        return dense_part
+    start, stop = x.crow_indices()[[first, last]].tolist()
+    rows = np.repeat(np.arange(last - first), x.crow_indices()[first : last + 1].diff().numpy())
+    part = np.zeros((last - first, x.shape[1]), np.float32)
+    part[rows, x.col_indices()[start:stop].numpy()] = x.values()[start:stop].numpy()
+    return part
 
 
 def first_not_finite(x: Tensor) -> int | None:

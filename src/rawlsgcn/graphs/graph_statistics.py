@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -78,8 +81,14 @@ def fingerprint(graph: Data) -> str:
         "labels": [graph.get("y")],
         "split": [graph.get(name) for name in MASKS],
     }
-    hashes = ", ".join(f"{name} {_hash(tensors)}" for name, tensors in parts.items())
-    return f"{graph.num_nodes} nodes, {graph.edge_index.shape[1]} arcs, {hashes}"
+    hashes = {name: _hash(tensors) for name, tensors in parts.items()}
+    return fingerprint_text(int(graph.num_nodes), graph.edge_index.shape[1], hashes)
+
+
+def fingerprint_text(nodes: int, arcs: int, hashes: Mapping[str, str]) -> str:
+    """Return the fingerprint of the hashes of a graph's edges, features, labels and split."""
+    listed = ", ".join(f"{name} {each}" for name, each in hashes.items())
+    return f"{nodes} nodes, {arcs} arcs, {listed}"
 
 
 def edge_digest(edge_index: Tensor, num_nodes: int) -> str:
@@ -94,12 +103,35 @@ def _stored(x: Tensor | None) -> list[Tensor | None]:
     return [torch.tensor(x.shape), x.crow_indices(), x.col_indices(), x.values()]
 
 
+class TensorHash:
+    """The hash of several tensors, whose values may come in blocks."""
+
+    def __init__(self) -> None:
+        self._digest = hashlib.blake2b(digest_size=6)
+
+    def add(
+        self, kind: torch.dtype, shape: tuple[int, ...], blocks: Iterable[NDArray[Any]]
+    ) -> None:
+        """Add a tensor by its type, its shape, and its values in consecutive blocks."""
+        self._digest.update(f"{kind} {shape}".encode())
+        for block in blocks:
+            self._digest.update(np.ascontiguousarray(block).data)
+
+    def add_missing(self) -> None:
+        """Add a tensor that is not there."""
+        self._digest.update(b"none")
+
+    def hexdigest(self) -> str:
+        """Return the hash as 12 hexadecimal digits."""
+        return self._digest.hexdigest()
+
+
 def _hash(tensors: list[Tensor | None]) -> str:
-    digest = hashlib.blake2b(digest_size=6)
+    digest = TensorHash()
     for tensor in tensors:
         if tensor is None:
-            digest.update(b"none")
-            continue
-        digest.update(f"{tensor.dtype} {tuple(tensor.shape)}".encode())
-        digest.update(tensor.detach().cpu().contiguous().numpy().data)
+            digest.add_missing()
+        else:
+            values = tensor.detach().cpu().contiguous().numpy()
+            digest.add(tensor.dtype, tuple(tensor.shape), [values])
     return digest.hexdigest()

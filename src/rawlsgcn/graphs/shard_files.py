@@ -2,13 +2,16 @@
 
 ``row_start`` (int64, from 0) and ``column`` are the rows in CSR form, ``weight`` their weights in
 a weighted graph. For training there are ``x`` (float32), ``y`` (int64, -1 where unlabeled) and
-``split`` (1 training, 2 validation, 3 test). Balancing adds ``scale`` (float64).
+``split`` (1 training, 2 validation, 3 test). Balancing adds ``scale`` (float64). Node ids that are
+not the numbers of the rows are ``node_id`` (int64) or, for texts, ``id_text`` (all of them, in
+UTF-8) and ``id_start`` (where each begins, and the end).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +35,9 @@ ARRAYS: dict[str, tuple[int, tuple[type[np.generic], ...]]] = {
     "y": (1, (np.int64,)),
     "split": (1, (np.uint8, np.int8, np.int32, np.int64)),
     "scale": (1, (np.float64,)),
+    "node_id": (1, (np.int64,)),
+    "id_start": (1, (np.int64,)),
+    "id_text": (1, (np.uint8,)),
 }
 
 
@@ -48,6 +54,22 @@ class Shard:
     y: Array | None
     split: Array | None
     scale: Array | None
+    node_id: Array | None = None
+    id_start: Array | None = None
+    id_text: Array | None = None
+
+    def node_ids(self, first: int, last: int) -> list[Any]:
+        """The ids of the nodes ``first`` to ``last``, numbers of the whole graph's rows."""
+        rows = slice(first - self.first, last - self.first)
+        if self.node_id is not None:
+            ids: list[Any] = self.node_id[rows].tolist()
+            return ids
+        if self.id_start is None or self.id_text is None:
+            return list(range(first, last))
+        start = self.id_start[rows.start : rows.stop + 1]
+        text = self.id_text[start[0] : start[-1]].tobytes()
+        places = (start - start[0]).tolist()
+        return [text[a:b].decode("utf-8", "replace") for a, b in pairwise(places)]
 
     @property
     def graph_bytes(self) -> int:
@@ -59,6 +81,20 @@ class Shard:
 def array_path(folder: Path, shard: int, name: str) -> Path:
     """The file of one array of a shard."""
     return folder / f"{shard:05d}-{name}.npy"
+
+
+def save_node_ids(folder: Path, shard: int, ids: Array | None) -> None:
+    """Write the ids of a shard's nodes, whole numbers or texts; None for the numbers of rows."""
+    if ids is None:
+        return
+    arrays = {"node_id": ids}
+    if ids.dtype.kind not in "iu":
+        texts = [str(each).encode("utf-8", "replace") for each in ids]
+        start = np.zeros(len(texts) + 1, np.int64)
+        np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=start[1:])
+        arrays = {"id_start": start, "id_text": np.frombuffer(b"".join(texts), np.uint8)}
+    for name, array in arrays.items():
+        np.save(array_path(folder, shard, name), array, allow_pickle=False)
 
 
 class ShardFiles:
@@ -82,27 +118,32 @@ class ShardFiles:
                 f"{self._path(name)} is missing: copy it there or write the shards again"
             )
         lengths = {"row_start": last - first + 1, "column": len(column), "weight": len(column)}
+        text = arrays["id_text"]
+        if (text is None) != (arrays["id_start"] is None):
+            raise self._damaged("id_start" if text is None else "id_text", "lacks the other half")
+        if text is not None:
+            lengths |= {"id_start": last - first + 1, "id_text": len(text)}
         for name, array in arrays.items():
             wanted = lengths.get(name, last - first)
             if array is not None and len(array) != wanted:
                 raise self._damaged(name, f"has {len(array):,} entries, not {wanted:,}")
-        self._check_rows(row_start, len(column))
+        self._check_starts("row_start", row_start, len(column), "arcs")
+        if text is not None and arrays["id_start"] is not None:
+            self._check_starts("id_start", arrays["id_start"], len(text), "letters")
         self._check_values(arrays)
         return Shard(first, last, row_start, column, *(arrays[name] for name in list(ARRAYS)[2:]))
 
     def _path(self, name: str) -> Path:
         return array_path(self.folder, self.shard, name)
 
-    def _check_rows(self, row_start: Array, arcs: int) -> None:
+    def _check_starts(self, name: str, start: Array, length: int, what: str) -> None:
         before = 0
-        for block in self._blocks("row_start", row_start):
+        for block in self._blocks(name, start):
             if block[0] < before or (np.diff(block) < 0).any():
-                raise self._damaged("row_start", "has a row that ends before it begins")
+                raise self._damaged(name, "has a row that ends before it begins")
             before = block[-1]
-        if row_start[0] != 0 or before != arcs:
-            raise self._damaged(
-                "row_start", f"does not run from 0 to the {arcs:,} arcs of the shard"
-            )
+        if start[0] != 0 or before != length:
+            raise self._damaged(name, f"does not run from 0 to the {length:,} {what} of the shard")
 
     def _check_values(self, arrays: dict[str, Array | None]) -> None:
         """Refuse values out of range; a comparison with NaN is false."""

@@ -27,9 +27,9 @@ from .._core.serialization import (
     is_string,
     read_json,
 )
-from .feature_storage import has_negative_features
+from .feature_storage import dense_rows, has_negative_features
 from .graph_statistics import fingerprint
-from .shard_files import ARRAYS, ShardFiles, array_path
+from .shard_files import ARRAYS, ShardFiles, array_path, save_node_ids
 from .shard_files import Shard as Shard
 from .splits import MASKS
 
@@ -40,8 +40,11 @@ Array = NDArray[Any]
 
 MANIFEST = "shards.json"
 _FORMAT = 1
-#: The names of the files of a folder of shards, whatever it was cut into.
-_OURS = re.compile(rf"shards\.json|\d{{5}}\.json|\d{{5}}-({'|'.join(ARRAYS)})\.npy")
+#: The names of the files of a folder of shards, whatever it was cut into, and of the folders of
+#: smoothed features that are made from them.
+_OURS = re.compile(
+    rf"shards\.json|\d{{5}}\.json|\d{{5}}-({'|'.join(ARRAYS)})\.npy|\.?smoothed-[0-9a-f]{{10}}"
+)
 #: Rows of sparse features that are made dense at a time.
 _ROWS = 1 << 14
 
@@ -54,6 +57,10 @@ def _are_cuts(value: Any) -> bool:
         and value[0] == 0
         and all(a < b for a, b in pairwise(value))
     )
+
+
+def _are_names(value: Any, classes: int) -> bool:
+    return isinstance(value, list) and len(value) >= classes and all(map(is_string, value))
 
 
 _ENTRIES: JsonFields = {
@@ -82,6 +89,7 @@ class Shards:
         classes: The number of classes, 0 without labels.
         negative_features: Whether a feature is negative.
         cuts: The first row of each shard, and the number of nodes.
+        class_names: The names of the classes; None if they are numbers.
 
     Raises:
         RawlsError: If the folder is not a complete set of shards.
@@ -94,6 +102,12 @@ class Shards:
         self.num_nodes, self.num_arcs = about["nodes"], about["arcs"]
         self.classes, self.negative_features = about["classes"], about["negative_features"]
         self.cuts: list[int] = about["cuts"]
+        self.class_names: list[str] | None = about.get("class_names")
+        if self.class_names is not None and not _are_names(self.class_names, self.classes):
+            raise RawlsError(
+                f"{self.folder / MANIFEST} is damaged: class_names must be a list of "
+                f"{self.classes} or more names; write the shards again"
+            )
         if self.cuts[-1] != self.num_nodes:
             raise RawlsError(
                 f"{self.folder / MANIFEST} is damaged: it cuts {self.cuts[-1]:,} rows of "
@@ -185,22 +199,20 @@ def write_shards(graph: Data, count: int, folder: str | Path) -> Shards:
     """
     require_own(folder)
     nodes = int(graph.num_nodes)
-    if not 1 <= count <= nodes:
-        raise RawlsError(f"a graph of {nodes} nodes can be cut into 1 to {nodes} shards: {count}?")
+    require_count(count, nodes)
     row, column = graph.edge_index.numpy()
     row_start = np.zeros(nodes + 1, dtype=np.int64)
     np.cumsum(np.bincount(row, minlength=nodes), out=row_start[1:])
-    cuts = _cuts(row_start, count)
+    cuts = shard_cuts(row_start, count)
+    ids = graph.get("node_ids")
+    # Texts stay objects: numpy's own would all be as long as the longest of them.
+    ids = np.array(ids, dtype=object) if isinstance(ids, list) else ids
     small = np.int32 if nodes < 2**31 else np.int64
     weight = graph.get("edge_weight")
     split = np.zeros(nodes, dtype=np.uint8)
     for number, name in enumerate(MASKS, start=1):
         if graph.get(name) is not None:
             split[graph[name].numpy()] = number
-
-    def outdated(name: str) -> bool:
-        """What is left of other shards there (a scaling vector, weights) is none of this graph."""
-        return _OURS.fullmatch(name) is not None
 
     with atomic_directory(folder, outdated) as temporary:
 
@@ -219,24 +231,50 @@ def write_shards(graph: Data, count: int, folder: str | Path) -> Shards:
             if graph.get("y") is not None:
                 save(shard, "y", graph.y[rows].numpy())
             save(shard, "split", split[rows])
-        about = {
-            "format": _FORMAT,
-            "name": str(graph.get("name") or "graph"),
-            "graph": fingerprint(graph),
-            "nodes": nodes,
-            "arcs": len(column),
-            "classes": 0 if graph.get("y") is None else int(graph.y.max()) + 1,
-            "negative_features": graph.get("x") is not None and has_negative_features(graph.x),
-            "cuts": cuts,
-        }
-        (temporary / MANIFEST).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
-        for shard in range(count):
-            text = json.dumps({"graph": about["graph"]}) + "\n"
-            (temporary / f"{shard:05d}.json").write_text(text, encoding="utf-8")
+            save_node_ids(temporary, shard, None if ids is None else ids[rows])
+        write_manifest(
+            temporary,
+            name=str(graph.get("name") or "graph"),
+            graph=fingerprint(graph),
+            nodes=nodes,
+            arcs=len(column),
+            classes=0 if graph.get("y") is None else int(graph.y.max()) + 1,
+            negative_features=graph.get("x") is not None and has_negative_features(graph.x),
+            cuts=cuts,
+            class_names=graph.get("class_names"),
+        )
     return Shards(folder)
 
 
-def _cuts(row_start: Array, count: int) -> list[int]:
+def outdated(name: str) -> bool:
+    """Whether a file of this name in a folder of shards belongs to them, and goes with them.
+
+    A scaling vector, weights or smoothed features of other shards are none of a new graph.
+    """
+    return _OURS.fullmatch(name) is not None
+
+
+def require_count(count: int, nodes: int) -> None:
+    """Raise an error if a graph of so many nodes cannot be cut into ``count`` shards."""
+    if not 1 <= count <= nodes:
+        raise RawlsError(f"a graph of {nodes} nodes can be cut into 1 to {nodes} shards: {count}?")
+
+
+def write_manifest(folder: Path, **about: Any) -> None:
+    """Write the JSON files that make the arrays in a folder a set of shards.
+
+    Names of classes that are None are left out.
+    """
+    if about.get("class_names") is None:
+        about.pop("class_names", None)
+    text = json.dumps({"format": _FORMAT, **about}, indent=1) + "\n"
+    (folder / MANIFEST).write_text(text, encoding="utf-8")
+    for shard in range(len(about["cuts"]) - 1):
+        text = json.dumps({"graph": about["graph"]}) + "\n"
+        (folder / f"{shard:05d}.json").write_text(text, encoding="utf-8")
+
+
+def shard_cuts(row_start: Array, count: int) -> list[int]:
     """Rows at which to cut so that rows and arcs together, the bytes, are shared evenly."""
     nodes = len(row_start) - 1
     load = row_start + np.arange(nodes + 1)
@@ -253,14 +291,7 @@ def _save_features(path: Path, x: torch.Tensor, rows: slice) -> None:
     mapped = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=shape)
     for first in range(rows.start, rows.stop, _ROWS):
         last = min(first + _ROWS, rows.stop)
-        if x.layout == torch.sparse_csr:
-            start, stop = x.crow_indices()[[first, last]].tolist()
-            part = mapped[first - rows.start : last - rows.start]
-            counts = x.crow_indices()[first : last + 1].diff()
-            row = np.repeat(np.arange(last - first), counts.numpy())
-            part[row, x.col_indices()[start:stop].numpy()] = x.values()[start:stop].numpy()
-        else:
-            mapped[first - rows.start : last - rows.start] = x[first:last].numpy()
+        mapped[first - rows.start : last - rows.start] = dense_rows(x, first, last)
     mapped.flush()
 
 

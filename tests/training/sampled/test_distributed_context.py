@@ -32,7 +32,7 @@ def graph() -> Data:
 @pytest.fixture(scope="module")
 def both(graph: Data, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Any]]:
     folder = tmp_path_factory.mktemp("shards").resolve()
-    write_shards(graph, 2, folder)
+    write_shards(graph, 4, folder)
     script = Path(__file__).parents[2] / "two_processes.py"
     command = [*TORCHRUN, "--nproc-per-node", "2", str(script), str(folder)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
@@ -42,7 +42,7 @@ def both(graph: Data, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, l
 
 def test_the_balance_is_that_of_one_process(graph: Data, both: tuple[Path, list[Any]]) -> None:
     shards = Shards(both[0])
-    x = np.concatenate([shards.open(place).scale for place in range(2)])
+    x = np.concatenate([shard.scale for shard in shards.open_all()])
     whole = balance(graph.edge_index, num_nodes=graph.num_nodes, tol=1e-12).scale
     assert np.abs(x / whole.numpy() - 1).max() < 1e-10
     assert both[1][0]["residual"] == both[1][1]["residual"] <= 1e-12
@@ -53,7 +53,7 @@ def test_each_process_holds_half_of_the_rows(graph: Data, both: tuple[Path, list
     for result in both[1]:
         first, last = result["rows"]
         assert last - first == pytest.approx(graph.num_nodes / 2, rel=0.05)
-        # Measured: pages of its own shard's matrix are in memory, of the other's none.
+        # Measured: pages of its own shards' matrices are in memory, of the others' none.
         assert result["own"] * 1024 == pytest.approx(matrix / 2, rel=0.1)
         assert result["others"] == 0
     assert both[1][0]["rows"][1] == both[1][1]["rows"][0]

@@ -15,7 +15,7 @@ from ..._core.progress import ProgressCallback, no_progress
 from ...methods import Inputs, Settings, find_method
 from ...methods.ensemble import EnsembleRun
 from ...training import Job, train_runs
-from ...training.engine_choice import PartialProgress
+from ...training.whole_graph import PartialProgress
 from .judge import Judge
 
 RATES = (0.05, 0.01, 0.005)

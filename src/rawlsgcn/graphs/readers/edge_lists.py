@@ -20,7 +20,7 @@ from .tables import (
     TARGET_COLUMNS,
     UNNAMED_COLUMNS,
     WEIGHT_COLUMNS,
-    TableFile,
+    TableHeader,
     is_index_header,
     is_number,
     listed,
@@ -39,9 +39,9 @@ def read_edge_list(path: Path, tables: list[NodeTable]) -> RawGraph:
     the ids of the first table in its order; else the ids of the edges themselves (numbers sorted,
     text as it first appears).
     """
-    table = read_table(path, _has_header)
+    table = read_table(path, edges_have_header)
     facts = GraphFacts()
-    source, target, weight = _columns(table, facts)
+    source, target, weight = edge_columns(table, facts)
     columns = [(table, source), (table, target)]
     columns += [(each.table, each.key) for each in tables if each.table is not None]
     text = [each.has_text_ids(column) for each, column in columns]  # looks for empty ids in all
@@ -60,7 +60,7 @@ def read_edge_list(path: Path, tables: list[NodeTable]) -> RawGraph:
         node = ends[0] if positions[raw.source[row]] < 0 else ends[1]
         named = next((each for each in tables if each.table is None), tables[0]).path.name
         cure = "" if is_range(order) else ": list every node there (in labels with -1 for no label)"
-        raise RawlsError(f"{table.row(row)}: node {node} is {_unknown(order, named)}{cure}")
+        raise RawlsError(f"{table.row(row)}: node {node} is {unknown_node(order, named)}{cure}")
     raw.source, raw.target = positions[raw.source], positions[raw.target]
 
     if not any(each.table is None for each in tables):
@@ -84,7 +84,9 @@ def attach(raw: RawGraph, tables: list[NodeTable], order: Array) -> None:
             row = int(extra[0])
             others = [raw.graph_from, *(other.path.name for other in tables if other is not each)]
             where = " or ".join(others) if not is_range(order) else others[-1]
-            raise RawlsError(f"{each.table.row(row)}: node {ids[row]} is {_unknown(order, where)}")
+            raise RawlsError(
+                f"{each.table.row(row)}: node {ids[row]} is {unknown_node(order, where)}"
+            )
         rows = pd.Index(ids).get_indexer(pd.Index(order))
         missing = np.flatnonzero(rows < 0)
         if len(missing):
@@ -102,7 +104,7 @@ def is_range(order: Array) -> bool:
     return order.dtype != object and bool(np.array_equal(order, np.arange(len(order))))
 
 
-def _has_header(cells: list[str], numeric: Callable[[int], bool]) -> bool:
+def edges_have_header(cells: list[str], numeric: Callable[[int], bool]) -> bool:
     """A line of known names, or words over numbers; words over words may well be ids."""
     words = [cell.strip().lower() for cell in cells]
     if len(words) > 1 and SOURCE_COLUMNS & set(words) and TARGET_COLUMNS & set(words):
@@ -114,7 +116,7 @@ def _has_header(cells: list[str], numeric: Callable[[int], bool]) -> bool:
     return any(numeric(index) for index in range(len(words)))
 
 
-def _columns(table: TableFile, facts: GraphFacts) -> tuple[int, int, int | None]:
+def edge_columns(table: TableHeader, facts: GraphFacts) -> tuple[int, int, int | None]:
     """Which columns hold source, target and weight."""
     width = table.width
     if width < 2:
@@ -200,7 +202,8 @@ def _positions(order: Array, ids: Array) -> Array:
     return np.asarray(pd.Index(order).get_indexer(pd.Index(ids)))
 
 
-def _unknown(order: Array, where: str) -> str:
+def unknown_node(order: Array, where: str) -> str:
+    """Say that a node is not one of ``order``, for an error message."""
     if is_range(order):
         return f"out of range: {where} numbers its nodes from 0 to {len(order) - 1}"
     return f"not in {where}"

@@ -25,6 +25,7 @@ from .tables import (
     SPLIT_COLUMNS,
     SPLIT_VALUES,
     TableFile,
+    TableHeader,
     is_index_header,
     is_number,
     listed,
@@ -96,8 +97,8 @@ def read_labels(path: Path) -> NodeTable:
 def _read_features(path: Path) -> NodeTable:
     suffix = path.suffix.lower()
     if suffix in TABLES:
-        table = read_table(path, _features_have_header)
-        key, columns = _columns(table)
+        table = read_table(path, features_have_header)
+        key, columns = node_columns(table)
         if not columns:
             raise RawlsError(
                 f"{path} has one column: give the node id first and the features after it, "
@@ -159,7 +160,7 @@ def with_class_names(y: Array) -> tuple[Array, list[str] | None]:
 def _label_table(path: Path) -> NodeTable:
     table = read_table(path, _labels_have_header)
     width = table.width
-    key, columns = _columns(table)
+    key, columns = node_columns(table)
     split = table.find(SPLIT_COLUMNS, apart=[key])
     if table.names is None:
         if width > 3:
@@ -203,14 +204,15 @@ def _masks(table: TableFile, column: int) -> dict[str, Array]:
     return {key: codes == code for code, key in enumerate(MASKS)}
 
 
-def _columns(table: TableFile) -> tuple[int, list[int]]:
+def node_columns(table: TableHeader) -> tuple[int, list[int]]:
     """The column of the ids, and the others; a pandas index beside the ids says nothing."""
     key = table.id_column()
     apart = {key, 0} if table.has_unnamed_index else {key}
     return key, [index for index in range(table.width) if index not in apart]
 
 
-def _features_have_header(cells: list[str], numeric: Callable[[int], bool]) -> bool:
+def features_have_header(cells: list[str], numeric: Callable[[int], bool]) -> bool:
+    """Whether the first line of a table of features names its columns."""
     words = [cell.strip().lower() for cell in cells]
     if words[0] in FIRST_ID_COLUMNS or ID_COLUMNS & set(words) or is_index_header(cells):
         return True

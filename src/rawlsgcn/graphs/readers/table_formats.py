@@ -186,7 +186,7 @@ class ParquetTable:
             names = [written[i] for i in self._order]
             self.names = ["" if _PARQUET_INDEX.fullmatch(name) else name for name in names]
             self.types = [schema.field(i).type for i in self._order]
-            self.num_columns = about.num_columns
+            self.num_columns, self.num_rows = about.num_columns, about.num_rows
 
     def read(self) -> pd.DataFrame:
         """All rows; the columns are numbered from 0."""

@@ -57,7 +57,7 @@ UNNAMED_COLUMNS = frozenset({"", "unnamed: 0"})
 """What pandas calls an index that it writes, or reads back, as the first column."""
 
 _SAMPLE = 100
-_MOST_COLUMNS = 20_000
+MOST_COLUMNS = 20_000
 """pandas needs its time for every column, also of a single row."""
 _TEXT = frozenset({"string", "integer", "mixed-integer", "boolean", "empty", "floating", "decimal"})
 """The kinds of cells that may be ids, as pandas calls them: not dates, lists or bytes."""
@@ -120,12 +120,26 @@ class TableHeader:
                 self.path, self.names is not None, rows, dtype=types, usecols=only
             )
 
+    def tables(self, rows: int, text: Collection[int] = ()) -> Iterator[TableFile]:
+        """The rows as tables of so many each, whose errors name the rows of the file."""
+        first = 0
+        for frame in self.chunks(rows, text):
+            for index in frame.columns if is_parquet(self.path) else ():
+                _replace_decimals(frame, index)
+            yield TableFile(self.path, self.names, self.width, frame, first)
+            first += len(frame)
+
 
 @dataclass
 class TableFile(TableHeader):
-    """A whole table."""
+    """A whole table, or the rows of one from ``first`` on."""
 
     frame: pd.DataFrame
+    first: int = 0
+
+    def row(self, index: int) -> str:
+        """Name a row for an error message."""
+        return super().row(self.first + index)
 
     def has_text_ids(self, index: int) -> bool:
         """Whether the ids of a column are text, that is, not all of them whole numbers."""
@@ -190,7 +204,7 @@ def read_table(path: Path, has_header: HeaderRule) -> TableFile:
     """Read a table; for text files ``has_header`` judges whether the first line is a header."""
     if is_parquet(path):
         return _read_parquet(path)
-    _require_width(path, len(first_line(path)), _MOST_COLUMNS)
+    _require_width(path, len(first_line(path)), MOST_COLUMNS)
     sample = read_text(path, False, nrows=_SAMPLE, dtype=str).fillna("")
     first = [str(cell) for cell in sample.iloc[0]]
     if has_header(first, lambda index: len(sample) > 1 and all(map(is_number, sample[index][1:]))):
@@ -267,15 +281,19 @@ def _require_width(path: Path, columns: int, most: int) -> None:
 def _read_parquet(path: Path) -> TableFile:
     table = ParquetTable(path)
     with reading(path, "parquet"):
-        _require_width(path, table.num_columns, _MOST_COLUMNS)
+        _require_width(path, table.num_columns, MOST_COLUMNS)
         frame = table.read()
         if frame.empty:
             raise RawlsError(f"{path} is empty")
         for index in frame.columns:
-            valid = frame[index].first_valid_index()
-            if valid is not None and isinstance(frame[index][valid], Decimal):
-                frame[index] = _without_decimals(frame[index])
+            _replace_decimals(frame, index)
     return TableFile(path, table.names, frame.shape[1], frame)
+
+
+def _replace_decimals(frame: pd.DataFrame, index: Any) -> None:
+    valid = frame[index].first_valid_index()
+    if valid is not None and isinstance(frame[index][valid], Decimal):
+        frame[index] = _without_decimals(frame[index])
 
 
 def _without_decimals(column: pd.Series[Any]) -> pd.Series[Any]:

@@ -1,4 +1,4 @@
-"""Checkpoints of sampled training: weights, optimizer and position, from which a run resumes.
+"""Checkpoints of training in steps: weights, optimizer and position, from which a run resumes.
 
 A checkpoint is a folder that appears whole or not at all, so that a process may be killed at any
 moment. The weights and Adam's moments are in safetensors, the rest in JSON; nothing is unpickled.
@@ -7,6 +7,7 @@ moment. The weights and Adam's moments are in safetensors, the rest in JSON; not
 from __future__ import annotations
 
 import json
+import math
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -26,10 +27,12 @@ from ..._core.serialization import (
     read_tensors,
     require_matching_tensors,
 )
+from ..batch_training import BatchTraining
 from .distributed_context import require_equal
-from .trainer import SampledTraining
 
 _WEIGHTS, _OPTIMIZER, _ABOUT = "weights.safetensors", "optimizer.safetensors", "checkpoint.json"
+#: Between the checkpoints after two epochs: writing one takes longer than an epoch of few rows.
+_SECONDS = 1.0
 _ENTRIES: JsonFields = {
     **dict.fromkeys(("epoch", "step", "total"), ("a whole number", is_nonnegative_int)),
     "run": ("a table of settings", lambda value: isinstance(value, dict)),
@@ -162,7 +165,7 @@ def _require_same(kept: dict[str, Any], run: dict[str, Any], folder: Path) -> No
 
 
 def train_with_checkpoints(
-    training: SampledTraining,
+    training: BatchTraining[Any],
     folder: Path,
     run: dict[str, Any],
     checkpoint_every: int = 0,
@@ -170,7 +173,8 @@ def train_with_checkpoints(
 ) -> float:
     """Train to the end, from the newest checkpoint in a folder if there is one.
 
-    A checkpoint is written after each epoch.
+    A checkpoint is written after the first epoch and the last one, and after each of the others
+    that ends a second or more after the last was written.
 
     Args:
         training: The training, with its initial weights.
@@ -202,8 +206,12 @@ def train_with_checkpoints(
     if position.total != training.total:
         training.mean.n_averaged.zero_()  # the last steps of a shorter run are not the last now
 
+    written = -math.inf
+
     def save(epoch: int, step: int = 0) -> None:
+        nonlocal written
         if context.rank == 0:
+            written = time.monotonic()
             there = Position(epoch, step, training.total)
             save_checkpoint(folder, training.state, training.optimizer, there, run)
 
@@ -216,7 +224,10 @@ def train_with_checkpoints(
                 progress(done, training.total, f"epoch {epoch + 1}")
             if checkpoint_every and done % checkpoint_every == 0 and step + 1 < training.steps:
                 save(epoch, step + 1)
-        save(epoch + 1)
+        if epoch + 1 == training.settings.epochs or time.monotonic() - written >= _SECONDS:
+            save(epoch + 1)
+        if context.rank == 0:
+            progress((epoch + 1) * training.steps, training.total, training.epoch_ended(epoch))
     if context.world_size > 1:
         distributed.barrier()
     return time.perf_counter() - started

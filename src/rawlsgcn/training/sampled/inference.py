@@ -47,12 +47,12 @@ def whole_graph_logits(
                 rows = torch.relu(hidden[start:stop])
             product[start:stop] = rows @ weight
         product[first:last] *= _column(factors.right[first:last], weight)
-        _exchange(product, cuts, context.device)
+        exchange_rows(product, cuts, context.device)
         hidden = _neighbor_sums(source, product, first, last)
         hidden[first:last] *= _column(factors.left[first:last], weight)
         hidden[first:last] += bias
         if number + 1 == len(network.layers):
-            _exchange(hidden, cuts, context.device)
+            exchange_rows(hidden, cuts, context.device)
     assert hidden is not None
     return hidden
 
@@ -75,8 +75,14 @@ def _neighbor_sums(source: Source, product: Tensor, first: int, last: int) -> Te
     return sums
 
 
-def _exchange(rows: Tensor, cuts: list[int], device: torch.device) -> None:
-    """Give every process the rows that the others computed, by way of their devices."""
+def exchange_rows(rows: Tensor, cuts: list[int], device: torch.device) -> None:
+    """Give every process the rows that the others computed, by way of their devices.
+
+    Args:
+        rows: A row for each, of which this process has computed its own.
+        cuts: The first row of each process, and the number of rows.
+        device: The device that the processes communicate by.
+    """
     from torch import distributed
 
     if len(cuts) > 2:

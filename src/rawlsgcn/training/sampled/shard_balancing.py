@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 from torch import distributed
 
 from ..._core.errors import RawlsError
+from ..._core.progress import ProgressCallback, no_progress
 from ...balancing.distributed import ShardScaling, balance_shards
+from ...graphs.arc_blocks import shards_of_process
 from ...graphs.shards import Shards
 
 if TYPE_CHECKING:
@@ -19,28 +21,44 @@ def balance_and_save(
     context: DistributedContext,
     tol: float = 1e-8,
     max_iterations: int = 2000,
+    memory: int | None = None,
+    progress: ProgressCallback = no_progress,
 ) -> ShardScaling:
-    """Balance A + I, each process with one shard, and write its part of the scaling to the shard.
+    """Balance A + I, each process with a range of shards, and keep the scaling in the shards.
 
     Args:
-        shards: As many shards as there are processes.
+        shards: At least as many shards as there are processes.
         context: This process.
         tol: The largest allowed ``|sum − 1|`` of a row.
         max_iterations: The largest number of products.
+        memory: The bytes that this process may use; by default 80 % of what is free.
+        progress: Called after each product.
 
     Returns:
         This process's part of the scaling.
 
     Raises:
-        RawlsError: If the number of shards is another one, or balancing does not converge.
+        RawlsError: If there are fewer shards than processes, or balancing does not converge.
     """
-    scaling = balance_shards(shards, tol=tol, max_iterations=max_iterations, device=context.device)
+    scaling = balance_shards(
+        shards,
+        tol=tol,
+        max_iterations=max_iterations,
+        device=context.device,
+        memory=memory,
+        progress=progress,
+    )
     if not scaling.converged and not scaling.residual <= tol:
         raise RawlsError(f"the shards could not be balanced: {scaling.reason.message}")
-    shards.remove_scale(context.rank)
+    own = shards_of_process(shards, context.rank, context.world_size)
+    for shard in own:
+        shards.remove_scale(shard)
     if context.world_size > 1:
         distributed.barrier()  # every old part is removed before a new one is written
-    shards.write_scale(context.rank, scaling.scale.cpu().numpy())
+    scale = scaling.scale.cpu().numpy()
+    for shard in own:
+        first, last = (row - scaling.first for row in shards.cuts[shard : shard + 2])
+        shards.write_scale(shard, scale[first:last])
     if context.world_size > 1:
         distributed.barrier()
     return scaling

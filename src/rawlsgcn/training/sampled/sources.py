@@ -105,12 +105,13 @@ class Source:
         )
 
     @classmethod
-    def of_shards(cls, shards: Shards, *, normalize: bool = True) -> Source:
+    def of_shards(cls, shards: Shards, *, normalize: bool = True, labeled: bool = True) -> Source:
         """Use shards with features, labels and a split; edges and features stay on disk.
 
         Args:
             shards: The shards.
             normalize: Whether to divide each row of X by its sum (unless a feature is negative).
+            labeled: Whether labels and a split are needed, as they are for training.
 
         Returns:
             The graph for sampled training.
@@ -124,15 +125,16 @@ class Source:
             for name in ("x", "y", "split", "scale")
         )
         for name, pieces in (("features", x), ("labels", y), ("split", split)):
-            if len(pieces) < len(parts):
+            if len(pieces) < len(parts) and (labeled or name == "features"):
                 raise RawlsError(
                     f"the shards in {shards.folder} have no {name}: only balancing can use them; "
                     "write them from a graph with features, labels and a split"
                 )
-        which = torch.from_numpy(np.concatenate(split))
+        nodes = np.zeros(0 if labeled else shards.num_nodes, dtype=np.int64)
+        which = torch.from_numpy(np.concatenate(split) if len(split) == len(parts) else nodes)
         masks = {name: which == number for number, name in enumerate(MASKS, start=1)}
         for name, mask in masks.items():
-            if not bool(mask.any()):
+            if labeled and not bool(mask.any()):
                 raise RawlsError(f"the shards in {shards.folder} have no node in their {name}")
         return cls(
             name=shards.name,
@@ -140,8 +142,9 @@ class Source:
             adjacency=Adjacency.of_shards(parts),
             x=x,
             normalize=normalize and not shards.negative_features,
-            y=torch.from_numpy(np.concatenate(y)),
+            y=torch.from_numpy(np.concatenate(y) if len(y) == len(parts) else nodes - 1),
             masks=masks,
             num_classes=shards.classes,
             scale=np.concatenate(scale) if len(scale) == len(parts) else None,
+            class_names=shards.class_names,
         )

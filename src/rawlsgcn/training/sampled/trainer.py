@@ -15,7 +15,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.optim.swa_utils import AveragedModel
 from torch.utils.data import DataLoader, Dataset
 
 from ..._core.errors import RawlsError
@@ -24,15 +23,13 @@ from ...methods._ops.convolution import GraphConvolutionalNetwork
 from ...methods._ops.fixed_matrix import FixedMatrix
 from ...sampling import Factors
 from ...sampling.neighborhoods import derive_key
+from ..batch_training import DRAW, ORDER, BatchTraining, require_average
 from .blocks import BlockMaker, Blocks
 from .distributed_context import DistributedContext
 from .inference import whole_graph_logits
 from .sources import Source
 
 Array = NDArray[Any]
-
-# What a key is for: seeds of different uses must differ.
-_ORDER, _DRAW, _DROPOUT = range(3)
 
 
 def require_sampled(method: Method, settings: Settings, average: float) -> Convolutional:
@@ -56,8 +53,7 @@ def require_sampled(method: Method, settings: Settings, average: float) -> Convo
         )
     if settings.patience:
         raise RawlsError("sampled training has no early stopping: set patience to 0")
-    if not 0 <= average <= 1:
-        raise RawlsError(f"average is a share of the steps, from 0 to 1, not {average:g}")
+    require_average(average)
     return method
 
 
@@ -71,7 +67,7 @@ class Batch:
     total: int
 
 
-class SampledTraining:
+class SampledTraining(BatchTraining[Batch]):
     """A network of the GCN family that learns from sampled batches of the training nodes.
 
     Args:
@@ -103,15 +99,14 @@ class SampledTraining:
         dtype: torch.dtype = torch.float32,
     ) -> None:
         method = require_sampled(method, settings, average)
-        self.context = context or DistributedContext()
+        context = context or DistributedContext()
         self.train = source.masks["train_mask"].nonzero().view(-1).numpy()
-        if batch_size < self.context.world_size or len(self.train) < self.context.world_size:
+        if batch_size < context.world_size or len(self.train) < context.world_size:
             raise RawlsError(
-                f"{self.context.world_size} processes cannot share batches of {batch_size} out of "
+                f"{context.world_size} processes cannot share batches of {batch_size} out of "
                 f"{len(self.train)} training nodes: each needs at least one training node"
             )
-        self.source, self.settings, self.seed, self.workers = source, settings, seed, workers
-        self.batch_size, self.dtype = batch_size, dtype
+        self.source, self.workers = source, workers
         self.forward = Factors.of(
             source.adjacency, method.forward_normalization(settings), source.scale
         )
@@ -123,39 +118,18 @@ class SampledTraining:
             *[settings.hidden_channels] * (len(num_neighbors) - 1),
             source.num_classes,
         ]
-        self.random = torch.Generator(self.context.device)
-        self.network = GraphConvolutionalNetwork(sizes, settings.dropout, self.random)
-        self.network.reset_parameters(torch.Generator().manual_seed(seed))
-        self.network.to(self.context.device, dtype)
-        self.model: nn.Module = self.network
-        if self.context.world_size > 1:
-            self.model = nn.parallel.DistributedDataParallel(self.network)
-        self.optimizer = torch.optim.Adam(
-            self.network.parameters(), lr=settings.lr, weight_decay=settings.weight_decay
+        self.random = torch.Generator(context.device)
+        network = GraphConvolutionalNetwork(sizes, settings.dropout, self.random)
+        network.reset_parameters(torch.Generator().manual_seed(seed))
+        super().__init__(
+            network,
+            settings,
+            steps=math.ceil(len(self.train) / batch_size),
+            seed=seed,
+            context=context,
+            average=average,
+            dtype=dtype,
         )
-
-        self.mean = AveragedModel(self.network)
-        self.averaged = math.ceil(average * self.total)
-        #: All that a checkpoint has to keep, but for the optimizer.
-        self.state = nn.ModuleDict({"network": self.network, "mean": self.mean})
-
-    @property
-    def steps(self) -> int:
-        """Steps of one epoch; their seeds are shared out evenly."""
-        return math.ceil(len(self.train) / self.batch_size)
-
-    @property
-    def total(self) -> int:
-        """Steps of all epochs."""
-        return self.steps * self.settings.epochs
-
-    @property
-    def kept(self) -> GraphConvolutionalNetwork:
-        """The network with the mean weights, or the last ones where none were averaged yet."""
-        averaged = int(self.mean.n_averaged)
-        network = self.mean.module if averaged else self.network
-        assert isinstance(network, GraphConvolutionalNetwork)
-        return network
 
     def batches(self, epoch: int, first: int = 0) -> Iterator[Batch]:
         """Draw this process's shares of the steps of an epoch.
@@ -195,50 +169,8 @@ class SampledTraining:
         loss = nn.functional.cross_entropy(logits, batch.y.to(device), reduction="sum")
         return loss * (self.context.world_size / batch.total)
 
-    def step(self, batch: Batch, epoch: int, number: int) -> float:
-        """Train on one batch.
-
-        Args:
-            batch: The process's share of the step.
-            epoch: The epoch, from 0.
-            number: The step in the epoch, from 0.
-
-        Returns:
-            This share's loss.
-
-        Raises:
-            RawlsError: If the loss is not finite.
-        """
-        self.model.train()
-        # A restart must draw the masks that an unbroken run would have drawn.
-        self.random.manual_seed(
-            derive_key(self.seed, epoch, number, self.context.rank, _DROPOUT) >> 1
-        )
-        self.optimizer.zero_grad()
-        loss = self.loss(batch)
-        loss.backward()  # type: ignore[no-untyped-call]
-        self.optimizer.step()
-        value = float(loss.detach())
-        if not math.isfinite(value):
-            raise RawlsError(
-                f"the loss is {value} in step {number + 1} of epoch {epoch + 1}, so nothing is "
-                f"learned any more: lower the learning rate of {self.settings.lr:g} and start again"
-            )
-        if epoch * self.steps + number >= self.total - self.averaged:
-            self.mean.update_parameters(self.network)
-        return value
-
-    def epoch(self, epoch: int) -> float:
-        """Train on all training nodes once.
-
-        Args:
-            epoch: The epoch, from 0.
-
-        Returns:
-            The mean loss of the steps.
-        """
-        losses = [self.step(batch, epoch, n) for n, batch in enumerate(self.batches(epoch))]
-        return sum(losses) / len(losses)
+    def seed_dropout(self, key: int) -> None:
+        self.random.manual_seed(key)
 
     def logits(self) -> Tensor:
         """Compute the class scores of every node from all neighbors, without sampling.
@@ -254,13 +186,13 @@ class _Batches(Dataset[Batch]):
 
     def __init__(self, training: SampledTraining, epoch: int) -> None:
         self.training, self.epoch = training, epoch
-        random = np.random.default_rng(derive_key(training.seed, epoch, _ORDER))
+        random = np.random.default_rng(derive_key(training.seed, epoch, ORDER))
         self.seeds = np.array_split(random.permutation(training.train), training.steps)
 
     def __getitem__(self, step: int) -> Batch:
         of, seeds = self.training, self.seeds[step]
         own = seeds[of.context.rank :: of.context.world_size]
-        blocks = of.maker.make(own, derive_key(of.seed, self.epoch, step, _DRAW))
+        blocks = of.maker.make(own, derive_key(of.seed, self.epoch, step, DRAW))
         return Batch(
             blocks=blocks,
             x=of.source.features(blocks.nodes),

@@ -35,7 +35,7 @@ class Dropout:
         if self.on_gpu:
             return torch.nn.functional.dropout(wide, self.p)
         mask = self._buffer(wide.shape)
-        self._draw(mask.reshape(wide.shape[0], len(self.streams), -1))
+        self.draw(mask.reshape(wide.shape[0], len(self.streams), -1))
         return wide.mul_(torch.from_numpy(mask))
 
     def _buffer(self, shape: torch.Size) -> NDArray[np.float32]:
@@ -44,7 +44,7 @@ class Dropout:
             self.masks[tuple(shape)] = np.empty(shape, dtype=np.float32)
         return self.masks[tuple(shape)]
 
-    def _draw(self, mask: NDArray[np.float32]) -> None:
+    def draw(self, mask: NDArray[np.float32]) -> None:
         """Fill a mask of the shape (rows, runs, width)."""
         rows, runs, width = mask.shape
         if self.p == 0.5 and width % 8 == 0:

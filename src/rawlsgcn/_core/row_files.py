@@ -1,0 +1,65 @@
+"""Read and write .npy files a part of their rows at a time, by system calls.
+
+A page of a mapped file that was touched counts as memory of the process until the system takes it
+back. What is read into a buffer does not: it stays in the system's own cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .atomic_files import atomic_file
+from .errors import RawlsError
+
+
+def read_rows(mapped: NDArray[Any], first: int, out: NDArray[Any]) -> NDArray[Any]:
+    """Read rows of a mapped array from its file.
+
+    Args:
+        mapped: An array of ``np.load(..., mmap_mode="r")``, in C order.
+        first: The first row.
+        out: As many rows as are read, contiguous and of the same type.
+
+    Returns:
+        ``out``.
+
+    Raises:
+        RawlsError: If the file was cut short since it was mapped.
+    """
+    assert isinstance(mapped, np.memmap)
+    if not out.size:
+        return out
+    path = Path(str(mapped.filename))
+    with path.open("rb", buffering=0) as file:
+        file.seek(mapped.offset + first * mapped.strides[0])
+        left = out.data.cast("B")
+        while left:
+            count = file.readinto(left)
+            if not count:
+                raise RawlsError(f"{path} is cut short: write it again")
+            left = left[count:]
+    return out
+
+
+def write_rows(
+    path: Path, shape: tuple[int, ...], dtype: Any, parts: Iterable[NDArray[Any]]
+) -> None:
+    """Write an array whose rows come in parts; the file appears whole or not at all.
+
+    Args:
+        path: The file.
+        shape: The shape of the array.
+        dtype: The type of its entries.
+        parts: Its rows, some at a time, of that type.
+    """
+    header = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": shape}
+    with atomic_file(path) as temporary, temporary.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        for part in parts:
+            if part.size:
+                file.write(np.ascontiguousarray(part).data)

@@ -1,0 +1,85 @@
+"""The command smooth: features of shards, smoothed once for all trainings on them."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .base import command, parse_settings
+from .options import Device, Json, Memory, Set
+from .outputs import check_outputs, people, write_json
+
+
+@command("--shards shards --memory 8GB", "--shards shards --set steps=4 --set teleport=0.2")
+def smooth(
+    shards: Annotated[
+        Path, typer.Option("--shards", help="A graph as shards, a folder that 'shard' wrote.")
+    ],
+    memory: Memory = None,
+    normalization: Annotated[
+        str | None, typer.Option(help="doubly-stochastic (the default) or renormalized.")
+    ] = None,
+    set_: Set = None,
+    device: Device = "auto",
+    json_path: Json = None,
+) -> None:
+    """Smooth the features of shards by personalized PageRank, for 'train --method smoothed-mlp'.
+
+    The settings are those of smoothed-mlp (teleport, steps, normalization, normalize_features). The
+    result is kept in the shards. Given again after a kill, the same command goes on; under torchrun
+    the processes share the rows.
+    """
+    from .._core.machine import peak_resident_bytes
+    from .._core.memory import memory_limit, size_text
+    from ..graphs.shards import Shards
+    from ..methods import find_method
+    from ..reporting.progress import progress
+    from ..training.sampled.distributed_context import distributed_context
+    from ..training.smoothed.smooth_shards import smooth_shards
+    from ..training.smoothed.smoothed_files import SmoothedForm
+
+    check_outputs(json_path)
+    limit = memory_limit(memory)
+    changes = parse_settings(set_, normalization=normalization)
+    settings = find_method("smoothed-mlp").configure(changes)
+    folder = Shards(shards)
+    form = SmoothedForm.of(folder, settings)
+    with distributed_context(device) as context:
+        started = time.perf_counter()
+        with progress("smoothing") as show_progress:
+            result = smooth_shards(folder, form, context, memory=limit, progress=show_progress)
+        if context.rank:
+            return
+        seconds = time.perf_counter() - started
+        rows, exchange = result.rows, result.exchange
+        words = f"{rows.num_features} features of {len(rows):,} nodes, smoothed in {rows.folder}"
+        about = {
+            "folder": str(rows.folder),
+            "nodes": len(rows),
+            "features": rows.num_features,
+            "normalization": form.normalization,
+            "teleport": form.teleport,
+            "steps": form.steps,
+            "row_normalized": form.row_normalized,
+            "processes": context.world_size,
+            "blocks": result.blocks,
+            "arcs_read": result.arcs_read,
+            "seconds": seconds,
+            "peak_bytes": peak_resident_bytes(),
+        }
+        if exchange is None:
+            words = f"{words} already"
+        elif exchange.kind != "none":
+            moved = 4 * exchange.rows_moved
+            words += f"; {exchange.kind} of {size_text(moved)} for each step and feature"
+            about |= {
+                "exchange": exchange.kind,
+                "bytes_per_step_and_column": moved,
+                "halo_bytes_per_step_and_column": 4 * exchange.halo_rows,
+                "all_gather_bytes_per_step_and_column": 4 * exchange.all_rows,
+            }
+        people(json_path).print(words, markup=False, highlight=False, soft_wrap=True)
+        write_json(json_path, about)

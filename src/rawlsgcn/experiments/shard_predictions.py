@@ -1,0 +1,178 @@
+"""Class probabilities of all nodes of a graph in shards, a block of nodes at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .._core.errors import RawlsError
+from .._core.progress import ProgressCallback, no_progress
+from ..graphs.shard_graph import graph_of_shards
+from ..graphs.shards import Shards
+from ..methods import Convolutional
+from ..methods._ops.convolution import GraphConvolutionalNetwork
+from ..sampling import Factors
+from ..training.engine_choice import GraphSize, require_whole_graph, why_not_rows
+from ..training.sampled.distributed_context import DistributedContext
+from ..training.sampled.inference import whole_graph_logits
+from ..training.sampled.shard_balancing import balance_and_save
+from ..training.sampled.sources import Source
+from ..training.smoothed.row_scores import row_scores
+from ..training.smoothed.smooth_shards import smooth_shards
+from ..training.smoothed.smoothed_files import SmoothedForm
+from .saved_models import TrainedModel
+
+#: Nodes of a block, where all scores are computed at once.
+_ROWS = 1 << 16
+
+
+def predict_shards(
+    model: TrainedModel,
+    shards: Shards,
+    *,
+    memory: int,
+    device: torch.device | str = "cpu",
+    progress: ProgressCallback = no_progress,
+) -> Iterator[tuple[int, Tensor]]:
+    """Compute the class probabilities of every node, in the order of the nodes.
+
+    smoothed-mlp reads the smoothed rows block by block. The GCN family goes through the graph layer
+    by layer, with a vector of hidden values for each node. Other models need the whole graph.
+
+    Args:
+        model: A saved model.
+        shards: The graph.
+        memory: Bytes that may be used.
+        device: The device that rows are multiplied on.
+        progress: Called with the nodes done and in total.
+
+    Yields:
+        The number of the first node of a block, and probabilities of shape (nodes, classes).
+
+    Raises:
+        RawlsError: If the graph has another number of features, the scores are not finite, or the
+            model needs the whole graph and it does not fit in memory.
+    """
+    size = GraphSize.of_shards(shards)
+    width = size.features // size.nodes
+    if width != model.num_features:
+        raise RawlsError(
+            f"the model in {model.folder} was trained on {model.num_features} features, the "
+            f"graph in {shards.folder} has {width}"
+        )
+    blocks = _scores(model, shards, size, memory, torch.device(device), progress)
+    for first, scores in blocks:
+        if not bool(scores.isfinite().all()):
+            raise RawlsError(
+                f"the scores that the model in {model.folder} gives this graph are not all finite "
+                "numbers: look for features or edge weights that are far larger than those it was "
+                "trained on"
+            )
+        progress(first + len(scores), size.nodes, "predicting")
+        yield first, torch.softmax(scores, -1)
+
+
+def _scores(
+    model: TrainedModel,
+    shards: Shards,
+    size: GraphSize,
+    memory: int,
+    device: torch.device,
+    progress: ProgressCallback,
+) -> Iterator[tuple[int, Tensor]]:
+    context = DistributedContext(device=device)
+    settings = model.settings
+    if why_not_rows(model.method, settings) is None:
+        form = SmoothedForm.of(shards, settings)
+        if form.row_normalized != model.row_normalized:
+            raise RawlsError(
+                f"the model in {model.folder} was trained on features of which "
+                f"{'none' if model.row_normalized else 'some'} were negative, unlike those of "
+                f"{shards.folder}: train it on such a graph"
+            )
+        rows = smooth_shards(shards, form, context, memory=memory, progress=progress).rows
+        network = restored_network(model).to(device)
+        for part, scores in row_scores(network, rows, np.arange(shards.num_nodes)):
+            yield part.start, scores
+        return
+    if isinstance(model.method, Convolutional):
+        logits = _propagated(model, model.method, shards, context, memory, progress)
+    else:
+        require_whole_graph(model.method, settings, size, memory)
+        logits = model.logits(graph_of_shards(shards), device=str(device))
+    for first in range(0, len(logits), _ROWS):
+        yield first, logits[first : first + _ROWS]
+
+
+def _propagated(
+    model: TrainedModel,
+    method: Convolutional,
+    shards: Shards,
+    context: DistributedContext,
+    memory: int,
+    progress: ProgressCallback,
+) -> Tensor:
+    """The scores of a GCN, all neighbors of every node being used."""
+    kind = method.forward_normalization(model.settings)
+    source = Source.of_shards(shards, normalize=model.row_normalized, labeled=False)
+    if kind == "doubly-stochastic" and source.scale is None:
+        balance_and_save(shards, context, memory=memory, progress=progress)
+        source = Source.of_shards(shards, normalize=model.row_normalized, labeled=False)
+    factors = Factors.of(source.adjacency, kind, source.scale)
+    return whole_graph_logits(restored_network(model), source, factors, context)
+
+
+def restored_network(model: TrainedModel) -> GraphConvolutionalNetwork:
+    """Make the network of a saved model of the GCN family or of smoothed-mlp.
+
+    Args:
+        model: The model.
+
+    Returns:
+        The network with its weights.
+
+    Raises:
+        RawlsError: If the weights do not fit the settings.
+    """
+    settings = model.settings
+    hidden = [settings.hidden_channels] * (settings.num_layers - 1)
+    sizes = [model.num_features, *hidden, model.num_classes]
+    network = GraphConvolutionalNetwork(sizes, settings.dropout)
+    wanted = {name: tensor.shape for name, tensor in network.state_dict().items()}
+    found = {name: tensor.shape for name, tensor in model.state.items()}
+    floats = all(tensor.dtype == torch.float32 for tensor in model.state.values())
+    if wanted != found or not floats:
+        raise RawlsError(
+            f"the weights in {model.folder} do not fit its settings: one of the files was changed; "
+            "train again"
+        )
+    network.load_state_dict(model.state)
+    return network.eval()
+
+
+def block_ids(shards: Shards) -> Callable[[int, int], Any]:
+    """Return a function that gives the ids of the nodes of a block.
+
+    Args:
+        shards: The shards.
+
+    Returns:
+        A function of the first node and the one after the last.
+    """
+    parts = [shards.open(number) for number in range(len(shards))]
+    if all(part.node_id is None and part.id_start is None for part in parts):
+        return np.arange
+
+    def ids(first: int, last: int) -> Any:
+        found: list[Any] = []
+        for part in parts:
+            start, stop = max(first, part.first), min(last, part.last)
+            if start < stop:
+                found += part.node_ids(start, stop)
+        return np.array(found)
+
+    return ids

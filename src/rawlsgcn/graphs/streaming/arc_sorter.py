@@ -1,0 +1,355 @@
+"""An external sort: arcs that come in batches, as a symmetric CSR matrix in files.
+
+The arcs of the batches are packed into 64-bit keys (row, column, direction), both directions of
+each. As many as the memory allows are sorted at a time and written to a file, a sorted run. Then
+ranges of rows are taken from all runs at once, sorted, merged and appended to the matrix. Ranges
+are chosen by the keys themselves, so that a few rows with most of the arcs do no harm.
+
+The result is that of :func:`rawlsgcn.graphs.edges.clean_edges`, whatever the batches and the
+memory: weights of repeated arcs are added up from the smallest to the largest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._core.errors import RawlsError
+from ..._core.progress import ProgressCallback, no_progress
+from ..notes import GraphFacts
+from .ordered_threads import num_threads, ordered_map
+
+Array = NDArray[Any]
+
+#: The memory for each arc of a run: two runs at a time, one filled and one sorted, with weights.
+_BYTES_AN_ARC = 128
+_FEWEST, _MOST = 1 << 12, 1 << 25
+#: One key in so many of a run is remembered, to choose ranges of rows by.
+_SAMPLED = 1 << 8
+_TINY = float(np.finfo(np.float32).tiny)
+
+
+@dataclass(frozen=True, eq=False)
+class SortedArcs:
+    """A symmetric matrix in CSR form: row starts in memory, columns and weights in plain files.
+
+    Attributes:
+        row_start: Where the arcs of each row begin, of the length nodes + 1.
+        column: The file of the columns, int32.
+        weight: The file of the weights, float32; None if all of them are one.
+    """
+
+    row_start: NDArray[np.int64]
+    column: Path
+    weight: Path | None
+
+    @property
+    def num_arcs(self) -> int:
+        """The number of arcs, each edge counted twice."""
+        return int(self.row_start[-1])
+
+
+@dataclass
+class _Run:
+    """A sorted file of keys, with its weights beside it, and how far it has been merged."""
+
+    path: Path
+    length: int
+    position: int = 0
+
+    def take(self, end_key: int) -> slice:
+        """The entries below a key that have not been taken yet."""
+        keys = np.memmap(self.path, np.int64, "r", shape=(self.length,))
+        first = self.position
+        self.position = first + int(np.searchsorted(keys[first:], end_key))
+        return slice(first, self.position)
+
+
+class ArcSorter:
+    """Sort arcs that come in batches, in bounded memory.
+
+    Args:
+        num_nodes: The number of nodes, below 2³¹.
+        weighted: Whether the arcs have weights.
+        folder: An empty folder for the files; the caller removes it.
+        memory: The bytes to use, about.
+        facts: What is dropped and merged is counted here.
+    """
+
+    def __init__(
+        self, num_nodes: int, *, weighted: bool, folder: Path, memory: int, facts: GraphFacts
+    ) -> None:
+        if num_nodes >= 2**31:
+            raise RawlsError(
+                f"a graph of {num_nodes:,} nodes is too large: at most 2,147,483,647 can be sorted"
+            )
+        self._nodes, self._weighted = num_nodes, weighted
+        self._folder, self._facts = folder, facts
+        self._bits = max(1, (num_nodes - 1).bit_length())
+        self._size = min(max(memory // _BYTES_AN_ARC, _FEWEST), _MOST)
+        self._runs: list[_Run] = []
+        self._samples: list[Array] = []
+        self._writer = ThreadPoolExecutor(1, "rawlsgcn-sort")
+        self._writing: Future[None] | None = None
+        self._kept = 0
+        self._begin_run()
+
+    def add(self, source: Array, target: Array, weight: Array | None = None) -> None:
+        """Add arcs between nodes that are numbered from 0, whose range the caller has checked."""
+        keep = source != target
+        self._facts.self_loops += len(source) - int(np.count_nonzero(keep))
+        if weight is not None:
+            empty = keep & (weight == 0)
+            self._facts.zero_weights += int(np.count_nonzero(empty))
+            keep &= ~empty
+        if not keep.all():
+            source, target = source[keep], target[keep]
+            weight = None if weight is None else weight[keep]
+        self._kept += len(source)
+        for row, column, direction in ((source, target, 0), (target, source, 1)):
+            keys = row.astype(np.int64)
+            keys <<= self._bits
+            keys |= column
+            keys <<= 1
+            keys |= direction
+            self._append(keys, weight)
+
+    def finish(self, progress: ProgressCallback = no_progress) -> SortedArcs:
+        """Merge the runs into one matrix, and remove them."""
+        self._end_run()
+        self._wait()
+        del self._keys, self._weights
+        merged = _Merged(self._folder, self._nodes, self._weighted)
+        forward = done = 0
+        shift = self._bits + 1
+        with merged:
+            for part in ordered_map(self._merge, self._ranges(shift)):
+                merged.append(part)
+                forward += part.forward
+                done += part.taken
+                progress(done, 2 * self._kept, "merging the arcs")
+        for run in self._runs:
+            for path in (run.path, _weights_of(run.path)):
+                path.unlink(missing_ok=True)
+        self._count_facts(merged, forward)
+        return merged.result()
+
+    def __enter__(self) -> ArcSorter:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Stop the thread that writes, also after an error."""
+        self._writer.shutdown(cancel_futures=True)
+
+    def _count_facts(self, merged: _Merged, forward: int) -> None:
+        facts = self._facts
+        if self._kept > forward:
+            facts.repeated_edges += self._kept - forward
+            facts.weights_summed = self._weighted
+        if merged.pairs > forward:
+            facts.one_way_arcs, facts.arcs = merged.pairs - forward, forward
+        else:
+            facts.unequal_weights += merged.unequal // 2
+        facts.tiny_weights += merged.tiny // 2
+
+    # ---- runs ------------------------------------------------------------------------------------
+
+    def _begin_run(self) -> None:
+        self._keys = np.empty(self._size, np.int64)
+        self._weights = np.empty(self._size) if self._weighted else None
+        self._used = 0
+
+    def _append(self, keys: Array, weight: Array | None) -> None:
+        first = 0
+        while first < len(keys):
+            count = min(len(keys) - first, self._size - self._used)
+            into = slice(self._used, self._used + count)
+            self._keys[into] = keys[first : first + count]
+            if self._weights is not None:
+                assert weight is not None
+                self._weights[into] = weight[first : first + count]
+            self._used += count
+            first += count
+            if self._used == self._size:
+                self._end_run()
+                self._begin_run()
+
+    def _end_run(self) -> None:
+        self._wait()
+        if self._used:
+            keys = self._keys[: self._used]
+            weights = None if self._weights is None else self._weights[: self._used]
+            self._writing = self._writer.submit(self._write_run, keys, weights)
+
+    def _wait(self) -> None:
+        if self._writing is not None:
+            self._writing.result()
+            self._writing = None
+
+    def _write_run(self, keys: Array, weights: Array | None) -> None:
+        path = self._folder / f"run-{len(self._runs):05d}"
+        if weights is None:
+            keys.sort()
+            keys = keys[_first_of_equal(keys)]
+        else:
+            order = np.argsort(keys)
+            keys = keys[order]
+            weights[order].tofile(_weights_of(path))
+        keys.tofile(path)
+        self._samples.append(keys[::_SAMPLED] >> (self._bits + 1))
+        self._runs.append(_Run(path, len(keys)))
+
+    # ---- ranges of rows --------------------------------------------------------------------------
+
+    def _ranges(self, shift: int) -> Iterator[tuple[int, int, list[slice]]]:
+        """Ranges of rows with the entries of each run in them, about evenly many in each."""
+        samples = np.sort(np.concatenate([*self._samples, np.empty(0, np.int64)]))
+        # As many ranges are in memory at a time as there are threads, and one more that waits.
+        each = max(1, self._size // (2 * (num_threads() + 1)) // _SAMPLED)
+        inner = np.unique(samples[each::each])
+        rows = [0, *inner[inner > 0].tolist(), self._nodes]
+        for first, last in pairwise(rows):
+            yield first, last, [run.take(last << shift) for run in self._runs]
+
+    def _merge(self, range_: tuple[int, int, list[slice]]) -> _Part:
+        first, last, slices = range_
+        parts = list(zip(self._runs, slices, strict=True))
+        keys = np.concatenate(
+            [np.empty(0, np.int64), *(_read(run.path, np.int64, each) for run, each in parts)]
+        )
+        if not self._weighted:
+            taken = len(keys)
+            keys.sort()
+            keys = keys[_first_of_equal(keys)]
+            forward = taken and int(np.count_nonzero(keys & 1 == 0))
+            keys >>= 1
+            pairs = keys[_first_of_equal(keys)]
+            return self._part(first, last, pairs, None, taken, forward)
+        weights = np.concatenate(
+            [np.empty(0), *(_read(_weights_of(run.path), np.float64, s) for run, s in parts)]
+        )
+        return self._merge_weighted(first, last, keys, weights)
+
+    def _merge_weighted(self, first: int, last: int, keys: Array, weights: Array) -> _Part:
+        taken = len(keys)
+        order = np.argsort(keys)
+        keys, weights = keys[order], weights[order]
+        start = np.flatnonzero(_first_of_equal(keys))
+        _sort_within(weights, start)
+        sums = np.add.reduceat(weights, start) if taken else weights
+        keys = keys[start]
+        forward = int(np.count_nonzero(keys & 1 == 0))
+        pairs = keys >> 1
+        begin = np.flatnonzero(_first_of_equal(pairs))
+        both = np.diff(begin, append=len(pairs)) == 2
+        values, other = sums[begin], sums[begin[both] + 1]
+        unequal = int(np.count_nonzero(values[both] != other))
+        values[both] = (values[both] + other) / 2
+        part = self._part(first, last, pairs[begin], values, taken, forward)
+        part.unequal = unequal
+        return part
+
+    def _part(
+        self, first: int, last: int, pairs: Array, values: Array | None, taken: int, forward: int
+    ) -> _Part:
+        merged = len(pairs)
+        tiny = 0
+        if values is not None:
+            kept = values >= _TINY
+            tiny = merged - int(np.count_nonzero(kept))
+            if tiny:
+                pairs, values = pairs[kept], values[kept]
+        column = (pairs & ((1 << self._bits) - 1)).astype(np.int32)
+        counts = np.bincount((pairs >> self._bits) - first, minlength=last - first)
+        return _Part(first, last, counts, column, values, taken, merged, forward, tiny)
+
+
+@dataclass
+class _Part:
+    """The merged arcs of some rows."""
+
+    first: int
+    last: int
+    counts: Array
+    column: Array
+    values: Array | None
+    taken: int
+    merged: int
+    forward: int
+    tiny: int
+    unequal: int = 0
+
+
+class _Merged:
+    """The files of the merged matrix, while they are written."""
+
+    def __init__(self, folder: Path, nodes: int, weighted: bool) -> None:
+        self._column, self._weight = folder / "column", folder / "weight"
+        self._row_start = np.zeros(nodes + 1, np.int64)
+        self._all_ones = True
+        self._weighted = weighted
+        self.pairs = self.tiny = self.unequal = 0
+
+    def __enter__(self) -> _Merged:
+        self._files = [self._column.open("wb")]
+        if self._weighted:
+            self._files.append(self._weight.open("wb"))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for file in self._files:
+            file.close()
+
+    def append(self, part: _Part) -> None:
+        self._row_start[part.first + 1 : part.last + 1] = part.counts
+        part.column.tofile(self._files[0])
+        if part.values is not None:
+            self._all_ones &= bool((part.values == 1).all())
+            with np.errstate(over="ignore"):
+                values = part.values.astype(np.float32)
+            if not np.isfinite(values).all():
+                raise RawlsError("weights over 3e38 do not fit: divide them first")
+            values.tofile(self._files[1])
+        self.pairs += part.merged
+        self.tiny += part.tiny
+        self.unequal += part.unequal
+
+    def result(self) -> SortedArcs:
+        np.cumsum(self._row_start, out=self._row_start)
+        kept = self._weighted and not self._all_ones
+        return SortedArcs(self._row_start, self._column, self._weight if kept else None)
+
+
+def _first_of_equal(values: Array) -> NDArray[np.bool_]:
+    """Mark the first of equal neighbors."""
+    first = np.empty(len(values), bool)
+    first[:1] = True
+    np.not_equal(values[1:], values[:-1], out=first[1:])
+    return first
+
+
+def _sort_within(weights: Array, start: Array) -> None:
+    """Sort the weights of each group of three or more, so that their sum is always the same."""
+    sizes = np.diff(start, append=len(weights))
+    large = sizes > 2
+    if large.any():
+        group = np.repeat(np.arange(len(start)), sizes)
+        places = np.flatnonzero(large[group])
+        weights[places] = weights[places][np.lexsort((weights[places], group[places]))]
+
+
+def _weights_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-weight")
+
+
+def _read(path: Path, kind: type[np.generic], part: slice) -> Array:
+    """Some entries of a plain file, read and not mapped."""
+    size = np.dtype(kind).itemsize
+    return np.fromfile(path, kind, part.stop - part.start, offset=part.start * size)

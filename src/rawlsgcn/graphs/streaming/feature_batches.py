@@ -1,0 +1,206 @@
+"""Features in batches of rows: tables by node id, arrays in the order of the nodes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._core.errors import RawlsError, reading
+from ..feature_storage import compact, dense_rows
+from ..notes import GraphFacts
+from ..readers.arrays import checked_array
+from ..readers.arrays import read_header as read_npy_header
+from ..readers.edge_lists import unknown_node
+from ..readers.node_tables import features_have_header, node_columns, read_features
+from ..readers.table_formats import TABLES
+from ..readers.tables import MOST_COLUMNS, TableFile, read_header
+from .node_numbers import NodeNumbers
+from .ordered_threads import ordered_map
+
+Array = NDArray[Any]
+#: Numbers that are read at a time.
+_CELLS = 1 << 22
+
+
+class FeatureBatch(NamedTuple):
+    """Rows of features and the numbers of their nodes."""
+
+    nodes: Array
+    values: NDArray[np.float32]
+
+
+class FeatureSource(Protocol):
+    """Features in a file; ``num_rows`` is known where they are in the order of the nodes."""
+
+    @property
+    def num_columns(self) -> int: ...
+
+    @property
+    def num_rows(self) -> int | None: ...
+
+    def batches(self, numbers: NodeNumbers, named_in: str) -> Iterator[FeatureBatch]:
+        """Yield all rows, each node's once."""
+        ...
+
+
+def open_features(path: Path, facts: GraphFacts) -> FeatureSource:
+    """Open a file of features, as ``--features`` names it.
+
+    Tables and .npy files are read in batches; other formats are held in memory as they are.
+    """
+    suffix = path.suffix.lower()
+    with reading(path, "features"):
+        if suffix in TABLES:
+            return FeatureTable(path, facts)
+        if suffix == ".npy":
+            return FeatureArray(path)
+        return FeatureMatrix(path)
+
+
+class FeatureTable:
+    """A table with a node id in each row."""
+
+    num_rows = None
+
+    def __init__(self, path: Path, facts: GraphFacts) -> None:
+        self._path = path
+        self._header = read_header(path, features_have_header, MOST_COLUMNS)
+        self._key, self._columns = node_columns(self._header)
+        if not self._columns:
+            raise RawlsError(f"{path} has one column: give the node id first, then the features")
+        if self._key != 0:
+            column = self._header.column(self._key)
+            facts.columns_assumed.append((path.name, column, "the node ids"))
+        self.num_columns = len(self._columns)
+
+    def batches(self, numbers: NodeNumbers, named_in: str) -> Iterator[FeatureBatch]:
+        """Yield all rows; every node must have one, and only one."""
+        seen = np.zeros(len(numbers), bool)
+        rows = max(1, _CELLS // self.num_columns)
+        text = (self._key,) if numbers.is_text else ()
+        with reading(self._path, "features"):
+            for table, batch in ordered_map(
+                lambda table: (table, self._batch(table, numbers, named_in)),
+                self._header.tables(rows, text),
+            ):
+                again = seen[batch.nodes]
+                seen[batch.nodes] = True
+                if again.any() or _repeated(batch.nodes):
+                    _refuse_repeated(table, batch.nodes, again, numbers)
+                yield batch
+            missing = np.flatnonzero(~seen)
+            if len(missing):
+                named = ", ".join(str(numbers.order[node]) for node in missing[:3])
+                more = f" and {len(missing) - 3:,} more" if len(missing) > 3 else ""
+                raise RawlsError(
+                    f"{self._path.name} has no row for node {named}{more}: every node needs one"
+                )
+
+    def _batch(self, table: TableFile, numbers: NodeNumbers, named_in: str) -> FeatureBatch:
+        table.has_text_ids(self._key)  # looks for empty ids
+        ids = table.ids(self._key, numbers.is_text).to_numpy()
+        nodes = numbers.find(ids)
+        unknown = np.flatnonzero(nodes < 0)
+        if len(unknown):
+            row = int(unknown[0])
+            where = unknown_node(numbers.order, named_in)
+            raise RawlsError(f"{table.row(row)}: node {ids[row]} is {where}")
+        values = table.numbers(self._columns)
+        return FeatureBatch(nodes, _single(values, lambda row: f"{table.row(row)}: the node"))
+
+
+class FeatureArray:
+    """An .npy file of a row for each node."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with path.open("rb") as file:
+            shape, kind = read_npy_header(file, path.stat().st_size)
+            begin = file.tell()
+        if len(shape) != 2 or not all(type(size) is int and size > 0 for size in shape):
+            raise RawlsError(
+                f"{path.name}: features must be a matrix with a row for each node, they have the "
+                f"shape {shape}"
+            )
+        if kind.kind not in "biuf":
+            raise RawlsError(f"{path.name}: features must be real numbers, not {kind}")
+        if math.prod(shape) * kind.itemsize > path.stat().st_size - begin:
+            raise RawlsError(f"{path} is damaged or cut short: make or copy it again")
+        self.num_rows, self.num_columns = shape
+
+    def batches(self, numbers: NodeNumbers, named_in: str) -> Iterator[FeatureBatch]:
+        """Yield all rows in the order of the nodes."""
+        rows = max(1, _CELLS // self.num_columns)
+
+        def batch(first: int) -> FeatureBatch:
+            # A mapping of its own for each batch: pages that were read do not stay resident.
+            mapped = np.load(self._path, mmap_mode="r", allow_pickle=False)
+            values = checked_array(np.array(mapped[first : first + rows]))
+            return _in_order(self._path, first, values)
+
+        with reading(self._path, "features"):
+            yield from ordered_map(batch, range(0, self.num_rows, rows))
+
+
+class FeatureMatrix:
+    """A matrix that is read whole, dense or sparse: .npz and .pt files."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        values = read_features(path).values
+        if values.ndim != 2 or values.shape[1] == 0:
+            raise RawlsError(
+                f"{path.name}: features must be a matrix with a row for each node, they have the "
+                f"shape {tuple(values.shape)}"
+            )
+        self._x = compact(values)
+        self.num_rows, self.num_columns = (int(size) for size in values.shape)
+
+    def batches(self, numbers: NodeNumbers, named_in: str) -> Iterator[FeatureBatch]:
+        """Yield all rows in the order of the nodes."""
+        rows = max(1, _CELLS // self.num_columns)
+        for first in range(0, self.num_rows, rows):
+            values = dense_rows(self._x, first, min(first + rows, self.num_rows))
+            yield _in_order(self._path, first, values)
+
+
+def _in_order(path: Path, first: int, values: Array) -> FeatureBatch:
+    nodes = np.arange(first, first + len(values))
+    named = f"{path.name}: node {{}} (counted from 0)"
+    return FeatureBatch(nodes, _single(values, lambda row: named.format(first + row)))
+
+
+def _single(values: Array, named: Any) -> NDArray[np.float32]:
+    """Values in single precision; those that it does not have are refused."""
+    with np.errstate(over="ignore"):
+        single = np.ascontiguousarray(values, np.float32)
+    bad = np.flatnonzero(~np.isfinite(single).all(1))
+    if len(bad):
+        row = int(bad[0])
+        if np.isfinite(values[row]).all():
+            raise RawlsError(
+                f"{named(row)} has a feature over 3e38, the largest number of single precision: "
+                "divide that column first"
+            )
+        raise RawlsError(
+            f"{named(row)} has a feature that is NaN or infinite: fill it in or leave that column "
+            "out"
+        )
+    return single
+
+
+def _repeated(nodes: Array) -> bool:
+    ordered = np.sort(nodes)
+    return bool((ordered[1:] == ordered[:-1]).any())
+
+
+def _refuse_repeated(table: TableFile, nodes: Array, again: Array, numbers: NodeNumbers) -> None:
+    first = np.zeros(len(nodes), bool)
+    first[np.unique(nodes, return_index=True)[1]] = True
+    row = int((again | ~first).argmax())
+    raise RawlsError(f"{table.row(row)}: node {numbers.order[nodes[row]]} appears twice")

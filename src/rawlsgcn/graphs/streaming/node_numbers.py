@@ -1,0 +1,54 @@
+"""The numbers of nodes whose ids come in batches: whole numbers in order, any others, or words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ..readers.edge_lists import is_range
+
+Array = NDArray[Any]
+#: A table of all ids from the lowest to the highest has at most so many entries for each node.
+_GAPS = 4
+
+
+class NodeNumbers:
+    """Find the places of ids in the order of the nodes.
+
+    Args:
+        order: The ids of the nodes, whole numbers or (as objects) texts, each once.
+    """
+
+    def __init__(self, order: Array) -> None:
+        self.order = order
+        self.is_text = order.dtype == object
+        self.is_range = is_range(order)
+        self._table: Array | None = None
+        self._index: Any = None
+        if self.is_range:
+            return
+        if not self.is_text and len(order):
+            self._low, high = int(order.min()), int(order.max())
+            if high - self._low <= _GAPS * len(order):
+                self._table = np.full(high - self._low + 1, -1, np.int64)
+                self._table[order - self._low] = np.arange(len(order))
+                return
+        self._index = pd.Index(order, dtype=order.dtype)
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def find(self, ids: Array) -> NDArray[np.int64]:
+        """Return the number of each node, -1 for those that there are not."""
+        if self.is_range:
+            return np.where((ids >= 0) & (ids < len(self.order)), ids, -1)
+        if self._table is None:
+            found = self._index.get_indexer(pd.Index(ids, dtype=self.order.dtype))
+            return np.asarray(found, np.int64)
+        inside = (ids >= self._low) & (ids < self._low + len(self._table))
+        places = ids - self._low
+        found = self._table[places if inside.all() else np.where(inside, places, 0)]
+        return np.where(inside, found, -1)

@@ -1,0 +1,186 @@
+"""Write a folder of shards piece by piece: sorted arcs, rows of features, labels and the split."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from ..._core.progress import ProgressCallback, no_progress
+from ..shard_files import array_path, save_node_ids
+from ..shards import shard_cuts, write_manifest
+from .arc_sorter import SortedArcs
+from .shard_fingerprint import shard_fingerprint
+
+Array = NDArray[Any]
+#: The entries that are copied at a time.
+_BLOCK = 1 << 22
+
+
+class ShardWriter:
+    """Write the shards of one graph into an empty folder.
+
+    Args:
+        folder: The folder, which the caller puts in its place when all of it is there.
+        arcs: The graph.
+        count: The number of shards.
+    """
+
+    def __init__(self, folder: Path, arcs: SortedArcs, count: int) -> None:
+        self._folder, self._arcs = folder, arcs
+        self.cuts = shard_cuts(arcs.row_start, count)
+        self.num_nodes = self.cuts[-1]
+
+    def write_arcs(self) -> None:
+        """Cut the sorted arcs into shards; their files are removed."""
+        start = self._arcs.row_start
+        for shard, (first, last) in enumerate(pairwise(self.cuts)):
+            np.save(self._path(shard, "row_start"), start[first : last + 1] - start[first])
+        files: list[tuple[str, Path | None, type[np.generic]]] = [
+            ("column", self._arcs.column, np.int32),
+            ("weight", self._arcs.weight, np.float32),
+        ]
+        for name, path, kind in files:
+            if path is None:
+                continue
+            with path.open("rb") as file:
+                for shard, (first, last) in enumerate(pairwise(self.cuts)):
+                    self._copy(file, int(start[last] - start[first]), shard, name, kind)
+            path.unlink()
+
+    def write_nodes(self, y: Array, split: Array, node_ids: Array | None = None) -> None:
+        """Write the labels (int64), the split (uint8, see :mod:`..shard_files`) and the ids."""
+        for shard, (first, last) in enumerate(pairwise(self.cuts)):
+            np.save(self._path(shard, "y"), y[first:last])
+            np.save(self._path(shard, "split"), split[first:last])
+            save_node_ids(self._folder, shard, None if node_ids is None else node_ids[first:last])
+        self._y, self._split = y, split
+
+    def features(self, columns: int) -> FeatureFiles:
+        """Create the files of the features, whose rows are written later."""
+        self._features = FeatureFiles(self.cuts, columns, lambda shard: self._path(shard, "x"))
+        return self._features
+
+    def finish(self, name: str, progress: ProgressCallback = no_progress, **more: Any) -> None:
+        """Write the manifest, with the fingerprint of everything that was written."""
+        features = self._features
+        write_manifest(
+            self._folder,
+            name=name,
+            graph=shard_fingerprint(
+                self._folder,
+                self.cuts,
+                self._arcs.row_start,
+                weighted=self._arcs.weight is not None,
+                features=features,
+                y=self._y,
+                split=self._split,
+                progress=progress,
+            ),
+            nodes=self.num_nodes,
+            arcs=self._arcs.num_arcs,
+            classes=int(self._y.max()) + 1,
+            negative_features=features.negative,
+            cuts=self.cuts,
+            **more,
+        )
+
+    def _path(self, shard: int, name: str) -> Path:
+        return array_path(self._folder, shard, name)
+
+    def _copy(
+        self, file: IO[bytes], length: int, shard: int, name: str, kind: type[np.generic]
+    ) -> None:
+        with self._path(shard, name).open("wb") as into:
+            write_header(into, (length,), kind)
+            for first in range(0, length, _BLOCK):
+                np.fromfile(file, kind, min(_BLOCK, length - first)).tofile(into)
+
+
+class FeatureFiles:
+    """The features of all shards, float32 and row-major, whose rows come in blocks.
+
+    Attributes:
+        num_features: The number of columns.
+        nonzero: How many features of each node are not zero.
+        negative: Whether any is negative.
+    """
+
+    def __init__(self, cuts: list[int], columns: int, path: Callable[[int], Path]) -> None:
+        self._cuts, self._path = cuts, path
+        self.num_features = columns
+        self.nonzero = np.zeros(cuts[-1], np.int32)
+        self.negative = False
+        for shard, (first, last) in enumerate(pairwise(cuts)):
+            with path(shard).open("wb") as file:
+                write_header(file, (last - first, columns), np.float32)
+                file.truncate(file.tell() + 4 * columns * (last - first))
+
+    def add(self, nodes: Array, block: NDArray[np.float32]) -> None:
+        """Write the rows of some nodes, at once where their numbers are consecutive."""
+        if len(nodes) == 0:
+            return
+        first = int(nodes[0])
+        if np.array_equal(nodes, np.arange(first, first + len(nodes))):
+            self.write(first, block)
+        else:
+            self._scatter(nodes, block)
+
+    def write(self, first: int, block: NDArray[np.float32]) -> None:
+        """Write consecutive rows, of which the first is node ``first``."""
+        self._count(slice(first, first + len(block)), block)
+        for shard, low, high in self._shards(first, first + len(block)):
+            with self._path(shard).open("r+b") as file:
+                npy.read_magic(file)
+                npy.read_array_header_1_0(file)
+                file.seek(4 * self.num_features * (low - self._cuts[shard]), 1)
+                block[low - first : high - first].tofile(file)
+
+    def _scatter(self, nodes: Array, block: NDArray[np.float32]) -> None:
+        """Write rows of any nodes."""
+        self._count(nodes, block)
+        order = np.argsort(nodes)
+        nodes = nodes[order]
+        for shard, low, high in self._shards(int(nodes[0]), int(nodes[-1]) + 1):
+            part = slice(*np.searchsorted(nodes, (low, high)).tolist())
+            # A mapping of its own for each block: pages that were written do not stay resident.
+            mapped = npy.open_memmap(self._path(shard), mode="r+")
+            mapped[nodes[part] - self._cuts[shard]] = block[order[part]]
+            del mapped
+
+    def read(self, rows: int) -> Iterator[NDArray[np.float32]]:
+        """Yield the rows in order, so many at a time."""
+        for shard, (first, last) in enumerate(pairwise(self._cuts)):
+            with self._path(shard).open("rb") as file:
+                npy.read_magic(file)
+                npy.read_array_header_1_0(file)
+                for row in range(first, last, rows):
+                    count = min(rows, last - row)
+                    block = np.fromfile(file, np.float32, count * self.num_features)
+                    yield block.reshape(count, self.num_features)
+
+    def _shards(self, first: int, last: int) -> Iterator[tuple[int, int, int]]:
+        """The shards that have rows ``first`` to ``last``, and which of these each has."""
+        for shard, (begin, end) in enumerate(pairwise(self._cuts)):
+            low, high = max(first, begin), min(last, end)
+            if low < high:
+                yield shard, low, high
+
+    def _count(self, nodes: Any, block: Array) -> None:
+        self.nonzero[nodes] = np.count_nonzero(block, axis=1)
+        self.negative = self.negative or bool(block.min() < 0)
+
+
+def write_header(file: IO[bytes], shape: tuple[int, ...], kind: type[np.generic]) -> None:
+    """Write the beginning of an .npy file, as ``numpy.save`` does."""
+    about = {
+        "descr": npy.dtype_to_descr(np.dtype(kind)),
+        "fortran_order": False,
+        "shape": shape,
+    }
+    npy.write_array_header_1_0(file, about)

@@ -1,0 +1,185 @@
+"""Training in steps on batches, shared by the trainer on samples and the trainer on rows.
+
+A step shares its batch out over the processes of a torchrun; ``DistributedDataParallel`` takes the
+mean of their gradients. Everything random is a function of the seed, the epoch and the step, so
+that a restart repeats what an unbroken run does.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, Generic, TypeVar
+
+import torch
+from torch import Tensor, nn
+from torch.optim.swa_utils import AveragedModel
+
+from .._core.errors import RawlsError
+from ..methods import Settings
+from ..methods._ops.convolution import GraphConvolutionalNetwork
+from ..sampling.neighborhoods import derive_key
+from .sampled.distributed_context import DistributedContext
+
+# What a key is for: seeds of different uses must differ.
+ORDER, DRAW, DROPOUT = range(3)
+B = TypeVar("B")
+
+
+def require_average(average: float) -> None:
+    """Raise an error unless the share of averaged steps is from 0 to 1.
+
+    Args:
+        average: The share of steps whose weights are averaged.
+
+    Raises:
+        RawlsError: If it is another number.
+    """
+    if not 0 <= average <= 1:
+        raise RawlsError(f"average is a share of the steps, from 0 to 1, not {average:g}")
+
+
+class BatchTraining(ABC, Generic[B]):
+    """A network that learns from batches; ``B`` is a process's share of one.
+
+    Args:
+        network: The network, with its initial weights.
+        settings: The settings of the method.
+        steps: The steps of one epoch.
+        seed: Decides the order and every draw.
+        context: Which of how many processes this one is.
+        average: The share of all steps, the last ones, over which the weights that are kept are
+            the mean (Polyak and Juditsky 1992): gradients of batches are noisy, and so are the
+            weights after any single step. 0 keeps the last.
+        dtype: The type of the weights.
+        fused: Whether Adam updates all weights in one sweep.
+    """
+
+    def __init__(
+        self,
+        network: GraphConvolutionalNetwork,
+        settings: Settings,
+        *,
+        steps: int,
+        seed: int,
+        context: DistributedContext,
+        average: float,
+        dtype: torch.dtype = torch.float32,
+        fused: bool = False,
+    ) -> None:
+        self.settings, self.steps, self.seed, self.context = settings, steps, seed, context
+        self.dtype = dtype
+        self.network = network.to(context.device, dtype)
+        self.model: nn.Module = self.network
+        if context.world_size > 1:
+            self.model = nn.parallel.DistributedDataParallel(self.network)
+        how: dict[str, Any] = {"fused": True} if fused else {}
+        self.optimizer = torch.optim.Adam(
+            self.network.parameters(), lr=settings.lr, weight_decay=settings.weight_decay, **how
+        )
+        self.mean = AveragedModel(self.network)
+        self.averaged = math.ceil(average * self.total)
+        #: All that a checkpoint has to keep, but for the optimizer.
+        self.state = nn.ModuleDict({"network": self.network, "mean": self.mean})
+
+    @property
+    def total(self) -> int:
+        """Steps of all epochs."""
+        return self.steps * self.settings.epochs
+
+    @property
+    def kept(self) -> GraphConvolutionalNetwork:
+        """The network with the mean weights, or the last ones where none were averaged yet."""
+        averaged = int(self.mean.n_averaged)
+        network = self.mean.module if averaged else self.network
+        assert isinstance(network, GraphConvolutionalNetwork)
+        return network
+
+    @abstractmethod
+    def batches(self, epoch: int, first: int = 0) -> Iterator[B]:
+        """Make this process's shares of the steps of an epoch.
+
+        Args:
+            epoch: The epoch, from 0.
+            first: The first step that is made.
+
+        Returns:
+            An iterator over the batches, in order.
+        """
+
+    @abstractmethod
+    def loss(self, batch: B) -> Tensor:
+        """Compute this share's part of the mean loss of the step, times the number of processes.
+
+        DistributedDataParallel takes the mean over processes, which makes it the step's loss
+        whatever the sizes of the shares.
+
+        Args:
+            batch: The process's share of a step.
+
+        Returns:
+            The loss, a scalar with a gradient.
+        """
+
+    @abstractmethod
+    def seed_dropout(self, key: int) -> None:
+        """Draw the masks of the next step from a generator with this seed.
+
+        Args:
+            key: A seed of 63 bits.
+        """
+
+    def epoch_ended(self, epoch: int) -> str:
+        """Return what the progress says after an epoch.
+
+        Args:
+            epoch: The epoch, from 0.
+
+        Returns:
+            Words for the user.
+        """
+        return f"epoch {epoch + 1}"
+
+    def step(self, batch: B, epoch: int, number: int) -> float:
+        """Train on one batch.
+
+        Args:
+            batch: The process's share of the step.
+            epoch: The epoch, from 0.
+            number: The step in the epoch, from 0.
+
+        Returns:
+            This share's loss.
+
+        Raises:
+            RawlsError: If the loss is not finite.
+        """
+        self.model.train()
+        # A restart must draw the masks that an unbroken run would have drawn.
+        self.seed_dropout(derive_key(self.seed, epoch, number, self.context.rank, DROPOUT) >> 1)
+        self.optimizer.zero_grad()
+        loss = self.loss(batch)
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.optimizer.step()
+        value = float(loss.detach())
+        if not math.isfinite(value):
+            raise RawlsError(
+                f"the loss is {value} in step {number + 1} of epoch {epoch + 1}, so nothing is "
+                f"learned any more: lower the learning rate of {self.settings.lr:g} and start again"
+            )
+        if epoch * self.steps + number >= self.total - self.averaged:
+            self.mean.update_parameters(self.network)
+        return value
+
+    def epoch(self, epoch: int) -> float:
+        """Train on all training nodes once.
+
+        Args:
+            epoch: The epoch, from 0.
+
+        Returns:
+            The mean loss of the steps.
+        """
+        losses = [self.step(batch, epoch, n) for n, batch in enumerate(self.batches(epoch))]
+        return sum(losses) / len(losses)

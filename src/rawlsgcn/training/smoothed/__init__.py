@@ -1,0 +1,1 @@
+"""Smoothed features of graphs that do not fit in memory."""

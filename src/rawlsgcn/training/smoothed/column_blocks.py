@@ -1,0 +1,128 @@
+"""Column blocks of Π F on disk: what is finished stays, and the files of rows are made of them.
+
+A smoothing works in a hidden folder beside the shards, ``.smoothed-KEY``, with ``smoothed.json`` as
+it will be. A finished block of columns is one file for each shard, named after the shard and the
+columns. A run that is started again keeps them, whatever its limit of memory and its number of
+processes. When all columns are there, each shard's blocks are put side by side into one file of
+rows, and the folder of these files gets its final name.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._core.atomic_files import atomic_file, remove, sync
+from ..._core.row_files import read_rows, write_rows
+from ...graphs.shards import Shards
+from .smoothed_files import MANIFEST, SmoothedForm, map_rows
+
+_BLOCK_NAME = re.compile(r"(\d{5})-(\d{8})-(\d{8})\.npy")
+#: Numbers of a part of rows that is read, joined and written: some megabytes.
+PART_SIZE = 1 << 20
+
+
+class ColumnBlocks:
+    """The hidden folder of one smoothing.
+
+    Args:
+        shards: The shards.
+        form: What is computed.
+        features: The number of columns of F.
+    """
+
+    def __init__(self, shards: Shards, form: SmoothedForm, features: int) -> None:
+        self.shards, self.form, self.features = shards, form, features
+        self.folder = shards.folder / f".{form.name}"
+        self.final = shards.folder / form.name
+        self._rows = self.folder / "rows"
+        self._manifest = json.dumps(form.manifest(shards, features), indent=1) + "\n"
+
+    def prepare(self) -> None:
+        """Make the folder, without what an earlier run left of another graph."""
+        path = self.folder / MANIFEST
+        try:
+            current = path.read_text(encoding="utf-8") == self._manifest
+        except (OSError, UnicodeDecodeError):
+            current = False
+        if not current:
+            remove(self.folder)
+            self._rows.mkdir(parents=True)
+            with atomic_file(path) as temporary:
+                temporary.write_text(self._manifest, encoding="utf-8")
+
+    def local_folder(self, rank: int) -> Path:
+        """A new folder for files of one process, which nobody reads again after it."""
+        folder = self.folder / f"process-{rank:05d}"
+        remove(folder)
+        folder.mkdir()
+        return folder
+
+    def finished(self) -> NDArray[np.bool_]:
+        """Which columns are there for every shard."""
+        counts = np.zeros((len(self.shards), self.features), dtype=bool)
+        for shard, first, last, _ in self._files():
+            counts[shard, first:last] = True
+        for shard in range(len(self.shards)):
+            counts[shard] |= self._row_file(shard).exists()
+        return np.logical_and.reduce(counts)  # type: ignore[no-any-return]
+
+    def write(self, shard: int, first: int, last: int, parts: Iterable[NDArray[Any]]) -> None:
+        """Keep the columns ``first`` to ``last`` of a shard's rows, which come in parts."""
+        path = self.folder / f"{shard:05d}-{first:08d}-{last:08d}.npy"
+        if (first, last) == (0, self.features):
+            path = self._row_file(shard)  # nothing is to be joined
+        write_rows(path, (self._height(shard), last - first), self.form.dtype, parts)
+
+    def join(self, shard: int) -> None:
+        """Put the blocks of a shard side by side into its file of rows."""
+        if self._row_file(shard).exists():
+            return
+        shape = (self._height(shard), self.features)
+        write_rows(self._row_file(shard), shape, self.form.dtype, self._joined(shard))
+
+    def publish(self) -> None:
+        """Give the finished files of rows their final name, and remove everything else."""
+        with atomic_file(self._rows / MANIFEST) as temporary:
+            temporary.write_text(self._manifest, encoding="utf-8")
+        remove(self.final)  # of another graph, or damaged
+        os.rename(self._rows, self.final)
+        sync(self.shards.folder)
+        remove(self.folder)
+
+    def _height(self, shard: int) -> int:
+        return self.shards.cuts[shard + 1] - self.shards.cuts[shard]
+
+    def _row_file(self, shard: int) -> Path:
+        return self._rows / f"{shard:05d}.npy"
+
+    def _files(self) -> Iterator[tuple[int, int, int, Path]]:
+        for path in sorted(self.folder.iterdir()):
+            name = _BLOCK_NAME.fullmatch(path.name)
+            if name:
+                shard, first, last = map(int, name.groups())
+                if shard < len(self.shards) and first < last <= self.features:
+                    yield shard, first, last, path
+
+    def _joined(self, shard: int) -> Iterator[NDArray[Any]]:
+        height, dtype = self._height(shard), self.form.dtype
+        blocks = [
+            (first, last, map_rows(path, (height, last - first), dtype))
+            for number, first, last, path in self._files()
+            if number == shard
+        ]
+        size = max(1, PART_SIZE // self.features)
+        out = np.empty((min(size, height), self.features), dtype=dtype)
+        for row in range(0, height, size):
+            count = min(size, height - row)
+            for first, last, mapped in blocks:
+                part = np.empty((count, last - first), dtype=dtype)
+                out[:count, first:last] = read_rows(mapped, row, part)
+            yield out[:count]

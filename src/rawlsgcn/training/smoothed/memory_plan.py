@@ -1,0 +1,113 @@
+"""How many columns are smoothed at once: as many as the memory holds, in whole cache lines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ..._core.errors import RawlsError
+from ..._core.memory import resident_memory, size_text
+from ...graphs.arc_blocks import least_bytes
+from ...graphs.shards import Shard
+from .column_blocks import PART_SIZE
+from .exchange import Exchange
+
+#: Bytes of a cache line: a block has a multiple of it in each row, 16 numbers of 4 bytes.
+LINE = 64
+#: What the system's tables, the parts of rows that are read and written, and the rest take.
+_SLACK = (48 << 20) + 24 * PART_SIZE
+#: Arcs stay in memory while they take no more than this share; else they are read in every step.
+_ARCS_SHARE = 0.125
+#: The share of a GPU's free memory that is used.
+_GPU_SHARE = 0.9
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """What a process does with its memory.
+
+    Attributes:
+        lines: The most cache lines of a row that a block of columns may have.
+        arcs_bytes: The memory that the arcs may take, for :class:`ArcBlocks`.
+    """
+
+    lines: int
+    arcs_bytes: int
+
+
+def plan_memory(
+    opened: Sequence[Shard], exchange: Exchange, limit: int, device: torch.device, itemsize: int
+) -> MemoryPlan:
+    """Divide the memory between arcs and columns.
+
+    The matrix that is gathered from, the rows that are written, the rows that are added and those
+    that are sent have to be there together; they take, for every line of columns,
+
+        64 bytes · (rows that columns name + 2 · own rows + rows to send).
+
+    Args:
+        opened: The shards of this process.
+        exchange: The rows that it holds.
+        limit: The bytes that the process may have, of the CPU.
+        device: Where the products are computed; on a GPU its own free memory counts.
+        itemsize: The bytes of a number.
+
+    Returns:
+        The plan.
+
+    Raises:
+        RawlsError: If the limit is too small for a single line; it names the least.
+    """
+    line = LINE * (exchange.rows + 2 * exchange.count + exchange.packed_rows)
+    vectors = (16 + itemsize) * exchange.count + 8 * exchange.packed_rows
+    if device.type == "cuda":
+        free = int(_GPU_SHARE * torch.cuda.mem_get_info(device)[0])
+        arcs = sum(shard.graph_bytes + (itemsize + 4) * len(shard.column) for shard in opened)
+        left, where = free - arcs - vectors, f"the {size_text(free)} of the GPU are"
+    else:
+        left = limit - resident_memory() - _SLACK - vectors
+        whole, least = sum(shard.graph_bytes for shard in opened), least_bytes(opened)
+        arcs = whole if whole <= max(least, _ARCS_SHARE * left) else least
+        left, where = left - arcs, f"{size_text(limit)} of memory are"
+    lines = left // line
+    if lines < 1:
+        short = math.ceil((line - left) / 10**6)
+        total = math.ceil((limit if device.type == "cpu" else free) / 10**6) + short
+        raise RawlsError(
+            f"{where} too little to smooth a graph of this size: at least {total:,} MB are needed"
+            + (f" (--memory {total}MB)" if device.type == "cpu" else "; use --device cpu")
+        )
+    return MemoryPlan(lines, arcs)
+
+
+def column_blocks(
+    finished: NDArray[np.bool_], lines: int, line_columns: int
+) -> list[tuple[int, int]]:
+    """Divide the columns that are not finished into blocks of about equal width.
+
+    Args:
+        finished: Whether each column is there already.
+        lines: The most cache lines of a block.
+        line_columns: The columns of a line.
+
+    Returns:
+        The first column of each block, and the one after its last.
+    """
+    found = []
+    edges = np.flatnonzero(np.diff(np.concatenate([[True], finished, [True]]).astype(np.int8)))
+    for first, last in edges.reshape(-1, 2).tolist():
+        whole = math.ceil((last - first) / line_columns)
+        count = math.ceil(whole / lines)
+        cuts = [first + line_columns * (block * whole // count) for block in range(count)]
+        found += list(zip(cuts, [*cuts[1:], last], strict=True))
+    return found
+
+
+def padded(columns: int, line_columns: int) -> int:
+    """The width of a block's rows in memory, a multiple of a cache line."""
+    return math.ceil(columns / line_columns) * line_columns

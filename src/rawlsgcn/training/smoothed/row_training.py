@@ -1,0 +1,259 @@
+"""Train an MLP on rows of smoothed features, in steps that are read from disk.
+
+After the smoothing nothing of the graph is needed: a step is a batch of labeled rows. The rows of
+a process are read once if they fit in memory, and otherwise a window at a time, the next one while
+this one is used. Both give the same steps and so the same weights.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from ..._core.errors import RawlsError
+from ..._core.memory import size_text
+from ...methods._ops.convolution import GraphConvolutionalNetwork
+from ...methods.smoothed_mlp_inputs import SmoothedMLPSettings
+from ..batch_training import BatchTraining, require_average
+from ..sampled.distributed_context import DistributedContext
+from .row_dropout import RowDropout
+from .row_order import CHUNK_BYTES, WINDOW_CHUNKS, RowOrder, Window
+from .row_reading import READ_BYTES, RowFile, read_rows
+
+Ints = NDArray[np.int64]
+#: Steps that training takes by default, if that is neither under 3 nor over 200 epochs.
+USUAL_STEPS, FEWEST_EPOCHS = 2000, 3
+#: Rows of a step by default.
+BATCH_ROWS = 4096
+#: The share of the memory limit that the rows of a process may fill; else they are streamed.
+_SHARE = 0.5
+
+
+def usual_epochs(steps: int, most: int) -> int:
+    """Return the epochs of training where the user names none.
+
+    Args:
+        steps: The steps of one epoch.
+        most: The epochs of whole-graph training, each of one step.
+
+    Returns:
+        As many epochs as make about 2,000 steps, but at least 3 and at most ``most``.
+    """
+    return min(most, max(FEWEST_EPOCHS, math.ceil(USUAL_STEPS / steps)))
+
+
+def require_rows(settings: SmoothedMLPSettings, average: float) -> None:
+    """Raise an error if training on rows cannot do what is asked.
+
+    Args:
+        settings: The settings of smoothed-mlp.
+        average: The share of steps whose weights are averaged.
+
+    Raises:
+        RawlsError: If early stopping is asked for, or the share is not from 0 to 1.
+    """
+    if settings.patience:
+        raise RawlsError("training on smoothed rows has no early stopping: set patience to 0")
+    require_average(average)
+
+
+@dataclass(frozen=True, eq=False)
+class LabeledRows:
+    """The rows that training and its progress need.
+
+    Attributes:
+        file: The rows of all nodes.
+        nodes: The numbers of the training nodes, in rising order.
+        y: Their classes.
+        num_classes: The number of classes.
+        val_nodes: Some validation nodes, in rising order, for the accuracy after each epoch.
+        val_y: Their classes.
+    """
+
+    file: RowFile
+    nodes: Ints
+    y: Ints
+    num_classes: int
+    val_nodes: Ints
+    val_y: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class RowBatch:
+    """A process's share of one step: rows and classes; ``total`` rows in all."""
+
+    x: Tensor
+    y: Tensor
+    total: int
+
+
+class RowTraining(BatchTraining[RowBatch]):
+    """An MLP that learns from mini-batches of labeled rows.
+
+    Args:
+        rows: The training rows.
+        settings: The settings of smoothed-mlp.
+        batch_size: Rows of one step, about, shared by all processes.
+        seed: Decides the initial weights, the order of the rows and dropout.
+        context: Which of how many processes this one is; by default the only one.
+        average: The share of all steps, the last ones, whose mean weights are kept.
+        memory: Bytes that this process may use; rows that take more than half are streamed.
+        dtype: The type of the weights.
+
+    Attributes:
+        in_memory: Whether the rows of this process are kept in memory.
+
+    Raises:
+        RawlsError: If the settings ask for early stopping, there are fewer rows than processes, or
+            the memory is too little.
+    """
+
+    def __init__(
+        self,
+        rows: LabeledRows,
+        settings: SmoothedMLPSettings,
+        *,
+        batch_size: int = BATCH_ROWS,
+        seed: int = 0,
+        context: DistributedContext | None = None,
+        average: float = 0.1,
+        memory: int = 1 << 40,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        context = context or DistributedContext()
+        require_rows(settings, average)
+        if min(batch_size, len(rows.nodes)) < context.world_size:
+            raise RawlsError(
+                f"{context.world_size} processes cannot share batches of {batch_size} out of "
+                f"{len(rows.nodes)} training nodes: each needs at least one training node"
+            )
+        self.rows, self.smoothing = rows, settings.label_smoothing
+        self.order = RowOrder(len(rows.nodes), 4 * rows.file.num_features, batch_size, seed)
+        self.own = self.order.own_chunks(context.rank, context.world_size)
+        self.in_memory = self._fits(memory)
+        self._kept: Tensor | None = None
+        self._val: Tensor | None = None
+        on_cpu = context.device.type == "cpu"
+        self.random = torch.Generator(context.device)
+        hidden = [settings.hidden_channels] * (settings.num_layers - 1)
+        sizes = [rows.file.num_features, *hidden, rows.num_classes]
+        network = GraphConvolutionalNetwork(sizes, settings.dropout, self.random)
+        network.reset_parameters(torch.Generator().manual_seed(seed))
+        if on_cpu:
+            network.dropout = RowDropout(settings.dropout)  # type: ignore[assignment]
+        super().__init__(
+            network,
+            settings,
+            steps=self.order.steps,
+            seed=seed,
+            context=context,
+            average=average,
+            dtype=dtype,
+            fused=True,
+        )
+
+    def _fits(self, memory: int) -> bool:
+        """Whether the rows of this process fit; raise an error if two windows would not."""
+        row = 4 * self.rows.file.num_features
+        first, last = (int(self.order.cuts[chunk]) for chunk in self.own)
+        if (last - first) * row + 2 * READ_BYTES <= _SHARE * memory:
+            return True
+        needed = int(2 * WINDOW_CHUNKS * max(CHUNK_BYTES, row) / _SHARE)
+        if needed > memory:
+            raise RawlsError(
+                f"training on rows of {self.rows.file.num_features:,} features needs "
+                f"{size_text(needed)} of memory, more than the limit of {size_text(memory)}: "
+                "raise --memory"
+            )
+        return False
+
+    def batches(self, epoch: int, first: int = 0) -> Iterator[RowBatch]:
+        windows = self.order.windows(epoch, first)
+        with ThreadPoolExecutor(max_workers=1) as reader:
+            waiting: Future[Any] | None = None
+            ahead = next(windows, None)
+            while ahead is not None:
+                (start, window), task = ahead, waiting
+                if task is None:
+                    task = reader.submit(self._read, window)
+                ahead = next(windows, None)
+                x, y, place = task.result()
+                waiting = None if ahead is None else reader.submit(self._read, ahead[1])
+                cuts = np.arange(window.steps + 1) * len(window.order) // window.steps
+                for step in range(max(0, first - start), window.steps):
+                    chosen = window.order[cuts[step] : cuts[step + 1]]
+                    places = place[chosen]
+                    own = torch.from_numpy(places[places >= 0]).to(x.device)
+                    yield RowBatch(x.index_select(0, own), y.index_select(0, own), len(chosen))
+
+    def _read(self, window: Window) -> tuple[Tensor, Tensor, Ints]:
+        """This process's rows of a window or of all, and the place of the window's rows there."""
+        rows, device = self.order.rows_of(window.chunks), self.context.device
+        low, high = (int(self.order.cuts[chunk]) for chunk in self.own)
+        own = (rows >= low) & (rows < high)
+        if self.in_memory:
+            if self._kept is None:
+                self._kept = torch.from_numpy(read_rows(self.rows.file, self.rows.nodes[low:high]))
+                self._kept = self._kept.to(device, self.dtype)
+                self._y = torch.from_numpy(self.rows.y[low:high]).to(device)
+            return self._kept, self._y, np.where(own, rows - low, -1)
+        x = np.empty((int(own.sum()), self.rows.file.num_features), dtype=np.float32)
+        at = 0
+        for chunk in window.chunks[(window.chunks >= self.own[0]) & (window.chunks < self.own[1])]:
+            nodes = self.rows.nodes[self.order.cuts[chunk] : self.order.cuts[chunk + 1]]
+            read_rows(self.rows.file, nodes, x[at : at + len(nodes)])
+            at += len(nodes)
+        place = np.where(own, np.cumsum(own) - 1, -1)
+        y = torch.from_numpy(self.rows.y[rows[own]])
+        return torch.from_numpy(x).to(device, self.dtype), y.to(device), place
+
+    def loss(self, batch: RowBatch) -> Tensor:
+        loss = nn.functional.cross_entropy(
+            self.model(batch.x, None),
+            batch.y,
+            label_smoothing=self.smoothing,
+            reduction="sum",
+        )
+        return loss * (self.context.world_size / batch.total)
+
+    def seed_dropout(self, key: int) -> None:
+        if isinstance(self.network.dropout, RowDropout):
+            self.network.dropout.reseed(key)
+        else:
+            self.random.manual_seed(key)
+
+    def epoch_ended(self, epoch: int) -> str:
+        """Say the epoch and the accuracy on some validation nodes.
+
+        Args:
+            epoch: The epoch, from 0.
+
+        Returns:
+            Words for the progress.
+        """
+        accuracy = self.validation_accuracy()
+        return f"epoch {epoch + 1}, validation accuracy {100 * accuracy:.1f} %"
+
+    @torch.no_grad()
+    def validation_accuracy(self) -> float:
+        """Compute the accuracy of the last weights on the validation nodes.
+
+        Returns:
+            A share from 0 to 1; NaN without validation nodes.
+        """
+        if not len(self.rows.val_nodes):
+            return math.nan
+        if self._val is None:
+            self._val = torch.from_numpy(read_rows(self.rows.file, self.rows.val_nodes))
+        self.network.eval()
+        scores = self.network(self._val.to(self.context.device, self.dtype), None)
+        right = scores.argmax(1).cpu() == torch.from_numpy(self.rows.val_y)
+        return float(right.float().mean())

@@ -1,0 +1,209 @@
+"""The files of smoothed features: one folder beside the shards for each choice of settings.
+
+``SHARDS/smoothed-KEY`` has ``smoothed.json``, which says what was computed of which graph, and for
+shard 3 the file ``00003.npy``: the rows of Π F of its nodes, float32 in row-major order. The folder
+appears whole or not at all. KEY is a digest of the settings, so that several can lie side by side;
+a folder of another graph, which was cut into the same shards before, counts as missing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._core.errors import RawlsError
+from ..._core.row_files import read_rows
+from ..._core.serialization import JsonFields, is_positive_int, read_json
+from ...graphs.readers.arrays import read_header
+from ...graphs.shards import Shards
+from ...methods import Settings
+from ...methods.smoothed_mlp_inputs import SmoothedMLPSettings
+
+MANIFEST = "smoothed.json"
+_FORMAT = 1
+_ENTRIES: JsonFields = {
+    "format": (f"{_FORMAT}, which this version reads", lambda value: value == _FORMAT),
+    "features": ("a whole number of at least 1", is_positive_int),
+}
+
+
+@dataclass(frozen=True)
+class SmoothedForm:
+    """What the smoothed features of shards are made of, and so the name of their folder.
+
+    Attributes:
+        normalization: ``"doubly-stochastic"`` or ``"renormalized"``.
+        teleport: α, the share of the own features in each step.
+        steps: K, the number of steps.
+        row_normalized: Whether each row of F was divided by its sum first.
+        dtype: The type of the numbers, ``"float32"``.
+    """
+
+    normalization: str
+    teleport: float
+    steps: int
+    row_normalized: bool
+    dtype: str = "float32"
+
+    @classmethod
+    def of(cls, shards: Shards, settings: Settings) -> SmoothedForm:
+        """Take what matters from the settings of a smoothed MLP.
+
+        Args:
+            shards: The shards, which say whether a feature is negative.
+            settings: The settings.
+
+        Returns:
+            What their smoothed features are made of.
+
+        Raises:
+            RawlsError: If the features of these settings can only be made in memory.
+        """
+        if not isinstance(settings, SmoothedMLPSettings):
+            raise RawlsError("only the method smoothed-mlp is trained on smoothed features")
+        for name, only in (("features", "raw"), ("inputs", "smoothed"), ("min_degree", 0)):
+            if getattr(settings, name) != only:
+                raise RawlsError(
+                    f"shards are smoothed with {name}={only} only, not "
+                    f"{name}={getattr(settings, name)}: leave it out, or train on a graph in memory"
+                )
+        return cls(
+            normalization=settings.normalization,
+            teleport=float(settings.teleport),
+            steps=int(settings.steps),
+            row_normalized=settings.normalize_features and not shards.negative_features,
+        )
+
+    @property
+    def name(self) -> str:
+        """The name of the folder."""
+        text = json.dumps([_FORMAT, *asdict(self).values()])
+        return f"smoothed-{hashlib.blake2b(text.encode(), digest_size=5).hexdigest()}"
+
+    def manifest(self, shards: Shards, features: int) -> dict[str, Any]:
+        """The content of ``smoothed.json``.
+
+        Args:
+            shards: The shards.
+            features: The number of features.
+
+        Returns:
+            A dictionary for JSON.
+        """
+        return {
+            "format": _FORMAT,
+            "graph": shards.fingerprint,
+            **asdict(self),
+            "features": features,
+            "cuts": shards.cuts,
+        }
+
+
+class SmoothedRows:
+    """The rows of Π F of all nodes, in files: mapped, or read a range at a time.
+
+    Attributes:
+        folder: The folder of the files.
+        parts: One mapped array of shape (rows, features) for each shard.
+        cuts: The first row of each shard, and the number of nodes.
+        num_features: The number of columns.
+    """
+
+    def __init__(self, folder: Path, parts: Sequence[np.memmap[Any, Any]]) -> None:
+        self.folder, self.parts = folder, list(parts)
+        self.cuts = [0, *np.cumsum([len(part) for part in parts]).tolist()]
+        self.num_features = int(parts[0].shape[1])
+
+    def __len__(self) -> int:
+        return int(self.cuts[-1])
+
+    def read(
+        self, first: int, last: int, out: NDArray[np.float32] | None = None
+    ) -> NDArray[np.float32]:
+        """Read rows into memory; no page of the files becomes part of this process.
+
+        Args:
+            first: The first row.
+            last: The row after the last one.
+            out: Where to write them, contiguous and of shape (last − first, features); by default
+                a new array.
+
+        Returns:
+            The rows, of shape (last − first, features).
+
+        Raises:
+            RawlsError: If a file was cut short.
+        """
+        if out is None:
+            out = np.empty((last - first, self.num_features), dtype=self.parts[0].dtype)
+        row, shard = first, bisect_right(self.cuts, first) - 1
+        while row < last:
+            end = min(last, self.cuts[shard + 1])
+            read_rows(self.parts[shard], row - self.cuts[shard], out[row - first : end - first])
+            row, shard = end, shard + 1
+        return out
+
+
+def find_smoothed(shards: Shards, settings: Settings) -> SmoothedRows | None:
+    """Find the smoothed features of shards that ``rawlsgcn smooth`` wrote.
+
+    Args:
+        shards: The shards.
+        settings: The settings of a smoothed MLP.
+
+    Returns:
+        Their rows; None if they have not been computed for this graph and these settings.
+
+    Raises:
+        RawlsError: If the files are damaged, or such features can only be made in memory.
+    """
+    return open_smoothed(shards, SmoothedForm.of(shards, settings))
+
+
+def open_smoothed(shards: Shards, form: SmoothedForm) -> SmoothedRows | None:
+    """Open the smoothed features of that form; None if there are none of this graph."""
+    folder = shards.folder / form.name
+    path = folder / MANIFEST
+    try:
+        about = read_json(path, _ENTRIES)
+    except OSError:
+        return None
+    except RawlsError as error:
+        raise RawlsError(f"{error}; remove {folder} and smooth again") from error
+    features = about["features"]
+    if any(about.get(name) != value for name, value in form.manifest(shards, features).items()):
+        return None
+    shapes = [(last - first, features) for first, last in pairwise(shards.cuts)]
+    parts = [
+        map_rows(folder / f"{shard:05d}.npy", shape, form.dtype)
+        for shard, shape in enumerate(shapes)
+    ]
+    return SmoothedRows(folder, parts)
+
+
+def map_rows(path: Path, shape: tuple[int, int], dtype: str) -> np.memmap[Any, Any]:
+    """Map a file of rows, which must have that shape and type."""
+    try:
+        with path.open("rb") as file:
+            found = read_header(file, path.stat().st_size)
+        mapped = np.load(path, mmap_mode="r", allow_pickle=False) if found[0] == shape else None
+    except (OSError, EOFError, ValueError) as error:
+        raise _damaged(path) from error
+    if mapped is None or mapped.dtype != dtype or not mapped.flags.c_contiguous:
+        raise _damaged(path)
+    return mapped  # type: ignore[no-any-return]
+
+
+def _damaged(path: Path) -> RawlsError:
+    return RawlsError(
+        f"{path} is missing, damaged or cut short: remove {path.parent} and run 'rawlsgcn smooth'"
+    )

@@ -1,0 +1,153 @@
+"""train, predict and audit with --shards: one path from a graph on disk to a report."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from typer.testing import CliRunner
+
+import rawlsgcn as rg
+from rawlsgcn.cli import app
+from rawlsgcn.graphs.shards import write_shards
+
+TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+
+
+def launch(*arguments: Any) -> Any:
+    return CliRunner().invoke(app, [str(each) for each in arguments])
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("shards") / "shards"
+    write_shards(rg.synthetic(300), 2, folder)
+    return folder
+
+
+def train(shards: Path, out: Path, *more: str) -> Any:
+    words = ["train", "--shards", shards, "--method", "smoothed-mlp", "--out", out]
+    return launch(*words, *(more or ("--epochs", "5")))
+
+
+def test_shards_are_trained_on_predicted_and_audited(shards: Path, tmp_path: Path) -> None:
+    trained = train(shards, tmp_path / "model", "--batch-size", "10", "--json", tmp_path / "m.json")
+    assert trained.exit_code == 0, trained.stderr
+    assert "Training on smoothed rows: once its features are smoothed" in trained.stdout
+    metrics = json.loads((tmp_path / "m.json").read_text())
+    assert f"{metrics['steps']:,} steps in {metrics['epochs']} epochs (as many" in trained.stdout
+    model = ["--model", tmp_path / "model"]
+    made = launch("predict", "--shards", shards, *model, "--out", tmp_path / "p.parquet")
+    assert made.exit_code == 0, made.stderr
+    files = ["--shards", shards, "--predictions", tmp_path / "p.parquet"]
+    audited = launch("audit", *files, "--resamples", "100", "--json", tmp_path / "a.json")
+    assert audited.exit_code == 0, audited.stderr
+    found = json.loads((tmp_path / "a.json").read_text())["models"][0]
+    assert found["accuracy"]["value"] == pytest.approx(metrics["accuracy"])
+    assert found["bias"] == pytest.approx(metrics["bias"], rel=1e-3)
+
+
+def test_a_shorter_run_goes_on(shards: Path, tmp_path: Path) -> None:
+    assert train(shards, tmp_path / "a", "--epochs", "3").exit_code == 0
+    assert train(shards, tmp_path / "a", "--epochs", "6").exit_code == 0
+    assert train(shards, tmp_path / "b", "--epochs", "6").exit_code == 0
+    one, two = (load_file(tmp_path / name / "model.safetensors") for name in "ab")
+    assert all(torch.equal(one[name], two[name]) for name in one)
+    other = train(shards, tmp_path / "a", "--epochs", "6", "--lr", "0.5")
+    assert other.exit_code == 2
+    assert "has a checkpoint of another run: its settings" in other.stderr
+
+
+def test_a_method_that_cannot_be_divided_is_trained_on_the_whole_graph(shards: Path) -> None:
+    words = ["train", "--shards", shards, "--method", "dsgcn", "--epochs", "1", "--seeds", "1"]
+    found = launch(*words)
+    assert found.exit_code == 0, found.stderr
+    assert "Training on the whole graph: it fits in memory" in found.stdout
+
+
+def test_a_graph_over_the_limit_is_sampled(tmp_path: Path) -> None:
+    words = ["train", "--dataset", "synthetic", "--method", "gcn", "--epochs", "1"]
+    found = launch(*words, "--memory", "1MB", "--out", tmp_path / "out")
+    assert found.exit_code == 0, found.stderr
+    assert "Training on samples: the whole graph would need about" in found.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--method smoothed-mlp --workers 1", "--workers does not apply to training on smoothed"),
+        ("--method smoothed-mlp --seeds 2", "--seeds does not apply to training on smoothed rows"),
+        ("--method smoothed-mlp --num-neighbors 5,5", "smoothed-mlp cannot be trained on sampled"),
+        ("--method smoothed-mlp --set patience=3", "no early stopping"),
+        ("--method smoothed-mlp --average 3", "average is a share of the steps"),
+        ("--method gcn --engine smoothed", "gcn needs the edges while it trains"),
+        ("--method gcn --engine reference --num-neighbors 5,5", "is for the engine 'sampled'"),
+        ("--method dsgcn --memory 9kB", "more than the 9 kB it may use: raise --memory"),
+        ("--method dsgcn --batch-size 9", "--batch-size does not apply to training on the whole"),
+        ("--method gcn --memory lots", "'lots' is no amount of memory"),
+        ("--method gcn --split random", "--shards has the whole graph"),
+    ],
+)
+def test_mistakes_are_one_sentence(words: str, said: str, shards: Path, tmp_path: Path) -> None:
+    out = ["--out", tmp_path / "out"]
+    result = launch("train", "--shards", shards, *words.split(), *out)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_training_on_rows_needs_a_folder(shards: Path) -> None:
+    result = launch("train", "--shards", shards, "--method", "smoothed-mlp")
+    assert "training on smoothed rows needs --out" in result.stderr
+    both = launch("audit", "--shards", shards, "--dataset", "synthetic", "--predictions", "p.csv")
+    assert "--shards has the whole graph" in both.stderr
+
+
+def environment() -> dict[str, str]:
+    kept = {k: v for k, v in os.environ.items() if k not in ("RANK", "WORLD_SIZE")}
+    return {**kept, "OMP_NUM_THREADS": "1"}
+
+
+@pytest.mark.slow
+def test_a_killed_run_gives_the_same_weights_and_two_processes_nearly(
+    shards: Path, tmp_path: Path
+) -> None:
+    words = f"train --shards {shards} --method smoothed-mlp --batch-size 10 --epochs 60"
+    command = ["-m", "rawlsgcn", *words.split(), "--set", "dropout=0", "--out"]
+    one = [sys.executable, *command]
+    run = subprocess.Popen([*one, str(tmp_path / "killed")], env=environment())
+    try:
+        deadline = time.monotonic() + 120
+        while not list((tmp_path / "killed").glob("checkpoint-*")):
+            assert run.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        run.send_signal(signal.SIGKILL)
+        run.wait(60)
+    finally:
+        run.kill()
+    assert not (tmp_path / "killed" / "model.safetensors").exists()
+    two = [*TORCHRUN, "--nproc-per-node", "2", *command]
+    for each in ([*one, "killed"], [*one, "whole"], [*two, "two"]):
+        each[-1] = str(tmp_path / each[-1])
+        subprocess.run(each, env=environment(), check=True, timeout=120, capture_output=True)
+    killed, whole, shared = (
+        load_file(tmp_path / name / "model.safetensors") for name in ("killed", "whole", "two")
+    )
+    for name in whole:
+        assert torch.equal(killed[name], whole[name])
+        assert (shared[name] - whole[name]).abs().max() < 2e-3
+    figures = [
+        json.loads((tmp_path / name / "metrics.json").read_text()) for name in ("whole", "two")
+    ]
+    assert [each["processes"] for each in figures] == [1, 2]
+    assert figures[0]["accuracy"] == pytest.approx(figures[1]["accuracy"], abs=1)

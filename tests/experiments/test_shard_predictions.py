@@ -1,0 +1,90 @@
+"""Predictions and audits of shards are those of the graph in memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch_geometric.data import Data
+
+import rawlsgcn as rg
+from rawlsgcn._core.errors import RawlsError
+from rawlsgcn.experiments.shard_predictions import block_ids, predict_shards
+from rawlsgcn.graphs.shards import Shards, write_shards
+
+
+@pytest.fixture(scope="module")
+def graph() -> Data:
+    return rg.synthetic(300)
+
+
+@pytest.fixture(scope="module")
+def shards(graph: Data, tmp_path_factory: pytest.TempPathFactory) -> Shards:
+    return write_shards(graph, 3, tmp_path_factory.mktemp("shards"))
+
+
+def predicted(model: rg.TrainedModel, shards: Shards, memory: int = 10**9) -> torch.Tensor:
+    blocks = list(predict_shards(model, shards, memory=memory))
+    assert [first for first, _ in blocks] == np.cumsum([0, *map(len, dict(blocks).values())])[
+        :-1
+    ].tolist()
+    return torch.cat([each for _, each in blocks])
+
+
+@pytest.mark.parametrize(
+    "name", ["gcn", "rawlsgcn-graph", "rawlsgcn-grad", "smoothed-mlp", "dsgcn"]
+)
+def test_shards_and_the_graph_have_the_same_predictions(
+    name: str, graph: Data, shards: Shards, tmp_path: Path
+) -> None:
+    rg.fit(graph, name, seeds=1, epochs=5, check_weight_decay=False).save(tmp_path / "model")
+    model = rg.load_model(tmp_path / "model")
+    found = predicted(model, shards)
+    assert (found - model.predict(graph)).abs().max() < 1e-5
+
+
+def test_a_model_that_needs_the_whole_graph_says_so(
+    graph: Data, shards: Shards, tmp_path: Path
+) -> None:
+    rg.fit(graph, "dsgcn", seeds=1, epochs=1).save(tmp_path / "model")
+    with pytest.raises(RawlsError, match="dsgcn with these settings needs the whole graph"):
+        predicted(rg.load_model(tmp_path / "model"), shards, memory=1000)
+
+
+def test_a_graph_of_other_features_is_an_error(shards: Shards, tmp_path: Path) -> None:
+    other = rg.synthetic(300, features=50)
+    rg.fit(other, "gcn", seeds=1, epochs=1, check_weight_decay=False).save(tmp_path / "model")
+    with pytest.raises(RawlsError, match=r"trained on 50 features, the graph in .* has 600"):
+        predicted(rg.load_model(tmp_path / "model"), shards)
+
+
+def test_weights_that_do_not_fit_are_an_error(graph: Data, shards: Shards, tmp_path: Path) -> None:
+    rg.fit(graph, "gcn", seeds=1, epochs=1, check_weight_decay=False).save(tmp_path / "model")
+    model = rg.load_model(tmp_path / "model")
+    model.state.pop("layers.0.bias")
+    with pytest.raises(RawlsError, match="do not fit its settings"):
+        predicted(model, shards)
+
+
+def test_ids_come_in_blocks_over_the_cuts(graph: Data, tmp_path: Path) -> None:
+    assert block_ids(write_shards(graph, 2, tmp_path / "a"))(3, 6).tolist() == [3, 4, 5]
+    named = graph.clone()
+    named.node_ids = [f"n{each}" for each in range(300)]
+    shards = write_shards(named, 3, tmp_path / "b")
+    cut = shards.cuts[1]
+    assert block_ids(shards)(cut - 1, cut + 1).tolist() == [f"n{cut - 1}", f"n{cut}"]
+
+
+def test_an_audit_of_shards_is_that_of_the_graph(graph: Data, tmp_path: Path) -> None:
+    scores = torch.softmax(torch.randn(300, 6), 1)
+    named = graph.clone()
+    named.node_ids = np.arange(300) * 7
+    shards = write_shards(named, 2, tmp_path)
+    one, two = (rg.audit(each, {"mine": scores}, resamples=100) for each in (named, shards))
+    assert repr(one.models) == repr(two.models)  # NaN is not equal to itself
+    assert one.how.graph_edges == two.how.graph_edges
+    assert one.nodes == two.nodes
+    with pytest.raises(RawlsError, match="the pagerank of nodes needs all edges"):
+        rg.audit(shards, {"mine": scores}, by="pagerank")
