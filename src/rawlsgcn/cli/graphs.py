@@ -226,6 +226,17 @@ def shard(
                 memory=limit,
                 progress=shown,
             )
+    elif graph is not None and dataset is None and graph.is_dir():
+        from ..graphs.streaming.ogb_folders import shard_ogb
+
+        if features is not None or labels is not None:
+            raise RawlsError(
+                "a folder of the Open Graph Benchmark has its own features and labels: leave out "
+                "--features and --labels"
+            )
+        with progress("reading the graph") as shown:
+            shards, data = shard_ogb(out, count, graph, split=split, memory=limit, progress=shown)
+        say_notes(graph_notes(data), people(None))
     elif graph is not None and dataset is None and _is_too_large(graph, features, labels, limit):
         from ..graphs.streaming.file_shards import shard_files
 

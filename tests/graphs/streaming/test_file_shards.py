@@ -30,8 +30,8 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches of a few rows, so that small files have many."""
     monkeypatch.setattr(arc_sorter, "_FEWEST", 40)
     monkeypatch.setattr(arc_sorter, "_SAMPLED", 4)
-    monkeypatch.setattr(edge_batches, "_ROWS", 13)
-    monkeypatch.setattr(feature_batches, "_CELLS", 30)
+    monkeypatch.setattr(edge_batches, "ROWS", 13)
+    monkeypatch.setattr(feature_batches, "CELLS", 30)
 
 
 class Files:
