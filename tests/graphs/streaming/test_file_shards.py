@@ -236,7 +236,7 @@ def test_progress_reaches_the_end_of_every_stage(tmp_path: Path) -> None:
         seen[str(description)] = done, total
 
     shard_files(tmp_path / "s", 2, edges, x, y, split="random", progress=note)
-    stages = ("merging the arcs", "reading the features", "hashing the graph")
+    stages = ("merging the arcs", "writing the features", "hashing the graph")
     assert all(seen[stage][0] == seen[stage][1] for stage in stages)
     assert seen["reading edges.csv"][0] == 40
     assert len(Shards(tmp_path / "s")) == 2

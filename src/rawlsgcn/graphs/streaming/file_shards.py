@@ -6,6 +6,7 @@ in batches. The shards are those of the graph that :func:`rawlsgcn.read` returns
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
-from ..._core.atomic_folders import atomic_directory
 from ..._core.errors import RawlsError, reading
 from ..._core.memory import memory_limit
 from ..._core.progress import ProgressCallback, no_progress
@@ -23,15 +23,14 @@ from ..raw_graph import RawGraph, check_count
 from ..readers.edge_lists import attach
 from ..readers.node_tables import NodeTable, read_labels
 from ..readers.table_formats import TABLES, is_parquet
-from ..shards import Shards, outdated, require_count, require_own
+from ..shards import Shards, require_count, require_own
 from ..splits import MASKS, SplitChoice, choose_split, parse_split
 from ..validation import check_labels
 from .arc_sorter import ArcSorter, SortedArcs
+from .build_shards import GraphParts, build_shards
 from .edge_batches import EdgeSource, EdgeTable
 from .feature_batches import FeatureSource, open_features
 from .node_numbers import NodeNumbers
-from .shard_writer import ShardWriter
-from .work_folder import work_folder
 
 Array = NDArray[Any]
 #: What reading in memory takes at its peak for each byte of a file: of text, .parquet, or arrays.
@@ -99,7 +98,7 @@ def shard_files(
     edges = EdgeTable(graph, facts)
     source = open_features(features, facts)
     raw, numbers, named_in = _nodes(graph, table, source, features, facts)
-    streams = GraphStreams(raw, numbers, named_in, edges, source)
+    streams = GraphStreams(raw, numbers, named_in, edges, source, (graph, features, labels))
     return write_streams(folder, count, streams, chosen, memory, progress)
 
 
@@ -113,6 +112,7 @@ class GraphStreams:
         named_in: The file that lists them, for error messages.
         edges: The arcs.
         features: The rows of features.
+        files: All files that the graph is read from.
     """
 
     raw: RawGraph
@@ -120,6 +120,7 @@ class GraphStreams:
     named_in: str
     edges: EdgeSource
     features: FeatureSource
+    files: Sequence[Path]
 
 
 def write_streams(
@@ -134,23 +135,30 @@ def write_streams(
     raw, numbers = graph.raw, graph.numbers
     require_count(count, len(numbers))
     nodes = _checked_nodes(raw, len(numbers), split)
-    with atomic_directory(folder, outdated) as temporary:
-        with work_folder(temporary) as work:
-            arcs = _sorted_arcs(graph, work, memory, progress)
-            writer = ShardWriter(temporary, arcs, count)
-            writer.write_arcs()
-        marks = np.zeros(len(numbers), np.uint8)
-        for number, key in enumerate(MASKS, start=1):
-            marks[nodes[key].numpy()] = number
-        writer.write_nodes(nodes.y.numpy(), marks, None if numbers.is_range else numbers.order)
-        files, done = writer.features(graph.features.num_columns), 0
-        for batch in graph.features.batches(numbers, graph.named_in):
-            files.add(batch.nodes, batch.values)
-            done += len(batch.nodes)
-            progress(done, len(numbers), "reading the features")
-        writer.finish(raw.name, progress, class_names=raw.class_names)
+    marks = np.zeros(len(numbers), np.uint8)
+    for number, mask in enumerate(MASKS, start=1):
+        marks[nodes[mask].numpy()] = number
+    parts = GraphParts(
+        raw.name,
+        nodes.y.numpy(),
+        marks,
+        graph.features.num_columns,
+        lambda work: _sorted_arcs(graph, work, memory, progress),
+        lambda: graph.features.batches(numbers, graph.named_in),
+        raw.facts,
+        None if numbers.is_range else numbers.order,
+        raw.class_names,
+    )
+    key = {"split": str(split), "files": [_identity(path) for path in graph.files]}
+    shards = build_shards(folder, count, parts, key, progress)
     nodes.facts = raw.facts.pairs()
-    return Shards(folder), nodes
+    return shards, nodes
+
+
+def _identity(path: Path) -> list[Any]:
+    """What is another one for a file with another content."""
+    about = path.stat()
+    return [str(path.resolve()), about.st_size, about.st_mtime_ns]
 
 
 def _nodes(

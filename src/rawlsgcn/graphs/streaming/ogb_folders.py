@@ -108,7 +108,8 @@ def shard_ogb(
         raw.y = np.where(np.isnan(raw.y), -1, raw.y)
     raw.masks = _masks(home, nodes, raw)
     numbers = NodeNumbers(np.arange(nodes))
-    streams = GraphStreams(raw, numbers, labels.name, edges, features)
+    files = sorted(path for path in home.rglob("*") if path.is_file())
+    streams = GraphStreams(raw, numbers, labels.name, edges, features, files)
     limit = memory_limit(None) if memory is None else memory
     return write_streams(folder, count, streams, chosen, limit, progress)
 
