@@ -99,7 +99,7 @@ def test_some_nodes_are_enough(graph: Data, table: pd.DataFrame, tmp_path: Path)
     table.iloc[10:70].to_csv(tmp_path / "some.csv", index=False)
     found = rg.audit(graph, tmp_path / "some.csv", **FEW)
     assert found.how.nodes == 60
-    assert any("60 of all labeled nodes" in note for note in found.notes)
+    assert "60 of the 120 labeled nodes have no prediction and are ignored." in found.notes
 
 
 def test_models_are_compared_on_the_nodes_of_both(

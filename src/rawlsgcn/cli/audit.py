@@ -10,7 +10,7 @@ import typer
 from .._core.errors import RawlsError
 from .base import command
 from .options import DataRoot, Dataset, Graph, Json, Labels, out_option
-from .outputs import check_outputs, people, say_notes, typed_command, write_json
+from .outputs import check_outputs, graph_options, people, say_notes, typed_command, write_json
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     "--dataset cora-ml --predictions a.csv --predictions b.csv",
 )
 def audit(
+    context: typer.Context,
     predictions: Annotated[
         list[Path],
         typer.Option(
@@ -68,9 +69,6 @@ def audit(
     check_outputs(json_path, file=out, inputs=[*predictions, graph, labels, column])
     with spinner("auditing"):
         data = _graph(dataset, graph, labels, data_root)
-        root = data_root if dataset is not None else None
-        options = {"dataset": dataset, "data-root": root, "graph": graph, "labels": labels}
-        files = {name: str(value) for name, value in options.items() if value is not None}
         made = audit_predictions(
             data,
             list(predictions),
@@ -81,7 +79,7 @@ def audit(
             resamples=resamples,
             seed=seed,
             command=typed_command(),
-            files=files,
+            graph_options=graph_options(context),
         )
     if out is not None:
         made.to_html(out)

@@ -44,6 +44,8 @@ from .prediction_alignment import (
 Ints = npt.NDArray[np.int64]
 EVALUATE_AUDIT = (*EVALUATE, "labeled")
 """The values of ``evaluate=`` and of ``audit --evaluate``."""
+LABELED = "all labeled nodes with a prediction"
+"""Which nodes are evaluated where there is no split, in words."""
 SHOWN_NODES = 5000
 """The most single nodes in the result; of larger graphs a sample."""
 
@@ -61,7 +63,7 @@ def audit(
     seed: int = 0,
     shown: int = SHOWN_NODES,
     command: str | None = None,
-    files: Mapping[str, str] | None = None,
+    graph_options: Mapping[str, str] | None = None,
 ) -> Audit:
     """Audit the predictions of one or several models by degree: who is worst off, and how sure?
 
@@ -87,7 +89,9 @@ def audit(
         seed: The seed of those draws.
         shown: The most single nodes to keep in the result; 0 for none.
         command: The command line, to be shown with how it was computed.
-        files: The files that the graph was read from, to be shown likewise without their folders.
+        graph_options: The command line's options that name the graph, its split and the column,
+            with their values: shown likewise, without folders, and repeated in the commands of
+            the page.
 
     Returns:
         The figures of every model, and comparisons of every pair of them.
@@ -125,6 +129,8 @@ def audit(
     nodes, evaluated = _labeled_nodes(data, evaluate, marked)
     models = [score_nodes(source, nodes, scores) for source in sources]
     chosen, notes = _evaluated(models, nodes, evaluated)
+    possible, _ = _labeled_nodes(data, "all", marked)
+    predicted = int((_predicted_by_all(models) & possible.eligible).sum())
     notes += _split_notes(marked, nodes, evaluate)
     check_complete(column, chosen, data.get("node_ids"))
     results = {
@@ -140,12 +146,7 @@ def audit(
     column = NodeColumn(column.name, column.values[chosen])
     grouping = Grouping.of(column, degrees(data)[chosen], bins)
     settings = ResamplingSettings(resamples=resamples, seed=seed)
-    results = {
-        source.name: each
-        for source, (_, each) in zip(sources, named, strict=True)
-        if _is_result(each)
-    }
-    failed = {name for name, result in results.items() if result.failure is not None}
+    shown_options = {name: shown_path(value) for name, value in (graph_options or {}).items()}
     figures, comparisons = audit_models(models, nodes.y[chosen], grouping, settings, failed)
     return Audit(
         graph=str(data.get("name") or "graph"),
@@ -167,11 +168,10 @@ def audit(
             graph_edges=int(data.edge_index.shape[1]) // 2,
             graph_features=data.get("x") is not None,
             nodes=len(chosen),
+            predicted=predicted,
             smallest_group=SMALLEST_GROUP,
-            files={
-                **{name: shown_path(path) for name, path in (files or {}).items()},
-                **{model.name: model.source for model in models},
-            },
+            files=shown_options | {model.name: model.source for model in models},
+            graph_options=shown_options,
             command=command,
             seconds=time.perf_counter() - began,
         ),
@@ -288,12 +288,12 @@ def _labeled_nodes(
             raise RawlsError("the graph has no masks, so no test nodes: omit --evaluate")
         if marked is None or evaluate == "labeled":
             validation = np.zeros(len(y), bool) if marked is None else marked == 1
-            return LabeledNodes(y, y >= 0, validation, ids), "all labeled nodes with a prediction"
+            return LabeledNodes(y, y >= 0, validation, ids), LABELED
         train, validation, test = (marked == code for code in range(3))
     else:
         train, validation, test = (mask.numpy() for mask in masks)
         if evaluate == "labeled":
-            return LabeledNodes(y, y >= 0, validation, ids), "all labeled nodes with a prediction"
+            return LabeledNodes(y, y >= 0, validation, ids), LABELED
     if evaluate == "all" or not test.any():
         eligible, words = ~(train | validation), "all nodes outside training and validation"
     else:
@@ -324,7 +324,7 @@ def _evaluated(
 ) -> tuple[Ints, list[str]]:
     """The evaluated nodes: eligible, labeled, and predicted by every model; and notes on others."""
     notes = []
-    predicted = np.logical_and.reduce([model.predicted >= 0 for model in models])
+    predicted = _predicted_by_all(models)
     chosen = np.flatnonzero(predicted & nodes.eligible)
     unlabeled = int((predicted & (nodes.y < 0)).sum())
     if not len(chosen):
@@ -336,11 +336,18 @@ def _evaluated(
         )
     missing = int((nodes.eligible & ~predicted).sum())
     if missing:
-        why = "not every model predicts them" if len(models) > 1 else "they have no prediction"
-        notes.append(f"{missing:,} of {evaluated} are ignored, as {why}.")
+        why = "are not predicted by every model" if len(models) > 1 else "have no prediction"
+        whose = "labeled nodes" if evaluated == LABELED else evaluated.split(maxsplit=1)[1]
+        of = int(nodes.eligible.sum())
+        notes.append(f"{missing:,} of the {of:,} {whose} {why} and are ignored.")
     if unlabeled:
         notes.append(f"{unlabeled:,} predicted nodes have no label and are ignored.")
     return chosen, notes
+
+
+def _predicted_by_all(models: Sequence[NodeScores]) -> npt.NDArray[np.bool_]:
+    """Which nodes every model predicts, (nodes,)."""
+    return np.stack([model.predicted >= 0 for model in models]).all(0)
 
 
 def _shown_nodes(

@@ -40,7 +40,7 @@ class GraphFacts:
         left_out: (what, why): features, labels or masks that are flawed and not needed.
         stored_splits: How many splits were stored, of which the first is used.
         unlabeled_in_masks: Unlabeled nodes that were removed from the stored masks.
-        split_made: The split that was made for a graph without one ("paper" or "random").
+        split_made: The split that was made for a graph without one, as ``split_drawn``.
         split_drawn: The split that was drawn, made or asked for: a name, or ratios as text.
         split_removed: Whether that split was removed again, as predictions made elsewhere do not
             depend on it.
@@ -190,10 +190,13 @@ def _split_note(graph: Data, facts: GraphFacts) -> str:
     masks = [graph.get(key) for key in MASKS]
     train, val, test = (0 if mask is None else int(mask.sum()) for mask in masks)
     sizes = f"{_count(train, 'node')} train, {val:,} validate and {test:,} test"
-    if facts.split_made == "random":
+    if facts.split_made not in ("", "paper"):
+        how = "a random split"
+        if facts.split_made != "random":
+            how = f"the split {facts.split_made} is drawn class by class"
         return (
-            "too few nodes for the paper's split (20 a class, 500, 1,000): a random split of "
-            f"10 % training, 10 % validation and 80 % test nodes is used: {sizes}."
+            "the graph has no split, and too few labels for the paper's (20 a class, 500, 1,000): "
+            f"{how}: {sizes}. Choose others with --split 0.6,0.2,0.2 (split='0.6,0.2,0.2')."
         )
     if facts.split_made == "paper":
         y = graph.get("y")

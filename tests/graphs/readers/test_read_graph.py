@@ -157,7 +157,7 @@ def test_every_format_gives_the_same_graph(write: Any, tmp_path: Path) -> None:
     np.testing.assert_array_equal(graph.y.numpy(), Y)
     assert graph.name == "g"
     assert graph.synthetic is False
-    assert int(graph.train_mask.sum()) == 3
+    assert int(graph.train_mask.sum()) == NODES // 2
     if write in (write_text_ids, write_parquet):
         assert list(graph.node_ids) == names()
 
