@@ -347,7 +347,8 @@ def _evaluated(
 
 def _predicted_by_all(models: Sequence[NodeScores]) -> npt.NDArray[np.bool_]:
     """Which nodes every model predicts, (nodes,)."""
-    return np.stack([model.predicted >= 0 for model in models]).all(0)
+    everywhere: npt.NDArray[np.bool_] = np.all([each.predicted >= 0 for each in models], axis=0)
+    return everywhere
 
 
 def _shown_nodes(
