@@ -35,6 +35,7 @@ class GraphFacts:
         arcs: The arcs of a directed graph before it was symmetrized.
         one_way_arcs: How many of them had no counterpart.
         word_labels: Whether the labels are words, which ``graph.class_names`` lists in order.
+        not_in_labels: Nodes that the file of labels does not list, which are unlabeled.
         empty_classes: Classes below the highest that no node has.
         structural_features: Whether the features were made of the edges, as there are no others.
         left_out: (what, why): features, labels or masks that are flawed and not needed.
@@ -60,6 +61,7 @@ class GraphFacts:
     arcs: int = 0
     one_way_arcs: int = 0
     word_labels: bool = False
+    not_in_labels: int = 0
     empty_classes: list[int] = field(default_factory=list)
     structural_features: bool = False
     left_out: list[tuple[str, str]] = field(default_factory=list)
@@ -138,6 +140,11 @@ def graph_notes(graph: Data) -> list[str]:
         numbered = [f"{number} {name}" for number, name in enumerate(graph.class_names[:5])]
         more = ", …" if len(graph.class_names) > 5 else ""
         notes.append(f"the classes are numbered by name: {', '.join(numbered)}{more}.")
+    if facts.not_in_labels:
+        notes.append(
+            f"{_count(facts.not_in_labels, 'node')} of {int(graph.num_nodes):,} not in the file of "
+            "labels: unlabeled."
+        )
     if facts.empty_classes:
         which = ", ".join(map(str, facts.empty_classes[:5]))
         more = ", …" if len(facts.empty_classes) > 5 else ""

@@ -37,7 +37,8 @@ def read_edge_list(path: Path, tables: list[NodeTable]) -> RawGraph:
 
     The nodes are 0 to n - 1 where a table is in node order and the ids are whole numbers; else
     the ids of the first table in its order; else the ids of the edges themselves (numbers sorted,
-    text as it first appears).
+    text as it first appears). Labels need not list every node: those that only the features, or
+    only the edges, name come after them and are unlabeled.
     """
     table = read_table(path, _has_header)
     facts = GraphFacts()
@@ -87,12 +88,13 @@ def attach(raw: RawGraph, tables: list[NodeTable], order: Array) -> None:
             raise RawlsError(f"{each.table.row(row)}: node {ids[row]} is {_unknown(order, where)}")
         rows = pd.Index(ids).get_indexer(pd.Index(order))
         missing = np.flatnonzero(rows < 0)
-        if len(missing):
+        if len(missing) and each.absent is not None:
+            raw.facts.not_in_labels = len(missing)
+        elif len(missing):
             named = ", ".join(str(order[node]) for node in missing[:3])
             more = f" and {len(missing) - 3:,} more" if len(missing) > 3 else ""
             raise RawlsError(
-                f"{each.path.name} has no row for node {named}{more}: every node needs one "
-                "(in labels, write -1 for an unlabeled node)"
+                f"{each.path.name} has no row for node {named}{more}: every node needs one"
             )
         each.take(rows)
 
@@ -184,13 +186,27 @@ def _node_order(ids: Array, graph: str, tables: list[NodeTable], as_text: bool) 
     if in_order and not as_text:
         return np.arange(in_order[0].values.shape[0])
     if keyed:
-        return keyed[0].ids(as_text)
+        order = keyed[0].ids(as_text)
+        if keyed[0].absent is None:
+            return order
+        return _with_unlisted(order, keyed[1].ids(as_text) if len(keyed) > 1 else ids)
     if in_order:
         raise RawlsError(
             f"{graph} has text for ids, but the rows of {in_order[0].path.name} have none: "
             "give a table with the node id in its first column"
         )
     return ids
+
+
+def _with_unlisted(listed: Array, ids: Array) -> Array:
+    """The ids that labels list, and after them those of ``ids`` that they do not.
+
+    Where the labels also list ids that are not among ``ids``, the two may not belong together (one
+    may number from 0 and the other from 1), and nothing is added: an error follows.
+    """
+    if (_positions(ids, listed) < 0).any():
+        return listed
+    return np.concatenate([listed, ids[_positions(listed, ids) < 0]])
 
 
 def _positions(order: Array, ids: Array) -> Array:
