@@ -265,6 +265,9 @@ def test_other_columns_of_an_edge_list_are_not_taken_for_weights(tmp_path: Path)
     assert any("'year' is not used" in note for note in graph_notes(graph))
 
 
+BARE = {"need_features": False, "need_labels": False}
+
+
 def edges(folder: Path, text: str = "0,1\n1,2\n2,3\n") -> Path:
     (folder / "g.csv").write_text(text)
     return folder / "g.csv"
@@ -274,6 +277,18 @@ def sides(folder: Path, *, x: str = "", y: str = "") -> dict[str, Path]:
     (folder / "x.csv").write_text(x or "id,a,b\n0,1,2\n1,3,4\n2,5,6\n3,7,8\n")
     (folder / "y.csv").write_text(y or "id,label\n0,0\n1,1\n2,0\n3,1\n")
     return {"features": folder / "x.csv", "labels": folder / "y.csv"}
+
+
+def test_words_that_are_also_names_of_columns_may_be_nodes(tmp_path: Path) -> None:
+    graph = read(edges(tmp_path, "head,tail\nto,from\nfrom,to\n"), **BARE)
+    assert sorted(graph.node_ids) == ["from", "to"]
+    graph = read(edges(tmp_path, "u,v\nsource,target\nsource,water\n"), **BARE)
+    assert sorted(graph.node_ids) == ["source", "target", "water"]
+
+
+def test_empty_lines_above_the_header_are_no_rows(tmp_path: Path) -> None:
+    graph = read(edges(tmp_path, "\n\nsource,target\n0,1\n1,2\n"), **BARE)
+    assert graph.num_nodes == 3
 
 
 def test_nodes_that_are_not_in_the_labels_are_unlabeled(tmp_path: Path) -> None:
@@ -318,6 +333,13 @@ def test_labels_of_some_nodes_of_an_npz(tmp_path: Path) -> None:
         ({"g": "0,1\n,2\n"}, "g.csv, line 2: the id in column 1 is empty"),
         ({"g": "0,1\n1,9\n"}, "g.csv, line 2: node 9 is out of range: y.csv numbers .* 0 to 3"),
         ({"g": "0\n1\n"}, "g.csv has one column"),
+        ({"g": "source;target\n0;1\n"}, r"separated by ';': .* by commas, or call it \.txt"),
+        ({"g": "source\ttarget\n0\t1\n"}, r"separated by tabs: .* by commas, or call it \.tsv"),
+        ({"y": "id;label\n0;0\n1;1\n"}, r"y\.csv has one column, as .* separated by ';'"),
+        ({"g": "0,1\n1,2\nSource,Target\n2,3\n"}, "line 3: 'source' and 'target' are names of col"),
+        ({"g": "src,dst\na,b\nsrc,dst\nb,c\n"}, "line 3: 'src' and 'dst' are names of columns"),
+        ({"g": "our graph\nsource,target\n0,1\n"}, "remove titles and comments above them"),
+        ({"y": "our labels,\nid,label\n0,0\n1,1\n"}, "line 2, .* 'label' .* name of a column"),
         ({"g": "0,1,2,3\n"}, "g.csv has 4 columns and no header"),
         ({"g": ""}, "g.csv is empty"),
         ({"g": "source,target\n"}, "g.csv is empty"),

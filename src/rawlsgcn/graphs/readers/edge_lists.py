@@ -48,6 +48,8 @@ def read_edge_list(path: Path, tables: list[NodeTable]) -> RawGraph:
     text = [each.has_text_ids(column) for each, column in columns]  # looks for empty ids in all
     as_text = any(text)
     ids, codes = _encode(table.ids(source, as_text), table.ids(target, as_text), as_text)
+    if as_text:
+        _refuse_repeated_header(table, source, target, ids, codes)
     raw = RawGraph(path.stem, *codes, facts=facts, graph_from=path.name)
     if weight is not None:
         raw.weight = table.numbers([weight])[:, 0]
@@ -177,6 +179,35 @@ def _encode(source: Any, target: Any, as_text: bool) -> tuple[Array, tuple[Array
         else:
             ids, codes = np.unique(numbers, return_inverse=True)
     return ids, (codes[: len(source)], codes[len(source) :])
+
+
+def _refuse_repeated_header(
+    table: TableFile, source: int, target: int, ids: Array, codes: tuple[Array, Array]
+) -> None:
+    """Refuse an edge between the names of columns: a header in the middle of the rows.
+
+    Such words may be nodes of a graph of words; so only the names of the table's own header are
+    refused, or words where all other ids are numbers.
+    """
+    named = [_named(ids, names) for names in (SOURCE_COLUMNS, TARGET_COLUMNS)]
+    rows = np.flatnonzero(named[0][codes[0]] & named[1][codes[1]])
+    if not len(rows):
+        return
+    row = int(rows[0])
+    ends = [str(ids[each[row]]).lower() for each in codes]
+    own = table.names is not None and ends == [table.words[source], table.words[target]]
+    others = ids[~(named[0] | named[1])]
+    if own or (len(others) and all(map(is_number, others))):
+        raise RawlsError(
+            f"{table.row(row)}: '{ends[0]}' and '{ends[1]}' are names of columns, not nodes: "
+            "remove that line, or put it above all edges"
+        )
+
+
+def _named(ids: Array, names: frozenset[str]) -> NDArray[np.bool_]:
+    """Which of the ids are names of columns, in lower case, upper case or capitalized."""
+    forms = [form for name in names for form in (name, name.upper(), name.capitalize())]
+    return np.isin(np.arange(len(ids)), pd.Index(ids).get_indexer(pd.Index(forms)))
 
 
 def _node_order(ids: Array, graph: str, tables: list[NodeTable], as_text: bool) -> Array:
