@@ -27,6 +27,7 @@ from ..evaluation.audit.resampling import ResamplingSettings
 from ..evaluation.degree_bias import SMALLEST_GROUP
 from ..evaluation.node_centralities import BUILT_IN, NodeColumn, check_complete, column_of, degrees
 from ..graphs import graph_notes, load
+from ..graphs.readers.node_link import is_networkx
 from ..graphs.splits import EVALUATE, MASKS
 from .audit_result import Audit
 from .frame_alignment import in_class_order, in_node_order
@@ -73,8 +74,9 @@ def audit(
         predictions: A file (see docs/audit.md), scores (nodes, classes) or classes (nodes,) as an
             array or tensor in node order, a :class:`Result`, or a ``torch.nn.Module``, which
             is called with the graph (see ``module_predictions.module_scores``); several as a
-            list, or as a mapping from names. A module may also come first:
-            ``rg.audit(model, graph)``.
+            list, or as a mapping from names. They may also come first:
+            ``rg.audit(model, graph)``. A list of numbers is one model's classes, and so is a list
+            of the names of classes, one for each node; other texts are files.
         by: What nodes are grouped by: "degree", "in-degree", "pagerank", "core", a file of ids and
             values, one value for each node as an array, or a pair (name, such an array).
         bins: "degree" (every value), "quantile:K" or "edges:a,b,c"; by default up to 12 values
@@ -112,7 +114,7 @@ def audit(
         ['model', 'group', 'nodes', 'share']
     """
     began = time.perf_counter()
-    if isinstance(graph, nn.Module):
+    if isinstance(graph, nn.Module) or (_is_graph(predictions) and not _is_graph(graph)):
         graph, predictions = predictions, graph
     resamples, seed = whole_number("resamples", resamples), whole_number("seed", seed)
     shown = whole_number("shown", shown)
@@ -120,8 +122,9 @@ def audit(
         raise RawlsError(f"{resamples} resamples are too few for an interval: use at least 100")
     data, incoming = checked_graph(graph, by)
     index = NodeIndex(data.get("node_ids"), int(data.num_nodes))
-    named = _with_scores(_named(predictions), graph)
-    sources = _sources(named, index, data.get("class_names"))
+    class_names = data.get("class_names")
+    named = _with_scores(_named(predictions, index.nodes, class_names), graph)
+    sources = _sources(named, index, class_names)
     column = _column(data, by, incoming, index)
     marked = _marked_split(sources)
     if evaluate != "test" and not any(_is_result(each) for _, each in named):
@@ -192,10 +195,19 @@ def _is_result(predictions: Any) -> bool:
     return hasattr(type(predictions), "best_run")
 
 
-def _named(predictions: Any) -> list[tuple[Any, Any]]:
+def _is_graph(value: Any) -> bool:
+    """Whether this is a graph, which predictions never are."""
+    return isinstance(value, Data) or is_networkx(value)
+
+
+def _named(
+    predictions: Any, nodes: int, class_names: Sequence[str] | None
+) -> list[tuple[Any, Any]]:
     """Each model's name, if it has one, and its predictions."""
     if isinstance(predictions, Mapping):
         named = list(predictions.items())
+    elif isinstance(predictions, list | tuple) and _are_classes(predictions, nodes, class_names):
+        named = [(None, np.array(predictions))]
     elif isinstance(predictions, list | tuple):
         named = [(None, each) for each in predictions]
     else:
@@ -203,6 +215,14 @@ def _named(predictions: Any) -> list[tuple[Any, Any]]:
     if not named:
         raise RawlsError("there is nothing to audit: give the predictions of at least one model")
     return named
+
+
+def _are_classes(values: Sequence[Any], nodes: int, class_names: Sequence[str] | None) -> bool:
+    """Whether a list holds the predicted class of each node, and not one model an item."""
+    if values and all(isinstance(each, int | float | np.number) for each in values):
+        return True
+    words = len(values) == nodes and all(isinstance(each, str) for each in values)
+    return words and not set(class_names or ()).isdisjoint(values)
 
 
 def _with_scores(named: list[tuple[Any, Any]], graph: Data | str) -> list[tuple[Any, Any]]:

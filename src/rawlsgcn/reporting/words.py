@@ -19,8 +19,9 @@ MOST_PAIRS = 3
 NOT_USED = "No headline and no comparison uses it."
 TRAINING_NODES = (
     "The graph has no masks, so the evaluated nodes may include nodes that a model was trained on, "
-    "on which models are usually right more often: leave them out of the predictions, or use "
-    "a graph with masks and --evaluate test (evaluate='test')."
+    "on which models are usually right more often: leave them out of the predictions, mark them "
+    "there with train or val in a column 'split', or use a graph with masks and --evaluate test "
+    "(evaluate='test')."
 )
 
 
