@@ -66,20 +66,20 @@ def write_json(path: str | None, value: Any) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-#: The options that name a graph, its split, and what its nodes are grouped by.
-_GRAPH_OPTIONS = (
-    *("dataset", "data_root", "graph", "features", "labels", "split", "evaluate"),
-    *("by", "bins"),
-)
+#: The options that name a graph, its split, and what its nodes are grouped by; their defaults.
+_GRAPH_OPTIONS = dict.fromkeys(
+    ("dataset", "data_root", "graph", "features", "labels", "split", "bins")
+) | {"evaluate": "test", "by": "degree"}
 
 
 def graph_options(context: typer.Context) -> dict[str, str]:
-    """The typed options that name the graph, by name: a page repeats them in its commands."""
-    from .shards import given_options
-
-    typed = given_options(context)
-    names = [name for name in _GRAPH_OPTIONS if name in typed]
-    return {name.replace("_", "-"): str(context.params[name]) for name in names}
+    """The given options that name the graph, by name: a page repeats them in its commands."""
+    values = {name: context.params.get(name) for name in _GRAPH_OPTIONS}
+    return {
+        name.replace("_", "-"): str(value)
+        for name, value in values.items()
+        if value is not None and value != _GRAPH_OPTIONS[name]
+    }
 
 
 def audited(results: Sequence[Result], **how: Any) -> Audit | None:
