@@ -27,6 +27,7 @@ from ..evaluation.audit.resampling import ResamplingSettings
 from ..evaluation.degree_bias import SMALLEST_GROUP
 from ..evaluation.node_centralities import BUILT_IN, NodeColumn, check_complete, column_of, degrees
 from ..graphs import graph_notes, load
+from ..graphs.readers.node_link import is_networkx
 from ..graphs.shards import Shards
 from ..graphs.splits import EVALUATE, MASKS
 from .audit_result import Audit
@@ -45,6 +46,8 @@ from .prediction_alignment import (
 Ints = npt.NDArray[np.int64]
 EVALUATE_AUDIT = (*EVALUATE, "labeled")
 """The values of ``evaluate=`` and of ``audit --evaluate``."""
+LABELED = "all labeled nodes with a prediction"
+"""Which nodes are evaluated where there is no split, in words."""
 SHOWN_NODES = 5000
 """The most single nodes in the result; of larger graphs a sample."""
 
@@ -62,7 +65,7 @@ def audit(
     seed: int = 0,
     shown: int = SHOWN_NODES,
     command: str | None = None,
-    files: Mapping[str, str] | None = None,
+    graph_options: Mapping[str, str] | None = None,
 ) -> Audit:
     """Audit the predictions of one or several models by degree: who is worst off, and how sure?
 
@@ -72,8 +75,9 @@ def audit(
         predictions: A file (see docs/audit.md), scores (nodes, classes) or classes (nodes,) as an
             array or tensor in node order, a :class:`Result`, or a ``torch.nn.Module``, which
             is called with the graph (see ``module_predictions.module_scores``); several as a
-            list, or as a mapping from names. A module may also come first:
-            ``rg.audit(model, graph)``.
+            list, or as a mapping from names. They may also come first:
+            ``rg.audit(model, graph)``. A list of numbers is one model's classes, and so is a list
+            of the names of classes, one for each node; other texts are files.
         by: What nodes are grouped by: "degree", "in-degree", "pagerank", "core", a file of ids and
             values, one value for each node as an array, or a pair (name, such an array).
         bins: "degree" (every value), "quantile:K" or "edges:a,b,c"; by default up to 12 values
@@ -88,7 +92,9 @@ def audit(
         seed: The seed of those draws.
         shown: The most single nodes to keep in the result; 0 for none.
         command: The command line, to be shown with how it was computed.
-        files: The files that the graph was read from, to be shown likewise without their folders.
+        graph_options: The command line's options that name the graph, its split and the column,
+            with their values: shown likewise, without folders, and repeated in the commands of
+            the page.
 
     Returns:
         The figures of every model, and comparisons of every pair of them.
@@ -109,7 +115,7 @@ def audit(
         ['model', 'group', 'nodes', 'share']
     """
     began = time.perf_counter()
-    if isinstance(graph, nn.Module):
+    if isinstance(graph, nn.Module) or (_is_graph(predictions) and not _is_graph(graph)):
         graph, predictions = predictions, graph
     resamples, seed = whole_number("resamples", resamples), whole_number("seed", seed)
     shown = whole_number("shown", shown)
@@ -117,8 +123,9 @@ def audit(
         raise RawlsError(f"{resamples} resamples are too few for an interval: use at least 100")
     data, incoming = checked_graph(graph, by)
     index = NodeIndex(data.get("node_ids"), int(data.num_nodes))
-    named = _with_scores(_named(predictions), graph)
-    sources = _sources(named, index, data.get("class_names"))
+    class_names = data.get("class_names")
+    named = _with_scores(_named(predictions, index.nodes, class_names), graph)
+    sources = _sources(named, index, class_names)
     column = _column(data, by, incoming, index)
     marked = _marked_split(sources)
     if evaluate != "test" and not any(_is_result(each) for _, each in named):
@@ -126,6 +133,8 @@ def audit(
     nodes, evaluated = _labeled_nodes(data, evaluate, marked)
     models = [score_nodes(source, nodes, scores) for source in sources]
     chosen, notes = _evaluated(models, nodes, evaluated)
+    possible, _ = _labeled_nodes(data, "all", marked)
+    predicted = int((_predicted_by_all(models) & possible.eligible).sum())
     notes += _split_notes(marked, nodes, evaluate)
     check_complete(column, chosen, data.get("node_ids"))
     results = {
@@ -141,12 +150,7 @@ def audit(
     column = NodeColumn(column.name, column.values[chosen])
     grouping = Grouping.of(column, degrees(data)[chosen], bins)
     settings = ResamplingSettings(resamples=resamples, seed=seed)
-    results = {
-        source.name: each
-        for source, (_, each) in zip(sources, named, strict=True)
-        if _is_result(each)
-    }
-    failed = {name for name, result in results.items() if result.failure is not None}
+    shown_options = {name: shown_path(value) for name, value in (graph_options or {}).items()}
     figures, comparisons = audit_models(models, nodes.y[chosen], grouping, settings, failed)
     return Audit(
         graph=str(data.get("name") or "graph"),
@@ -168,11 +172,10 @@ def audit(
             graph_edges=int(data.get("num_arcs", data.edge_index.shape[1])) // 2,
             graph_features=isinstance(graph, Shards) or data.get("x") is not None,
             nodes=len(chosen),
+            predicted=predicted,
             smallest_group=SMALLEST_GROUP,
-            files={
-                **{name: shown_path(path) for name, path in (files or {}).items()},
-                **{model.name: model.source for model in models},
-            },
+            files=shown_options | {model.name: model.source for model in models},
+            graph_options=shown_options,
             command=command,
             seconds=time.perf_counter() - began,
         ),
@@ -193,10 +196,19 @@ def _is_result(predictions: Any) -> bool:
     return hasattr(type(predictions), "best_run")
 
 
-def _named(predictions: Any) -> list[tuple[Any, Any]]:
+def _is_graph(value: Any) -> bool:
+    """Whether this is a graph, which predictions never are."""
+    return isinstance(value, Data) or is_networkx(value)
+
+
+def _named(
+    predictions: Any, nodes: int, class_names: Sequence[str] | None
+) -> list[tuple[Any, Any]]:
     """Each model's name, if it has one, and its predictions."""
     if isinstance(predictions, Mapping):
         named = list(predictions.items())
+    elif isinstance(predictions, list | tuple) and _are_classes(predictions, nodes, class_names):
+        named = [(None, np.array(predictions))]
     elif isinstance(predictions, list | tuple):
         named = [(None, each) for each in predictions]
     else:
@@ -204,6 +216,14 @@ def _named(predictions: Any) -> list[tuple[Any, Any]]:
     if not named:
         raise RawlsError("there is nothing to audit: give the predictions of at least one model")
     return named
+
+
+def _are_classes(values: Sequence[Any], nodes: int, class_names: Sequence[str] | None) -> bool:
+    """Whether a list holds the predicted class of each node, and not one model an item."""
+    if values and all(isinstance(each, int | float | np.number) for each in values):
+        return True
+    words = len(values) == nodes and all(isinstance(each, str) for each in values)
+    return words and not set(class_names or ()).isdisjoint(values)
 
 
 def _with_scores(named: list[tuple[Any, Any]], graph: Data | str | Shards) -> list[tuple[Any, Any]]:
@@ -291,12 +311,12 @@ def _labeled_nodes(
             raise RawlsError("the graph has no masks, so no test nodes: omit --evaluate")
         if marked is None or evaluate == "labeled":
             validation = np.zeros(len(y), bool) if marked is None else marked == 1
-            return LabeledNodes(y, y >= 0, validation, ids), "all labeled nodes with a prediction"
+            return LabeledNodes(y, y >= 0, validation, ids), LABELED
         train, validation, test = (marked == code for code in range(3))
     else:
         train, validation, test = (mask.numpy() for mask in masks)
         if evaluate == "labeled":
-            return LabeledNodes(y, y >= 0, validation, ids), "all labeled nodes with a prediction"
+            return LabeledNodes(y, y >= 0, validation, ids), LABELED
     if evaluate == "all" or not test.any():
         eligible, words = ~(train | validation), "all nodes outside training and validation"
     else:
@@ -327,7 +347,7 @@ def _evaluated(
 ) -> tuple[Ints, list[str]]:
     """The evaluated nodes: eligible, labeled, and predicted by every model; and notes on others."""
     notes = []
-    predicted = np.logical_and.reduce([model.predicted >= 0 for model in models])
+    predicted = _predicted_by_all(models)
     chosen = np.flatnonzero(predicted & nodes.eligible)
     unlabeled = int((predicted & (nodes.y < 0)).sum())
     if not len(chosen):
@@ -339,11 +359,19 @@ def _evaluated(
         )
     missing = int((nodes.eligible & ~predicted).sum())
     if missing:
-        why = "not every model predicts them" if len(models) > 1 else "they have no prediction"
-        notes.append(f"{missing:,} of {evaluated} are ignored, as {why}.")
+        why = "are not predicted by every model" if len(models) > 1 else "have no prediction"
+        whose = "labeled nodes" if evaluated == LABELED else evaluated.split(maxsplit=1)[1]
+        of = int(nodes.eligible.sum())
+        notes.append(f"{missing:,} of the {of:,} {whose} {why} and are ignored.")
     if unlabeled:
         notes.append(f"{unlabeled:,} predicted nodes have no label and are ignored.")
     return chosen, notes
+
+
+def _predicted_by_all(models: Sequence[NodeScores]) -> npt.NDArray[np.bool_]:
+    """Which nodes every model predicts, (nodes,)."""
+    everywhere: npt.NDArray[np.bool_] = np.all([each.predicted >= 0 for each in models], axis=0)
+    return everywhere
 
 
 def _shown_nodes(

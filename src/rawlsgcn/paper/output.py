@@ -72,6 +72,25 @@ def read_results(out: Path) -> dict[str, Any] | None:
     return None if results is None else with_current_verdicts(results)
 
 
+def training_hours(out: str | Path) -> float:
+    """Compute how long the trials that a folder keeps were trained.
+
+    Args:
+        out: A folder that ``reproduce`` wrote.
+
+    Returns:
+        The hours of all trials together, also of those that several processes trained at once.
+
+    Raises:
+        RawlsError: If there are no results in it.
+    """
+    results = _read(Path(out) / RESULTS)
+    if results is None:
+        raise RawlsError(f"{out} has no {RESULTS}: name a folder that 'rawlsgcn reproduce' wrote")
+    trials = [trial for cell in results["cells"] for trial in cell["trials"]]
+    return sum(sum(trial["seconds"].values()) for trial in trials) / 3600
+
+
 def read_significance(out: Path) -> dict[str, Any] | None:
     """Read the significance tests of an earlier run; None if there are none."""
     return _read(out / SIGNIFICANCE)

@@ -54,9 +54,12 @@ def percent(value: float) -> str:
 
 
 def spread(figure: Spread, unit: str) -> str:
-    """Mean ± standard deviation; ``unit`` is "percent" or "number"; a single run has no ±."""
+    """Mean ± standard deviation; ``unit`` is "percent" or "number"; a single run has no ±.
+
+    A mean that is not defined, since a run has no value, is a dash.
+    """
     show = percent if unit == "percent" else number
-    if len(figure.runs) == 1:
+    if len(figure.runs) == 1 or not math.isfinite(figure.mean):
         return show(figure.mean)
     return f"{show(figure.mean)} ± {show(figure.std)}"
 

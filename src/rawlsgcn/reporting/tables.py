@@ -69,7 +69,11 @@ def results_table(results: Result | Sequence[Result]) -> Table:
 
 
 def _results_table(results: Comparison, whole: bool) -> FittingTable:
-    table = plain_table(caption=Text(f"\n{setup_text(results)}. {_LEGEND}", style="dim"))
+    missing = any(
+        result.failure is None and math.isnan(result.calibrated_bias.mean) for result in results
+    )
+    legend = f"{_LEGEND} {_NOT_CALIBRATED}" if missing else _LEGEND
+    table = plain_table(caption=Text(f"\n{setup_text(results)}. {legend}", style="dim"))
     # Method names wrap before a number does.
     table.add_column("\nmethod", overflow="fold")
     headings = (
@@ -125,6 +129,7 @@ _LEGEND = (
     "Low, high: accuracy of the quarters with the lowest and highest degrees. "
     "Less bias is better, but an under-confident model has less of it: read the calibrated one."
 )
+_NOT_CALIBRATED = "Why there is no calibrated bias (–), the note on temperature scaling says."
 
 
 def _worst_off(result: Result) -> str:

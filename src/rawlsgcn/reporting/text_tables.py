@@ -1,4 +1,4 @@
-"""What ``repr`` shows of a result, a comparison, a tuning or an audit: one short table of text.
+"""What ``repr`` and ``str`` show of a result, a comparison, a tuning or an audit, as text.
 
 No heavy import, and neither rich nor matplotlib: these objects are also used where no command is.
 """
@@ -40,6 +40,25 @@ def results_text(results: Sequence[Result]) -> str:
         for name, result in zip(results.names, results, strict=True)
     ]
     return f"{setup_text(results)}\n{text_table(('method', *RESULT_HEADINGS), rows)}"
+
+
+def result_line(result: Result) -> str:
+    """The means of a result in one line, with its worst-off degree or why nothing was learned."""
+    end = f"   ({result.failed})" if result.failed else ""
+    if not result.failed:
+        worst = result.worst_off(1)
+        if len(worst):
+            accuracy = percent(worst["accuracy"].iloc[0])
+            end = f"   worst-off degree {worst.index[0]}: {accuracy}"
+        if result.caution is not None:
+            end += "   (under-confident: read the calibrated bias)"
+    return (
+        f"{result.title} on {result.dataset}: "
+        f"accuracy {spread(result.accuracy, 'percent')}   "
+        f"bias {spread(result.bias, 'number')} "
+        f"(calibrated {number(result.calibrated_bias.mean)})   "
+        f"low-degree accuracy {percent(result.low_degree_accuracy.mean)}{end}"
+    )
 
 
 def tuning_text(tuning: Tuning) -> str:

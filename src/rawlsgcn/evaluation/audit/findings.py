@@ -343,7 +343,12 @@ class ModelComparison:
 
 @dataclass(frozen=True)
 class Provenance:
-    """How an audit was computed, for the reader and for whoever repeats it."""
+    """How an audit was computed, for the reader and for whoever repeats it.
+
+    ``graph_options`` are the options of the command line that name the graph and what its nodes are
+    grouped by; ``predicted`` counts the labeled nodes outside training and validation that every
+    model predicts.
+    """
 
     version: str
     seed: int
@@ -357,8 +362,10 @@ class Provenance:
     graph_edges: int
     graph_features: bool
     nodes: int
+    predicted: int
     smallest_group: int
     files: dict[str, str]
+    graph_options: dict[str, str]
     command: str | None
     seconds: float
 
