@@ -27,10 +27,11 @@ from ..readers.table_formats import TABLES, is_parquet
 from ..shards import Shards, require_count, require_own
 from ..splits import MASKS, SplitChoice, choose_split, parse_split
 from ..validation import check_labels
-from .arc_sorter import ArcSorter, SortedArcs
+from .arc_sorter import ArcSorter
 from .build_shards import GraphParts, build_shards
 from .edge_batches import EdgeSource, EdgeTable
 from .feature_batches import FeatureSource, open_features
+from .merged_arcs import SortedArcs
 from .node_numbers import NodeNumbers
 
 Array = NDArray[Any]
