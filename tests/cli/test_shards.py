@@ -321,6 +321,7 @@ def test_a_damaged_row_of_a_large_file_is_one_sentence(tmp_path: Path) -> None:
         ("--dataset synthetic --nodes 500 --labels y.csv", "a synthetic graph has no files"),
         ("--dataset synthetic --seed 3", "--seed is for a synthetic graph of any size"),
         ("--dataset synthetic --memory much", "'much' is no amount of memory"),
+        ("--graph edges.csv --memory 1B", "needs node features and labels: give --features"),
         ("--graph . --labels y.csv", "has its own features and labels"),
         ("--graph .", "is a folder without edge.csv.gz or data.npz"),
     ],
@@ -329,10 +330,11 @@ def test_options_of_shard_that_do_not_go_together(
     options: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "edges.csv").write_text("source,target\n0,1\n")
     result = launch("shard", *options.split(), "--count", "2", "--out", "shards")
     assert result.exit_code == 2
     assert said in " ".join(result.stderr.split())
-    assert list(tmp_path.iterdir()) == []
+    assert [path.name for path in tmp_path.iterdir()] == ["edges.csv"]
 
 
 def test_a_synthetic_graph_of_any_size_is_drawn_into_shards(tmp_path: Path) -> None:

@@ -121,8 +121,13 @@ def _in_batches(graph: Path, features: Path | None, labels: Path | None, memory:
     if graph.expanduser().is_dir():
         return True
     needed = memory_in_memory(graph, features, labels)
-    if needed <= memory or not can_stream(graph, features, labels):
+    if needed <= memory or not can_stream(graph):
         return False
+    for path, option in ((features, "--features"), (labels, "--labels")):
+        if path is None:
+            raise RawlsError(
+                f"cutting a graph into shards needs node features and labels: give {option}"
+            )
     people(None).print(
         f"Reading in batches: at once the files would take about {size_text(needed)} of memory, "
         f"and {size_text(memory)} may be used.",

@@ -21,8 +21,8 @@ from ..._core.atomic_folders import atomic_directory
 from ..._core.progress import ProgressCallback, no_progress
 from ..notes import GraphFacts
 from ..shards import Shards, outdated
-from .arc_sorter import SortedArcs
 from .feature_batches import FeatureBatch
+from .merged_arcs import SortedArcs
 from .shard_writer import FeatureFiles, ShardWriter
 from .unfinished_folder import UnfinishedFolder, unfinished_folder
 

@@ -6,6 +6,7 @@ in batches. The shards are those of the graph that :func:`rawlsgcn.read` returns
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,10 +27,11 @@ from ..readers.table_formats import TABLES, is_parquet
 from ..shards import Shards, require_count, require_own
 from ..splits import MASKS, SplitChoice, choose_split, parse_split
 from ..validation import check_labels
-from .arc_sorter import ArcSorter, SortedArcs
+from .arc_sorter import ArcSorter
 from .build_shards import GraphParts, build_shards
 from .edge_batches import EdgeSource, EdgeTable
 from .feature_batches import FeatureSource, open_features
+from .merged_arcs import SortedArcs
 from .node_numbers import NodeNumbers
 
 Array = NDArray[Any]
@@ -53,10 +55,9 @@ def memory_in_memory(*paths: Path | None) -> int:
     return sum(factor(path) * path.stat().st_size for path in files if path.is_file())
 
 
-def can_stream(graph: Path, features: Path | None, labels: Path | None) -> bool:
-    """Whether a graph can be read in batches: an edge list, with features and labels beside it."""
-    suffix = graph.suffix.lower()
-    return suffix in TABLES and features is not None and labels is not None
+def can_stream(graph: Path) -> bool:
+    """Whether a graph can be read in batches: an edge list, features and labels beside it."""
+    return graph.suffix.lower() in TABLES
 
 
 def shard_files(
@@ -112,7 +113,7 @@ class GraphStreams:
         named_in: The file that lists them, for error messages.
         edges: The arcs.
         features: The rows of features.
-        files: All files that the graph is read from.
+        files: All files that the graph is read from; none if it is not from files.
     """
 
     raw: RawGraph
@@ -149,7 +150,9 @@ def write_streams(
         None if numbers.is_range else numbers.order,
         raw.class_names,
     )
-    key = {"split": str(split), "files": [_identity(path) for path in graph.files]}
+    # Nobody knows whether a store is still the same: then a killed run begins again.
+    content = [_identity(path) for path in graph.files] or secrets.token_hex()
+    key = {"name": raw.name, "split": str(split), "content": content}
     shards = build_shards(folder, count, parts, key, progress)
     nodes.facts = raw.facts.pairs()
     return shards, nodes

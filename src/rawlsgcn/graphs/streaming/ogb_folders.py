@@ -8,10 +8,9 @@ nodes. Nothing is unpickled.
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,7 +21,7 @@ from ..._core.memory import memory_limit
 from ..._core.progress import ProgressCallback, no_progress
 from ..catalog import MASKS
 from ..raw_graph import RawGraph, node_count
-from ..readers.arrays import Archive, checked_array, open_zip, read_header
+from ..readers.arrays import Archive
 from ..readers.tables import TableFile
 from ..shards import Shards, require_own
 from ..splits import SplitChoice, parse_split
@@ -30,6 +29,7 @@ from .edge_batches import ROWS, EdgeBatch, EdgeSource, edge_batch
 from .feature_batches import CELLS, FeatureBatch, FeatureSource, batch_in_order
 from .file_shards import GraphStreams, write_streams
 from .node_numbers import NodeNumbers
+from .npz_members import NpzMember
 from .ordered_threads import ordered_map
 
 Array = NDArray[Any]
@@ -218,62 +218,6 @@ def _stored_labels(path: Path) -> Array:
     return y
 
 
-class _Member:
-    """An array of two dimensions in an .npz file, read from its beginning in blocks of rows."""
-
-    def __init__(self, path: Path, key: str, kinds: str) -> None:
-        self._path, self._name = path, f"{key}.npy"
-        with reading(path, "numpy arrays"), self._open() as (file, size):
-            self.shape, self._kind = read_header(file, size)
-            begin = file.tell()
-            entries = int(np.prod(self.shape, dtype=np.float64))
-            if len(self.shape) != 2 or self._kind.kind not in kinds:
-                raise RawlsError(
-                    f"{path}: {key} is an array of {self._kind} of the shape {self.shape}"
-                )
-            if entries * self._kind.itemsize != size - begin:
-                raise RawlsError(f"{path} is damaged: {key} does not have its length")
-            file.seek(0)
-            np.lib.format.read_magic(file)
-            if np.lib.format.read_array_header_1_0(file)[1]:
-                raise RawlsError(f"{path}: {key} is stored by columns: save it by rows")
-
-    def _open(self) -> _OpenMember:
-        return _OpenMember(self._path, self._name)
-
-    def blocks(self, first: int, last: int, length: int) -> Iterator[Array]:
-        """Entries ``first`` to ``last`` of the flat array, so many at a time."""
-        with self._open() as (file, size):
-            read_header(file, size)
-            file.seek(first * self._kind.itemsize, 1)
-            for begin in range(first, last, length):
-                count = min(length, last - begin)
-                content = file.read(count * self._kind.itemsize)
-                if len(content) != count * self._kind.itemsize:
-                    raise EOFError("the array is longer than the file")
-                yield checked_array(np.frombuffer(content, self._kind))
-
-
-class _OpenMember:
-    """A member of a zip archive, opened."""
-
-    def __init__(self, path: Path, name: str) -> None:
-        self._archive = open_zip(path)
-        self._name, self._path = name, path
-
-    def __enter__(self) -> tuple[IO[bytes], int]:
-        try:
-            info: zipfile.ZipInfo = self._archive.getinfo(self._name)
-        except KeyError as error:
-            raise RawlsError(f"{self._path} has no {self._name.removesuffix('.npy')}") from error
-        self._file = self._archive.open(info)
-        return self._file, info.file_size
-
-    def __exit__(self, *error: object) -> None:
-        self._file.close()
-        self._archive.close()
-
-
 class _BinaryEdges:
     """``edge_index`` of ``data.npz``: all sources, then all targets."""
 
@@ -281,7 +225,7 @@ class _BinaryEdges:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._member = _Member(path, "edge_index", "iu")
+        self._member = NpzMember(path, "edge_index", "iu")
         if self._member.shape[0] != 2:
             raise RawlsError(
                 f"{path}: edge_index has the shape {self._member.shape}, not (2, edges)"
@@ -310,7 +254,7 @@ class _BinaryFeatures:
 
     def __init__(self, path: Path, nodes: int) -> None:
         self._path = path
-        self._member = _Member(path, "node_feat", "biuf")
+        self._member = NpzMember(path, "node_feat", "biuf")
         self.num_rows, self.num_columns = self._member.shape
         if self.num_rows != nodes or not self.num_columns:
             raise RawlsError(

@@ -17,9 +17,10 @@ from ..notes import GraphFacts
 from ..shards import Shards, require_count, require_own
 from ..splits import SplitChoice, parse_split
 from ..synthetic_graph import BlockModel, check_arguments, draw_words, synthetic_split
-from .arc_sorter import ArcSorter, SortedArcs
+from .arc_sorter import ArcSorter
 from .build_shards import GraphParts, build_shards
 from .feature_batches import FeatureBatch
+from .merged_arcs import SortedArcs
 from .ordered_threads import ordered_map
 
 Array = NDArray[Any]
