@@ -34,8 +34,8 @@ from .solver import iterate, require_limits
 from .sparse_matrix import BlockProduct
 from .symmetry import hash_bits
 
-#: Nonzeros of a product's block, whose values are one short array of ones for all blocks.
-_BLOCK = 1 << 19
+#: Nonzeros of a product's block, whose values are one array of ones for all blocks.
+_BLOCK, _CUDA_BLOCK = 1 << 19, 1 << 26
 #: Vectors of a process's rows that the descent holds, and of all nodes that an exchange does.
 _OWN_VECTORS, _FULL_VECTORS = 12, 2
 
@@ -162,6 +162,7 @@ class _Rows:
     def __init__(self, arcs: ArcBlocks, cuts: list[int], device: torch.device) -> None:
         self.arcs, self.cuts, self.device = arcs, cuts, device
         self._compiled: list[Multiplication | None] = []
+        self._parts: dict[int, list[ArcBlock]] = {}
         self._ones = torch.ones(0, dtype=torch.float64, device=device)
         self._full = self._own = self._gathered = torch.empty(0, dtype=torch.float64, device=device)
         if len(cuts) > 2:
@@ -200,7 +201,7 @@ class _Rows:
             if compiled is not None:
                 total += compiled(x, mine, here)
                 continue
-            for part in block.spans(_BLOCK):
+            for part in self._parts_of(number, block):
                 self._multiply_part(part, x, out[part.first : part.last])
             here += mine
             total += dot(as_array(mine), as_array(here))
@@ -218,6 +219,15 @@ class _Rows:
         if self.arcs.kept:
             self._compiled.append(made)
         return made
+
+    def _parts_of(self, number: int, block: ArcBlock) -> list[ArcBlock]:
+        """Short parts of a block, for the values that are made for a product."""
+        if number in self._parts:
+            return self._parts[number]
+        parts = list(block.spans(_BLOCK if self.device.type == "cpu" else _CUDA_BLOCK))
+        if self.arcs.kept:
+            self._parts[number] = parts
+        return parts
 
     def _multiply_part(self, part: ArcBlock, x: Tensor, out: Tensor) -> None:
         count = len(part.column)
