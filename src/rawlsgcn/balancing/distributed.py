@@ -22,10 +22,10 @@ from torch import Tensor, distributed
 
 from .._core.errors import RawlsError
 from .._core.kernels import CSRArrays, Multiplication, kernels
-from .._core.memory import memory_limit, resident_memory
+from .._core.memory import memory_limit, resident_memory, size_text
 from .._core.progress import ProgressCallback, no_progress
 from .._core.sparse import Array, array_module, as_array, as_tensor, dot, empty_array
-from ..graphs.arc_blocks import ArcBlock, ArcBlocks, shards_of_process
+from ..graphs.arc_blocks import ArcBlock, ArcBlocks, least_bytes, shards_of_process
 from ..graphs.shards import Shards
 from .accelerated_descent import Descent
 from .iterations import Symmetric
@@ -38,6 +38,8 @@ from .symmetry import hash_bits
 _BLOCK, _CUDA_BLOCK = 1 << 19, 1 << 26
 #: Vectors of a process's rows that the descent holds, and of all nodes that an exchange does.
 _OWN_VECTORS, _FULL_VECTORS = 12, 2
+#: What the check of symmetry takes for a block of arcs, and the rest.
+_SLACK = 64 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,8 +99,8 @@ def balance_shards(
 
     Raises:
         RawlsError: If there are fewer shards than processes, if the matrix is not symmetric
-            (which a random fingerprint of the arcs shows) or has self-loops, or if there is no such
-            device.
+            (which a random fingerprint of the arcs shows) or has self-loops, if the memory is too
+            small, or if there is no such device.
     """
     require_limits(tol, max_iterations)
     target = _device(device)
@@ -107,9 +109,16 @@ def balance_shards(
     cuts = [*(shards.cuts[each[0]] for each in ranges), shards.num_nodes]
     progress(0, 100, "reading the shards")
     opened = [shards.open(shard) for shard in ranges[rank]]
-    memory = (memory_limit(None) if memory is None else memory) - resident_memory()
+    memory = memory_limit(None) if memory is None else memory
     vectors = _OWN_VECTORS * (cuts[rank + 1] - cuts[rank]) + _FULL_VECTORS * cuts[-1]
-    arcs = ArcBlocks(opened, memory - 8 * vectors, target)
+    left = memory - resident_memory() - 8 * vectors - _SLACK
+    if target.type == "cpu" and left < least_bytes(opened):
+        least = math.ceil((memory - left + least_bytes(opened)) / 10**6)
+        raise RawlsError(
+            f"{size_text(memory)} of memory are too little to balance a graph of this size: at "
+            f"least {least:,} MB are needed (--memory {least}MB)"
+        )
+    arcs = ArcBlocks(opened, left, target)
     _require_symmetric(arcs, cuts[-1], target, shards.folder)
     rows = _Rows(arcs, cuts, target)
     descent = _ShardDescent(_ShardIteration(rows), target, accelerate=True)
