@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import gzip
 import itertools
 import re
 from collections.abc import Iterator
@@ -46,7 +47,9 @@ def leading_comments(path: Path) -> int:
 def _first_of_text(path: Path) -> tuple[int, str]:
     """The number of lines before the table, and its first line."""
     comments = ("#", "%") if path.suffix.lower() in TEXTS else ()
-    with _as_table(path), path.open(encoding="utf-8-sig") as file:
+    packed = path.suffix.lower() == ".gz"
+    opened = gzip.open if packed else open
+    with _as_table(path), opened(path, "rt", encoding="utf-8-sig") as file:
         for number, line in enumerate(file):
             if line.strip() and not line.lstrip().startswith(comments):
                 return number, line.strip("\r\n")
