@@ -15,22 +15,29 @@ from torch import nn
 from torch_geometric.data import Data
 
 from .._core import __version__
-from .._core.errors import RawlsError, unknown_name
+from .._core.errors import RawlsError
 from .._core.text import printable, shown_path
 from .._core.threads import fork_safe_threads
 from ..evaluation.audit.findings import Provenance, ShownNodes, ShownPredictions
 from ..evaluation.audit.grouping import Grouping
 from ..evaluation.audit.model_audit import audit_models
 from ..evaluation.audit.node_scores import NodeScores, score_nodes
-from ..evaluation.audit.prediction_formats import LabeledNodes, PredictionSource
+from ..evaluation.audit.prediction_formats import PredictionSource
 from ..evaluation.audit.resampling import ResamplingSettings
 from ..evaluation.degree_bias import SMALLEST_GROUP
 from ..evaluation.node_centralities import BUILT_IN, NodeColumn, check_complete, column_of, degrees
 from ..graphs import graph_notes, load
 from ..graphs.readers.node_link import is_networkx
 from ..graphs.shards import Shards
-from ..graphs.splits import EVALUATE, MASKS
+from ..graphs.splits import MASKS
 from .audit_result import Audit
+from .evaluated_nodes import (
+    evaluated_nodes,
+    labeled_nodes,
+    marked_split,
+    predicted_by_all,
+    split_notes,
+)
 from .frame_alignment import in_class_order, in_node_order
 from .module_predictions import module_scores
 from .prediction_alignment import (
@@ -44,10 +51,6 @@ from .prediction_alignment import (
 )
 
 Ints = npt.NDArray[np.int64]
-EVALUATE_AUDIT = (*EVALUATE, "labeled")
-"""The values of ``evaluate=`` and of ``audit --evaluate``."""
-LABELED = "all labeled nodes with a prediction"
-"""Which nodes are evaluated where there is no split, in words."""
 SHOWN_NODES = 5000
 """The most single nodes in the result; of larger graphs a sample."""
 
@@ -127,15 +130,15 @@ def audit(
     named = _with_scores(_named(predictions, index.nodes, class_names), graph)
     sources = _sources(named, index, class_names)
     column = _column(data, by, incoming, index)
-    marked = _marked_split(sources)
+    marked = marked_split(sources)
     if evaluate != "test" and not any(_is_result(each) for _, each in named):
         data = without_made_split(data, noted=marked is None)
-    nodes, evaluated = _labeled_nodes(data, evaluate, marked)
+    nodes, evaluated = labeled_nodes(data, evaluate, marked)
     models = [score_nodes(source, nodes, scores) for source in sources]
-    chosen, notes = _evaluated(models, nodes, evaluated)
-    possible, _ = _labeled_nodes(data, "all", marked)
-    predicted = int((_predicted_by_all(models) & possible.eligible).sum())
-    notes += _split_notes(marked, nodes, evaluate)
+    chosen, notes = evaluated_nodes(models, nodes, evaluated)
+    possible, _ = labeled_nodes(data, "all", marked)
+    predicted = int((predicted_by_all(models) & possible.eligible).sum())
+    notes += split_notes(marked, nodes, evaluate)
     check_complete(column, chosen, data.get("node_ids"))
     results = {
         source.name: each
@@ -283,95 +286,6 @@ def _column(data: Data, by: Any, incoming: Ints | None, index: NodeIndex) -> Nod
             data, (str(by.name), ordered.to_numpy()) if by.name else ordered.to_numpy()
         )
     return column_of(data, by)
-
-
-def _marked_split(sources: Sequence[PredictionSource]) -> Ints | None:
-    """Which nodes the files mark as train (0), val (1) or test (2); -1 for others.
-
-    A node that several files mark differently is what comes first: one model was trained on it.
-    """
-    found = [source.split() for source in sources if isinstance(source, AlignedFile)]
-    marked = [np.where(codes < 0, 3, codes) for codes in found if codes is not None]
-    if not marked:
-        return None
-    first: Ints = np.minimum.reduce(marked)
-    return np.where(first == 3, -1, first)
-
-
-def _labeled_nodes(
-    data: Data, evaluate: str | None, marked: Ints | None
-) -> tuple[LabeledNodes, str]:
-    """The labels and which nodes may be evaluated, and in words which these are."""
-    y, ids = data.y.numpy(), data.get("node_ids")
-    masks = [data.get(key) for key in MASKS]
-    if evaluate not in (None, *EVALUATE_AUDIT):
-        raise unknown_name("choice of nodes", evaluate, EVALUATE_AUDIT)
-    if any(mask is None for mask in masks):
-        if marked is None and evaluate == "test":
-            raise RawlsError("the graph has no masks, so no test nodes: omit --evaluate")
-        if marked is None or evaluate == "labeled":
-            validation = np.zeros(len(y), bool) if marked is None else marked == 1
-            return LabeledNodes(y, y >= 0, validation, ids), LABELED
-        train, validation, test = (marked == code for code in range(3))
-    else:
-        train, validation, test = (mask.numpy() for mask in masks)
-        if evaluate == "labeled":
-            return LabeledNodes(y, y >= 0, validation, ids), LABELED
-    if evaluate == "all" or not test.any():
-        eligible, words = ~(train | validation), "all nodes outside training and validation"
-    else:
-        eligible, words = test, "the test nodes"
-    if marked is not None:
-        eligible = eligible & (marked != 0) & (marked != 1)
-    return LabeledNodes(y, eligible & (y >= 0), validation, ids), words
-
-
-def _split_notes(marked: Ints | None, nodes: LabeledNodes, evaluate: str | None) -> list[str]:
-    """How many nodes are not evaluated because a file marks them, or are although it does."""
-    if marked is None:
-        return []
-    train, val = (int(((marked == code) & (nodes.y >= 0)).sum()) for code in range(2))
-    if evaluate == "labeled":
-        return [
-            f"{train + val:,} nodes that the predictions mark as train or val are judged too, as "
-            "evaluate is 'labeled': accuracies may be too high."
-        ]
-    return [
-        f"the predictions say in their column 'split' that {train:,} nodes were trained on and "
-        f"{val:,} validated on: these are not judged (--evaluate labeled judges them too)."
-    ]
-
-
-def _evaluated(
-    models: Sequence[NodeScores], nodes: LabeledNodes, evaluated: str
-) -> tuple[Ints, list[str]]:
-    """The evaluated nodes: eligible, labeled, and predicted by every model; and notes on others."""
-    notes = []
-    predicted = _predicted_by_all(models)
-    chosen = np.flatnonzero(predicted & nodes.eligible)
-    unlabeled = int((predicted & (nodes.y < 0)).sum())
-    if not len(chosen):
-        if unlabeled and unlabeled == int(predicted.sum()):
-            raise RawlsError("none of the predicted nodes has a label: label some of them")
-        raise RawlsError(
-            f"none of the predicted nodes is among {evaluated}: predict those, or use "
-            "--evaluate all (evaluate='all')"
-        )
-    missing = int((nodes.eligible & ~predicted).sum())
-    if missing:
-        why = "are not predicted by every model" if len(models) > 1 else "have no prediction"
-        whose = "labeled nodes" if evaluated == LABELED else evaluated.split(maxsplit=1)[1]
-        of = int(nodes.eligible.sum())
-        notes.append(f"{missing:,} of the {of:,} {whose} {why} and are ignored.")
-    if unlabeled:
-        notes.append(f"{unlabeled:,} predicted nodes have no label and are ignored.")
-    return chosen, notes
-
-
-def _predicted_by_all(models: Sequence[NodeScores]) -> npt.NDArray[np.bool_]:
-    """Which nodes every model predicts, (nodes,)."""
-    everywhere: npt.NDArray[np.bool_] = np.all([each.predicted >= 0 for each in models], axis=0)
-    return everywhere
 
 
 def _shown_nodes(

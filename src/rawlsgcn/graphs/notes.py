@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
+from .._core.text import plural
 from .catalog import CATALOG, MASKS
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ def graph_notes(graph: Data) -> list[str]:
         notes.append(f"the classes are numbered by name: {', '.join(numbered)}{more}.")
     if facts.not_in_labels:
         notes.append(
-            f"{_count(facts.not_in_labels, 'node')} of {int(graph.num_nodes):,} not in the file of "
+            f"{plural(facts.not_in_labels, 'node')} of {int(graph.num_nodes):,} not in the file of "
             "labels: unlabeled."
         )
     if facts.empty_classes:
@@ -168,15 +169,15 @@ def graph_notes(graph: Data) -> list[str]:
 def _edge_notes(facts: GraphFacts) -> list[str]:
     notes = []
     if facts.self_loops:
-        notes.append(f"{_count(facts.self_loops, 'self-loop')} dropped.")
+        notes.append(f"{plural(facts.self_loops, 'self-loop')} dropped.")
     if facts.zero_weights:
-        notes.append(f"{_count(facts.zero_weights, 'edge')} of weight zero dropped.")
+        notes.append(f"{plural(facts.zero_weights, 'edge')} of weight zero dropped.")
     if facts.repeated_edges:
         how = ", their weights summed" if facts.weights_summed else ""
-        notes.append(f"{_count(facts.repeated_edges, 'repeated edge')} merged{how}.")
+        notes.append(f"{plural(facts.repeated_edges, 'repeated edge')} merged{how}.")
     if facts.unequal_weights:
         notes.append(
-            f"{_count(facts.unequal_weights, 'edge')} had different weights in the two "
+            f"{plural(facts.unequal_weights, 'edge')} had different weights in the two "
             "directions: their mean is used."
         )
     if facts.one_way_arcs:
@@ -186,7 +187,7 @@ def _edge_notes(facts: GraphFacts) -> list[str]:
         )
     if facts.tiny_weights:
         notes.append(
-            f"{_count(facts.tiny_weights, 'edge')} of weight under 1.2e-38 dropped, too small to "
+            f"{plural(facts.tiny_weights, 'edge')} of weight under 1.2e-38 dropped, too small to "
             "count."
         )
     return notes
@@ -196,7 +197,7 @@ def _split_note(graph: Data, facts: GraphFacts) -> str:
     """Which split was drawn, and how many nodes train."""
     masks = [graph.get(key) for key in MASKS]
     train, val, test = (0 if mask is None else int(mask.sum()) for mask in masks)
-    sizes = f"{_count(train, 'node')} train, {val:,} validate and {test:,} test"
+    sizes = f"{plural(train, 'node')} train, {val:,} validate and {test:,} test"
     if facts.split_made not in ("", "paper"):
         how = "a random split"
         if facts.split_made != "random":
@@ -226,7 +227,3 @@ def _published_split(graph: Data) -> str:
         f"the first stored split of {title} is used ({sizes} nodes), which the paper's printed "
         "accuracies come from; the 20-per-class split of its text is --split paper."
     )
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -17,8 +17,8 @@ from .._core.errors import RawlsError
 from ..reporting.figures import inline_svg, save
 from .agreement import with_current_verdicts
 from .figures import FOLDER, accuracy_bias_figures
-from .findings import sentences
 from .plan import MAIN
+from .summary import sentences
 from .tables import Table, cells_csv, chosen_values, fair, mean_and_std, state, tables, tuning
 
 RESULTS, SIGNIFICANCE, STUDIES = "results.json", "significance.json", "studies.db"

@@ -13,8 +13,8 @@ from typing import Any
 from ..balancing import ABLATION_NORMALIZATIONS
 from ..reporting.formatting import join_words
 from .agreement import RULE, effectiveness_verdicts, published_figures
-from .findings import CHOICE_WORDS, claim_text, tuning_gains
 from .plan import HETEROPHILY, OWN, PAPER_DATASETS
+from .summary import CHOICE_WORDS, claim_text, tuning_gains
 
 METHOD_ORDER = (
     *("gcn", "demo-net", "dsgcn", "tail-gnn", "advfair", "redress"),

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from .._core.text import plural
 from ..reporting.progress import stderr_is_terminal
-from .findings import sentences
 from .output import SIGNIFICANCE
 from .plan import Cell, Plan
+from .summary import sentences
 from .tables import Table, tables
 
 if TYPE_CHECKING:

@@ -64,6 +64,27 @@ def spread(figure: Spread, unit: str) -> str:
     return f"{show(figure.mean)} ± {show(figure.std)}"
 
 
+def result_cells(result: Result) -> tuple[str, ...]:
+    """Accuracy, that of low and of high degrees, bias and calibrated bias, as tables show them."""
+    return (
+        spread(result.accuracy, "percent"),
+        percent(result.low_degree_accuracy.mean),
+        percent(result.high_degree_accuracy.mean),
+        spread(result.bias, "number"),
+        number(result.calibrated_bias.mean),
+    )
+
+
+def trial_cells(trial: Result) -> tuple[str, ...]:
+    """Validation and test accuracy, bias and calibrated bias of a trial of a tuning."""
+    return (
+        percent(trial.validation_accuracy.mean),
+        spread(trial.accuracy, "percent"),
+        spread(trial.bias, "number"),
+        number(trial.calibrated_bias.mean),
+    )
+
+
 def join_words(items: Sequence[str]) -> str:
     """``a``, ``a and b``, ``a, b and c``."""
     return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)

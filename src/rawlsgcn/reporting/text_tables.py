@@ -9,7 +9,16 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from .._core.text import plural, printable
-from .formatting import dataset_name, number, p_text, percent, setup_text, spread
+from .formatting import (
+    dataset_name,
+    number,
+    p_text,
+    percent,
+    result_cells,
+    setup_text,
+    spread,
+    trial_cells,
+)
 
 if TYPE_CHECKING:
     from ..experiments.audit_result import Audit
@@ -29,14 +38,7 @@ def results_text(results: Sequence[Result]) -> str:
     if not results:
         return "Comparison of no results"
     rows = [
-        (
-            f"{name} ({result.failed})" if result.failed else name,
-            spread(result.accuracy, "percent"),
-            percent(result.low_degree_accuracy.mean),
-            percent(result.high_degree_accuracy.mean),
-            spread(result.bias, "number"),
-            number(result.calibrated_bias.mean),
-        )
+        (f"{name} ({result.failed})" if result.failed else name, *result_cells(result))
         for name, result in zip(results.names, results, strict=True)
     ]
     return f"{setup_text(results)}\n{text_table(('method', *RESULT_HEADINGS), rows)}"
@@ -69,13 +71,7 @@ def tuning_text(tuning: Tuning) -> str:
         key=lambda trial: (bool(trial.diverged), -trial.validation_accuracy.mean),
     )
     rows = [
-        (
-            *(f"{trial.settings[name]}" for name in tuning.grid),
-            percent(trial.validation_accuracy.mean),
-            spread(trial.accuracy, "percent"),
-            spread(trial.bias, "number"),
-            number(trial.calibrated_bias.mean),
-        )
+        (*(f"{trial.settings[name]}" for name in tuning.grid), *trial_cells(trial))
         for trial in ordered[:MOST_ROWS]
     ]
     graph = dataset_name(first.dataset, first.synthetic)

@@ -180,7 +180,6 @@ class Slope:
         loss: The slope of the loss.
         accuracy: The slope of the accuracy, in percentage points.
         loss_correlation: Pearson's correlation of the loss with the same regressor.
-        accuracy_correlation: That of the accuracy.
         scale: "one more" for the regressor log2(1 + degree), "plain" for log2 of other positive
             columns.
     """
@@ -188,7 +187,6 @@ class Slope:
     loss: Estimate
     accuracy: Estimate
     loss_correlation: float
-    accuracy_correlation: float
     scale: str
 
 

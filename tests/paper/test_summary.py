@@ -11,8 +11,8 @@ import pytest
 
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.paper.agreement import accuracy_verdict, bias_verdict, with_current_verdicts
-from rawlsgcn.paper.findings import CHOICE_WORDS, sentences, tuning_gains
 from rawlsgcn.paper.output import main_tables, redraw, training_hours
+from rawlsgcn.paper.summary import CHOICE_WORDS, sentences, tuning_gains
 from rawlsgcn.paper.tables import tables
 from rawlsgcn.paper.terminal import KEPT_HOURS
 

@@ -1,4 +1,4 @@
-"""The findings of a run in sentences: what agrees, what the tuning gains, and which claims hold."""
+"""The summary of a run in sentences: what agrees, what the tuning gains, and which claims hold."""
 
 from __future__ import annotations
 
