@@ -10,6 +10,7 @@ import torch
 from typer.testing import CliRunner
 
 import rawlsgcn as rg
+from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.cli import app
 from rawlsgcn.cli import auto as auto_command
 from rawlsgcn.evaluation.run_metrics import evaluate_run
@@ -50,6 +51,44 @@ def test_the_saved_mean_has_the_metrics_on_the_graph_in_memory(tmp_path: Path) -
         assert metrics[name] == pytest.approx(getattr(expected, name), rel=1e-3), name
     blocks = [each for _, each in predict_shards(model, shards, memory=10**9)]
     assert (torch.cat(blocks) - torch.softmax(logits, -1)).abs().max() < 1e-5
+
+
+@pytest.mark.usefixtures("few_runs")
+def test_a_search_that_is_stopped_goes_on_and_gives_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes = ShardNodes.of(write_shards(rg.synthetic(300), 2, tmp_path / "shards"))
+    whole = auto_rows(nodes, tmp_path / "whole", memory=10**9)
+    train, trained = row_search.train_with_checkpoints, []
+
+    def stopped(*arguments: Any, **how: Any) -> float:
+        if len(trained) == 2:
+            raise KeyboardInterrupt
+        trained.append(1)
+        return train(*arguments, **how)
+
+    monkeypatch.setattr(row_search, "train_with_checkpoints", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        auto_rows(nodes, tmp_path / "broken", memory=10**9)
+    assert len(list((tmp_path / "broken" / row_search.RUNS).iterdir())) == 2
+    monkeypatch.setattr(row_search, "train_with_checkpoints", train)
+    again = auto_rows(nodes, tmp_path / "broken", memory=10**9)
+    assert again["accuracy"] == whole["accuracy"]
+    assert again["temperature"] == whole["temperature"]
+    assert not (tmp_path / "broken" / row_search.RUNS).exists()
+
+
+@pytest.mark.usefixtures("few_runs")
+def test_runs_that_diverge_are_never_chosen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "RATES", (1e30, 0.01))
+    nodes = ShardNodes.of(write_shards(rg.synthetic(300), 1, tmp_path / "shards"))
+    metrics = auto_rows(nodes, tmp_path / "model", memory=10**9)
+    assert metrics["accuracy"] > 30
+    monkeypatch.setattr(pool, "RATES", (1e30,))
+    with pytest.raises(RawlsError, match="training diverged with every model"):
+        auto_rows(nodes, tmp_path / "none", memory=10**9)
 
 
 @pytest.mark.usefixtures("few_runs")

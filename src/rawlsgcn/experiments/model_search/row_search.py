@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
-from ..._core.atomic_folders import atomic_directory
+from ..._core.atomic_folders import atomic_directory, remove_folder
 from ..._core.errors import RawlsError
 from ..._core.progress import ProgressCallback, no_progress
 from ..._core.serialization import jsonable
@@ -21,7 +24,9 @@ from ...methods import Method, find_method
 from ...methods.ensemble import Ensemble, EnsembleSettings, joined_states, scores_of
 from ...methods.smoothed_mlp_inputs import SmoothedMLPSettings
 from ...training import Job, TrainedRun
+from ...training.batch_training import DivergedError
 from ...training.engine_choice import why_not_rows
+from ...training.sampled.checkpoints import train_with_checkpoints
 from ...training.sampled.distributed_context import DistributedContext
 from ...training.smoothed.row_order import RowOrder
 from ...training.smoothed.row_reading import read_rows
@@ -34,12 +39,16 @@ from ...training.smoothed.row_training import (
 )
 from ...training.smoothed.smooth_shards import smooth_shards
 from ...training.smoothed.smoothed_files import SmoothedForm
+from ...training.whole_graph import PartialProgress
 from ..row_fit import evaluate_rows, evenly
 from ..saved_models import TrainedModel, write_model
 from ..shard_predictions import row_models
 from .judge import Judge
-from .pool import POOL, Candidate, Member, TrainRuns, grid, train_member
+from .pool import POOL, Candidate, Member, grid, train_member
 from .selection import MOST_NODES, WeightedMean, select
+
+#: The folder of the checkpoints of the runs, which is removed when the model is saved.
+RUNS = "runs"
 
 
 def row_candidates() -> tuple[list[Candidate], dict[str, str]]:
@@ -65,6 +74,7 @@ def auto_rows(
     """Train the members that need only smoothed rows, and save the mean of the best.
 
     Members, settings and weights are chosen by the validation nodes as :func:`rawlsgcn.auto` does.
+    A search that was killed goes on where it stopped.
 
     Args:
         nodes: The labels, the split and the degrees.
@@ -95,7 +105,7 @@ def auto_rows(
         member = train_member(
             candidate,
             grid(candidate),
-            runs_on_rows(labeled, read_rows(rows, val), memory, context),
+            RowRuns(labeled, read_rows(rows, val), shards.fingerprint, out / RUNS, memory, context),
             judge,
             seed,
             progress=_described(progress, candidate.name),
@@ -145,49 +155,58 @@ def auto_rows(
             dataset=model.dataset,
             class_names=model.class_names,
         )
+    remove_folder(out / RUNS)
     return metrics
 
 
-def runs_on_rows(
-    labeled: LabeledRows,
-    val_rows: Any,
-    memory: int,
-    context: DistributedContext,
-) -> TrainRuns:
-    """Return a function that trains runs on rows; their scores are those of validation rows.
+@dataclass(frozen=True, eq=False)
+class RowRuns:
+    """Trains runs on rows, each with checkpoints, so that a killed search goes on with its last.
 
-    Args:
+    Attributes:
         labeled: The training rows.
-        val_rows: The rows of the validation nodes.
+        val_rows: The rows of the validation nodes, whose scores are those of the runs.
+        graph: The fingerprint of the graph.
+        folder: The folder of the checkpoints of all runs.
         memory: Bytes that may be used.
         context: This process.
-
-    Returns:
-        A function of the method, the jobs and the progress.
     """
 
-    def train(method: Method, jobs: Sequence[Job], progress: ProgressCallback) -> list[TrainedRun]:
-        runs = []
-        row_bytes = 4 * labeled.file.num_features
-        steps = RowOrder(len(labeled.nodes), row_bytes, BATCH_ROWS, seed=0).steps
-        for done, job in enumerate(jobs):
-            settings = job.settings
-            assert isinstance(settings, SmoothedMLPSettings)
-            settings = replace(settings, epochs=usual_epochs(steps, settings.epochs))
-            training = RowTraining(labeled, settings, seed=job.seed, context=context, memory=memory)
-            try:
-                for epoch in range(settings.epochs):
-                    training.epoch(epoch)
-                    progress(done * settings.epochs + epoch + 1, len(jobs) * settings.epochs)
-            except RawlsError:  # the loss is not finite: the run has diverged
-                pass
-            state = {name: each.detach().cpu() for name, each in training.kept.state_dict().items()}
-            scores = RowModel(training.kept, labeled.file).scores(val_rows)
-            count = sum(each.numel() for each in state.values())
-            runs.append(TrainedRun(count, state, scores))
-        return runs
+    labeled: LabeledRows
+    val_rows: NDArray[np.float32]
+    graph: str
+    folder: Path
+    memory: int
+    context: DistributedContext
 
-    return train
+    def __call__(
+        self, method: Method, jobs: Sequence[Job], progress: ProgressCallback
+    ) -> list[TrainedRun]:
+        """Train jobs one after another."""
+        return [
+            self._run(job, PartialProgress(progress, 1000 * place, 1000, 1000 * len(jobs)))
+            for place, job in enumerate(jobs)
+        ]
+
+    def _run(self, job: Job, progress: ProgressCallback) -> TrainedRun:
+        labeled, settings = self.labeled, job.settings
+        assert isinstance(settings, SmoothedMLPSettings)
+        row_bytes = 4 * labeled.file.num_features
+        steps = RowOrder(len(labeled.nodes), row_bytes, BATCH_ROWS, job.seed).steps
+        settings = replace(settings, epochs=usual_epochs(steps, settings.epochs))
+        training = RowTraining(
+            labeled, settings, seed=job.seed, context=self.context, memory=self.memory
+        )
+        run = {"graph": self.graph, "seed": job.seed, "settings": asdict(settings)}
+        key = hashlib.blake2b(json.dumps(run).encode(), digest_size=8).hexdigest()
+        try:
+            train_with_checkpoints(training, self.folder / key, run, progress=progress)
+        except DivergedError:
+            with torch.no_grad():
+                next(training.kept.parameters()).fill_(torch.nan)
+        state = {name: each.detach().cpu() for name, each in training.kept.state_dict().items()}
+        scores = RowModel(training.kept, labeled.file).scores(self.val_rows)
+        return TrainedRun(sum(each.numel() for each in state.values()), state, scores)
 
 
 def _described(progress: ProgressCallback, name: str) -> ProgressCallback:
