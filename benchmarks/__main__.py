@@ -27,7 +27,7 @@ app = typer.Typer(
 def bench(
     parts: Annotated[
         list[str] | None,
-        typer.Argument(help="training, methods, balance, scaling, sampling (default: all)."),
+        typer.Argument(help=f"{', '.join(suite.PARTS)} (default: all)."),
     ] = None,
     datasets: Annotated[
         str, typer.Option(help="Names, separated by commas; 'synthetic' needs no files.")

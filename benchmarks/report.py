@@ -107,6 +107,13 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
                 note += f"; {row['extra_memory_mb']:,.0f} MB beyond the graph, whose CSR form "
                 note += f"takes {row['csr_mb']:,.0f} MB"
             notes.append(note)
+        if "step_nanoseconds_per_arc" in row:
+            notes.append(
+                f"- {row['arcs']:,} arcs: {row['step_nanoseconds_per_arc']:.1f} ns for each in a "
+                f"step, from files to files {seconds(row['seconds'])} s and a peak of "
+                f"{row['peak_memory_mb']:,.0f} MB; {row['rival_name']}: a peak of "
+                f"{row['rival_peak_memory_mb']:,.0f} MB"
+            )
     return [*notes, ""] if notes else []
 
 

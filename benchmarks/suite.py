@@ -11,7 +11,7 @@ import torch
 from rawlsgcn._core.machine import machine
 from rawlsgcn.graphs import load
 
-from . import balancing, sampling, scaling, training
+from . import balancing, sampling, scaling, smoothing, training
 from .measurement import Measurement
 
 MEASURES = {
@@ -19,7 +19,7 @@ MEASURES = {
     "methods": training.against_own_gcn,
     "balance": balancing.on_graph,
 }
-PARTS = (*MEASURES, "scaling", "sampling")
+PARTS = (*MEASURES, "scaling", "sampling", "smoothing")
 DATASETS = ("amazon-photo", "citeseer", "coauthor-cs", "coauthor-physics")
 
 
@@ -38,7 +38,7 @@ def run(
 
     Args:
         parts: Names of ``PARTS``.
-        datasets: Names of datasets, for all parts but scaling and sampling.
+        datasets: Names of datasets, for all parts but scaling, sampling and smoothing.
         device: The device to measure on.
         repeats: Repetitions of each timing.
         limit: The largest number of nonzeros of the scaling tables.
@@ -57,8 +57,9 @@ def run(
                 measurements += scaling.balancing(limit, repeats, progress)
             growth += scaling.training(device, limit, repeats, progress)
             continue
-        if part == "sampling":
-            measurements += sampling.measurements(limit, repeats, progress)
+        if part in ("sampling", "smoothing"):
+            module = sampling if part == "sampling" else smoothing
+            measurements += module.measurements(limit, repeats, progress)
             continue
         for name in datasets:
             progress(f"{part}: {name}")

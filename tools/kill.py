@@ -89,6 +89,12 @@ COMMANDS = (
         files="whole",
     ),
     Command(
+        "smooth",
+        "smooth --shards {}/shards --set steps=2 --device cpu",
+        before=_SHARD,
+        files="each",
+    ),
+    Command(
         "sharded training",
         "train --shards {}/shards --method rawlsgcn-graph --num-neighbors 3,3 "
         "--batch-size 40 --epochs 2 --checkpoint-every 1 --device cpu --out {}/out",

@@ -68,10 +68,10 @@ def test_every_part_runs_and_is_shown(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     results = json.loads(result.stdout)
     groups = {figure["group"] for figure in results["figures"]}
-    several = {"balance at scale"} if torch.get_num_threads() > 1 else set()
+    several = {"balance at scale", "smoothing"} if torch.get_num_threads() > 1 else set()
     several |= {"compiled products"} if kernels() else set()
-    one = "balance at scale, on one core"
-    assert groups == {"training", "methods", "balance", one, "sampling"} | several
+    one = {"balance at scale, on one core", "smoothing, on one core"}
+    assert groups == {"training", "methods", "balance", "sampling"} | one | several
     assert all(figure["ratio"] > 0 for figure in results["figures"])
     assert markdown(results) in (tmp_path / "RESULTS.md").read_text()
     assert results["command"].startswith("python -m benchmarks")

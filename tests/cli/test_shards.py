@@ -243,7 +243,10 @@ def test_a_rate_that_ruins_the_weights_is_an_error(epochs: str, tmp_path: Path) 
 
 def test_one_process_balances_any_number_of_shards(tmp_path: Path) -> None:
     launch("shard", "--dataset", "synthetic", "--count", "3", "--out", tmp_path)
-    result = launch("balance", "--shards", tmp_path, "--memory", "1MB", "--json", "-")
+    result = launch("balance", "--shards", tmp_path, "--memory", "1MB")
+    assert result.exit_code == 2
+    assert "1 MB of memory are too little to balance" in result.stderr
+    result = launch("balance", "--shards", tmp_path, "--memory", "8GB", "--json", "-")
     assert result.exit_code == 0
     about = json.loads(result.stdout)
     shards = Shards(tmp_path)

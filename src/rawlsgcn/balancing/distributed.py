@@ -22,10 +22,10 @@ from torch import Tensor, distributed
 
 from .._core.errors import RawlsError
 from .._core.kernels import CSRArrays, Multiplication, kernels
-from .._core.memory import memory_limit, resident_memory
+from .._core.memory import memory_limit, resident_memory, size_text
 from .._core.progress import ProgressCallback, no_progress
 from .._core.sparse import Array, array_module, as_array, as_tensor, dot, empty_array
-from ..graphs.arc_blocks import ArcBlock, ArcBlocks, shards_of_process
+from ..graphs.arc_blocks import ArcBlock, ArcBlocks, least_bytes, shards_of_process
 from ..graphs.shards import Shards
 from .accelerated_descent import Descent
 from .iterations import Symmetric
@@ -34,10 +34,12 @@ from .solver import iterate, require_limits
 from .sparse_matrix import BlockProduct
 from .symmetry import hash_bits
 
-#: Nonzeros of a product's block, whose values are one short array of ones for all blocks.
-_BLOCK = 1 << 19
+#: Nonzeros of a product's block, whose values are one array of ones for all blocks.
+_BLOCK, _CUDA_BLOCK = 1 << 19, 1 << 26
 #: Vectors of a process's rows that the descent holds, and of all nodes that an exchange does.
 _OWN_VECTORS, _FULL_VECTORS = 12, 2
+#: What the check of symmetry takes for a block of arcs, and the rest.
+_SLACK = 64 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,8 +99,8 @@ def balance_shards(
 
     Raises:
         RawlsError: If there are fewer shards than processes, if the matrix is not symmetric
-            (which a random fingerprint of the arcs shows) or has self-loops, or if there is no such
-            device.
+            (which a random fingerprint of the arcs shows) or has self-loops, if the memory is too
+            small, or if there is no such device.
     """
     require_limits(tol, max_iterations)
     target = _device(device)
@@ -107,9 +109,16 @@ def balance_shards(
     cuts = [*(shards.cuts[each[0]] for each in ranges), shards.num_nodes]
     progress(0, 100, "reading the shards")
     opened = [shards.open(shard) for shard in ranges[rank]]
-    memory = (memory_limit(None) if memory is None else memory) - resident_memory()
+    memory = memory_limit(None) if memory is None else memory
     vectors = _OWN_VECTORS * (cuts[rank + 1] - cuts[rank]) + _FULL_VECTORS * cuts[-1]
-    arcs = ArcBlocks(opened, memory - 8 * vectors, target)
+    left = memory - resident_memory() - 8 * vectors - _SLACK
+    if target.type == "cpu" and left < least_bytes(opened):
+        least = math.ceil((memory - left + least_bytes(opened)) / 10**6)
+        raise RawlsError(
+            f"{size_text(memory)} of memory are too little to balance a graph of this size: at "
+            f"least {least:,} MB are needed (--memory {least}MB)"
+        )
+    arcs = ArcBlocks(opened, left, target)
     _require_symmetric(arcs, cuts[-1], target, shards.folder)
     rows = _Rows(arcs, cuts, target)
     descent = _ShardDescent(_ShardIteration(rows), target, accelerate=True)
@@ -162,6 +171,7 @@ class _Rows:
     def __init__(self, arcs: ArcBlocks, cuts: list[int], device: torch.device) -> None:
         self.arcs, self.cuts, self.device = arcs, cuts, device
         self._compiled: list[Multiplication | None] = []
+        self._parts: dict[int, list[ArcBlock]] = {}
         self._ones = torch.ones(0, dtype=torch.float64, device=device)
         self._full = self._own = self._gathered = torch.empty(0, dtype=torch.float64, device=device)
         if len(cuts) > 2:
@@ -200,7 +210,7 @@ class _Rows:
             if compiled is not None:
                 total += compiled(x, mine, here)
                 continue
-            for part in block.spans(_BLOCK):
+            for part in self._parts_of(number, block):
                 self._multiply_part(part, x, out[part.first : part.last])
             here += mine
             total += dot(as_array(mine), as_array(here))
@@ -218,6 +228,15 @@ class _Rows:
         if self.arcs.kept:
             self._compiled.append(made)
         return made
+
+    def _parts_of(self, number: int, block: ArcBlock) -> list[ArcBlock]:
+        """Short parts of a block, for the values that are made for a product."""
+        if number in self._parts:
+            return self._parts[number]
+        parts = list(block.spans(_BLOCK if self.device.type == "cpu" else _CUDA_BLOCK))
+        if self.arcs.kept:
+            self._parts[number] = parts
+        return parts
 
     def _multiply_part(self, part: ArcBlock, x: Tensor, out: Tensor) -> None:
         count = len(part.column)

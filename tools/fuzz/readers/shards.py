@@ -17,6 +17,8 @@ from rawlsgcn.methods import find_method
 from rawlsgcn.training.sampled.checkpoints import Position, load_checkpoint, save_checkpoint
 from rawlsgcn.training.sampled.sources import Source
 from rawlsgcn.training.sampled.trainer import SampledTraining
+from rawlsgcn.training.smoothed.smooth_shards import smooth_shards
+from rawlsgcn.training.smoothed.smoothed_files import SmoothedForm
 
 from ..reader import Files, Reader
 from .models import _graph
@@ -38,10 +40,10 @@ def _training(source: Source) -> SampledTraining:
 
 
 def _read_shards(folder: Path) -> object:
-    """Balance them and train on them for a step: every index is followed."""
+    """Balance them, smooth them and train on them for a step: every index is followed."""
     shards = Shards(folder)
-    if len(shards) == 1:
-        balance_shards(shards, max_iterations=20)
+    balance_shards(shards, max_iterations=20)
+    smooth_shards(shards, SmoothedForm("renormalized", 0.1, 1, row_normalized=True))
     training = _training(Source.of_shards(shards))
     return training.loss(next(training.batches(0))), training.logits()
 

@@ -23,8 +23,8 @@ LINE = 64
 _SLACK = (48 << 20) + 24 * PART_SIZE
 #: Arcs stay in memory while they take no more than this share; else they are read in every step.
 _ARCS_SHARE = 0.125
-#: The share of a GPU's free memory that is used.
-_GPU_SHARE = 0.9
+#: The share of a GPU's free memory that is used; the product needs some for itself.
+_GPU_SHARE = 0.85
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, distributed
 
-from ..._core.atomic_files import only_writer, remove
+from ..._core.atomic_files import only_writer, remove, remove_leftovers
 from ..._core.errors import RawlsError
 from ..._core.memory import memory_limit
 from ..._core.progress import ProgressCallback, no_progress
@@ -85,9 +85,11 @@ def smooth_shards(
     own = shards_of_process(shards, context.rank, context.world_size)
     found = open_smoothed(shards, form)
     _meet(context)  # nobody begins to write before everybody has looked
-    if found is not None:
-        if context.rank == 0:
+    if context.rank == 0:
+        remove_leftovers(shards.folder)
+        if found is not None:
             remove(shards.folder / f".{form.name}")  # which a kill may have left
+    if found is not None:
         return SmoothingResult(found, [])
     progress(0, 1, "reading the shards")
     opened = [shards.open(shard) for shard in own]
@@ -242,9 +244,10 @@ class _Smoothing:
             part = (result[rows].cpu().numpy() / self.scale[rows, None]).astype(self.form.dtype)
             if not np.isfinite(part).all():
                 raise RawlsError(
-                    f"the smoothed features of nodes {rows.start + self.arcs.first:,} to "
-                    f"{rows.stop + self.arcs.first - 1:,} are not all finite: their features, or "
-                    "weights of arcs near them, are too large or no numbers; write the shards again"
+                    f"the smoothed features of {self.files.shards.folder}, nodes "
+                    f"{rows.start + self.arcs.first:,} to {rows.stop + self.arcs.first - 1:,}, are "
+                    "not all finite: their features, or weights of arcs near them, are too large "
+                    "or no numbers; write the shards again"
                 )
             yield part
 

@@ -41,5 +41,5 @@ def smooth_rows(
         values = right.new_ones(len(part.column)) if part.weight is None else part.weight
         starts = (part.row_start - part.row_start[0]).to(part.column.dtype)
         matrix = csr_tensor(starts, part.column, values, (len(starts) - 1, len(right)))
-        result = torch.addmm(own[rows], matrix, right)
-        torch.addcmul(added[rows], result, factor[rows, None], out=out[rows])
+        result = torch.addmm(own[rows], matrix, right, out=out[rows])
+        result.mul_(factor[rows, None]).add_(added[rows])

@@ -1,0 +1,209 @@
+"""Smoothing shards on disk: ten steps, against ten scipy products and torch_geometric's SIGN.
+
+Every run is a process of its own, so that its peak of memory is its own and nothing is warm but the
+system's cache of files. Nodes are in random order: every arc reads a row from anywhere in memory.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from rawlsgcn._core.machine import peak_memory_mb
+
+from .measurement import Measurement, Timing
+
+SIZES = (10**5, 10**6, 10**7, 10**8)
+#: SIGN keeps the result of every step, and 64-bit indices.
+SIGN_LIMIT = 10**7
+DEGREE, FEATURES, STEPS = 10, 32, 10
+
+
+def measurements(
+    limit: int, repeats: int, progress: Callable[[str], None]
+) -> Iterator[Measurement]:
+    """Measure smoothing of random graphs of rising size."""
+    for size in SIZES:
+        if size <= limit:
+            progress(f"smoothing {size:.0e} arcs")
+            with tempfile.TemporaryDirectory() as folder:
+                yield from on_random(size, repeats, Path(folder, "shards"))
+
+
+def on_random(arcs: int, repeats: int, folder: Path) -> Iterator[Measurement]:
+    """Compare the smoothing of one random graph with its rivals, in turn."""
+    made = _child("write", arcs, folder)
+    threads = sorted({torch.get_num_threads(), 1}, reverse=True)
+    rivals = ["scipy", *(["sign"] if arcs <= SIGN_LIMIT else [])]
+    runs: dict[Any, list[dict[str, Any]]] = {each: [] for each in (*threads, *rivals)}
+    for _ in range(repeats):
+        for number in threads:
+            runs[number].append(_child("smooth", folder, number))
+        for rival in rivals:
+            runs[rival].append(_child(rival, folder))
+    for number in threads:
+        ours = runs[number]
+        steps = Timing([run["steps_seconds"] for run in ours])
+        whole = Timing([run["seconds"] for run in ours])
+        facts = {
+            **made,
+            "threads": number,
+            "features": FEATURES,
+            "steps": STEPS,
+            "step_nanoseconds_per_arc": steps.median / STEPS / made["arcs"] * 1e9,
+            "seconds": whole.median,
+            "nanoseconds_per_arc": whole.median / made["arcs"] * 1e9,
+            "peak_memory_mb": max(run["peak_memory_mb"] for run in ours),
+        }
+        for rival, took, what, words, goal in (
+            ("scipy", steps, "in memory", f"{STEPS} scipy products", "at most 1.5"),
+            ("sign", whole, "from files to files", "torch_geometric's SIGN in memory", ""),
+        ):
+            if rival not in runs:
+                continue
+            peak = max(run["peak_memory_mb"] for run in runs[rival])
+            yield Measurement(
+                "smoothing" + (", on one core" if number == 1 else ""),
+                f"{made['arcs']:.1e} arcs, {FEATURES} features: {STEPS} steps {what}",
+                ours=took,
+                rival=Timing([run["seconds"] for run in runs[rival]]),
+                rival_name=words,
+                goal=goal,
+                inverse=True,
+                facts={**facts, "rival_peak_memory_mb": peak},
+            )
+
+
+def _child(*arguments: object) -> dict[str, Any]:
+    command = [sys.executable, "-m", "benchmarks.smoothing", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+def _write(arcs: str, folder: str) -> dict[str, Any]:
+    """Write shards of a random graph without self-loops, about ten arcs a node."""
+    from scipy import sparse
+    from torch_geometric.data import Data
+
+    from rawlsgcn.graphs.shards import write_shards
+
+    random, nodes = np.random.default_rng(0), int(arcs) // DEGREE
+    one = random.integers(0, nodes, int(arcs) // 2, dtype=np.int32)
+    other = (one + random.integers(1, nodes, len(one))).astype(np.int64) % nodes
+    ends = np.concatenate([one, other]).astype(np.int32)
+    matrix = sparse.csr_array(
+        (np.ones(len(ends), dtype=np.float32), (ends, np.roll(ends, len(one)))),
+        shape=(nodes, nodes),
+    )
+    row = np.repeat(np.arange(nodes), np.diff(matrix.indptr))
+    graph = Data(
+        edge_index=torch.from_numpy(np.stack([row, matrix.indices.astype(np.int64)])),
+        x=torch.from_numpy(random.random((nodes, FEATURES), dtype=np.float32)),
+        num_nodes=nodes,
+    )
+    shards = write_shards(graph, 2, folder)
+    return {"nodes": shards.num_nodes, "arcs": shards.num_arcs}
+
+
+def _smooth(folder: str, threads: str) -> dict[str, Any]:
+    """Time the whole of it, and the steps alone in memory."""
+    from rawlsgcn.graphs.shards import Shards
+    from rawlsgcn.training.smoothed.smooth_shards import smooth_shards
+    from rawlsgcn.training.smoothed.smoothed_files import SmoothedForm
+
+    torch.set_num_threads(int(threads))
+    shards = Shards(folder)
+    form = SmoothedForm("renormalized", 0.1, STEPS, row_normalized=True)
+    start = time.perf_counter()
+    smooth_shards(shards, form)
+    record = _record(time.perf_counter() - start)
+    shutil.rmtree(shards.folder / form.name)
+    return {**record, "steps_seconds": _steps(folder)}
+
+
+def _steps(folder: str) -> float:
+    """Seconds of the steps, with matrices as a smoothing has them."""
+    from rawlsgcn._core.sparse import as_tensor, empty_array
+    from rawlsgcn.graphs.arc_blocks import ArcBlocks
+    from rawlsgcn.training.smoothed.smoothing_step import smooth_rows
+
+    cpu, opened = torch.device("cpu"), _opened(folder)
+    arcs = ArcBlocks(opened, sum(shard.graph_bytes for shard in opened), cpu)
+    shape = (arcs.last, FEATURES)
+    held, out, added = (as_tensor(empty_array(shape, cpu, torch.float32)) for _ in range(3))
+    factor = torch.full((arcs.last,), 1 / DEGREE)
+    held.fill_(1.0)
+    added.fill_(0.1)
+    for matrix in (out, *(block.column for block in arcs)):
+        matrix.sum()  # into memory
+    start = time.perf_counter()
+    for _ in range(STEPS):
+        for block in arcs:
+            smooth_rows(block, held, held, factor, added, out)
+        held, out = out, held
+    return time.perf_counter() - start
+
+
+def _scipy(folder: str) -> dict[str, Any]:
+    """Time products of a float32 matrix with 32-bit indices, in memory, with all columns."""
+    from scipy import sparse
+
+    opened = _opened(folder)
+    column = np.concatenate([shard.column for shard in opened])
+    counts = np.concatenate([np.diff(shard.row_start) for shard in opened])
+    row_start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+    values = np.full(len(column), 1 / DEGREE, dtype=np.float32)
+    matrix = sparse.csr_array((values, column, row_start), shape=(len(counts), len(counts)))
+    smoothed = np.concatenate([shard.x for shard in opened])
+    start = time.perf_counter()
+    for _ in range(STEPS):
+        smoothed = matrix @ smoothed
+    return _record(time.perf_counter() - start)
+
+
+def _sign(folder: str) -> dict[str, Any]:
+    """Time the transform, with all of torch's threads."""
+    from torch_geometric.data import Data
+    from torch_geometric.transforms import SIGN
+
+    opened = _opened(folder)
+    counts = np.concatenate([np.diff(shard.row_start) for shard in opened])
+    row = np.repeat(np.arange(len(counts)), counts)
+    column = np.concatenate([shard.column for shard in opened]).astype(np.int64)
+    x = torch.from_numpy(np.concatenate([shard.x for shard in opened]))
+    data = Data(x=x, edge_index=torch.from_numpy(np.stack([row, column])), num_nodes=len(counts))
+    del row, column
+    start = time.perf_counter()
+    SIGN(STEPS)(data)
+    return _record(time.perf_counter() - start)
+
+
+def _opened(folder: str) -> Any:
+    from rawlsgcn.graphs.shards import Shards
+
+    return Shards(folder).open_all()
+
+
+def _record(seconds: float) -> dict[str, Any]:
+    return {"seconds": seconds, "peak_memory_mb": peak_memory_mb(torch.device("cpu"))}
+
+
+if __name__ == "__main__":
+    actions: dict[str, Callable[..., Any]] = {
+        "write": _write,
+        "smooth": _smooth,
+        "scipy": _scipy,
+        "sign": _sign,
+    }
+    print(json.dumps(actions[sys.argv[1]](*sys.argv[2:])))
