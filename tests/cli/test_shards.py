@@ -278,3 +278,71 @@ def test_several_processes_cannot_share_other_commands(
         result = launch(*words, "--dataset", "synthetic")
         assert result.exit_code == 2
         assert "several processes cannot share" in result.stderr
+
+
+def edge_list(folder: Path) -> list[str]:
+    rows = [f"n{i},n{(7 * i + 1) % 60}" for i in range(60)]
+    (folder / "edges.csv").write_text("\n".join(["source,target", *rows]) + "\n")
+    labels = [f"n{i},{'odd' if i % 2 else 'even'}" for i in range(60)]
+    (folder / "labels.csv").write_text("\n".join(["id,label", *labels]) + "\n")
+    np.save(folder / "x.npy", np.eye(60, dtype=np.float32))
+    files = {"graph": "edges.csv", "labels": "labels.csv", "features": "x.npy"}
+    return [word for option, name in files.items() for word in (f"--{option}", str(folder / name))]
+
+
+def test_files_are_read_in_batches_where_memory_is_short_and_give_the_same_shards(
+    tmp_path: Path,
+) -> None:
+    files = [*edge_list(tmp_path), "--count", "2", "--split", "random"]
+    whole = launch("shard", *files, "--out", tmp_path / "whole")
+    assert "120 arcs, read at once, in 2 shards" in " ".join(whole.stdout.split())
+    parts = launch("shard", *files, "--out", tmp_path / "parts", "--memory", "1kB")
+    said = " ".join(parts.stdout.split())
+    assert "Reading in batches: at once the files would take about" in said
+    assert "1 kB may be used" in said
+    assert "120 arcs, read in batches, in 2 shards" in said
+    assert "the classes are numbered by name: 0 even, 1 odd" in said
+    for path in (tmp_path / "whole").iterdir():
+        assert path.read_bytes() == (tmp_path / "parts" / path.name).read_bytes()
+
+
+def test_a_damaged_row_of_a_large_file_is_one_sentence(tmp_path: Path) -> None:
+    files = [*edge_list(tmp_path), "--count", "2", "--out", str(tmp_path / "parts")]
+    with (tmp_path / "edges.csv").open("a") as file:
+        file.write("n5,n999\n")
+    result = launch("shard", *files, "--memory", "1kB")
+    assert result.exit_code == 2
+    assert "edges.csv, line 62: node n999 is not in labels.csv" in " ".join(result.stderr.split())
+    assert not (tmp_path / "parts").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--dataset cora-ml --nodes 500", "--nodes is the size of a synthetic graph"),
+        ("--nodes 500", "--nodes is the size of a synthetic graph"),
+        ("--dataset synthetic --nodes 500 --labels y.csv", "a synthetic graph has no files"),
+        ("--dataset synthetic --seed 3", "--seed is for a synthetic graph of any size"),
+        ("--dataset synthetic --memory much", "'much' is no amount of memory"),
+        ("--graph edges.csv --memory 1B", "needs node features and labels: give --features"),
+        ("--graph . --labels y.csv", "has its own features and labels"),
+        ("--graph .", "is a folder without edge.csv.gz or data.npz"),
+    ],
+)
+def test_options_of_shard_that_do_not_go_together(
+    options: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "edges.csv").write_text("source,target\n0,1\n")
+    result = launch("shard", *options.split(), "--count", "2", "--out", "shards")
+    assert result.exit_code == 2
+    assert said in " ".join(result.stderr.split())
+    assert [path.name for path in tmp_path.iterdir()] == ["edges.csv"]
+
+
+def test_a_synthetic_graph_of_any_size_is_drawn_into_shards(tmp_path: Path) -> None:
+    options = "--dataset synthetic --nodes 2000 --average-degree 6 --num-features 30 --count 2"
+    result = launch("shard", *options.split(), "--seed", "4", "--out", tmp_path / "shards")
+    assert result.exit_code == 0
+    assert "2,000 nodes" in result.stdout
+    assert "not real data" in " ".join(result.stdout.split())

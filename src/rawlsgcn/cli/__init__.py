@@ -6,6 +6,7 @@ from __future__ import annotations
 from . import training as training  # isort: skip
 from . import auto as auto  # isort: skip
 from . import graphs as graphs  # isort: skip
+from . import sharding as sharding  # isort: skip
 from . import shards as shards  # isort: skip
 from . import smoothing as smoothing  # isort: skip
 from . import audit as audit  # isort: skip

@@ -1,4 +1,4 @@
-"""The commands for one graph: predict, balance and shard."""
+"""The commands for one graph: predict and balance."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from .._core.errors import RawlsError
-from .base import command, read_graph, require_features
+from .base import command, read_graph
 from .options import (
     DataRoot,
     Dataset,
@@ -16,10 +16,7 @@ from .options import (
     Features,
     Graph,
     Json,
-    Labels,
-    Memory,
     Shards,
-    Split,
     out_option,
 )
 from .outputs import check_outputs, people, say_notes, write_json
@@ -184,97 +181,3 @@ def balance(
         soft_wrap=True,
     )
     write_json(json_path, summary)
-
-
-@command(
-    "--dataset cora-ml --count 2 --out shards",
-    "--dataset synthetic --nodes 1000000 --num-features 100 --count 4 --out shards",
-)
-def shard(
-    count: Annotated[int, typer.Option(min=1, help="Number of shards; a process has one or more.")],
-    out: Annotated[Path, out_option("Write the shards into this folder.")],
-    dataset: Dataset = None,
-    graph: Graph = None,
-    features: Features = None,
-    labels: Labels = None,
-    split: Split = None,
-    nodes: Annotated[
-        int | None, typer.Option(min=1, help="Nodes of a synthetic graph of any size.")
-    ] = None,
-    average_degree: Annotated[
-        float, typer.Option(help="With --nodes: the mean of the expected degrees.")
-    ] = 14.0,
-    num_features: Annotated[
-        int, typer.Option(min=1, help="With --nodes: the number of features.")
-    ] = 600,
-    seed: Annotated[int, typer.Option(min=0, help="With --nodes: the seed of the graph.")] = 0,
-    memory: Memory = None,
-    data_root: DataRoot = None,
-) -> None:
-    """Cut a graph into shards on disk, for graphs that one process cannot hold."""
-    check_outputs(None, folder=out)
-    require_one_process("shard", "running it alone")
-    from .._core.memory import memory_limit
-    from ..graphs import graph_notes
-    from ..graphs.catalog import SYNTHETIC
-    from ..graphs.shards import require_own, write_shards
-    from ..reporting.progress import progress
-
-    limit = memory_limit(memory)
-    require_own(out)  # an error before a large graph is read
-    if nodes is not None:
-        if dataset is None or dataset.lower() != SYNTHETIC:
-            raise RawlsError("--nodes is the size of a synthetic graph: add --dataset synthetic")
-        from ..graphs.streaming.synthetic_shards import synthetic_shards
-
-        with progress("drawing the graph") as shown:
-            shards = synthetic_shards(
-                out,
-                count,
-                num_nodes=nodes,
-                average_degree=average_degree,
-                features=num_features,
-                seed=seed,
-                split=split,
-                memory=limit,
-                progress=shown,
-            )
-    elif graph is not None and dataset is None and _is_too_large(graph, features, labels, limit):
-        from ..graphs.streaming.file_shards import shard_files
-
-        assert features is not None
-        assert labels is not None
-        with progress("reading the graph") as shown:
-            shards, data = shard_files(
-                out, count, graph, features, labels, split=split, memory=limit, progress=shown
-            )
-        say_notes(graph_notes(data), people(None))
-    else:
-        data = read_graph(dataset, graph, features, labels, split, data_root)
-        require_features(data, "cutting a graph into shards")
-        shards = write_shards(data, count, out)
-        say_notes(graph_notes(data), people(None))
-    people(None).print(
-        f"{shards.num_nodes:,} nodes and {shards.num_arcs:,} arcs in {count} shards: {out}",
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
-    )
-
-
-def _is_too_large(graph: Path, features: Path | None, labels: Path | None, memory: int) -> bool:
-    """Whether the files are read in batches; says so."""
-    from .._core.memory import size_text
-    from ..graphs.streaming.file_shards import can_stream, memory_in_memory
-
-    needed = memory_in_memory(graph, features, labels)
-    if needed <= memory or not can_stream(graph, features, labels):
-        return False
-    people(None).print(
-        f"Read in batches: at once the files would take about {size_text(needed)} of memory, and "
-        f"{size_text(memory)} may be used.",
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
-    )
-    return True

@@ -30,8 +30,8 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches of a few rows, so that small files have many."""
     monkeypatch.setattr(arc_sorter, "_FEWEST", 40)
     monkeypatch.setattr(arc_sorter, "_SAMPLED", 4)
-    monkeypatch.setattr(edge_batches, "_ROWS", 13)
-    monkeypatch.setattr(feature_batches, "_CELLS", 30)
+    monkeypatch.setattr(edge_batches, "ROWS", 13)
+    monkeypatch.setattr(feature_batches, "CELLS", 30)
 
 
 class Files:
@@ -236,7 +236,23 @@ def test_progress_reaches_the_end_of_every_stage(tmp_path: Path) -> None:
         seen[str(description)] = done, total
 
     shard_files(tmp_path / "s", 2, edges, x, y, split="random", progress=note)
-    stages = ("merging the arcs", "reading the features", "hashing the graph")
+    stages = ("merging the arcs", "writing the features", "hashing the graph")
     assert all(seen[stage][0] == seen[stage][1] for stage in stages)
     assert seen["reading edges.csv"][0] == 40
     assert len(Shards(tmp_path / "s")) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ids", ["range", "any", "words"])
+def test_a_million_rows_are_those_of_the_graph_in_memory(
+    ids: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the sizes of batches and runs that large files have, but for the memory."""
+    monkeypatch.undo()
+    how = {"nodes": 100_000, "arcs": 1_000_000, "ids": ids, "weighted": ids == "any", "full": 1.0}
+    how |= {"edges": ".csv", "labels": ".csv", "features": ".csv", "class_words": True}
+    files = Files(tmp_path, np.random.default_rng(0), reordered=True, **how)
+    given_files = {"features": files.features, "labels": files.labels}
+    write_shards(rg.read(files.graph, **given_files), 3, tmp_path / "whole")
+    shard_files(tmp_path / "streamed", 3, files.graph, memory=40_000_000, **given_files)
+    assert contents(tmp_path / "streamed") == contents(tmp_path / "whole")

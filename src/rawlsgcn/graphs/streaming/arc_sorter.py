@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from ..._core.errors import RawlsError
 from ..._core.progress import ProgressCallback, no_progress
 from ..notes import GraphFacts
+from .merged_arcs import MergedFiles, MergedRows, SortedArcs
 from .ordered_threads import num_threads, ordered_map
 
 Array = NDArray[Any]
@@ -34,26 +35,6 @@ _FEWEST, _MOST = 1 << 12, 1 << 25
 #: One key in so many of a run is remembered, to choose ranges of rows by.
 _SAMPLED = 1 << 8
 _TINY = float(np.finfo(np.float32).tiny)
-
-
-@dataclass(frozen=True, eq=False)
-class SortedArcs:
-    """A symmetric matrix in CSR form: row starts in memory, columns and weights in plain files.
-
-    Attributes:
-        row_start: Where the arcs of each row begin, of the length nodes + 1.
-        column: The file of the columns, int32.
-        weight: The file of the weights, float32; None if all of them are one.
-    """
-
-    row_start: NDArray[np.int64]
-    column: Path
-    weight: Path | None
-
-    @property
-    def num_arcs(self) -> int:
-        """The number of arcs, each edge counted twice."""
-        return int(self.row_start[-1])
 
 
 @dataclass
@@ -126,7 +107,7 @@ class ArcSorter:
         self._end_run()
         self._wait()
         del self._keys, self._weights
-        merged = _Merged(self._folder, self._nodes, self._weighted)
+        merged = MergedFiles(self._folder, self._nodes, self._weighted)
         forward = done = 0
         shift = self._bits + 1
         with merged:
@@ -148,7 +129,7 @@ class ArcSorter:
         """Stop the thread that writes, also after an error."""
         self._writer.shutdown(cancel_futures=True)
 
-    def _count_facts(self, merged: _Merged, forward: int) -> None:
+    def _count_facts(self, merged: MergedFiles, forward: int) -> None:
         facts = self._facts
         if self._kept > forward:
             facts.repeated_edges += self._kept - forward
@@ -218,7 +199,7 @@ class ArcSorter:
         for first, last in pairwise(rows):
             yield first, last, [run.take(last << shift) for run in self._runs]
 
-    def _merge(self, range_: tuple[int, int, list[slice]]) -> _Part:
+    def _merge(self, range_: tuple[int, int, list[slice]]) -> MergedRows:
         first, last, slices = range_
         parts = list(zip(self._runs, slices, strict=True))
         keys = np.concatenate(
@@ -237,7 +218,7 @@ class ArcSorter:
         )
         return self._merge_weighted(first, last, keys, weights)
 
-    def _merge_weighted(self, first: int, last: int, keys: Array, weights: Array) -> _Part:
+    def _merge_weighted(self, first: int, last: int, keys: Array, weights: Array) -> MergedRows:
         taken = len(keys)
         order = np.argsort(keys)
         keys, weights = keys[order], weights[order]
@@ -258,7 +239,7 @@ class ArcSorter:
 
     def _part(
         self, first: int, last: int, pairs: Array, values: Array | None, taken: int, forward: int
-    ) -> _Part:
+    ) -> MergedRows:
         merged = len(pairs)
         tiny = 0
         if values is not None:
@@ -268,63 +249,7 @@ class ArcSorter:
                 pairs, values = pairs[kept], values[kept]
         column = (pairs & ((1 << self._bits) - 1)).astype(np.int32)
         counts = np.bincount((pairs >> self._bits) - first, minlength=last - first)
-        return _Part(first, last, counts, column, values, taken, merged, forward, tiny)
-
-
-@dataclass
-class _Part:
-    """The merged arcs of some rows."""
-
-    first: int
-    last: int
-    counts: Array
-    column: Array
-    values: Array | None
-    taken: int
-    merged: int
-    forward: int
-    tiny: int
-    unequal: int = 0
-
-
-class _Merged:
-    """The files of the merged matrix, while they are written."""
-
-    def __init__(self, folder: Path, nodes: int, weighted: bool) -> None:
-        self._column, self._weight = folder / "column", folder / "weight"
-        self._row_start = np.zeros(nodes + 1, np.int64)
-        self._all_ones = True
-        self._weighted = weighted
-        self.pairs = self.tiny = self.unequal = 0
-
-    def __enter__(self) -> _Merged:
-        self._files = [self._column.open("wb")]
-        if self._weighted:
-            self._files.append(self._weight.open("wb"))
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        for file in self._files:
-            file.close()
-
-    def append(self, part: _Part) -> None:
-        self._row_start[part.first + 1 : part.last + 1] = part.counts
-        part.column.tofile(self._files[0])
-        if part.values is not None:
-            self._all_ones &= bool((part.values == 1).all())
-            with np.errstate(over="ignore"):
-                values = part.values.astype(np.float32)
-            if not np.isfinite(values).all():
-                raise RawlsError("weights over 3e38 do not fit: divide them first")
-            values.tofile(self._files[1])
-        self.pairs += part.merged
-        self.tiny += part.tiny
-        self.unequal += part.unequal
-
-    def result(self) -> SortedArcs:
-        np.cumsum(self._row_start, out=self._row_start)
-        kept = self._weighted and not self._all_ones
-        return SortedArcs(self._row_start, self._column, self._weight if kept else None)
+        return MergedRows(first, last, counts, column, values, taken, merged, forward, tiny)
 
 
 def _first_of_equal(values: Array) -> NDArray[np.bool_]:

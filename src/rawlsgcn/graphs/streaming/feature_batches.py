@@ -24,7 +24,7 @@ from .ordered_threads import ordered_map
 
 Array = NDArray[Any]
 #: Numbers that are read at a time.
-_CELLS = 1 << 22
+CELLS = 1 << 22
 
 
 class FeatureBatch(NamedTuple):
@@ -81,7 +81,7 @@ class FeatureTable:
     def batches(self, numbers: NodeNumbers, named_in: str) -> Iterator[FeatureBatch]:
         """Yield all rows; every node must have one, and only one."""
         seen = np.zeros(len(numbers), bool)
-        rows = max(1, _CELLS // self.num_columns)
+        rows = max(1, CELLS // self.num_columns)
         text = (self._key,) if numbers.is_text else ()
         with reading(self._path, "features"):
             for table, batch in ordered_map(
@@ -135,13 +135,13 @@ class FeatureArray:
 
     def batches(self, numbers: NodeNumbers, named_in: str) -> Iterator[FeatureBatch]:
         """Yield all rows in the order of the nodes."""
-        rows = max(1, _CELLS // self.num_columns)
+        rows = max(1, CELLS // self.num_columns)
 
         def batch(first: int) -> FeatureBatch:
             # A mapping of its own for each batch: pages that were read do not stay resident.
             mapped = np.load(self._path, mmap_mode="r", allow_pickle=False)
             values = checked_array(np.array(mapped[first : first + rows]))
-            return _in_order(self._path, first, values)
+            return batch_in_order(self._path, first, values)
 
         with reading(self._path, "features"):
             yield from ordered_map(batch, range(0, self.num_rows, rows))
@@ -163,13 +163,14 @@ class FeatureMatrix:
 
     def batches(self, numbers: NodeNumbers, named_in: str) -> Iterator[FeatureBatch]:
         """Yield all rows in the order of the nodes."""
-        rows = max(1, _CELLS // self.num_columns)
+        rows = max(1, CELLS // self.num_columns)
         for first in range(0, self.num_rows, rows):
             values = dense_rows(self._x, first, min(first + rows, self.num_rows))
-            yield _in_order(self._path, first, values)
+            yield batch_in_order(self._path, first, values)
 
 
-def _in_order(path: Path, first: int, values: Array) -> FeatureBatch:
+def batch_in_order(path: Path, first: int, values: Array) -> FeatureBatch:
+    """Return rows in the order of the nodes, of which the first is node ``first``."""
     nodes = np.arange(first, first + len(values))
     named = f"{path.name}: node {{}} (counted from 0)"
     return FeatureBatch(nodes, _single(values, lambda row: named.format(first + row)))

@@ -6,6 +6,9 @@ in batches. The shards are those of the graph that :func:`rawlsgcn.read` returns
 
 from __future__ import annotations
 
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
-from ..._core.atomic_folders import atomic_directory
 from ..._core.errors import RawlsError, reading
 from ..._core.memory import memory_limit
 from ..._core.progress import ProgressCallback, no_progress
@@ -22,19 +24,19 @@ from ..raw_graph import RawGraph, check_count
 from ..readers.edge_lists import attach
 from ..readers.node_tables import NodeTable, read_labels
 from ..readers.table_formats import TABLES, is_parquet
-from ..shards import Shards, outdated, require_count, require_own
+from ..shards import Shards, require_count, require_own
 from ..splits import MASKS, SplitChoice, choose_split, parse_split
 from ..validation import check_labels
-from .arc_sorter import ArcSorter, SortedArcs
-from .edge_batches import EdgeTable
+from .arc_sorter import ArcSorter
+from .build_shards import GraphParts, build_shards
+from .edge_batches import EdgeSource, EdgeTable
 from .feature_batches import FeatureSource, open_features
+from .merged_arcs import SortedArcs
 from .node_numbers import NodeNumbers
-from .shard_writer import ShardWriter
-from .work_folder import work_folder
 
 Array = NDArray[Any]
-#: What reading in memory takes at its peak, for each byte of a text file and of a .parquet file.
-_TEXT, _PARQUET = 12, 40
+#: What reading in memory takes at its peak for each byte of a file: of text, .parquet, or arrays.
+_TEXT, _PARQUET, _ARRAYS = 12, 40, 3
 
 
 def memory_in_memory(*paths: Path | None) -> int:
@@ -43,14 +45,19 @@ def memory_in_memory(*paths: Path | None) -> int:
     Args:
         *paths: An edge list, and features and labels where they are files of their own.
     """
-    sizes = [(path, path.stat().st_size) for path in paths if path is not None and path.is_file()]
-    return sum(size * (_PARQUET if is_parquet(path) else _TEXT) for path, size in sizes)
+
+    def factor(path: Path) -> int:
+        if is_parquet(path):
+            return _PARQUET
+        return _TEXT if path.suffix.lower() in TABLES else _ARRAYS
+
+    files = [path.expanduser() for path in paths if path is not None]
+    return sum(factor(path) * path.stat().st_size for path in files if path.is_file())
 
 
-def can_stream(graph: Path, features: Path | None, labels: Path | None) -> bool:
-    """Whether a graph can be read in batches: an edge list, with features and labels beside it."""
-    suffix = graph.suffix.lower()
-    return suffix in TABLES and features is not None and labels is not None
+def can_stream(graph: Path) -> bool:
+    """Whether a graph can be read in batches: an edge list, features and labels beside it."""
+    return graph.suffix.lower() in TABLES
 
 
 def shard_files(
@@ -92,25 +99,69 @@ def shard_files(
     edges = EdgeTable(graph, facts)
     source = open_features(features, facts)
     raw, numbers, named_in = _nodes(graph, table, source, features, facts)
+    streams = GraphStreams(raw, numbers, named_in, edges, source, (graph, features, labels))
+    return write_streams(folder, count, streams, chosen, memory, progress)
+
+
+@dataclass(frozen=True, eq=False)
+class GraphStreams:
+    """A graph whose labels are in memory, and whose edges and features come in batches.
+
+    Attributes:
+        raw: The name, the labels, the masks and the facts.
+        numbers: The nodes.
+        named_in: The file that lists them, for error messages.
+        edges: The arcs.
+        features: The rows of features.
+        files: All files that the graph is read from; none if it is not from files.
+    """
+
+    raw: RawGraph
+    numbers: NodeNumbers
+    named_in: str
+    edges: EdgeSource
+    features: FeatureSource
+    files: Sequence[Path]
+
+
+def write_streams(
+    folder: str | Path,
+    count: int,
+    graph: GraphStreams,
+    split: SplitChoice,
+    memory: int,
+    progress: ProgressCallback,
+) -> tuple[Shards, Data]:
+    """Write a graph that comes in batches as shards; see :func:`shard_files`."""
+    raw, numbers = graph.raw, graph.numbers
     require_count(count, len(numbers))
-    nodes = _checked_nodes(raw, len(numbers), chosen)
-    with atomic_directory(folder, outdated) as temporary:
-        with work_folder(temporary) as work:
-            arcs = _sorted_arcs(edges, numbers, named_in, work, memory, facts, progress)
-            writer = ShardWriter(temporary, arcs, count)
-            writer.write_arcs()
-        marks = np.zeros(len(numbers), np.uint8)
-        for number, key in enumerate(MASKS, start=1):
-            marks[nodes[key].numpy()] = number
-        writer.write_nodes(nodes.y.numpy(), marks, None if numbers.is_range else numbers.order)
-        files, done = writer.features(source.num_columns), 0
-        for batch in source.batches(numbers, named_in):
-            files.add(batch.nodes, batch.values)
-            done += len(batch.nodes)
-            progress(done, len(numbers), "reading the features")
-        writer.finish(raw.name, progress, class_names=raw.class_names)
-    nodes.facts = facts.pairs()
-    return Shards(folder), nodes
+    nodes = _checked_nodes(raw, len(numbers), split)
+    marks = np.zeros(len(numbers), np.uint8)
+    for number, mask in enumerate(MASKS, start=1):
+        marks[nodes[mask].numpy()] = number
+    parts = GraphParts(
+        raw.name,
+        nodes.y.numpy(),
+        marks,
+        graph.features.num_columns,
+        lambda work: _sorted_arcs(graph, work, memory, progress),
+        lambda: graph.features.batches(numbers, graph.named_in),
+        raw.facts,
+        None if numbers.is_range else numbers.order,
+        raw.class_names,
+    )
+    # Nobody knows whether a store is still the same: then a killed run begins again.
+    content = [_identity(path) for path in graph.files] or secrets.token_hex()
+    key = {"name": raw.name, "split": str(split), "content": content}
+    shards = build_shards(folder, count, parts, key, progress)
+    nodes.facts = raw.facts.pairs()
+    return shards, nodes
+
+
+def _identity(path: Path) -> list[Any]:
+    """What is another one for a file with another content."""
+    about = path.stat()
+    return [str(path.resolve()), about.st_size, about.st_mtime_ns]
 
 
 def _nodes(
@@ -161,19 +212,14 @@ def _checked_nodes(raw: RawGraph, count: int, split: SplitChoice) -> Data:
 
 
 def _sorted_arcs(
-    edges: EdgeTable,
-    numbers: NodeNumbers,
-    named_in: str,
-    work: Path,
-    memory: int,
-    facts: GraphFacts,
-    progress: ProgressCallback,
+    graph: GraphStreams, work: Path, memory: int, progress: ProgressCallback
 ) -> SortedArcs:
+    edges, numbers = graph.edges, graph.numbers
     with ArcSorter(
-        len(numbers), weighted=edges.weighted, folder=work, memory=memory, facts=facts
+        len(numbers), weighted=edges.weighted, folder=work, memory=memory, facts=graph.raw.facts
     ) as sorter:
         rows = 0
-        for batch in edges.batches(numbers, named_in):
+        for batch in edges.batches(numbers, graph.named_in):
             sorter.add(*batch)
             rows += len(batch.source)
             progress(rows, max(rows, edges.estimated_rows), f"reading {edges.path.name}")

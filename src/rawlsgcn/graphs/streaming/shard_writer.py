@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..._core.progress import ProgressCallback, no_progress
 from ..shard_files import array_path, save_node_ids
 from ..shards import shard_cuts, write_manifest
-from .arc_sorter import SortedArcs
+from .merged_arcs import SortedArcs
 from .shard_fingerprint import shard_fingerprint
 
 Array = NDArray[Any]
@@ -23,35 +23,45 @@ _BLOCK = 1 << 22
 
 
 class ShardWriter:
-    """Write the shards of one graph into an empty folder.
+    """Write the shards of one graph into a folder, of which the arcs are there already.
 
     Args:
         folder: The folder, which the caller puts in its place when all of it is there.
-        arcs: The graph.
+        row_start: Where the arcs of each row begin, of the length nodes + 1.
         count: The number of shards.
+        weighted: Whether the arcs have weights.
     """
 
-    def __init__(self, folder: Path, arcs: SortedArcs, count: int) -> None:
-        self._folder, self._arcs = folder, arcs
-        self.cuts = shard_cuts(arcs.row_start, count)
-        self.num_nodes = self.cuts[-1]
+    def __init__(self, folder: Path, row_start: Array, count: int, *, weighted: bool) -> None:
+        self._folder, self._row_start, self._weighted = folder, row_start, weighted
+        self.cuts = shard_cuts(row_start, count)
 
-    def write_arcs(self) -> None:
-        """Cut the sorted arcs into shards; their files are removed."""
-        start = self._arcs.row_start
-        for shard, (first, last) in enumerate(pairwise(self.cuts)):
-            np.save(self._path(shard, "row_start"), start[first : last + 1] - start[first])
+    @classmethod
+    def cut(cls, folder: Path, count: int, arcs: SortedArcs) -> ShardWriter:
+        """Cut sorted arcs into shards; their files are removed."""
+        start = arcs.row_start
+        writer = cls(folder, start, count, weighted=arcs.weight is not None)
+        for shard, (first, last) in enumerate(pairwise(writer.cuts)):
+            np.save(writer._path(shard, "row_start"), start[first : last + 1] - start[first])
         files: list[tuple[str, Path | None, type[np.generic]]] = [
-            ("column", self._arcs.column, np.int32),
-            ("weight", self._arcs.weight, np.float32),
+            ("column", arcs.column, np.int32),
+            ("weight", arcs.weight, np.float32),
         ]
         for name, path, kind in files:
             if path is None:
                 continue
             with path.open("rb") as file:
-                for shard, (first, last) in enumerate(pairwise(self.cuts)):
-                    self._copy(file, int(start[last] - start[first]), shard, name, kind)
+                for shard, (first, last) in enumerate(pairwise(writer.cuts)):
+                    writer._copy(file, int(start[last] - start[first]), shard, name, kind)
             path.unlink()
+        return writer
+
+    @classmethod
+    def reopen(cls, folder: Path, count: int, *, weighted: bool) -> ShardWriter:
+        """Go on with a folder that has the arcs of all shards."""
+        parts = [np.load(array_path(folder, shard, "row_start")) for shard in range(count)]
+        lengths = np.concatenate([[0], *(np.diff(part) for part in parts)])
+        return cls(folder, np.cumsum(lengths), count, weighted=weighted)
 
     def write_nodes(self, y: Array, split: Array, node_ids: Array | None = None) -> None:
         """Write the labels (int64), the split (uint8, see :mod:`..shard_files`) and the ids."""
@@ -62,32 +72,37 @@ class ShardWriter:
         self._y, self._split = y, split
 
     def features(self, columns: int) -> FeatureFiles:
-        """Create the files of the features, whose rows are written later."""
-        self._features = FeatureFiles(self.cuts, columns, lambda shard: self._path(shard, "x"))
-        return self._features
+        """Return the files of the features, which may be there or not."""
+        return FeatureFiles(self.cuts, columns, lambda shard: self._path(shard, "x"))
 
-    def finish(self, name: str, progress: ProgressCallback = no_progress, **more: Any) -> None:
+    def finish(
+        self,
+        name: str,
+        features: FeatureFiles,
+        progress: ProgressCallback = no_progress,
+        *,
+        class_names: list[str] | None = None,
+    ) -> None:
         """Write the manifest, with the fingerprint of everything that was written."""
-        features = self._features
         write_manifest(
             self._folder,
             name=name,
             graph=shard_fingerprint(
                 self._folder,
                 self.cuts,
-                self._arcs.row_start,
-                weighted=self._arcs.weight is not None,
+                self._row_start,
+                weighted=self._weighted,
                 features=features,
                 y=self._y,
                 split=self._split,
                 progress=progress,
             ),
-            nodes=self.num_nodes,
-            arcs=self._arcs.num_arcs,
+            nodes=self.cuts[-1],
+            arcs=int(self._row_start[-1]),
             classes=int(self._y.max()) + 1,
             negative_features=features.negative,
             cuts=self.cuts,
-            **more,
+            class_names=class_names,
         )
 
     def _path(self, shard: int, name: str) -> Path:
@@ -116,10 +131,13 @@ class FeatureFiles:
         self.num_features = columns
         self.nonzero = np.zeros(cuts[-1], np.int32)
         self.negative = False
-        for shard, (first, last) in enumerate(pairwise(cuts)):
-            with path(shard).open("wb") as file:
-                write_header(file, (last - first, columns), np.float32)
-                file.truncate(file.tell() + 4 * columns * (last - first))
+
+    def create(self) -> None:
+        """Create the files, with zeros in them."""
+        for shard, (first, last) in enumerate(pairwise(self._cuts)):
+            with self._path(shard).open("wb") as file:
+                write_header(file, (last - first, self.num_features), np.float32)
+                file.truncate(file.tell() + 4 * self.num_features * (last - first))
 
     def add(self, nodes: Array, block: NDArray[np.float32]) -> None:
         """Write the rows of some nodes, at once where their numbers are consecutive."""

@@ -10,18 +10,18 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ..._core.atomic_folders import atomic_directory
 from ..._core.memory import memory_limit
 from ..._core.progress import ProgressCallback, no_progress
 from ..catalog import SYNTHETIC
 from ..notes import GraphFacts
-from ..shards import Shards, outdated, require_count, require_own
+from ..shards import Shards, require_count, require_own
 from ..splits import SplitChoice, parse_split
 from ..synthetic_graph import BlockModel, check_arguments, draw_words, synthetic_split
-from .arc_sorter import ArcSorter, SortedArcs
+from .arc_sorter import ArcSorter
+from .build_shards import GraphParts, build_shards
+from .feature_batches import FeatureBatch
+from .merged_arcs import SortedArcs
 from .ordered_threads import ordered_map
-from .shard_writer import ShardWriter
-from .work_folder import work_folder
 
 Array = NDArray[Any]
 #: Words of a node for each word of the vocabulary, as in ``synthetic()``.
@@ -77,31 +77,33 @@ def synthetic_shards(
     require_own(folder)
     chosen = parse_split(split)
     memory = memory_limit(None) if memory is None else memory
-    with atomic_directory(folder, outdated) as temporary:
-        with work_folder(temporary) as work:
-            random = _generator(seed, 0)
-            label = np.sort(random.integers(classes, size=num_nodes))
-            model = BlockModel(random, label, classes, average_degree, isolated)
-            # Numbers that do not give the class away: the blocks of the model are contiguous.
-            shuffled = random.permutation(num_nodes)
-            arcs = _arcs(model, shuffled, seed, work, memory, progress)
-            del model
-            y = np.empty(num_nodes, np.int64)
-            y[shuffled] = label
-            del shuffled, label
-            writer = ShardWriter(temporary, arcs, count)
-            writer.write_arcs()
-        masks = synthetic_split(torch.from_numpy(y), classes, chosen)
-        marks = np.zeros(num_nodes, np.uint8)
-        for number, mask in enumerate(masks, start=1):
-            marks[mask.numpy()] = number
-        writer.write_nodes(y, marks)
-        files = writer.features(features)
-        for first, block in _features(y, classes, features, words, seed):
-            files.write(first, block)
-            progress(first + len(block), num_nodes, "drawing the features")
-        writer.finish(SYNTHETIC, progress)
-    return Shards(folder)
+    label = np.sort(_generator(seed, 0).integers(classes, size=num_nodes))
+    # Numbers that do not give the class away: the blocks of the model are contiguous.
+    number = _generator(seed, 1).permutation(num_nodes)
+    y = np.empty(num_nodes, np.int64)
+    y[number] = label
+    marks = np.zeros(num_nodes, np.uint8)
+    for place, mask in enumerate(synthetic_split(torch.from_numpy(y), classes, chosen), start=1):
+        marks[mask.numpy()] = place
+
+    def sort_arcs(work: Path) -> SortedArcs:
+        model = BlockModel(_generator(seed, 2), label, classes, average_degree, isolated)
+        return _arcs(model, number, seed, work, memory, progress)
+
+    graph = GraphParts(
+        SYNTHETIC,
+        y,
+        marks,
+        features,
+        sort_arcs,
+        lambda: _features(y, classes, features, words, seed),
+        GraphFacts(),
+    )
+    key = {
+        "synthetic": [num_nodes, classes, average_degree, features, words, isolated, seed],
+        "split": str(chosen),
+    }
+    return build_shards(folder, count, graph, key, progress)
 
 
 def _generator(seed: int, *place: int) -> np.random.Generator:
@@ -115,7 +117,7 @@ def _arcs(
     sorter = ArcSorter(len(number), weighted=False, folder=work, memory=memory, facts=GraphFacts())
 
     def draw(first: int) -> tuple[Array, Array]:
-        random = _generator(seed, 1, first // _EDGES)
+        random = _generator(seed, 3, first // _EDGES)
         source, target = model.draw_edges(random, min(_EDGES, edges - first))
         return number[source], number[target]
 
@@ -130,15 +132,14 @@ def _arcs(
 
 def _features(
     y: Array, classes: int, features: int, words: float, seed: int
-) -> Iterator[tuple[int, NDArray[np.float32]]]:
-    """Blocks of rows, and the first node of each."""
-    background = _generator(seed, 2).permutation(features)
+) -> Iterator[FeatureBatch]:
+    background = _generator(seed, 4).permutation(features)
     rows = max(1, _CELLS // features)
 
-    def draw(first: int) -> tuple[int, NDArray[np.float32]]:
-        label, random = y[first : first + rows], _generator(seed, 3, first // rows)
+    def draw(first: int) -> FeatureBatch:
+        label, random = y[first : first + rows], _generator(seed, 5, first // rows)
         block = np.zeros((len(label), features), np.float32)
         block[draw_words(random, label, classes, features, words, background)] = 1
-        return first, block
+        return FeatureBatch(np.arange(first, first + len(label)), block)
 
     return ordered_map(draw, range(0, len(y), rows))

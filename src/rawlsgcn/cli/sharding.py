@@ -1,0 +1,163 @@
+"""The command shard: a graph in memory, in files of any size, or drawn, cut into ranges of rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .._core.errors import RawlsError
+from .base import command, read_graph, require_features
+from .options import DataRoot, Dataset, Features, Graph, Labels, Memory, Split, out_option
+from .outputs import check_outputs, people, say_notes
+from .shards import require_one_process
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+    from ..graphs.shards import Shards
+
+_WITH_NODES = {"average_degree": "--average-degree", "features": "--num-features", "seed": "--seed"}
+
+
+@command(
+    "--dataset cora-ml --count 2 --out shards",
+    "--graph edges.csv --features x.npy --labels labels.csv --memory 4GB --count 4 --out shards",
+    "--dataset synthetic --nodes 1000000 --num-features 100 --count 4 --out shards",
+)
+def shard(
+    count: Annotated[int, typer.Option(min=1, help="Number of shards; a process has one or more.")],
+    out: Annotated[Path, out_option("Write the shards into this folder.")],
+    dataset: Dataset = None,
+    graph: Graph = None,
+    features: Features = None,
+    labels: Labels = None,
+    split: Split = None,
+    nodes: Annotated[
+        int | None, typer.Option(min=1, help="Draw a synthetic graph of so many nodes.")
+    ] = None,
+    average_degree: Annotated[
+        float | None, typer.Option(help="With --nodes: mean of the expected degrees (14).")
+    ] = None,
+    num_features: Annotated[
+        int | None, typer.Option(min=1, help="With --nodes: number of features (600).")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="With --nodes: seed of the graph (0).")
+    ] = None,
+    memory: Memory = None,
+    data_root: DataRoot = None,
+) -> None:
+    """Cut a graph into shards on disk, for graphs that one process cannot hold.
+
+    An edge list with --features and --labels that does not fit in memory is read in batches, and so
+    is a folder of the Open Graph Benchmark, given as --graph. The same command again goes on where
+    it was killed.
+    """
+    check_outputs(None, folder=out)
+    require_one_process("shard", "running it alone")
+    from .._core.memory import memory_limit
+    from ..graphs import graph_notes
+    from ..graphs.shards import require_own, write_shards
+
+    limit = memory_limit(memory)
+    require_own(out)  # an error before a large graph is read
+    given = {"average_degree": average_degree, "features": num_features, "seed": seed}
+    given = {name: value for name, value in given.items() if value is not None}
+    how: dict[str, Any] = {"split": split, "memory": limit}
+    read = ""
+    if nodes is not None:
+        _refuse_beside_nodes(dataset, graph, features, labels)
+        shards, data = _draw(out, count, nodes, given | how)
+    elif given:
+        option = _WITH_NODES[next(iter(given))]
+        raise RawlsError(f"{option} is for a synthetic graph of any size: add --nodes")
+    elif graph is not None and dataset is None and _in_batches(graph, features, labels, limit):
+        shards, data = _stream(out, count, graph, features, labels, how)
+        read = ", read in batches"
+    else:
+        data = read_graph(dataset, graph, features, labels, split, data_root)
+        require_features(data, "cutting a graph into shards")
+        shards = write_shards(data, count, out)
+        read = ", read at once" if graph is not None else ""
+    console = people(None)
+    say_notes(graph_notes(data), console)
+    console.print(
+        f"{shards.num_nodes:,} nodes and {shards.num_arcs:,} arcs{read}, in {count} shards: {out}",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def _refuse_beside_nodes(
+    dataset: str | None, graph: Path | None, features: Path | None, labels: Path | None
+) -> None:
+    from ..graphs.catalog import SYNTHETIC
+
+    if dataset is None or dataset.lower() != SYNTHETIC:
+        raise RawlsError("--nodes is the size of a synthetic graph: add --dataset synthetic")
+    if graph is not None or features is not None or labels is not None:
+        raise RawlsError("a synthetic graph has no files: leave out --graph, --features, --labels")
+
+
+def _draw(out: Path, count: int, nodes: int, how: dict[str, Any]) -> tuple[Shards, Data]:
+    from torch_geometric.data import Data
+
+    from ..graphs.streaming.synthetic_shards import synthetic_shards
+    from ..reporting.progress import progress
+
+    with progress("drawing the graph") as shown:
+        shards = synthetic_shards(out, count, num_nodes=nodes, progress=shown, **how)
+    return shards, Data(synthetic=True, num_nodes=nodes)
+
+
+def _in_batches(graph: Path, features: Path | None, labels: Path | None, memory: int) -> bool:
+    """Whether the graph is read in batches: files that are too large, and folders of OGB."""
+    from .._core.memory import size_text
+    from ..graphs.streaming.file_shards import can_stream, memory_in_memory
+
+    if graph.expanduser().is_dir():
+        return True
+    needed = memory_in_memory(graph, features, labels)
+    if needed <= memory or not can_stream(graph):
+        return False
+    for path, option in ((features, "--features"), (labels, "--labels")):
+        if path is None:
+            raise RawlsError(
+                f"cutting a graph into shards needs node features and labels: give {option}"
+            )
+    people(None).print(
+        f"Reading in batches: at once the files would take about {size_text(needed)} of memory, "
+        f"and {size_text(memory)} may be used.",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+    return True
+
+
+def _stream(
+    out: Path,
+    count: int,
+    graph: Path,
+    features: Path | None,
+    labels: Path | None,
+    how: dict[str, Any],
+) -> tuple[Shards, Data]:
+    from ..graphs.streaming.file_shards import shard_files
+    from ..graphs.streaming.ogb_folders import shard_ogb
+    from ..reporting.progress import progress
+
+    with progress("reading the graph") as shown:
+        if not graph.expanduser().is_dir():
+            assert features is not None
+            assert labels is not None
+            return shard_files(out, count, graph, features, labels, progress=shown, **how)
+        if features is not None or labels is not None:
+            raise RawlsError(
+                "a folder of the Open Graph Benchmark has its own features and labels: leave out "
+                "--features and --labels"
+            )
+        return shard_ogb(out, count, graph, progress=shown, **how)

@@ -1,0 +1,143 @@
+"""Shards of a graph that comes in batches, stage by stage: arcs, features, and the manifest.
+
+A killed process leaves the finished stages, from which the same command goes on; the folder of the
+shards appears whole at the end.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._core.atomic_folders import atomic_directory
+from ..._core.progress import ProgressCallback, no_progress
+from ..notes import GraphFacts
+from ..shards import Shards, outdated
+from .feature_batches import FeatureBatch
+from .merged_arcs import SortedArcs
+from .shard_writer import FeatureFiles, ShardWriter
+from .unfinished_folder import UnfinishedFolder, unfinished_folder
+
+Array = NDArray[Any]
+#: The facts that the sort finds out.
+_EDGE_FACTS = (
+    *("self_loops", "zero_weights", "repeated_edges", "weights_summed", "unequal_weights"),
+    *("tiny_weights", "arcs", "one_way_arcs"),
+)
+#: The files that the stages write.
+_STAGES = re.compile(r"\d{5}-(row_start|column|weight|x)\.npy")
+
+
+@dataclass(frozen=True, eq=False)
+class GraphParts:
+    """What a graph is made of: its nodes in memory, its arcs and features when they are asked for.
+
+    Attributes:
+        name: The name of the graph.
+        y: The labels, int64.
+        split: 1, 2 and 3 for training, validation and test nodes, uint8.
+        num_features: The number of features.
+        sort_arcs: Sorts the arcs in an empty folder.
+        feature_batches: Yields all rows of the features.
+        facts: Where the sort counts what it drops and merges.
+        node_ids: The ids of the nodes; None for the numbers of the rows.
+        class_names: The names of the classes, if they have any.
+    """
+
+    name: str
+    y: Array
+    split: Array
+    num_features: int
+    sort_arcs: Callable[[Path], SortedArcs]
+    feature_batches: Callable[[], Iterator[FeatureBatch]]
+    facts: GraphFacts
+    node_ids: Array | None = None
+    class_names: list[str] | None = None
+
+
+def build_shards(
+    folder: str | Path,
+    count: int,
+    graph: GraphParts,
+    key: Mapping[str, Any],
+    progress: ProgressCallback = no_progress,
+) -> Shards:
+    """Write the shards of a graph, or go on where a killed process with the same key stopped.
+
+    Args:
+        folder: Where to write them.
+        count: The number of shards.
+        graph: The graph.
+        key: All that the graph depends on, and that JSON can hold.
+        progress: Called after each batch.
+    """
+    with unfinished_folder(folder, {"count": count, **key}) as unfinished:
+        made = unfinished.folder("shards")
+        writer = _arcs(unfinished, made, count, graph)
+        features = _features(unfinished, writer, graph, progress)
+        _remove_rest(made)
+        writer.write_nodes(graph.y, graph.split, graph.node_ids)
+        writer.finish(graph.name, features, progress, class_names=graph.class_names)
+        with atomic_directory(folder, outdated) as temporary:
+            _move_files(unfinished, made, temporary)
+    return Shards(folder)
+
+
+def _arcs(unfinished: UnfinishedFolder, made: Path, count: int, graph: GraphParts) -> ShardWriter:
+    noted = unfinished.finished("arcs")
+    if noted is not None:
+        for name in _EDGE_FACTS:
+            setattr(graph.facts, name, noted["facts"][name])
+        return ShardWriter.reopen(made, count, weighted=noted["weighted"])
+    work = unfinished.folder("work", empty=True)
+    arcs = graph.sort_arcs(work)
+    writer = ShardWriter.cut(made, count, arcs)
+    shutil.rmtree(work)
+    facts = {name: getattr(graph.facts, name) for name in _EDGE_FACTS}
+    unfinished.finish("arcs", weighted=arcs.weight is not None, facts=facts)
+    return writer
+
+
+def _features(
+    unfinished: UnfinishedFolder, writer: ShardWriter, graph: GraphParts, progress: ProgressCallback
+) -> FeatureFiles:
+    noted, counted = unfinished.finished("features"), unfinished.path / "nonzero.npy"
+    files = writer.features(graph.num_features)
+    if noted is not None:
+        files.nonzero = np.load(counted, allow_pickle=False)
+        files.negative = noted["negative"]
+        return files
+    files.create()
+    done = 0
+    for batch in graph.feature_batches():
+        files.add(batch.nodes, batch.values)
+        done += len(batch.nodes)
+        progress(done, len(graph.y), "writing the features")
+    np.save(counted, files.nonzero)
+    unfinished.finish("features", negative=files.negative)
+    return files
+
+
+def _remove_rest(made: Path) -> None:
+    """Remove the files of no stage: after a kill they may be linked into a finished folder."""
+    for entry in made.iterdir():
+        if not _STAGES.fullmatch(entry.name):
+            entry.unlink()
+
+
+def _move_files(unfinished: UnfinishedFolder, made: Path, temporary: Path) -> None:
+    """Link the files into another folder, so that a kill leaves them; else move them."""
+    for entry in sorted(made.iterdir()):
+        try:
+            os.link(entry, temporary / entry.name)
+        except OSError:  # a disk without links
+            unfinished.forget("arcs", "features")
+            shutil.move(entry, temporary / entry.name)

@@ -1,0 +1,139 @@
+"""Shards of a graph in torch_geometric's feature and graph stores, such as databases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch_geometric.data import FeatureStore, GraphStore
+from torch_geometric.data.feature_store import TensorAttr
+
+from ..._core.errors import RawlsError
+from ..._core.memory import memory_limit
+from ..._core.progress import ProgressCallback, no_progress
+from ..catalog import MASKS
+from ..raw_graph import RawGraph, endpoints
+from ..shards import Shards, require_own
+from ..splits import SplitChoice, parse_split
+from .edge_batches import ROWS, EdgeBatch
+from .feature_batches import CELLS, FeatureBatch, batch_in_order
+from .file_shards import GraphStreams, write_streams
+from .node_numbers import NodeNumbers
+
+Array = NDArray[Any]
+
+
+def shard_stores(
+    folder: str | Path,
+    count: int,
+    feature_store: FeatureStore,
+    graph_store: GraphStore,
+    *,
+    name: str = "graph",
+    split: SplitChoice = None,
+    memory: int | None = None,
+    progress: ProgressCallback = no_progress,
+) -> Shards:
+    """Cut a graph of one type of nodes and edges into shards, through its stores' interface.
+
+    Features are asked for a block of rows at a time. Edges and labels come as the stores give
+    them, as whole tensors. For a ``Data``, which is in memory, use :func:`..shards.write_shards`.
+
+    Args:
+        folder: Where to write the shards, as for :func:`..shards.write_shards`.
+        count: The number of shards.
+        feature_store: A store of the tensors ``x`` and ``y``, and of masks if there are any.
+        graph_store: A store of one type of edges, in any layout.
+        name: The name of the graph.
+        split: As for :func:`rawlsgcn.read`.
+        memory: The bytes to use for batches, about.
+        progress: Called after each batch.
+
+    Returns:
+        The shards.
+
+    Raises:
+        RawlsError: If a tensor is missing, or the graph is flawed.
+    """
+    require_own(folder)
+    where = "the graph store"
+    attributes: dict[str, TensorAttr] = {}
+    for each in feature_store.get_all_tensor_attrs():
+        if attributes.setdefault(str(each.attr_name), each) is not each:
+            raise RawlsError(f"the feature store has {each.attr_name} of several types of nodes")
+    absent = [key for key in ("x", "y") if key not in attributes]
+    if absent:
+        raise RawlsError(f"the feature store has no {' and no '.join(absent)}")
+    rows, columns, _ = graph_store.coo()
+    if len(rows) != 1:
+        raise RawlsError(f"{where} has {len(rows)} types of edges: give one of a single type")
+    ends = torch.stack([next(iter(rows.values())), next(iter(columns.values()))]).numpy()
+    source, target = endpoints(ends, where)
+    features = _StoredFeatures(feature_store, attributes["x"])
+    empty = np.empty(0, np.int64)
+    raw = RawGraph(name, empty, empty, graph_from=where, labels_from="the feature store")
+    raw.y = _whole(feature_store, attributes["y"])
+    raw.masks = {key: _whole(feature_store, attributes[key]) for key in MASKS if key in attributes}
+    numbers = NodeNumbers(np.arange(features.num_rows))
+    streams = GraphStreams(raw, numbers, where, _StoredEdges(source, target), features, ())
+    limit = memory_limit(None) if memory is None else memory
+    return write_streams(folder, count, streams, parse_split(split), limit, progress)[0]
+
+
+def _whole(store: FeatureStore, attribute: TensorAttr) -> Array:
+    tensor = store.get_tensor(
+        group_name=attribute.group_name, attr_name=attribute.attr_name, index=None
+    )
+    return np.asarray(tensor)
+
+
+class _StoredEdges:
+    """The arcs of a graph store, in slices."""
+
+    path = Path("the graph store")
+    weighted = False
+
+    def __init__(self, source: Array, target: Array) -> None:
+        self._ends = source, target
+        self.estimated_rows = len(source)
+
+    def batches(self, numbers: NodeNumbers, named_in: str) -> Iterator[EdgeBatch]:
+        """Yield the arcs; both ends must be nodes."""
+        for first in range(0, self.estimated_rows, ROWS):
+            source, target = (side[first : first + ROWS] for side in self._ends)
+            for side in (source, target):
+                wrong = np.flatnonzero(numbers.find(side) < 0)
+                if len(wrong):
+                    raise RawlsError(
+                        f"{named_in}: an edge names node {side[wrong[0]]}, which is out of range: "
+                        f"the {len(numbers)} nodes are numbered from 0 to {len(numbers) - 1}"
+                    )
+            yield EdgeBatch(source, target, None)
+
+
+class _StoredFeatures:
+    """The tensor ``x`` of a feature store, some rows at a time."""
+
+    def __init__(self, store: FeatureStore, attribute: TensorAttr) -> None:
+        self._store, self._attribute = store, attribute
+        size = store.get_tensor_size(
+            group_name=attribute.group_name, attr_name=attribute.attr_name, index=None
+        )
+        if size is None or len(size) != 2 or not size[1]:
+            raise RawlsError(f"the feature store has an x of the shape {size}: it must be a matrix")
+        self.num_rows, self.num_columns = int(size[0]), int(size[1])
+
+    def batches(self, numbers: NodeNumbers, named_in: str) -> Iterator[FeatureBatch]:
+        """Yield all rows in the order of the nodes."""
+        rows = max(1, CELLS // self.num_columns)
+        for first in range(0, self.num_rows, rows):
+            part = self._store.get_tensor(
+                group_name=self._attribute.group_name,
+                attr_name=self._attribute.attr_name,
+                index=torch.arange(first, min(first + rows, self.num_rows)),
+            )
+            yield batch_in_order(Path("the feature store"), first, np.asarray(part))
