@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from small_pool import small_pool
 from typer.testing import CliRunner, Result
 
 import rawlsgcn as rg
@@ -452,20 +453,9 @@ def test_nothing_that_is_read_is_overwritten(
     assert {file: file.read_bytes() for file in before} == before
 
 
-def ready(line: str, files: dict[str, Path]) -> list[str]:
-    """The words of a line that was printed, with what it leaves to the user filled in."""
-    name, *words = shlex.split(line)
-    assert name == "rawlsgcn"
-    for place, word in enumerate(words):
-        if word == "FILE":
-            words[place] = str(files[words[place - 1].removeprefix("--")])
-    return words
-
-
 def test_the_lines_that_the_audit_ends_in_run_as_they_stand(
     tmp_path: Path, graph_files: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An edge list holds no features, and nothing is trained without them."""
     monkeypatch.chdir(tmp_path)
     # The last line of a page is what was typed, which here is pytest's.
     monkeypatch.setattr("sys.argv", ["rawlsgcn", "audit"])
@@ -486,12 +476,32 @@ def test_the_lines_that_the_audit_ends_in_run_as_they_stand(
         assert done.exit_code == 0, done.output
         lines += re.findall(r"<code>(rawlsgcn .*?)</code>", Path(page).read_text())[:-1]
     lines = [html.unescape(line) for line in lines]
-    assert "rawlsgcn compare --graph edges.csv --labels labels.csv --features FILE" in str(lines)
+    assert "rawlsgcn compare --graph edges.csv --labels labels.csv --out out" in lines
     assert "--predictions 'my model.csv' --out by-degree.html" in str(lines)
     for line in lines:
-        words = ready(line, graph_files | {"predictions": Path("my model.csv")})
-        done = call(*words, *(quick if words[0] == "compare" else []))
+        name, *words = shlex.split(line)
+        assert name == "rawlsgcn"
+        with small_pool():
+            done = call(*words, *(quick if words[0] == "compare" else []))
         assert done.exit_code == 0, (line, done.output)
+
+
+def test_the_page_of_a_training_knows_the_options_of_its_graph(
+    tmp_path: Path, graph_files: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = [*own_graph(graph_files), *QUICK, "--split", "0.6,0.2,0.2", "--out", "out"]
+    done = call("train", *words)
+    assert done.exit_code == 0, done.output
+    assert "Written to out; page: out/report.html" in done.output
+    page = Path("out/report.html").read_text()
+    rows = dict(re.findall(r'<tr><th scope="row">(.*?)</th><td class="words">(.*?)</td>', page))
+    assert rows["split"] == "0.6,0.2,0.2"
+    assert [rows[name] for name in ("graph", "features", "labels")] == [
+        "edges.csv",
+        "features.csv",
+        "labels.csv",
+    ]
 
 
 def test_a_model_for_other_features_is_refused(

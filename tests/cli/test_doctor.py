@@ -61,3 +61,20 @@ def test_the_name_of_the_user_is_not_shown(monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.setenv("HOME", str(tmp_path))
     report, _ = doctor.examine(tmp_path / "data")
     assert report["data_root"] == "~/data (no such folder)"
+
+
+def test_the_extras_are_those_of_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [
+        "torch>=2.8",
+        "faiss-cpu>=1.8; extra == 'ann'",
+        "rawlsgcn[report]; extra == 'cli'",
+        "typer>=0.20; extra == 'cli'",
+        "no-such-package>=1; extra == 'report'",
+        "rawlsgcn[cli,report]; extra == 'all'",
+        "pytest>=8; extra == 'dev'",
+    ]
+    monkeypatch.setattr(doctor, "requires", lambda name: lines)
+    extras = doctor.examine()[0]["extras"]
+    assert extras["cli"] == "installed"
+    assert extras["report"] == "without no-such-package"
+    assert set(extras) == {"ann", "cli", "report"}

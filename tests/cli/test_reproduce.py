@@ -25,6 +25,7 @@ def test_a_cell_with_its_verdict_and_the_same_as_json(tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = call("effectiveness", *ONE, "--out", out, "--json", tmp_path / "all.json")
     assert done.exit_code == 0, done.output
+    assert done.stdout.startswith("1 cell (a method on a graph) with 1 trial (settings, each with")
     assert "GCN" in done.stdout
     assert "reproduced" in done.stdout
     shown = json.loads((tmp_path / "all.json").read_text())
@@ -41,7 +42,8 @@ def test_a_cell_with_its_verdict_and_the_same_as_json(tmp_path: Path) -> None:
 def test_out_of_time_is_no_error(tmp_path: Path) -> None:
     done = call("effectiveness", *ONE, "--out", tmp_path / "out", "--budget", 0)
     assert done.exit_code == 0
-    assert "Left: 1 cells" in done.stdout
+    said = " ".join(done.stdout.split())
+    assert "1 of 1 cells are not finished. Next is rawlsgcn/paper/synthetic/gcn: continue" in said
 
 
 def test_wrong_words_are_one_sentence(tmp_path: Path) -> None:

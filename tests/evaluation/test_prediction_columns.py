@@ -99,7 +99,7 @@ def test_predicted_words_are_the_classes_of_those_names(tmp_path: Path) -> None:
         (["node", "p_0", "p0", "p_1"], None, "are of the same class"),
         (["node", "p_1", "p_2"], None, "numbered from 1"),
         (["node", "p_0", "p_2"], None, "not numbered 0 to 1"),
-        (["y_true", "y_pred"], None, "no column of node ids: call it one of id, ids, node"),
+        (["y_true", "y_pred"], None, "no column of node ids, .* called one of id, ids, node"),
         (["node", "y_true"], None, "no predictions.*called one of pred, pred_class"),
         (["node"], None, "no predictions"),
     ],

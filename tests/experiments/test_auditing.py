@@ -99,7 +99,7 @@ def test_some_nodes_are_enough(graph: Data, table: pd.DataFrame, tmp_path: Path)
     table.iloc[10:70].to_csv(tmp_path / "some.csv", index=False)
     found = rg.audit(graph, tmp_path / "some.csv", **FEW)
     assert found.how.nodes == 60
-    assert any("60 of all labeled nodes" in note for note in found.notes)
+    assert "60 of the 120 labeled nodes have no prediction and are ignored." in found.notes
 
 
 def test_models_are_compared_on_the_nodes_of_both(
@@ -417,3 +417,26 @@ def test_a_large_file_is_never_held_whole(tmp_path: Path) -> None:
         check=True,
     )
     assert int(done.stdout) < size / 2
+
+
+def test_graph_and_predictions_may_come_in_either_order(graph: Data, logits: np.ndarray) -> None:
+    expected = rg.audit(graph, {"a": logits}, **FEW).to_frame()
+    pd.testing.assert_frame_equal(rg.audit({"a": logits}, graph, **FEW).to_frame(), expected)
+    swapped = rg.audit([logits], graph, **FEW).to_frame()
+    pd.testing.assert_frame_equal(swapped.drop(columns="model"), expected.drop(columns="model"))
+
+
+def test_a_list_is_the_classes_of_one_model_or_one_model_an_item(
+    graph: Data, logits: np.ndarray
+) -> None:
+    predicted = logits.argmax(1)
+    expected = rg.audit(graph, predicted, **FEW).models[0].accuracy.value
+    assert rg.audit(graph, predicted.tolist(), **FEW).models[0].accuracy.value == expected
+    named = graph.clone()
+    named.class_names = ["cat", "dog", "owl"]
+    words = [named.class_names[each] for each in predicted]
+    found = rg.audit(named, words, **FEW)
+    assert [model.accuracy.value for model in found.models] == [expected]
+    with pytest.raises(RawlsError, match="cow"):
+        rg.audit(named, [*words[:-1], "cow"], **FEW)
+    assert len(rg.audit(graph, [predicted, logits], **FEW).models) == 2

@@ -85,7 +85,7 @@ def test_a_split_that_somebody_chose_counts(files: Path, graph: Data, logits: np
     of_test = int(graph.test_mask.sum())
     assert rg.audit(graph, logits, evaluate="test", **FEW).how.nodes == of_test
     named = {"labels": files / "labels.csv", "features": files / "x.csv"}
-    chosen = rg.read(files / "graph.csv", split="random", **named)
+    chosen = rg.read(files / "graph.csv", split="0.5,0.25,0.25", **named)
     assert rg.audit(chosen, logits, **FEW).how.nodes == of_test
     own = graph.clone()
     own.test_mask = own.test_mask & (torch.arange(NODES) < 100)

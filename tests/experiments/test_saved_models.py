@@ -272,3 +272,12 @@ def test_a_wrong_normalization_is_told_with_the_file(graph: Data, tmp_path: Path
     changed_config(tmp_path, settings={"hidden_channels": 4, "normalization": "rows"})
     with pytest.raises(rg.RawlsError, match=CONFIG):
         rg.load_model(tmp_path)
+
+
+def test_a_model_prints_itself_without_its_weights(folder: Path) -> None:
+    model = rg.load_model(folder)
+    weights = 20 * 4 + 4 * 2 + sum(t.numel() for n, t in model.state.items() if t.dim() == 1)
+    assert repr(model) == (
+        f"TrainedModel(gcn on synthetic, seed {model.seed}: 20 features, 2 classes, "
+        f"{weights} parameters)"
+    )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import rawlsgcn as rg
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.graphs.catalog import catalog_entry, data_root, datasets
 from rawlsgcn.paper.plan import PAPER_DATASETS
@@ -53,3 +54,12 @@ def test_on_disk_needs_every_file(tmp_path: Path) -> None:
     assert not entry.on_disk(tmp_path)
     paths[-1].touch()
     assert entry.on_disk(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["edges.csv", "folder/edges", "graph.npz"])
+def test_a_file_in_the_place_of_a_graph_is_to_be_read_first(name: str) -> None:
+    for graph in (name, Path(name)):
+        for function in (rg.load, rg.fit, rg.auto, lambda graph: rg.audit(graph, [0, 1])):
+            with pytest.raises(RawlsError) as caught:
+                function(graph)
+            assert f"with rg.read('{name}')" in str(caught.value)

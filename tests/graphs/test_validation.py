@@ -43,7 +43,9 @@ def test_a_directed_graph_is_symmetrized_and_that_is_said() -> None:
     assert graph.is_undirected()
     assert graph.is_coalesced()
     assert any("directed graph symmetrized: 40 of its 40" in note for note in graph_notes(graph))
-    assert any("random split" in note for note in graph_notes(graph))
+    assert any(
+        "the split 0.5,0.25,0.25 is drawn class by class" in note for note in graph_notes(graph)
+    )
     assert graph.num_nodes == 40
 
 

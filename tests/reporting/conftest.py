@@ -157,7 +157,7 @@ def make_audit() -> Callable[..., Audit]:
 def three_models(make_audit: Callable[..., Audit]) -> Audit:
     return make_audit(
         {"GCN": (0.2, 0.9), "RawlsGCN-Graph": (2.2, 0.2), "RawlsGCN-Grad": (1.2, 0.6)},
-        files={"dataset": "invented"},
+        graph_options={"dataset": "invented"},
         command="rawlsgcn audit --dataset invented --predictions GCN.csv",
     )
 

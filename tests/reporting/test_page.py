@@ -105,7 +105,7 @@ def test_hostile_names_stay_text(make_audit, graph_of, tmp_path):
         graph=graph,
         column=column,
         notes=(HOSTILE,),
-        files={HOSTILE: HOSTILE, "graph": HOSTILE},
+        graph_options={HOSTILE: HOSTILE, "graph": HOSTILE},
         command=HOSTILE,
     )
     html = audit.to_html(tmp_path / "report.html").read_text(encoding="utf-8")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -185,3 +187,10 @@ def test_tables_load_neither_torch_nor_matplotlib():
         "assert not {'torch', 'matplotlib', 'pandas', 'scipy'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_table_says_where_the_reason_of_a_missing_calibrated_bias_is(make) -> None:
+    runs = [replace(run, calibrated_bias=math.nan) for run in make().run_metrics]
+    shown = [" ".join(lines(results_table(each))) for each in (make(run_metrics=runs), make())]
+    assert "the note on temperature scaling says" in " ".join(shown[0].split())
+    assert "temperature scaling" not in shown[1]

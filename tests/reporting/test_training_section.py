@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import pytest
 from reporting.page_reader import Reader
 
+from rawlsgcn.evaluation.calibration import CalibrationOutcome
 from rawlsgcn.evaluation.run_metrics import evaluate_run
 from rawlsgcn.reporting.page import render
 
@@ -80,3 +84,12 @@ def test_an_order_that_calibration_changes_is_told(make) -> None:
 
 def test_a_report_without_training_has_no_such_section(three_models) -> None:
     assert "training" not in Reader(render(three_models)).ids
+
+
+def test_a_calibrated_bias_that_is_missing_is_a_dash_with_its_reason(make) -> None:
+    result = make()
+    runs = [*result.run_metrics]
+    runs[1] = replace(runs[1], calibrated_bias=math.nan, calibration=CalibrationOutcome.IMPRECISE)
+    html = render(make(run_metrics=runs))
+    assert table(Reader(html), "seconds")[0][5] == "–"
+    assert "GCN has no calibrated bias in 1 of 3 runs: the validation nodes leave" in html

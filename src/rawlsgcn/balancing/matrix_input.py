@@ -55,7 +55,8 @@ def read_matrix(
     else:
         raise RawlsError(
             f"cannot balance a {type(matrix).__name__}: pass an edge index of shape (2, E), "
-            "a scipy sparse matrix, a torch sparse tensor or a torch_geometric Data."
+            "a scipy sparse matrix, a torch sparse tensor or a torch_geometric Data "
+            "(rg.read makes one of a file, rg.load of a named dataset)"
         )
     whole = not (edges.is_floating_point() or edges.is_complex() or edges.dtype == torch.bool)
     if edges.dim() != 2 or edges.shape[0] != 2 or not whole:

@@ -10,7 +10,7 @@ import typer
 from .._core.errors import RawlsError
 from .base import command
 from .options import DataRoot, Dataset, Graph, Json, Labels, Shards, out_option
-from .outputs import check_outputs, people, say_notes, typed_command, write_json
+from .outputs import check_outputs, graph_options, people, say_notes, typed_command, write_json
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     "--dataset cora-ml --predictions a.csv --predictions b.csv",
 )
 def audit(
+    context: typer.Context,
     predictions: Annotated[
         list[Path],
         typer.Option(
@@ -71,10 +72,6 @@ def audit(
     check_outputs(json_path, file=out, inputs=[*predictions, graph, labels, column])
     with spinner("auditing"):
         data = _graph(dataset, graph, labels, data_root, shards)
-        root = data_root if dataset is not None else None
-        options = {"dataset": dataset, "data-root": root, "graph": graph, "labels": labels}
-        options["shards"] = shards
-        files = {name: str(value) for name, value in options.items() if value is not None}
         made = audit_predictions(
             data,
             list(predictions),
@@ -85,7 +82,7 @@ def audit(
             resamples=resamples,
             seed=seed,
             command=typed_command(),
-            files=files,
+            graph_options=graph_options(context),
         )
     if out is not None:
         made.to_html(out)

@@ -23,7 +23,15 @@ from .options import (
     Split,
     out_option,
 )
-from .outputs import check_outputs, people, say_notes, typed_command, write_json
+from .outputs import (
+    check_outputs,
+    graph_options,
+    people,
+    say_notes,
+    say_written,
+    typed_command,
+    write_json,
+)
 from .shards import require_one_process
 
 if TYPE_CHECKING:
@@ -38,6 +46,7 @@ _WHOLE_GRAPH_OPTIONS = ("--baseline", "--time-limit", "--evaluate")
 
 @command("--dataset cora-ml --out best", "--graph graph.npz --time-limit 60")
 def auto(
+    context: typer.Context,
     dataset: Dataset = None,
     graph: Graph = None,
     features: Features = None,
@@ -123,7 +132,7 @@ def auto(
     try:
         if out is not None or result.baseline is not None:
             with spinner("auditing"):
-                audit = result.audit()
+                audit = result.audit(command=typed_command(), graph_options=graph_options(context))
                 if out is not None:
                     _write(result, audit, out)
     except KeyboardInterrupt:
@@ -218,7 +227,7 @@ def _write(result: AutoResult, audit: Audit | None, out: Path) -> None:
             return
         figures.save(figures.side_by_side(result.comparison()), folder / "by_degree.png")
         figures.save(leaderboard_figure(result), folder / "leaderboard.png")
-        report(audit, folder / "report.html", command=typed_command())
+        report(audit, folder / "report.html")
 
 
 def _show(result: AutoResult, audit: Audit | None, out: Path | None, json_path: str | None) -> None:
@@ -240,10 +249,4 @@ def _show(result: AutoResult, audit: Audit | None, out: Path | None, json_path: 
         for sentence in gains(audit, *result.comparison().names):
             console.print(sentence, markup=False, highlight=False)
     if out is not None:
-        page = "" if audit is None else f"; page: {out / 'report.html'}"
-        console.print(
-            f"Written to {out}{page}",
-            markup=False,
-            highlight=False,
-            soft_wrap=True,
-        )
+        say_written(out, console, page=audit is not None)

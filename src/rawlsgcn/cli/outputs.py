@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .._core.errors import RawlsError
 
 if TYPE_CHECKING:
+    import typer
     from rich.console import Console
 
     from ..experiments.audit_result import Audit
@@ -65,15 +66,36 @@ def write_json(path: str | None, value: Any) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def audited(results: Sequence[Result]) -> Audit | None:
-    """The audit that the page of the results is about; None if every run diverged."""
+#: The options that name a graph, its split, and what its nodes are grouped by; their defaults.
+_GRAPH_OPTIONS = dict.fromkeys(
+    ("dataset", "data_root", "graph", "features", "labels", "shards", "split", "bins")
+) | {"evaluate": "test", "by": "degree"}
+
+
+def graph_options(context: typer.Context) -> dict[str, str]:
+    """The given options that name the graph, by name: a page repeats them in its commands."""
+    values = {name: context.params.get(name) for name in _GRAPH_OPTIONS}
+    return {
+        name.replace("_", "-"): str(value)
+        for name, value in values.items()
+        if value is not None and value != _GRAPH_OPTIONS[name]
+    }
+
+
+def audited(results: Sequence[Result], **how: Any) -> Audit | None:
+    """The audit that the page of the results is about; None if every run diverged.
+
+    Args:
+        results: The results.
+        **how: The ``command`` and the ``graph_options`` that the page shows.
+    """
     from ..experiments.comparison import Comparison
     from ..reporting.progress import spinner
 
     if all(len(result.diverged) == len(result.seeds) for result in results):
         return None
     with spinner("auditing"):
-        return Comparison.of(results).audit()
+        return Comparison.of(results).audit(**how)
 
 
 def show(results: Sequence[Result], audit: Audit | None, json_path: str | None) -> None:
@@ -94,6 +116,12 @@ def show(results: Sequence[Result], audit: Audit | None, json_path: str | None) 
 def say_notes(notes: Sequence[str], console: Console) -> None:
     for note in dict.fromkeys(notes):
         console.print(f"Note: {note}", style="yellow", markup=False, highlight=False)
+
+
+def say_written(out: Path, console: Console, *, page: bool = True) -> None:
+    """Name the folder of the results, and the page in it."""
+    named = f"; page: {out / 'report.html'}" if page else ""
+    console.print(f"Written to {out}{named}", markup=False, highlight=False, soft_wrap=True)
 
 
 def typed_command(program: str = "rawlsgcn") -> str:

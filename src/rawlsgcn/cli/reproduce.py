@@ -80,6 +80,9 @@ def reproduce(
         evaluate=evaluate,
         **given,
     )
+    console = people(json_path)
+    if ahead := paper.work_ahead(plan):
+        console.print(ahead, style="dim", markup=False, highlight=False)
     results = paper.reproduce(
         plan,
         out,
@@ -92,7 +95,7 @@ def reproduce(
         command=typed_command(),
     )
     failed, left = paper.unfinished(results, plan)
-    paper.print_summary(results, failed, left, out, people(json_path))
+    paper.print_summary(results, failed, left, out, console)
     write_json(json_path, results)
     if failed:
         raise typer.Exit(1)

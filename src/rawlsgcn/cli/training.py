@@ -35,7 +35,17 @@ from .options import (
     TrainEngine,
     out_option,
 )
-from .outputs import audited, check_outputs, people, say_notes, show, typed_command, write_json
+from .outputs import (
+    audited,
+    check_outputs,
+    graph_options,
+    people,
+    say_notes,
+    say_written,
+    show,
+    typed_command,
+    write_json,
+)
 from .row_training import train_on_rows
 from .shards import (
     given_options,
@@ -61,7 +71,8 @@ def demo(
     from ..graphs import synthetic
 
     check_outputs(json_path, folder=out)
-    _compare(synthetic(nodes), list(MAIN_METHODS), out, json_path, "rawlsgcn demo", seeds, device)
+    names = list(MAIN_METHODS)
+    _compare(synthetic(nodes), names, out, json_path, "rawlsgcn demo", {}, seeds, device)
 
 
 @command("", "--data-root data --json datasets.json")
@@ -252,7 +263,7 @@ def train(
             progress=tell,
             **changes,
         )
-    audit = audited([result])
+    audit = audited([result], command=typed_command(), graph_options=graph_options(context))
     if out is not None:
         from .._core.atomic_folders import atomic_directory
         from ..reporting import figures
@@ -265,12 +276,13 @@ def train(
             report(audit or result, folder / "report.html", command=typed_command())
     show([result], audit, json_path)
     if out is not None:
-        people(json_path).print(f"Written to {out}", markup=False, highlight=False)
+        say_written(out, people(json_path))
     write_json(json_path, result.to_dict())
 
 
 @command("--dataset cora-ml --out out", "--dataset cora-ml --methods gcn,rawlsgcn-graph --tune")
 def compare(
+    context: typer.Context,
     dataset: Dataset = None,
     graph: Graph = None,
     features: Features = None,
@@ -309,7 +321,8 @@ def compare(
     check_outputs(json_path, folder=out, inputs=[graph, features, labels])
     data = evaluate_on(read_graph(dataset, graph, features, labels, split, data_root), evaluate)
     how = {"engine": engine, "tune": tune, **changes}
-    _compare(data, names, out, json_path, typed_command(), seeds, device, **how)
+    options = graph_options(context)
+    _compare(data, names, out, json_path, typed_command(), options, seeds, device, **how)
 
 
 def _compare(
@@ -318,6 +331,7 @@ def _compare(
     out: Path | None,
     json_path: str | None,
     said: str,
+    graph: dict[str, str],
     seeds: int,
     device: str,
     **how: Any,
@@ -328,7 +342,7 @@ def _compare(
     with progress("training") as tell:
         results = compare_methods(data, names, seeds=seeds, device=device, progress=tell, **how)
     figures_json = [result.to_dict() for result in results]
-    audit = audited(results)
+    audit = audited(results, command=said, graph_options=graph)
     if out is not None:
         from .._core.atomic_folders import atomic_directory
         from ..reporting import figures

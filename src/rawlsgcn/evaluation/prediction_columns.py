@@ -177,7 +177,8 @@ def _id_column(header: TableHeader, classes: _ClassNames) -> int:
     assert header.names is not None
     if header.words[0] in PREDICTED_COLUMNS | LABEL_COLUMNS or classes.find(header.names[0]):
         raise RawlsError(
-            f"{header.path} has no column of node ids: call it one of {listed(ID_COLUMNS)}"
+            f"{header.path} has no column of node ids, which says whose prediction each row is: "
+            f"add one, called one of {listed(ID_COLUMNS)} (of rows in node order: 0, 1, 2, …)"
         )
     return 0
 

@@ -15,21 +15,29 @@ from torch import nn
 from torch_geometric.data import Data
 
 from .._core import __version__
-from .._core.errors import RawlsError, unknown_name
+from .._core.errors import RawlsError
 from .._core.text import printable, shown_path
 from .._core.threads import fork_safe_threads
 from ..evaluation.audit.findings import Provenance, ShownNodes, ShownPredictions
 from ..evaluation.audit.grouping import Grouping
 from ..evaluation.audit.model_audit import audit_models
 from ..evaluation.audit.node_scores import NodeScores, score_nodes
-from ..evaluation.audit.prediction_formats import LabeledNodes, PredictionSource
+from ..evaluation.audit.prediction_formats import PredictionSource
 from ..evaluation.audit.resampling import ResamplingSettings
 from ..evaluation.degree_bias import SMALLEST_GROUP
 from ..evaluation.node_centralities import BUILT_IN, NodeColumn, check_complete, column_of, degrees
 from ..graphs import graph_notes, load
+from ..graphs.readers.node_link import is_networkx
 from ..graphs.shards import Shards
-from ..graphs.splits import EVALUATE, MASKS
+from ..graphs.splits import MASKS
 from .audit_result import Audit
+from .evaluated_nodes import (
+    evaluated_nodes,
+    labeled_nodes,
+    marked_split,
+    predicted_by_all,
+    split_notes,
+)
 from .frame_alignment import in_class_order, in_node_order
 from .module_predictions import module_scores
 from .prediction_alignment import (
@@ -43,8 +51,6 @@ from .prediction_alignment import (
 )
 
 Ints = npt.NDArray[np.int64]
-EVALUATE_AUDIT = (*EVALUATE, "labeled")
-"""The values of ``evaluate=`` and of ``audit --evaluate``."""
 SHOWN_NODES = 5000
 """The most single nodes in the result; of larger graphs a sample."""
 
@@ -62,7 +68,7 @@ def audit(
     seed: int = 0,
     shown: int = SHOWN_NODES,
     command: str | None = None,
-    files: Mapping[str, str] | None = None,
+    graph_options: Mapping[str, str] | None = None,
 ) -> Audit:
     """Audit the predictions of one or several models by degree: who is worst off, and how sure?
 
@@ -72,8 +78,9 @@ def audit(
         predictions: A file (see docs/audit.md), scores (nodes, classes) or classes (nodes,) as an
             array or tensor in node order, a :class:`Result`, or a ``torch.nn.Module``, which
             is called with the graph (see ``module_predictions.module_scores``); several as a
-            list, or as a mapping from names. A module may also come first:
-            ``rg.audit(model, graph)``.
+            list, or as a mapping from names. They may also come first:
+            ``rg.audit(model, graph)``. A list of numbers is one model's classes, and so is a list
+            of the names of classes, one for each node; other texts are files.
         by: What nodes are grouped by: "degree", "in-degree", "pagerank", "core", a file of ids and
             values, one value for each node as an array, or a pair (name, such an array).
         bins: "degree" (every value), "quantile:K" or "edges:a,b,c"; by default up to 12 values
@@ -88,7 +95,9 @@ def audit(
         seed: The seed of those draws.
         shown: The most single nodes to keep in the result; 0 for none.
         command: The command line, to be shown with how it was computed.
-        files: The files that the graph was read from, to be shown likewise without their folders.
+        graph_options: The command line's options that name the graph, its split and the column,
+            with their values: shown likewise, without folders, and repeated in the commands of
+            the page.
 
     Returns:
         The figures of every model, and comparisons of every pair of them.
@@ -109,7 +118,7 @@ def audit(
         ['model', 'group', 'nodes', 'share']
     """
     began = time.perf_counter()
-    if isinstance(graph, nn.Module):
+    if isinstance(graph, nn.Module) or (_is_graph(predictions) and not _is_graph(graph)):
         graph, predictions = predictions, graph
     resamples, seed = whole_number("resamples", resamples), whole_number("seed", seed)
     shown = whole_number("shown", shown)
@@ -117,16 +126,19 @@ def audit(
         raise RawlsError(f"{resamples} resamples are too few for an interval: use at least 100")
     data, incoming = checked_graph(graph, by)
     index = NodeIndex(data.get("node_ids"), int(data.num_nodes))
-    named = _with_scores(_named(predictions), graph)
-    sources = _sources(named, index, data.get("class_names"))
+    class_names = data.get("class_names")
+    named = _with_scores(_named(predictions, index.nodes, class_names), graph)
+    sources = _sources(named, index, class_names)
     column = _column(data, by, incoming, index)
-    marked = _marked_split(sources)
+    marked = marked_split(sources)
     if evaluate != "test" and not any(_is_result(each) for _, each in named):
         data = without_made_split(data, noted=marked is None)
-    nodes, evaluated = _labeled_nodes(data, evaluate, marked)
+    nodes, evaluated = labeled_nodes(data, evaluate, marked)
     models = [score_nodes(source, nodes, scores) for source in sources]
-    chosen, notes = _evaluated(models, nodes, evaluated)
-    notes += _split_notes(marked, nodes, evaluate)
+    chosen, notes = evaluated_nodes(models, nodes, evaluated)
+    possible, _ = labeled_nodes(data, "all", marked)
+    predicted = int((predicted_by_all(models) & possible.eligible).sum())
+    notes += split_notes(marked, nodes, evaluate)
     check_complete(column, chosen, data.get("node_ids"))
     results = {
         source.name: each
@@ -141,12 +153,7 @@ def audit(
     column = NodeColumn(column.name, column.values[chosen])
     grouping = Grouping.of(column, degrees(data)[chosen], bins)
     settings = ResamplingSettings(resamples=resamples, seed=seed)
-    results = {
-        source.name: each
-        for source, (_, each) in zip(sources, named, strict=True)
-        if _is_result(each)
-    }
-    failed = {name for name, result in results.items() if result.failure is not None}
+    shown_options = {name: shown_path(value) for name, value in (graph_options or {}).items()}
     figures, comparisons = audit_models(models, nodes.y[chosen], grouping, settings, failed)
     return Audit(
         graph=str(data.get("name") or "graph"),
@@ -168,11 +175,10 @@ def audit(
             graph_edges=int(data.get("num_arcs", data.edge_index.shape[1])) // 2,
             graph_features=isinstance(graph, Shards) or data.get("x") is not None,
             nodes=len(chosen),
+            predicted=predicted,
             smallest_group=SMALLEST_GROUP,
-            files={
-                **{name: shown_path(path) for name, path in (files or {}).items()},
-                **{model.name: model.source for model in models},
-            },
+            files=shown_options | {model.name: model.source for model in models},
+            graph_options=shown_options,
             command=command,
             seconds=time.perf_counter() - began,
         ),
@@ -193,10 +199,19 @@ def _is_result(predictions: Any) -> bool:
     return hasattr(type(predictions), "best_run")
 
 
-def _named(predictions: Any) -> list[tuple[Any, Any]]:
+def _is_graph(value: Any) -> bool:
+    """Whether this is a graph, which predictions never are."""
+    return isinstance(value, Data) or is_networkx(value)
+
+
+def _named(
+    predictions: Any, nodes: int, class_names: Sequence[str] | None
+) -> list[tuple[Any, Any]]:
     """Each model's name, if it has one, and its predictions."""
     if isinstance(predictions, Mapping):
         named = list(predictions.items())
+    elif isinstance(predictions, list | tuple) and _are_classes(predictions, nodes, class_names):
+        named = [(None, np.array(predictions))]
     elif isinstance(predictions, list | tuple):
         named = [(None, each) for each in predictions]
     else:
@@ -204,6 +219,14 @@ def _named(predictions: Any) -> list[tuple[Any, Any]]:
     if not named:
         raise RawlsError("there is nothing to audit: give the predictions of at least one model")
     return named
+
+
+def _are_classes(values: Sequence[Any], nodes: int, class_names: Sequence[str] | None) -> bool:
+    """Whether a list holds the predicted class of each node, and not one model an item."""
+    if values and all(isinstance(each, int | float | np.number) for each in values):
+        return True
+    words = len(values) == nodes and all(isinstance(each, str) for each in values)
+    return words and not set(class_names or ()).isdisjoint(values)
 
 
 def _with_scores(named: list[tuple[Any, Any]], graph: Data | str | Shards) -> list[tuple[Any, Any]]:
@@ -263,87 +286,6 @@ def _column(data: Data, by: Any, incoming: Ints | None, index: NodeIndex) -> Nod
             data, (str(by.name), ordered.to_numpy()) if by.name else ordered.to_numpy()
         )
     return column_of(data, by)
-
-
-def _marked_split(sources: Sequence[PredictionSource]) -> Ints | None:
-    """Which nodes the files mark as train (0), val (1) or test (2); -1 for others.
-
-    A node that several files mark differently is what comes first: one model was trained on it.
-    """
-    found = [source.split() for source in sources if isinstance(source, AlignedFile)]
-    marked = [np.where(codes < 0, 3, codes) for codes in found if codes is not None]
-    if not marked:
-        return None
-    first: Ints = np.minimum.reduce(marked)
-    return np.where(first == 3, -1, first)
-
-
-def _labeled_nodes(
-    data: Data, evaluate: str | None, marked: Ints | None
-) -> tuple[LabeledNodes, str]:
-    """The labels and which nodes may be evaluated, and in words which these are."""
-    y, ids = data.y.numpy(), data.get("node_ids")
-    masks = [data.get(key) for key in MASKS]
-    if evaluate not in (None, *EVALUATE_AUDIT):
-        raise unknown_name("choice of nodes", evaluate, EVALUATE_AUDIT)
-    if any(mask is None for mask in masks):
-        if marked is None and evaluate == "test":
-            raise RawlsError("the graph has no masks, so no test nodes: omit --evaluate")
-        if marked is None or evaluate == "labeled":
-            validation = np.zeros(len(y), bool) if marked is None else marked == 1
-            return LabeledNodes(y, y >= 0, validation, ids), "all labeled nodes with a prediction"
-        train, validation, test = (marked == code for code in range(3))
-    else:
-        train, validation, test = (mask.numpy() for mask in masks)
-        if evaluate == "labeled":
-            return LabeledNodes(y, y >= 0, validation, ids), "all labeled nodes with a prediction"
-    if evaluate == "all" or not test.any():
-        eligible, words = ~(train | validation), "all nodes outside training and validation"
-    else:
-        eligible, words = test, "the test nodes"
-    if marked is not None:
-        eligible = eligible & (marked != 0) & (marked != 1)
-    return LabeledNodes(y, eligible & (y >= 0), validation, ids), words
-
-
-def _split_notes(marked: Ints | None, nodes: LabeledNodes, evaluate: str | None) -> list[str]:
-    """How many nodes are not evaluated because a file marks them, or are although it does."""
-    if marked is None:
-        return []
-    train, val = (int(((marked == code) & (nodes.y >= 0)).sum()) for code in range(2))
-    if evaluate == "labeled":
-        return [
-            f"{train + val:,} nodes that the predictions mark as train or val are judged too, as "
-            "evaluate is 'labeled': accuracies may be too high."
-        ]
-    return [
-        f"the predictions say in their column 'split' that {train:,} nodes were trained on and "
-        f"{val:,} validated on: these are not judged (--evaluate labeled judges them too)."
-    ]
-
-
-def _evaluated(
-    models: Sequence[NodeScores], nodes: LabeledNodes, evaluated: str
-) -> tuple[Ints, list[str]]:
-    """The evaluated nodes: eligible, labeled, and predicted by every model; and notes on others."""
-    notes = []
-    predicted = np.logical_and.reduce([model.predicted >= 0 for model in models])
-    chosen = np.flatnonzero(predicted & nodes.eligible)
-    unlabeled = int((predicted & (nodes.y < 0)).sum())
-    if not len(chosen):
-        if unlabeled and unlabeled == int(predicted.sum()):
-            raise RawlsError("none of the predicted nodes has a label: label some of them")
-        raise RawlsError(
-            f"none of the predicted nodes is among {evaluated}: predict those, or use "
-            "--evaluate all (evaluate='all')"
-        )
-    missing = int((nodes.eligible & ~predicted).sum())
-    if missing:
-        why = "not every model predicts them" if len(models) > 1 else "they have no prediction"
-        notes.append(f"{missing:,} of {evaluated} are ignored, as {why}.")
-    if unlabeled:
-        notes.append(f"{unlabeled:,} predicted nodes have no label and are ignored.")
-    return chosen, notes
 
 
 def _shown_nodes(

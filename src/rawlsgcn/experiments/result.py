@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,6 @@ from torch import Tensor
 from .._core.atomic_files import atomic_file
 from .._core.atomic_folders import atomic_directory
 from .._core.errors import RawlsError
-from .._core.serialization import jsonable
 from ..evaluation.calibration import UNDER_CONFIDENT, CalibrationOutcome
 from ..evaluation.degree_bias import node_scores
 from ..evaluation.majority_baseline import Learning
@@ -24,6 +23,7 @@ from ..evaluation.run_metrics import RunMetrics, degree_frame, worst_off
 from ..graphs.feature_storage import has_negative_features
 from ..graphs.notes import GraphFacts
 from ..graphs.splits import MASKS
+from .result_tables import plain_values, runs_frame
 from .training_graph import TrainingGraph, split_words
 
 if TYPE_CHECKING:
@@ -116,7 +116,15 @@ class Result:
         # A class that no node has may be the last of them.
         return None if names is None else list(names)[: int(self.logits.shape[-1])]
 
-    def _spread(self, name: str) -> Spread:
+    def spread(self, name: str) -> Spread:
+        """Return a metric of :attr:`run_metrics` over the runs.
+
+        Args:
+            name: Its name, such as ``"temperature"`` or ``"loss_slope"``.
+
+        Returns:
+            Mean, standard deviation and the value of each run.
+        """
         return Spread.of([getattr(each, name) for each in self.run_metrics])
 
     @property
@@ -137,27 +145,27 @@ class Result:
     @property
     def accuracy(self) -> Spread:
         """The accuracy on the evaluated nodes, in per cent."""
-        return self._spread("accuracy")
+        return self.spread("accuracy")
 
     @property
     def bias(self) -> Spread:
         """The variance over degrees of the average cross entropy."""
-        return self._spread("bias")
+        return self.spread("bias")
 
     @property
     def calibrated_bias(self) -> Spread:
         """The bias after temperature scaling on the validation nodes."""
-        return self._spread("calibrated_bias")
+        return self.spread("calibrated_bias")
 
     @property
     def low_degree_accuracy(self) -> Spread:
         """The accuracy of the quarter with the lowest degrees, in per cent."""
-        return self._spread("low_degree_accuracy")
+        return self.spread("low_degree_accuracy")
 
     @property
     def high_degree_accuracy(self) -> Spread:
         """The accuracy of the quarter with the highest degrees, in per cent."""
-        return self._spread("high_degree_accuracy")
+        return self.spread("high_degree_accuracy")
 
     @property
     def validation_accuracy(self) -> Spread:
@@ -281,26 +289,7 @@ class Result:
             ``high_degree_accuracy``, ``validation_accuracy``, ``training_accuracy`` (in per cent),
             ``bias``, ``calibrated_bias``, ``temperature``, ``diverged`` and ``learned``.
         """
-        import pandas as pd
-
-        return pd.DataFrame(
-            {
-                "seed": self.seeds,
-                "accuracy": self.accuracy.runs,
-                "low_degree_accuracy": self.low_degree_accuracy.runs,
-                "high_degree_accuracy": self.high_degree_accuracy.runs,
-                "validation_accuracy": self.validation_accuracy.runs,
-                "training_accuracy": self.training_accuracy.runs,
-                "bias": self.bias.runs,
-                "calibrated_bias": self.calibrated_bias.runs,
-                "temperature": self._spread("temperature").runs,
-                "diverged": [seed in self.diverged for seed in self.seeds],
-                "learned": [
-                    seed not in self.diverged and seed not in self.not_learned
-                    for seed in self.seeds
-                ],
-            }
-        )
+        return runs_frame(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the metrics and settings in the form that ``--json`` writes.
@@ -308,35 +297,7 @@ class Result:
         Returns:
             Plain values by name; a number that is not defined is None.
         """
-        figures = {
-            "dataset": self.dataset,
-            "synthetic": self.synthetic,
-            "method": self.method,
-            "normalization": self.normalization,
-            "lr": self.settings["lr"],
-            "epochs": self.settings["epochs"],
-            "seeds": self.seeds,
-            "device": self.device,
-            "parameters": self.parameters,
-            "accuracy": asdict(self.accuracy),
-            "bias": asdict(self.bias),
-            "validation_accuracy": asdict(self.validation_accuracy),
-            "training_accuracy": asdict(self.training_accuracy),
-            "diverged": self.diverged,
-            "not_learned": self.not_learned,
-            "calibrated_bias": asdict(self.calibrated_bias),
-            "low_degree_accuracy": asdict(self.low_degree_accuracy),
-            "high_degree_accuracy": asdict(self.high_degree_accuracy),
-            "loss_slope": asdict(self._spread("loss_slope")),
-            "accuracy_slope": asdict(self._spread("accuracy_slope")),
-            "temperature": asdict(self._spread("temperature")),
-            "seconds": self.seconds,
-            "peak_memory_mb": self.peak_memory_mb,
-            "settings": self.settings,
-            "caution": self.caution,
-            "notes": self.notes,
-        }
-        return {name: jsonable(value) for name, value in figures.items()}
+        return plain_values(self)
 
     def save(self, folder: str | Path) -> None:
         """Save the model: weights of every run, configuration and metrics.
@@ -455,26 +416,9 @@ class Result:
         return audit(self.graph, self, **options)
 
     def __str__(self) -> str:
-        from ..reporting.formatting import number, percent, spread
+        from ..reporting.text_tables import result_line
 
-        if self.failed:
-            end = f"   ({self.failed})"
-        else:
-            worst = self.worst_off(1)
-            end = (
-                f"   worst-off degree {worst.index[0]}: {percent(worst['accuracy'].iloc[0])}"
-                if len(worst)
-                else ""
-            )
-            if self.caution is not None:
-                end += "   (under-confident: read the calibrated bias)"
-        return (
-            f"{self.title} on {self.dataset}: "
-            f"accuracy {spread(self.accuracy, 'percent')}   "
-            f"bias {spread(self.bias, 'number')} "
-            f"(calibrated {number(self.calibrated_bias.mean)})   "
-            f"low-degree accuracy {percent(self.low_degree_accuracy.mean)}{end}"
-        )
+        return result_line(self)
 
     def __repr__(self) -> str:
         from ..reporting.text_tables import results_text

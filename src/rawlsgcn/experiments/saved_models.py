@@ -27,6 +27,7 @@ from .._core.serialization import (
     read_json,
     read_tensors,
 )
+from .._core.text import plural
 from .._core.threads import fork_safe_threads
 from ..graphs import check, load
 from ..graphs.structural_features import structural_features
@@ -114,6 +115,14 @@ class TrainedModel:
     class_names: list[str] | None = None
     structural_features: bool = False
     training_graph: TrainingGraph | None = None
+
+    def __repr__(self) -> str:
+        numbers = sum(tensor.numel() for tensor in self.state.values())
+        return (
+            f"TrainedModel({self.method.name} on {self.dataset}, seed {self.seed}: "
+            f"{plural(self.num_features, 'feature')}, {self.num_classes} classes, "
+            f"{plural(numbers, 'parameter')})"
+        )
 
     @fork_safe_threads()
     def logits(self, graph: Data | str, *, device: str = "cpu") -> Tensor:

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from .._core.errors import unknown_name
+from .._core.errors import RawlsError, unknown_name
 
 SPLIT_SEED = 1684992425
 """The seed of the authors' published splits."""
@@ -139,5 +139,16 @@ def catalog_entry(name: str) -> DatasetEntry:
     """The entry called ``name``, in upper or lower case."""
     entry = CATALOG.get(str(name).lower())
     if entry is None:
+        if Path(name).suffix or os.sep in str(name) or os.path.exists(name):
+            raise file_for_graph(name)
         raise unknown_name("dataset", name, datasets())
     return entry
+
+
+def file_for_graph(path: str | Path) -> RawlsError:
+    """The error for a file in the place of a graph, which has to be read first."""
+    shown = str(path)
+    return RawlsError(
+        f"{shown!r} is a file, not a graph or the name of a dataset: read it first, with "
+        f"rg.read({shown!r}), which also takes features= and labels= (in a command: --graph)"
+    )

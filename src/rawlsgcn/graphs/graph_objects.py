@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import scipy.sparse as sp
 from torch_geometric.data import Data
 
 from .._core.errors import RawlsError
+from .catalog import file_for_graph
 from .raw_graph import RawGraph, raw_from_data
 from .readers.arrays import checked_matrix
 from .readers.node_link import from_networkx, is_networkx
@@ -26,9 +28,11 @@ def raw_from_object(graph: Any, where: str = "the graph") -> RawGraph:
     if sp.issparse(graph):
         known = graph.format in ("csr", "csc", "coo")
         return raw_from_adjacency(_checked(graph if known else graph.tocsr(), where), where)
+    if isinstance(graph, str | Path):
+        raise file_for_graph(graph)
     raise RawlsError(
         "a graph must be a torch_geometric Data, a networkx graph or a scipy sparse matrix, not "
-        f"{type(graph).__name__} (rg.read makes a Data of a file)"
+        f"{type(graph).__name__}"
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
+from .._core.text import plural
 from .catalog import CATALOG, MASKS
 
 if TYPE_CHECKING:
@@ -35,12 +36,13 @@ class GraphFacts:
         arcs: The arcs of a directed graph before it was symmetrized.
         one_way_arcs: How many of them had no counterpart.
         word_labels: Whether the labels are words, which ``graph.class_names`` lists in order.
+        not_in_labels: Nodes that the file of labels does not list, which are unlabeled.
         empty_classes: Classes below the highest that no node has.
         structural_features: Whether the features were made of the edges, as there are no others.
         left_out: (what, why): features, labels or masks that are flawed and not needed.
         stored_splits: How many splits were stored, of which the first is used.
         unlabeled_in_masks: Unlabeled nodes that were removed from the stored masks.
-        split_made: The split that was made for a graph without one ("paper" or "random").
+        split_made: The split that was made for a graph without one, as ``split_drawn``.
         split_drawn: The split that was drawn, made or asked for: a name, or ratios as text.
         split_removed: Whether that split was removed again, as predictions made elsewhere do not
             depend on it.
@@ -60,6 +62,7 @@ class GraphFacts:
     arcs: int = 0
     one_way_arcs: int = 0
     word_labels: bool = False
+    not_in_labels: int = 0
     empty_classes: list[int] = field(default_factory=list)
     structural_features: bool = False
     left_out: list[tuple[str, str]] = field(default_factory=list)
@@ -138,6 +141,11 @@ def graph_notes(graph: Data) -> list[str]:
         numbered = [f"{number} {name}" for number, name in enumerate(graph.class_names[:5])]
         more = ", …" if len(graph.class_names) > 5 else ""
         notes.append(f"the classes are numbered by name: {', '.join(numbered)}{more}.")
+    if facts.not_in_labels:
+        notes.append(
+            f"{plural(facts.not_in_labels, 'node')} of {int(graph.num_nodes):,} not in the file of "
+            "labels: unlabeled."
+        )
     if facts.empty_classes:
         which = ", ".join(map(str, facts.empty_classes[:5]))
         more = ", …" if len(facts.empty_classes) > 5 else ""
@@ -161,15 +169,15 @@ def graph_notes(graph: Data) -> list[str]:
 def _edge_notes(facts: GraphFacts) -> list[str]:
     notes = []
     if facts.self_loops:
-        notes.append(f"{_count(facts.self_loops, 'self-loop')} dropped.")
+        notes.append(f"{plural(facts.self_loops, 'self-loop')} dropped.")
     if facts.zero_weights:
-        notes.append(f"{_count(facts.zero_weights, 'edge')} of weight zero dropped.")
+        notes.append(f"{plural(facts.zero_weights, 'edge')} of weight zero dropped.")
     if facts.repeated_edges:
         how = ", their weights summed" if facts.weights_summed else ""
-        notes.append(f"{_count(facts.repeated_edges, 'repeated edge')} merged{how}.")
+        notes.append(f"{plural(facts.repeated_edges, 'repeated edge')} merged{how}.")
     if facts.unequal_weights:
         notes.append(
-            f"{_count(facts.unequal_weights, 'edge')} had different weights in the two "
+            f"{plural(facts.unequal_weights, 'edge')} had different weights in the two "
             "directions: their mean is used."
         )
     if facts.one_way_arcs:
@@ -179,7 +187,7 @@ def _edge_notes(facts: GraphFacts) -> list[str]:
         )
     if facts.tiny_weights:
         notes.append(
-            f"{_count(facts.tiny_weights, 'edge')} of weight under 1.2e-38 dropped, too small to "
+            f"{plural(facts.tiny_weights, 'edge')} of weight under 1.2e-38 dropped, too small to "
             "count."
         )
     return notes
@@ -189,11 +197,14 @@ def _split_note(graph: Data, facts: GraphFacts) -> str:
     """Which split was drawn, and how many nodes train."""
     masks = [graph.get(key) for key in MASKS]
     train, val, test = (0 if mask is None else int(mask.sum()) for mask in masks)
-    sizes = f"{_count(train, 'node')} train, {val:,} validate and {test:,} test"
-    if facts.split_made == "random":
+    sizes = f"{plural(train, 'node')} train, {val:,} validate and {test:,} test"
+    if facts.split_made not in ("", "paper"):
+        how = "a random split"
+        if facts.split_made != "random":
+            how = f"the split {facts.split_made} is drawn class by class"
         return (
-            "too few nodes for the paper's split (20 a class, 500, 1,000): a random split of "
-            f"10 % training, 10 % validation and 80 % test nodes is used: {sizes}."
+            "the graph has no split, and too few labels for the paper's (20 a class, 500, 1,000): "
+            f"{how}: {sizes}. Choose others with --split 0.6,0.2,0.2 (split='0.6,0.2,0.2')."
         )
     if facts.split_made == "paper":
         y = graph.get("y")
@@ -216,7 +227,3 @@ def _published_split(graph: Data) -> str:
         f"the first stored split of {title} is used ({sizes} nodes), which the paper's printed "
         "accuracies come from; the 20-per-class split of its text is --split paper."
     )
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

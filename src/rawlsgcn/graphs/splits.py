@@ -41,6 +41,10 @@ class Ratios(NamedTuple):
         return ",".join(f"{share:g}" for share in self)
 
 
+FEW_LABELS = Ratios(0.5, 0.25, 0.25)
+"""The split of a graph without masks and with too few labels for the paper's."""
+
+
 def parse_split(split: SplitChoice) -> str | Ratios | None:
     """Return the name of a split, its ratios, or None for the default.
 
@@ -116,7 +120,7 @@ def fits_paper_split(y: Tensor, per_class: int = 20, val: int = 500, test: int =
 
 
 def random_split(y: Tensor, train: float = 0.1, val: float = 0.1, seed: int = SPLIT_SEED) -> Split:
-    """For graphs too small for the paper's split: fractions of the labeled nodes.
+    """Draw a random split: fractions of the labeled nodes.
 
     Training nodes are drawn class by class, at least one of each class; what is neither
     training nor validation is the test.
@@ -256,18 +260,38 @@ def has_own_split(graph: Data) -> bool:
         return False
     if not GraphFacts.of(graph).split_made:
         return True
-    masks = zip(MASKS, draw_split(graph.y.cpu(), None), strict=True)
+    try:
+        made = draw_split(graph.y.cpu(), parse_split(GraphFacts.of(graph).split_made))
+    except RawlsError:
+        return True
+    masks = zip(MASKS, made, strict=True)
     return not all(torch.equal(graph[key].cpu(), mask) for key, mask in masks)
+
+
+def default_split(y: Tensor) -> str | Ratios:
+    """The split of a graph without masks.
+
+    The paper's, if there are nodes enough for it; else half of the labeled nodes train and a
+    quarter each validates and tests; with a handful of nodes, of which a quarter of each class may
+    be none, the random split.
+    """
+    if fits_paper_split(y):
+        return "paper"
+    try:
+        ratio_split(y, FEW_LABELS)
+    except RawlsError:
+        return "random"
+    return FEW_LABELS
 
 
 def draw_split(
     y: Tensor, split: str | Ratios | None, class_names: Sequence[str] | None = None
 ) -> Split:
     """Draw a split by name or by ratio; None is the default for a graph without masks."""
+    if split is None:
+        split = default_split(y)
     if isinstance(split, Ratios):
         return ratio_split(y, split)
-    if split is None:
-        split = "paper" if fits_paper_split(y) else "random"
     return random_split(y) if split == "random" else paper_split(y, class_names=class_names)
 
 
@@ -287,7 +311,8 @@ def choose_split(graph: Data, raw: RawGraph, split: str | Ratios | None) -> None
             "there must be two classes or more to tell apart"
         )
     if split is None and not raw.masks:
-        split = facts.split_made = "paper" if fits_paper_split(y) else "random"
+        split = default_split(y)
+        facts.split_made = str(split)
     if split == "stored" or (split is None and raw.masks):
         masks = _stored_split(graph, raw)
         if not _still_drawn(y, masks, facts.split_drawn):

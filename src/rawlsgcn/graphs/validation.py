@@ -45,7 +45,7 @@ def check(
         data: A torch_geometric ``Data``, a networkx graph, or a scipy sparse adjacency matrix.
         split: 'stored', 'paper', 'random', or ratios such as '0.6,0.2,0.2'; by default the stored
             masks if there are any, else the paper's split if the graph is large enough for it,
-            else a random one.
+            else '0.5,0.25,0.25'.
         sparse: Return ``x`` as ``torch.sparse_csr`` if under 10 % of it is non-zero.
         need_features: Raise an error if features are flawed. If there are none, they are made of
             the structure for training (``need_labels``), and missing ones are an error otherwise.

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from .._core.sparse import aligned, csr_tensor
-from ..graphs.feature_storage import prefer_sparse
+from ..graphs.feature_storage import has_negative_features, prefer_sparse
 from ..graphs.splits import MASKS
-from .row_normalization import has_negative_features, row_normalized
+from .row_normalization import row_normalized
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data

@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from .._core.sparse import csr_tensor
-from ..graphs.feature_storage import has_negative_features as has_negative_features
 
 
 def row_normalized(x: Tensor) -> Tensor:

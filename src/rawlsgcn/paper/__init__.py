@@ -13,12 +13,14 @@ from .._core import lazy_names
 
 if TYPE_CHECKING:
     from .output import redraw as redraw
+    from .output import training_hours as training_hours
     from .plan import PARTS as PARTS
     from .plan import Plan as Plan
     from .reproduction import reproduce as reproduce
     from .reproduction import unfinished as unfinished
     from .significance import bias_significance as bias_significance
     from .terminal import print_summary as print_summary
+    from .terminal import work_ahead as work_ahead
 
 _HOMES = {
     "PARTS": "plan",
@@ -27,7 +29,9 @@ _HOMES = {
     "print_summary": "terminal",
     "redraw": "output",
     "reproduce": "reproduction",
+    "training_hours": "output",
     "unfinished": "reproduction",
+    "work_ahead": "terminal",
 }
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -17,8 +17,8 @@ from .._core.errors import RawlsError
 from ..reporting.figures import inline_svg, save
 from .agreement import with_current_verdicts
 from .figures import FOLDER, accuracy_bias_figures
-from .findings import sentences
 from .plan import MAIN
+from .summary import sentences
 from .tables import Table, cells_csv, chosen_values, fair, mean_and_std, state, tables, tuning
 
 RESULTS, SIGNIFICANCE, STUDIES = "results.json", "significance.json", "studies.db"
@@ -70,6 +70,25 @@ def read_results(out: Path) -> dict[str, Any] | None:
     """Read the results of an earlier run, with the verdicts of today's rule; None if none."""
     results = _read(out / RESULTS)
     return None if results is None else with_current_verdicts(results)
+
+
+def training_hours(out: str | Path) -> float:
+    """Compute how long the trials that a folder keeps were trained.
+
+    Args:
+        out: A folder that ``reproduce`` wrote.
+
+    Returns:
+        The hours of all trials together, also of those that several processes trained at once.
+
+    Raises:
+        RawlsError: If there are no results in it.
+    """
+    results = _read(Path(out) / RESULTS)
+    if results is None:
+        raise RawlsError(f"{out} has no {RESULTS}: name a folder that 'rawlsgcn reproduce' wrote")
+    trials = [trial for cell in results["cells"] for trial in cell["trials"]]
+    return sum(sum(trial["seconds"].values()) for trial in trials) / 3600
 
 
 def read_significance(out: Path) -> dict[str, Any] | None:

@@ -11,9 +11,10 @@ from importlib.resources import files
 from typing import Any
 
 from ..balancing import ABLATION_NORMALIZATIONS
+from ..reporting.formatting import join_words
 from .agreement import RULE, effectiveness_verdicts, published_figures
-from .findings import CHOICE_WORDS, claim_text, tuning_gains
-from .plan import HETEROPHILY, OWN
+from .plan import HETEROPHILY, OWN, PAPER_DATASETS
+from .summary import CHOICE_WORDS, claim_text, tuning_gains
 
 METHOD_ORDER = (
     *("gcn", "demo-net", "dsgcn", "tail-gnn", "advfair", "redress"),
@@ -43,10 +44,21 @@ class Table:
         return [place for place, name in enumerate(self.head) if name == "verdict"]
 
 
-def _notes(table: str) -> list[str]:
-    """How the figures of a table were computed, and known differences from the paper."""
+def _notes(table: str, cells: Sequence[Cell] = ()) -> list[str]:
+    """How the figures of a table were computed, and known differences from the paper.
+
+    A note about some graphs ("only") is left out where none of them is among the cells.
+    """
     text = files(__package__).joinpath("table_notes.json").read_text(encoding="utf-8")
-    return [note.replace("{rule}", RULE) for note in json.loads(text)[table]]
+    graphs = {cell["dataset"] for cell in cells}
+    nodes = "the paper's 1,000 test nodes" if graphs & {*PAPER_DATASETS} else "the test nodes"
+    notes = []
+    for note in json.loads(text)[table]:
+        if isinstance(note, str):
+            notes.append(note.replace("{rule}", RULE).replace("{nodes}", nodes))
+        elif graphs & {*note["only"]}:
+            notes.append(note["note"])
+    return notes
 
 
 def tables(results: Mapping[str, Any]) -> list[Table]:
@@ -90,7 +102,7 @@ def _effectiveness(results: Mapping[str, Any], choice: str, heterophily: bool = 
     name = "heterophily" if heterophily else "effectiveness"
     title = "Chameleon, a heterophilous graph" if heterophily else "Table 3: effectiveness"
     title = f"{title}, {CHOICE_WORDS[choice]}"
-    notes = [*_notes(name), *_quick_note(cells)]
+    notes = [*_notes(name, cells), *_quick_note(cells)]
     return Table(f"{name}-{choice}", title, EFFECTIVENESS_HEAD, rows, notes)
 
 
@@ -129,7 +141,8 @@ def _ablation(results: Mapping[str, Any], choice: str) -> Table:
                     paper = published_figures(dataset, method, normalization)
                     rows.append(_row(cells[name], label, choice, paper))
     title = f"Ablation: four normalizations, {CHOICE_WORDS[choice]}"
-    return Table(f"ablation-{choice}", title, EFFECTIVENESS_HEAD, rows, _notes("ablation"))
+    notes = _notes("ablation", list(cells.values()))
+    return Table(f"ablation-{choice}", title, EFFECTIVENESS_HEAD, rows, notes)
 
 
 def _efficiency(results: Mapping[str, Any]) -> Table:
@@ -155,7 +168,7 @@ def _efficiency(results: Mapping[str, Any]) -> Table:
         *("method", "parameters", "paper", "verdict", "memory (MB)", "paper", "verdict"),
         *("training (s)", "paper", "verdict", "preparing (s)", "device"),
     )
-    title = "Table 4: efficiency on Amazon-Photo"
+    title = f"Table 4: efficiency on {join_words([*dict.fromkeys(c['graph'] for c in cells)])}"
     return Table("efficiency", title, head, rows, _notes("efficiency"))
 
 

@@ -7,10 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .._core.text import plural
 from ..reporting.progress import stderr_is_terminal
-from .findings import sentences
 from .output import SIGNIFICANCE
-from .plan import Cell
+from .plan import Cell, Plan
+from .summary import sentences
 from .tables import Table, tables
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ _VERDICTS = {
     "new": ("·", ""),
 }
 _WIDE = 130
+KEPT_HOURS, KEPT_ON = 1.3, "an NVIDIA H200"
+"""What ``training_hours`` computes from results/paper, and the machine of that run."""
 
 
 @contextmanager
@@ -107,6 +110,27 @@ def _state_table(cells: Sequence[Cell], states: Mapping[str, str]) -> RichTable:
     return table
 
 
+def work_ahead(plan: Plan) -> str:
+    """Say how much a plan trains, and how long all of the paper took.
+
+    Args:
+        plan: What is to be run.
+
+    Returns:
+        A sentence for the beginning; empty if nothing is trained.
+    """
+    cells = plan.cells()
+    if not cells:
+        return ""
+    trials = sum(len(cell.combinations()) for cell in cells)
+    return (
+        f"{plural(len(cells), 'cell')} (a method on a graph) with {plural(trials, 'trial')} "
+        f"(settings, each with {plural(len(plan.seeds), 'seed')}). The kept run of all parts took "
+        f"{KEPT_HOURS} hours of training on {KEPT_ON}; a CPU takes longer. Ctrl-C or --budget "
+        "SECONDS stops it, --resume goes on."
+    )
+
+
 def print_summary(
     results: Mapping[str, Any],
     failed: Sequence[str],
@@ -138,7 +162,7 @@ def print_summary(
         console.print(f"Failed: {name}: {reasons[name]}", style="red", markup=False)
     if left:
         console.print(
-            f"Left: {len(left)} cells, the next is {left[0]}; continue with --resume.",
+            f"Next is {left[0]}: continue with --resume.",
             style="yellow",
             markup=False,
             highlight=False,

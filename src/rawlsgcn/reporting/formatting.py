@@ -54,11 +54,35 @@ def percent(value: float) -> str:
 
 
 def spread(figure: Spread, unit: str) -> str:
-    """Mean ± standard deviation; ``unit`` is "percent" or "number"; a single run has no ±."""
+    """Mean ± standard deviation; ``unit`` is "percent" or "number"; a single run has no ±.
+
+    A mean that is not defined, since a run has no value, is a dash.
+    """
     show = percent if unit == "percent" else number
-    if len(figure.runs) == 1:
+    if len(figure.runs) == 1 or not math.isfinite(figure.mean):
         return show(figure.mean)
     return f"{show(figure.mean)} ± {show(figure.std)}"
+
+
+def result_cells(result: Result) -> tuple[str, ...]:
+    """Accuracy, that of low and of high degrees, bias and calibrated bias, as tables show them."""
+    return (
+        spread(result.accuracy, "percent"),
+        percent(result.low_degree_accuracy.mean),
+        percent(result.high_degree_accuracy.mean),
+        spread(result.bias, "number"),
+        number(result.calibrated_bias.mean),
+    )
+
+
+def trial_cells(trial: Result) -> tuple[str, ...]:
+    """Validation and test accuracy, bias and calibrated bias of a trial of a tuning."""
+    return (
+        percent(trial.validation_accuracy.mean),
+        spread(trial.accuracy, "percent"),
+        spread(trial.bias, "number"),
+        number(trial.calibrated_bias.mean),
+    )
 
 
 def join_words(items: Sequence[str]) -> str:

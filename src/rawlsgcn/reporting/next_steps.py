@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,15 @@ if TYPE_CHECKING:
 
 _COMPARED = {"gcn", "rawlsgcn-graph", "rawlsgcn-grad"}
 _AUTO = "auto"
+_GRAPH = ("dataset", "data-root", "graph", "features", "labels", "split")
+_OPTIONS = {
+    "audit": ("dataset", "data-root", "graph", "labels", "evaluate"),
+    "audit more": ("dataset", "data-root", "graph", "labels", "by", "bins"),
+    "auto": (*_GRAPH, "evaluate"),
+    "compare": (*_GRAPH, "evaluate"),
+    "tune": _GRAPH,
+}
+"""Which of the typed options on the graph the command of a step repeats."""
 
 
 @dataclass(frozen=True)
@@ -63,10 +73,13 @@ def _about_column(audit: Audit, model: ModelAudit) -> Step:
     differ = gap is not None and gap.difference.low > 0
     if not differ and not model.permutation.p <= SIGNIFICANT:
         return Step(f"Nothing here shows that the model treats nodes differently by {column}.")
-    return Step(
+    return _step(
         f"The methods of this package reduce differences by degree, not by {column}. See whether "
         "degree explains this one: audit the same predictions by degree.",
-        _command("audit", audit, *_predictions(audit), "--out by-degree.html"),
+        audit,
+        "audit",
+        [*_predictions(audit), "--out by-degree.html"],
+        'rg.audit(graph, predictions).to_html("by-degree.html")',
     )
 
 
@@ -99,28 +112,32 @@ def _about_degree(audit: Audit, model: ModelAudit) -> list[Step]:
     }
     if gains:
         best = max(gains, key=lambda other: gains[other])
-        steps.append(
-            Step(
-                f"Of the models audited here, {printable(best)} serves low-degree nodes "
-                f"best: they are right {percent(gains[best])} points more often than "
-                f"with {name}.{' Search better settings for it:' if _tunable(audit, best) else ''}",
-                _tune(audit, best),
-            )
+        words = (
+            f"Of the models audited here, {printable(best)} serves low-degree nodes best: they are "
+            f"right {percent(gains[best])} points more often than with {name}."
         )
+        steps.append(_tune(audit, best, words) if _tunable(audit, best) else Step(words))
     methods = {result.method for result in audit.results.values()}
     if _AUTO not in methods:
         steps.append(
-            Step(
+            _step(
                 "Let auto choose the best of several models by the validation nodes of the graph, "
-                "and compare it with a GCN that is tuned as carefully:",
-                _command("auto", audit, *_features(audit), "--out best"),
+                f"and compare it with a GCN that is tuned as carefully.{_features(audit)}",
+                audit,
+                "auto",
+                ["--out best"],
+                "best = rg.auto(graph)",
             )
         )
     if not methods >= _COMPARED:
         steps.append(
-            Step(
-                "Train a plain GCN and both RawlsGCN methods on the same split and compare them:",
-                _command("compare", audit, *_features(audit), "--out out"),
+            _step(
+                "Train a plain GCN and both RawlsGCN methods on the same split and compare "
+                f"them.{_features(audit)}",
+                audit,
+                "compare",
+                ["--out out"],
+                "results = rg.compare(graph)",
             )
         )
     steps.append(
@@ -140,12 +157,16 @@ def _tunable(audit: Audit, name: str) -> bool:
     return name in audit.results and audit.results[name].method != _AUTO
 
 
-def _tune(audit: Audit, name: str) -> str | None:
-    """The command that tunes a trained method further, or None."""
-    if not _tunable(audit, name):
-        return None
+def _tune(audit: Audit, name: str, words: str) -> Step:
+    """The step that tunes a trained method further."""
     method = shlex.quote(printable(audit.results[name].method))
-    return _command("tune", audit, *_features(audit), f"--method {method} --out model")
+    return _step(
+        f"{words} Search better settings for it:",
+        audit,
+        "tune",
+        [f"--method {method} --out model"],
+        f"tuning = rg.tune(graph, {printable(audit.results[name].method)!r})",
+    )
 
 
 def _calibrate(model: ModelAudit) -> list[Step]:
@@ -167,40 +188,50 @@ def _calibrate(model: ModelAudit) -> list[Step]:
 
 
 def _evaluate_more(audit: Audit, model: ModelAudit) -> list[Step]:
-    test = model.permutation
+    test, how = model.permutation, audit.how
     shown = test.p <= SIGNIFICANT or low_degrees_worse_off(model)
-    if not test.draws or shown or audit.how.nodes >= audit.how.graph_nodes:
+    if not test.draws or shown or how.nodes >= how.graph_nodes:
         return []
-    return [
-        Step(
-            f"On {audit.how.nodes:,} nodes the bias may be chance "
-            f"({p_text(test.p, test.draws)}). Evaluate more of the {audit.how.graph_nodes:,}: "
-            "predict all of them and audit every labeled node.",
-            _command("audit", audit, "--predictions FILE --evaluate all --out report.html"),
-        )
-    ]
+    words = f"On {how.nodes:,} nodes the bias may be chance ({p_text(test.p, test.draws)}). "
+    if how.predicted > how.nodes:
+        words += f"Evaluate all {how.predicted:,} labeled nodes outside training and validation:"
+        if audit.results and how.command and how.command.split()[1] in ("train", "compare", "auto"):
+            return [Step(words, f"{printable(how.command)} --evaluate all")]
+        line = [*_predictions(audit), "--evaluate all --out report.html"]
+    else:
+        words += f"Predict more of the {how.graph_nodes:,} nodes, and audit those predictions:"
+        line = ["--predictions FILE --out report.html"]
+    python = 'rg.audit(graph, predictions, evaluate="all").to_html("report.html")'
+    return [_step(words, audit, "audit more", line, python)]
 
 
-def _command(name: str, audit: Audit, *rest: str) -> str:
-    return " ".join(["rawlsgcn", name, *_graph_options(audit), *rest])
+def _step(words: str, audit: Audit, name: str, rest: Sequence[str], python: str) -> Step:
+    """A step with its command, or with its line of Python for a graph that was made in Python."""
+    options = _graph_options(name, audit)
+    if not options:
+        return Step(words, python, "python")
+    return Step(words, " ".join(["rawlsgcn", name.split()[0], *options, *rest]))
 
 
-def _graph_options(audit: Audit) -> list[str]:
-    """The graph's options as they were given to the audit, or a placeholder."""
-    options, models = [], {model.name for model in audit.models}
-    if audit.results and audit.graph in datasets():
-        return ["--dataset", audit.graph]
-    for option in ("dataset", "data-root", "graph", "labels"):
-        value = audit.how.files.get(option)
-        if value is not None and option not in models:
-            options += [f"--{option}", shlex.quote(printable(value))]
-    return options or ["--graph FILE", "--labels FILE"]
+def _graph_options(name: str, audit: Audit) -> list[str]:
+    """The options that name the audited graph, as they were typed; empty if there were none."""
+    typed = audit.how.graph_options
+    if not {"dataset", "graph"} & typed.keys():
+        return ["--dataset", audit.graph] if audit.results and audit.graph in datasets() else []
+    options = []
+    for option in _OPTIONS[name]:
+        # The nodes to evaluate are called differently by audit and by the commands that train.
+        differs = option == "evaluate" and (name == "audit") is bool(audit.results)
+        if option in typed and not differs:
+            options += [f"--{option}", shlex.quote(printable(typed[option]))]
+    return options
 
 
-def _features(audit: Audit) -> list[str]:
-    """Predictions are audited without features, but nothing is trained without them."""
-    named = any(word == "--dataset" for word in _graph_options(audit))
-    return [] if audit.how.graph_features or named else ["--features FILE"]
+def _features(audit: Audit) -> str:
+    """What to add to the words where predictions were audited without the node features."""
+    if audit.how.graph_features or audit.results or not audit.how.graph_options:
+        return ""
+    return " Without --features FILE the structure of the graph alone is used."
 
 
 def _predictions(audit: Audit) -> list[str]:

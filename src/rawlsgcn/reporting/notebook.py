@@ -16,7 +16,7 @@ from ..experiments.comparison import Comparison
 from ..experiments.model_search import AutoResult
 from .audit_figures import curves
 from .figures import by_degree, inline_svg, side_by_side
-from .formatting import number, p_text, percent, setup_text, spread
+from .formatting import number, p_text, percent, result_cells, setup_text, trial_cells
 from .words import verdict
 
 if TYPE_CHECKING:
@@ -43,16 +43,7 @@ def results_html(results: Result | Sequence[Result]) -> str:
     results = Comparison.of(results)
     rows, cautions = [], []
     for name, result in zip(results.names, results, strict=True):
-        rows.append(
-            (
-                name,
-                spread(result.accuracy, "percent"),
-                percent(result.low_degree_accuracy.mean),
-                percent(result.high_degree_accuracy.mean),
-                spread(result.bias, "number"),
-                number(result.calibrated_bias.mean),
-            )
-        )
+        rows.append((name, *result_cells(result)))
         failure = result.failure_of(name)
         if failure is not None:
             cautions.append(failure)
@@ -100,10 +91,7 @@ def tuning_html(tuning: Tuning) -> str:
         (
             "→" if trial is best else "",
             *(printable(trial.settings[name]) for name in tuning.grid),
-            percent(trial.validation_accuracy.mean),
-            spread(trial.accuracy, "percent"),
-            spread(trial.bias, "number"),
-            number(trial.calibrated_bias.mean),
+            *trial_cells(trial),
         )
         for trial in tuning.trials
     ]

@@ -17,7 +17,16 @@ from rich.table import Table
 from rich.text import Text
 
 from .._core.text import printable
-from .formatting import MINUS, best_of, number, p_text, percent, setup_text, spread
+from .formatting import (
+    MINUS,
+    best_of,
+    number,
+    p_text,
+    percent,
+    result_cells,
+    setup_text,
+    trial_cells,
+)
 
 if TYPE_CHECKING:
     from ..evaluation.audit.findings import Estimate, GroupAudit, ModelAudit
@@ -69,7 +78,11 @@ def results_table(results: Result | Sequence[Result]) -> Table:
 
 
 def _results_table(results: Comparison, whole: bool) -> FittingTable:
-    table = plain_table(caption=Text(f"\n{setup_text(results)}. {_LEGEND}", style="dim"))
+    missing = any(
+        result.failure is None and math.isnan(result.calibrated_bias.mean) for result in results
+    )
+    legend = f"{_LEGEND} {_NOT_CALIBRATED}" if missing else _LEGEND
+    table = plain_table(caption=Text(f"\n{setup_text(results)}. {legend}", style="dim"))
     # Method names wrap before a number does.
     table.add_column("\nmethod", overflow="fold")
     headings = (
@@ -93,15 +106,10 @@ def _results_table(results: Comparison, whole: bool) -> FittingTable:
         strict=True,
     )
     for result, name, is_best in zip(results, results.names, best, strict=True):
-        bias = spread(result.bias, "number") if whole else number(result.bias.mean)
         cost = (f"{result.parameters:,}", f"{sum(result.seconds.values()):,.1f}")
-        shown = (
-            spread(result.accuracy, "percent"),
-            percent(result.low_degree_accuracy.mean),
-            percent(result.high_degree_accuracy.mean),
-            bias,
-            number(result.calibrated_bias.mean),
-        )
+        shown = [*result_cells(result)]
+        if not whole:
+            shown[3] = number(result.bias.mean)
         table.add_row(
             Text(f"{name} ({result.failed})" if result.failed else name),
             *(
@@ -125,6 +133,7 @@ _LEGEND = (
     "Low, high: accuracy of the quarters with the lowest and highest degrees. "
     "Less bias is better, but an under-confident model has less of it: read the calibrated one."
 )
+_NOT_CALIBRATED = "Why there is no calibrated bias (–), the note on temperature scaling says."
 
 
 def _worst_off(result: Result) -> str:
@@ -159,10 +168,7 @@ def tuning_table(tuning: Tuning) -> Table:
         table.add_row(
             "→" if chosen else "†" if trial is on_test else trial.failed,
             *(f"{trial.settings[name]}" for name in tuning.grid),
-            percent(trial.validation_accuracy.mean),
-            spread(trial.accuracy, "percent"),
-            spread(trial.bias, "number"),
-            number(trial.calibrated_bias.mean),
+            *trial_cells(trial),
             style=BEST if chosen else "",
         )
     return table

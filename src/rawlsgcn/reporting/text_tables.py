@@ -1,4 +1,4 @@
-"""What ``repr`` shows of a result, a comparison, a tuning or an audit: one short table of text.
+"""What ``repr`` and ``str`` show of a result, a comparison, a tuning or an audit, as text.
 
 No heavy import, and neither rich nor matplotlib: these objects are also used where no command is.
 """
@@ -9,7 +9,16 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from .._core.text import plural, printable
-from .formatting import dataset_name, number, p_text, percent, setup_text, spread
+from .formatting import (
+    dataset_name,
+    number,
+    p_text,
+    percent,
+    result_cells,
+    setup_text,
+    spread,
+    trial_cells,
+)
 
 if TYPE_CHECKING:
     from ..experiments.audit_result import Audit
@@ -29,17 +38,29 @@ def results_text(results: Sequence[Result]) -> str:
     if not results:
         return "Comparison of no results"
     rows = [
-        (
-            f"{name} ({result.failed})" if result.failed else name,
-            spread(result.accuracy, "percent"),
-            percent(result.low_degree_accuracy.mean),
-            percent(result.high_degree_accuracy.mean),
-            spread(result.bias, "number"),
-            number(result.calibrated_bias.mean),
-        )
+        (f"{name} ({result.failed})" if result.failed else name, *result_cells(result))
         for name, result in zip(results.names, results, strict=True)
     ]
     return f"{setup_text(results)}\n{text_table(('method', *RESULT_HEADINGS), rows)}"
+
+
+def result_line(result: Result) -> str:
+    """The means of a result in one line, with its worst-off degree or why nothing was learned."""
+    end = f"   ({result.failed})" if result.failed else ""
+    if not result.failed:
+        worst = result.worst_off(1)
+        if len(worst):
+            accuracy = percent(worst["accuracy"].iloc[0])
+            end = f"   worst-off degree {worst.index[0]}: {accuracy}"
+        if result.caution is not None:
+            end += "   (under-confident: read the calibrated bias)"
+    return (
+        f"{result.title} on {result.dataset}: "
+        f"accuracy {spread(result.accuracy, 'percent')}   "
+        f"bias {spread(result.bias, 'number')} "
+        f"(calibrated {number(result.calibrated_bias.mean)})   "
+        f"low-degree accuracy {percent(result.low_degree_accuracy.mean)}{end}"
+    )
 
 
 def tuning_text(tuning: Tuning) -> str:
@@ -50,13 +71,7 @@ def tuning_text(tuning: Tuning) -> str:
         key=lambda trial: (bool(trial.diverged), -trial.validation_accuracy.mean),
     )
     rows = [
-        (
-            *(f"{trial.settings[name]}" for name in tuning.grid),
-            percent(trial.validation_accuracy.mean),
-            spread(trial.accuracy, "percent"),
-            spread(trial.bias, "number"),
-            number(trial.calibrated_bias.mean),
-        )
+        (*(f"{trial.settings[name]}" for name in tuning.grid), *trial_cells(trial))
         for trial in ordered[:MOST_ROWS]
     ]
     graph = dataset_name(first.dataset, first.synthetic)

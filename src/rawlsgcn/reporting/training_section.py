@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +52,7 @@ def training_section(results: Mapping[str, Result]) -> dict[str, Any]:
         "rows": _rows(results),
         "runs": _runs(results),
         "settings": _settings(results),
-        "remarks": _order_after_calibration(results),
+        "remarks": _order_after_calibration(results) + _without_calibrated_bias(results),
         "accuracy_bias_caption": _accuracy_bias_caption(results),
     }
 
@@ -191,6 +192,22 @@ def _order_after_calibration(results: Mapping[str, Result]) -> list[str]:
         f"Calibration changes the order: {least[0]} has the least bias before it, "
         f"{least[1]} after it."
     ]
+
+
+def _without_calibrated_bias(results: Mapping[str, Result]) -> list[str]:
+    """Say why the mean of a method's calibrated bias is a dash."""
+    sentences = []
+    for name, result in results.items():
+        if result.failure is not None or math.isfinite(result.calibrated_bias.mean):
+            continue
+        reasons = Counter(run.calibration for run in result.run_metrics)
+        for reason, runs in reasons.items():
+            if not reason.usable:
+                which = f" in {runs} of {len(result.seeds)} runs" if len(result.seeds) > 1 else ""
+                sentences.append(
+                    f"{printable(name)} has no calibrated bias{which}: {reason.value}."
+                )
+    return sentences
 
 
 def _accuracy_bias_caption(results: Mapping[str, Result]) -> str:

@@ -19,8 +19,9 @@ MOST_PAIRS = 3
 NOT_USED = "No headline and no comparison uses it."
 TRAINING_NODES = (
     "The graph has no masks, so the evaluated nodes may include nodes that a model was trained on, "
-    "on which models are usually right more often: leave them out of the predictions, or use "
-    "a graph with masks and --evaluate test (evaluate='test')."
+    "on which models are usually right more often: leave them out of the predictions, mark them "
+    "there with train or val in a column 'split', or use a graph with masks and --evaluate test "
+    "(evaluate='test')."
 )
 
 
@@ -166,7 +167,11 @@ def _low_degree(low: LowAgainstRest, who: str | None = None) -> str:
     if low.error.value == low.rest_error.value:
         return f"{who} are wrong just as often as the rest ({percent(low.error.value)} %)"
     if not low_degree_significant(low):
-        return f"{who} are wrong about as often as the rest ({rates}); the difference may be chance"
+        return (
+            f"{who} are wrong {percent(low.error.value)} % of the time and the rest "
+            f"{percent(low.rest_error.value)} %; the difference is not significant: it may be "
+            "chance"
+        )
     if low.difference.value < 0:
         return f"{who} are wrong less often than the rest ({rates}); this is not chance"
     if math.isfinite(low.ratio.value) and low.ratio.value >= 1.05:

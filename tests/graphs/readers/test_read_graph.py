@@ -18,6 +18,7 @@ from torch_geometric.data import Data
 
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.graphs import check, graph_notes, read, synthetic
+from rawlsgcn.graphs.splits import MASKS
 
 NODES = 30
 RANDOM = np.random.default_rng(0)
@@ -157,7 +158,7 @@ def test_every_format_gives_the_same_graph(write: Any, tmp_path: Path) -> None:
     np.testing.assert_array_equal(graph.y.numpy(), Y)
     assert graph.name == "g"
     assert graph.synthetic is False
-    assert int(graph.train_mask.sum()) == 3
+    assert int(graph.train_mask.sum()) == NODES // 2
     if write in (write_text_ids, write_parquet):
         assert list(graph.node_ids) == names()
 
@@ -264,6 +265,9 @@ def test_other_columns_of_an_edge_list_are_not_taken_for_weights(tmp_path: Path)
     assert any("'year' is not used" in note for note in graph_notes(graph))
 
 
+BARE = {"need_features": False, "need_labels": False}
+
+
 def edges(folder: Path, text: str = "0,1\n1,2\n2,3\n") -> Path:
     (folder / "g.csv").write_text(text)
     return folder / "g.csv"
@@ -273,6 +277,49 @@ def sides(folder: Path, *, x: str = "", y: str = "") -> dict[str, Path]:
     (folder / "x.csv").write_text(x or "id,a,b\n0,1,2\n1,3,4\n2,5,6\n3,7,8\n")
     (folder / "y.csv").write_text(y or "id,label\n0,0\n1,1\n2,0\n3,1\n")
     return {"features": folder / "x.csv", "labels": folder / "y.csv"}
+
+
+def test_words_that_are_also_names_of_columns_may_be_nodes(tmp_path: Path) -> None:
+    graph = read(edges(tmp_path, "head,tail\nto,from\nfrom,to\n"), **BARE)
+    assert sorted(graph.node_ids) == ["from", "to"]
+    graph = read(edges(tmp_path, "u,v\nsource,target\nsource,water\n"), **BARE)
+    assert sorted(graph.node_ids) == ["source", "target", "water"]
+
+
+def test_empty_lines_above_the_header_are_no_rows(tmp_path: Path) -> None:
+    graph = read(edges(tmp_path, "\n\nsource,target\n0,1\n1,2\n"), **BARE)
+    assert graph.num_nodes == 3
+
+
+def test_nodes_that_are_not_in_the_labels_are_unlabeled(tmp_path: Path) -> None:
+    files = sides(tmp_path, y="id,label,split\n3,1,train\n0,0,val\n2,0,test\n")
+    graph = read(edges(tmp_path), **files, need_labels=False)
+    assert graph.node_ids.tolist() == [3, 0, 2, 1]
+    assert graph.y.tolist() == [1, 0, 0, -1]
+    assert graph.x[:, 0].tolist() == [7, 1, 5, 3]
+    assert "1 node of 4 not in the file of labels: unlabeled." in graph_notes(graph)
+    stored = read(edges(tmp_path), **files, split="stored")
+    assert [stored[key].tolist().index(True) for key in MASKS] == [0, 1, 2]
+    assert sum(int(stored[key].sum()) for key in MASKS) == 3
+
+
+def test_without_features_the_edges_say_which_nodes_there_are(tmp_path: Path) -> None:
+    (tmp_path / "y.csv").write_text("id,label\nc,dog\na,cat\n")
+    files = {"labels": tmp_path / "y.csv", "need_labels": False, "need_features": False}
+    graph = read(edges(tmp_path, "a,b\nb,c\nc,d\n"), **files)
+    assert graph.node_ids == ["c", "a", "b", "d"]
+    assert graph.y.tolist() == [1, 0, -1, -1]
+    # Numbered from 1 here and from 0 there: each has a node that the other lacks.
+    (tmp_path / "y.csv").write_text("id,label\n1,0\n2,1\n3,1\n4,0\n")
+    with pytest.raises(RawlsError, match=r"node 0 is not in y\.csv: list every node there"):
+        read(edges(tmp_path), **files)
+
+
+def test_labels_of_some_nodes_of_an_npz(tmp_path: Path) -> None:
+    np.savez(tmp_path / "g.npz", edge_index=[[0, 1, 2], [1, 2, 3]], x=np.eye(4))
+    (tmp_path / "y.csv").write_text("id,label\n2,1\n0,0\n")
+    graph = read(tmp_path / "g.npz", labels=tmp_path / "y.csv", need_labels=False)
+    assert graph.y.tolist() == [0, -1, 1, -1]
 
 
 @pytest.mark.parametrize(
@@ -286,20 +333,26 @@ def sides(folder: Path, *, x: str = "", y: str = "") -> dict[str, Path]:
         ({"g": "0,1\n,2\n"}, "g.csv, line 2: the id in column 1 is empty"),
         ({"g": "0,1\n1,9\n"}, "g.csv, line 2: node 9 is out of range: y.csv numbers .* 0 to 3"),
         ({"g": "0\n1\n"}, "g.csv has one column"),
+        ({"g": "source;target\n0;1\n"}, r"separated by ';': .* by commas, or call it \.txt"),
+        ({"g": "source\ttarget\n0\t1\n"}, r"separated by tabs: .* by commas, or call it \.tsv"),
+        ({"y": "id;label\n0;0\n1;1\n"}, r"y\.csv has one column, as .* separated by ';'"),
+        ({"g": "0,1\n1,2\nSource,Target\n2,3\n"}, "line 3: 'source' and 'target' are names of col"),
+        ({"g": "src,dst\na,b\nsrc,dst\nb,c\n"}, "line 3: 'src' and 'dst' are names of columns"),
+        ({"g": "our graph\nsource,target\n0,1\n"}, "remove titles and comments above them"),
+        ({"y": "our labels,\nid,label\n0,0\n1,1\n"}, "line 2, .* 'label' .* name of a column"),
         ({"g": "0,1,2,3\n"}, "g.csv has 4 columns and no header"),
         ({"g": ""}, "g.csv is empty"),
         ({"g": "source,target\n"}, "g.csv is empty"),
         ({"x": "id,a,b\n0,1,2\n1,3,red\n2,5,6\n3,7,8\n"}, "x.csv, line 3, column 'b': 'red'"),
         ({"x": "id,a\n0,1\n1,\n2,5\n3,7\n"}, "x.csv: node 1 .* NaN or infinite"),
         ({"x": "id,a\n0,1\n1,2\n2,5\n"}, "x.csv has no row for node 3"),
-        ({"x": "id,a\n0,1\n1,2\n2,5\n3,1\n4,1\n"}, "x.csv, line 6: node 4 is "),
         ({"x": "id,a\n0,1\n1,2\n2,5\n2,1\n"}, "x.csv, line 5: node 2 .* twice"),
         ({"x": "id\n0\n"}, "x.csv has one column"),
         ({"y": "id,label\n0,0\n1,cat\n2,0\n3,1\n"}, "y.csv, line 3, column 'label': 'cat'"),
         ({"y": "id,label\n0,0\n1,\n2,0\n3,1\n"}, "y.csv: node 1 .* has no label: write -1"),
         ({"y": "id,label\n0,0.5\n1,1\n2,0\n3,1\n"}, "y.csv: node 0 .* label 0.5"),
         ({"y": "id,label,split\n0,0,train\n1,1,x\n2,0,\n3,1,\n"}, "y.csv, line 3.* train, val or"),
-        ({"y": "0,0\n1,1\n2,1\n"}, "g.csv, line 3: node 3 is out of range"),
+        ({"y": "1,0\n2,1\n3,1\n4,0\n"}, "g.csv, line 1: node 0 is not in y.csv"),
         ({"y": "a,0\nb,1\n"}, "g.csv, line 1: node 0 is not in y.csv"),
     ],
 )

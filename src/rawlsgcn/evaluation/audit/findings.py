@@ -180,7 +180,6 @@ class Slope:
         loss: The slope of the loss.
         accuracy: The slope of the accuracy, in percentage points.
         loss_correlation: Pearson's correlation of the loss with the same regressor.
-        accuracy_correlation: That of the accuracy.
         scale: "one more" for the regressor log2(1 + degree), "plain" for log2 of other positive
             columns.
     """
@@ -188,7 +187,6 @@ class Slope:
     loss: Estimate
     accuracy: Estimate
     loss_correlation: float
-    accuracy_correlation: float
     scale: str
 
 
@@ -343,7 +341,12 @@ class ModelComparison:
 
 @dataclass(frozen=True)
 class Provenance:
-    """How an audit was computed, for the reader and for whoever repeats it."""
+    """How an audit was computed, for the reader and for whoever repeats it.
+
+    ``graph_options`` are the options of the command line that name the graph and what its nodes are
+    grouped by; ``predicted`` counts the labeled nodes outside training and validation that every
+    model predicts.
+    """
 
     version: str
     seed: int
@@ -357,8 +360,10 @@ class Provenance:
     graph_edges: int
     graph_features: bool
     nodes: int
+    predicted: int
     smallest_group: int
     files: dict[str, str]
+    graph_options: dict[str, str]
     command: str | None
     seconds: float
 

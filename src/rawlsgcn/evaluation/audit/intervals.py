@@ -228,13 +228,12 @@ def slopes(grouped: GroupedScores, drawn: GroupSums, level: float = 0.95) -> Slo
         loss_known = rate_known
     loss, loss_r = _slope(x, (count, total, square), (draws[0], draws[1], draws[2]), level)
     # A right answer is 0 or 1, so its square is itself.
-    rate, rate_r = _slope(x, (count, right, right), (draws[0], draws[3], draws[3]), level)
+    rate, _ = _slope(x, (count, right, right), (draws[0], draws[3], draws[3]), level)
     percent = Estimate(100 * rate.value, 100 * rate.low, 100 * rate.high)
     return Slope(
         loss if loss_known else Estimate(loss.value),
         percent if rate_known else Estimate(percent.value),
         loss_r,
-        rate_r,
         kind,
     )
 

@@ -20,6 +20,7 @@ from .tables import (
     TARGET_COLUMNS,
     UNNAMED_COLUMNS,
     WEIGHT_COLUMNS,
+    TableFile,
     TableHeader,
     is_index_header,
     is_number,
@@ -37,7 +38,8 @@ def read_edge_list(path: Path, tables: list[NodeTable]) -> RawGraph:
 
     The nodes are 0 to n - 1 where a table is in node order and the ids are whole numbers; else
     the ids of the first table in its order; else the ids of the edges themselves (numbers sorted,
-    text as it first appears).
+    text as it first appears). Labels need not list every node: those that only the features, or
+    only the edges, name come after them and are unlabeled.
     """
     table = read_table(path, edges_have_header)
     facts = GraphFacts()
@@ -47,6 +49,8 @@ def read_edge_list(path: Path, tables: list[NodeTable]) -> RawGraph:
     text = [each.has_text_ids(column) for each, column in columns]  # looks for empty ids in all
     as_text = any(text)
     ids, codes = _encode(table.ids(source, as_text), table.ids(target, as_text), as_text)
+    if as_text:
+        _refuse_repeated_header(table, source, target, ids, codes)
     raw = RawGraph(path.stem, *codes, facts=facts, graph_from=path.name)
     if weight is not None:
         raw.weight = table.numbers([weight])[:, 0]
@@ -89,12 +93,13 @@ def attach(raw: RawGraph, tables: list[NodeTable], order: Array) -> None:
             )
         rows = pd.Index(ids).get_indexer(pd.Index(order))
         missing = np.flatnonzero(rows < 0)
-        if len(missing):
+        if len(missing) and each.absent is not None:
+            raw.facts.not_in_labels = len(missing)
+        elif len(missing):
             named = ", ".join(str(order[node]) for node in missing[:3])
             more = f" and {len(missing) - 3:,} more" if len(missing) > 3 else ""
             raise RawlsError(
-                f"{each.path.name} has no row for node {named}{more}: every node needs one "
-                "(in labels, write -1 for an unlabeled node)"
+                f"{each.path.name} has no row for node {named}{more}: every node needs one"
             )
         each.take(rows)
 
@@ -179,6 +184,35 @@ def _encode(source: Any, target: Any, as_text: bool) -> tuple[Array, tuple[Array
     return ids, (codes[: len(source)], codes[len(source) :])
 
 
+def _refuse_repeated_header(
+    table: TableFile, source: int, target: int, ids: Array, codes: tuple[Array, Array]
+) -> None:
+    """Refuse an edge between the names of columns: a header in the middle of the rows.
+
+    Such words may be nodes of a graph of words; so only the names of the table's own header are
+    refused, or words where all other ids are numbers.
+    """
+    named = [_named(ids, names) for names in (SOURCE_COLUMNS, TARGET_COLUMNS)]
+    rows = np.flatnonzero(named[0][codes[0]] & named[1][codes[1]])
+    if not len(rows):
+        return
+    row = int(rows[0])
+    ends = [str(ids[each[row]]).lower() for each in codes]
+    own = table.names is not None and ends == [table.words[source], table.words[target]]
+    others = ids[~(named[0] | named[1])]
+    if own or (len(others) and all(map(is_number, others))):
+        raise RawlsError(
+            f"{table.row(row)}: '{ends[0]}' and '{ends[1]}' are names of columns, not nodes: "
+            "remove that line, or put it above all edges"
+        )
+
+
+def _named(ids: Array, names: frozenset[str]) -> NDArray[np.bool_]:
+    """Which of the ids are names of columns, in lower case, upper case or capitalized."""
+    forms = [form for name in names for form in (name, name.upper(), name.capitalize())]
+    return np.isin(np.arange(len(ids)), pd.Index(ids).get_indexer(pd.Index(forms)))
+
+
 def _node_order(ids: Array, graph: str, tables: list[NodeTable], as_text: bool) -> Array:
     """The ids of the nodes, in the order in which the graph numbers them."""
     keyed = [each for each in tables if each.table is not None]
@@ -186,13 +220,27 @@ def _node_order(ids: Array, graph: str, tables: list[NodeTable], as_text: bool) 
     if in_order and not as_text:
         return np.arange(in_order[0].values.shape[0])
     if keyed:
-        return keyed[0].ids(as_text)
+        order = keyed[0].ids(as_text)
+        if keyed[0].absent is None:
+            return order
+        return _with_unlisted(order, keyed[1].ids(as_text) if len(keyed) > 1 else ids)
     if in_order:
         raise RawlsError(
             f"{graph} has text for ids, but the rows of {in_order[0].path.name} have none: "
             "give a table with the node id in its first column"
         )
     return ids
+
+
+def _with_unlisted(listed: Array, ids: Array) -> Array:
+    """The ids that labels list, and after them those of ``ids`` that they do not.
+
+    Where the labels also list ids that are not among ``ids``, the two may not belong together (one
+    may number from 0 and the other from 1), and nothing is added: an error follows.
+    """
+    if (_positions(ids, listed) < 0).any():
+        return listed
+    return np.concatenate([listed, ids[_positions(listed, ids) < 0]])
 
 
 def _positions(order: Array, ids: Array) -> Array:

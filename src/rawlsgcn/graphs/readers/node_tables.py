@@ -42,7 +42,8 @@ TORCH = (".pt", ".pth")
 class NodeTable:
     """Values for the nodes; ``table`` holds their ids in the column ``key``, or is absent.
 
-    Without a table the rows are in the order of the nodes, 0 to n - 1.
+    Without a table the rows are in the order of the nodes, 0 to n - 1. ``absent`` is the value of
+    nodes that the table does not list; None where it must list every node.
     """
 
     path: Path
@@ -52,6 +53,7 @@ class NodeTable:
     key: int = 0
     ignored: list[str] = field(default_factory=list)
     class_names: list[str] | None = None
+    absent: int | None = None
 
     def __post_init__(self) -> None:
         if self.values.ndim == 0:
@@ -77,9 +79,11 @@ class NodeTable:
             return ids.to_numpy(dtype=object if as_text else np.int64)
 
     def take(self, rows: Array) -> None:
-        """Put the rows into another order."""
-        self.values = self.values[rows]
-        self.masks = {key: mask[rows] for key, mask in self.masks.items()}
+        """Put the rows into another order; -1 stands for a node that is not listed."""
+        listed = rows >= 0
+        values = self.values[rows]
+        self.values = values if listed.all() else np.where(listed, values, self.absent)
+        self.masks = {key: mask[rows] & listed for key, mask in self.masks.items()}
 
 
 def read_features(path: Path) -> NodeTable:
@@ -172,7 +176,7 @@ def _label_table(path: Path) -> NodeTable:
     if label is None:
         raise RawlsError(f"{path} has no column of labels: call it one of {listed(LABEL_COLUMNS)}")
     values, class_names = _label_values(table, label)
-    nodes = NodeTable(path, values, table=table, key=key, class_names=class_names)
+    nodes = NodeTable(path, values, table=table, key=key, class_names=class_names, absent=-1)
     nodes.ignored = [table.column(index) for index in sorted(set(columns) - {label, split})]
     if split is not None:
         nodes.masks = _masks(table, split)

@@ -65,7 +65,7 @@ def read(
             the name of a node attribute; used instead of those in ``path``.
         split: 'stored', 'paper', 'random', or the shares of training, validation and test nodes,
             as '0.6,0.2,0.2' or (0.6, 0.2, 0.2); by default the stored masks if there are any, else
-            the paper's split if the graph is large enough for it, else a random one.
+            the paper's split if the graph is large enough for it, else '0.5,0.25,0.25'.
         sparse: Return ``x`` as ``torch.sparse_csr`` if under 10 % of it is non-zero, instead of
             dense.
         need_features: Raise an error if features are flawed; a graph that has none gets features

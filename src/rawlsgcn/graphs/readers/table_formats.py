@@ -39,17 +39,16 @@ def separator_name(path: Path) -> str:
 
 
 def leading_comments(path: Path) -> int:
-    """The lines before the first one of the table: in .txt files those that begin with # or %."""
-    if path.suffix.lower() not in TEXTS:
-        return 0
+    """The lines before the table: empty ones, and in .txt files those that begin with # or %."""
     return _first_of_text(path)[0]
 
 
 def _first_of_text(path: Path) -> tuple[int, str]:
-    """The number of lines before the table in a .txt file, and its first line."""
-    with path.open(encoding="utf-8-sig") as file:
+    """The number of lines before the table, and its first line."""
+    comments = ("#", "%") if path.suffix.lower() in TEXTS else ()
+    with _as_table(path), path.open(encoding="utf-8-sig") as file:
         for number, line in enumerate(file):
-            if line.strip() and not line.lstrip().startswith(("#", "%")):
+            if line.strip() and not line.lstrip().startswith(comments):
                 return number, line.strip("\r\n")
     raise RawlsError(f"{path} is empty")
 
@@ -85,12 +84,26 @@ def first_line(path: Path) -> list[str]:
         first, second = next(lines, None), next(lines, [])
     if first is None:
         raise RawlsError(f"{path} is empty")
+    if len(first) == 1 and path.suffix.lower() in SEPARATORS:
+        _refuse_other_separator(path, first[0])
     if len(second) > len(first):
         raise RawlsError(
             f"{path}, line 2 has {len(second)} cells, but the first line has {len(first)}: give "
-            "every row a cell for each column"
+            "every row a cell for each column, and remove titles and comments above them"
         )
     return first
+
+
+def _refuse_other_separator(path: Path, line: str) -> None:
+    """Name the separator of a .csv or .tsv file that is not the one its name promises."""
+    found = next((each for each in (";", "\t", ",", "|") if each in line), None)
+    if found is not None:
+        name = {"\t": "tabs", ",": "commas"}.get(found, f"'{found}'")
+        other = {"\t": " or call it .tsv", ",": " or call it .csv", ";": " or call it .txt"}
+        raise RawlsError(
+            f"{path} has one column, as its cells are separated by {name}: separate them by "
+            f"{separator_name(path)},{other.get(found, '')}".rstrip(",")
+        )
 
 
 def read_text(path: Path, header: bool, **options: Any) -> pd.DataFrame:

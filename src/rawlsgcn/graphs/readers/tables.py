@@ -53,6 +53,7 @@ PREDICTED_COLUMNS = frozenset(
 SPLIT_COLUMNS = frozenset({"split", "set", "mask"})
 SPLIT_VALUES = {"train": 0, "val": 1, "valid": 1, "validation": 1, "test": 2}
 """The words of a split column, and the number of the mask that each one means."""
+_COLUMN_NAMES = WEIGHT_COLUMNS | FIRST_ID_COLUMNS | LABEL_COLUMNS | PREDICTED_COLUMNS
 UNNAMED_COLUMNS = frozenset({"", "unnamed: 0"})
 """What pandas calls an index that it writes, or reads back, as the first column."""
 
@@ -183,8 +184,12 @@ class TableFile(TableHeader):
     def _refuse(self, index: int, expected: str, holds: Callable[[Any], bool]) -> NoReturn:
         column = self.frame[index]
         row = next((row for row, cell in enumerate(column) if not holds(cell)), 0)
+        cell = column.iloc[row]
+        header = ""
+        if str(cell).strip().lower() in _COLUMN_NAMES:
+            header = ", but the name of a column: the header must be the first line, and only there"
         raise RawlsError(
-            f"{self.row(row)}, {self.column(index)}: '{column.iloc[row]}' is not {expected}"
+            f"{self.row(row)}, {self.column(index)}: '{cell}' is not {expected}{header}"
         )
 
 

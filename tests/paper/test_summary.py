@@ -9,9 +9,12 @@ from typing import Any
 
 import pytest
 
+from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.paper.agreement import accuracy_verdict, bias_verdict, with_current_verdicts
-from rawlsgcn.paper.findings import CHOICE_WORDS, sentences, tuning_gains
-from rawlsgcn.paper.output import main_tables, redraw
+from rawlsgcn.paper.output import main_tables, redraw, training_hours
+from rawlsgcn.paper.summary import CHOICE_WORDS, sentences, tuning_gains
+from rawlsgcn.paper.tables import tables
+from rawlsgcn.paper.terminal import KEPT_HOURS
 
 ROOT = Path(__file__).parents[2]
 
@@ -114,3 +117,62 @@ def test_sentences_name_where_the_opposite_of_a_claim_was_found() -> None:
         "Claim (fair protocol): all is well. Holds in 1 of 3 tests; the opposite holds in 1 "
         "(B on Graph); 1 cannot be decided."
     )
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "said"),
+    [
+        (["holds"], "Holds in the only test."),
+        (["fails"], "The only test shows the opposite."),
+        (["unclear"], "The only test cannot decide it."),
+        (["holds", "holds"], "Holds in both tests."),
+        (["holds"] * 3, "Holds in all 3 tests."),
+    ],
+)
+def test_few_tests_are_not_called_all(outcomes: list[str], said: str) -> None:
+    tests = [{"method": "A", "graph": "G", "outcome": outcome} for outcome in outcomes]
+    claim = {"claim": "all is well", "protocol": "fair", "choice": "validation", "tests": tests}
+    (sentence,) = sentences({"cells": [], "claims": [claim]})
+    assert sentence == f"Claim (fair protocol): all is well. {said}"
+
+
+def test_seeds_too_few_for_a_permutation_test_are_named() -> None:
+    test = {"method": "A", "graph": "G", "outcome": "unclear", "p_seeds": 0.25}
+    claim = {"claim": "all", "protocol": "fair", "choice": "validation", "tests": [test]}
+    said = sentences({"cells": [], "claims": [claim], "seeds": [0, 1]})
+    assert said[1].startswith("With 2 seeds no permutation test over the seeds can give a p under")
+    assert len(sentences({"cells": [], "claims": [claim], "seeds": [*range(5)]})) == 1
+
+
+def test_cells_of_all_protocols_are_counted_once() -> None:
+    nothing = {"validation": None, "test": None}
+    cell = {"method": "gcn", "variant": "", "chosen": nothing, "trials": [], "dataset": "g"}
+    cells = [
+        cell | {"protocol": "fair", "status": "not run"},
+        cell | {"protocol": "efficiency", "status": "failed"},
+        cell | {"protocol": "fair", "status": "part"},
+    ]
+    assert sentences({"cells": cells, "claims": []}) == ["3 of 3 cells are not finished."]
+
+
+def test_notes_about_the_papers_graphs_are_not_under_other_tables(kept: dict[str, Any]) -> None:
+    of_paper = {table.key: table for table in tables(kept)}
+    other = json.loads(json.dumps(kept))
+    for cell in other["cells"]:
+        cell |= {"dataset": "synthetic", "graph": "synthetic"}
+    for key, table in ((table.key, table) for table in tables(other)):
+        said = " ".join(table.notes)
+        assert "Coauthor" not in said
+        assert "1,000" not in said
+        assert "Amazon" not in table.title
+        assert len(table.notes) <= len(of_paper[key].notes)
+    assert "the paper's 1,000 test nodes" in of_paper["effectiveness-test"].notes[0]
+    assert len(of_paper["ablation-test"].notes) == 2
+
+
+def test_the_hours_that_are_said_are_those_of_the_kept_run() -> None:
+    kept = ROOT / "results/paper"
+    assert round(training_hours(kept), 1) == KEPT_HOURS
+    assert f"trained {KEPT_HOURS} hours" in (ROOT / "docs/reproducing.md").read_text()
+    with pytest.raises(RawlsError, match="rawlsgcn reproduce"):
+        training_hours(ROOT / "docs")

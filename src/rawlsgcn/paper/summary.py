@@ -1,4 +1,4 @@
-"""The findings of a run in sentences: what agrees, what the tuning gains, and which claims hold."""
+"""The summary of a run in sentences: what agrees, what the tuning gains, and which claims hold."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .._core.text import plural
 from .agreement import PUBLISHED_VERDICTS
 from .plan import OWN
 
@@ -74,13 +75,14 @@ def _with_the_papers_settings(gcn: Mapping[str, Any]) -> float | None:
 
 def sentences(results: Mapping[str, Any]) -> list[str]:
     """Return all findings, in the order of a reader's questions."""
-    cells = [cell for cell in results["cells"] if cell["protocol"] == "paper"]
+    cells = results["cells"]
     unfinished = sum(cell["status"] not in ("finished", "diverged") for cell in cells)
     return [
-        *_agreement(cells),
+        *_agreement([cell for cell in cells if cell["protocol"] == "paper"]),
         *_tuning(tuning_gains(results)),
         *(_claim(claim) for claim in results["claims"]),
-        *_diverged(results["cells"]),
+        *_few_seeds(results),
+        *_diverged(cells),
         *([f"{unfinished} of {len(cells)} cells are not finished."] if unfinished else []),
     ]
 
@@ -138,8 +140,11 @@ def _claim(claim: Mapping[str, Any]) -> str:
     against = [test for test in tests if test["outcome"] == "fails"]
     under = {"paper": f"paper's protocol, by {claim['choice']} accuracy", "fair": "fair protocol"}
     text = f"Claim ({under.get(claim['protocol'], claim['protocol'])}): {claim_text(claim)}. "
+    if len(tests) == 1:
+        outcomes = {"holds": "Holds in the only test", "fails": "The only test shows the opposite"}
+        return f"{text}{outcomes.get(tests[0]['outcome'], 'The only test cannot decide it')}."
     if held == len(tests):
-        return f"{text}Holds in all {held} tests."
+        return f"{text}Holds in {'both' if held == 2 else f'all {held}'} tests."
     said = f"{text}Holds in {held} of {len(tests)} tests"
     if against:
         graphs = ["the worst of all graphs" if t["graph"] == "all" else t["graph"] for t in against]
@@ -147,6 +152,23 @@ def _claim(claim: Mapping[str, Any]) -> str:
         said += f"; the opposite holds in {len(against)} ({', '.join(names)})"
     unclear = len(tests) - held - len(against)
     return f"{said}; {unclear} cannot be decided." if unclear else f"{said}."
+
+
+def _few_seeds(results: Mapping[str, Any]) -> list[str]:
+    """Say so where too few seeds were run for a permutation test to show anything."""
+    seeds = len(results.get("seeds", ()))
+    undecided = any(
+        test.get("p_seeds") is not None and test["outcome"] == "unclear"
+        for claim in results["claims"]
+        for test in claim["tests"]
+    )
+    if not undecided or 2**-seeds <= 0.05:
+        return []
+    return [
+        f"With {plural(seeds, 'seed')} no permutation test over the seeds can give a p under "
+        f"1/{2**seeds}, so no claim about the bias can be shown to hold or fail: run five seeds or "
+        "more."
+    ]
 
 
 def _diverged(cells: Cells) -> list[str]:
