@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from .._core.errors import RawlsError
+from .._core.memory import size_text
 from .._core.progress import ProgressCallback, no_progress
 from ..graphs.shard_graph import graph_of_shards
 from ..graphs.shards import Shards
@@ -112,6 +113,13 @@ def _propagated(
     progress: ProgressCallback,
 ) -> Tensor:
     """The scores of a GCN, all neighbors of every node being used."""
+    width = max(model.num_classes, model.settings.hidden_channels * (model.settings.num_layers > 1))
+    needed = 8 * shards.num_nodes * width  # two matrices of hidden values
+    if needed > memory:
+        raise RawlsError(
+            f"{method.name} needs {size_text(needed)} of memory for the hidden values of all "
+            f"nodes, more than the limit of {size_text(memory)}: raise --memory"
+        )
     kind = method.forward_normalization(model.settings)
     source = Source.of_shards(shards, normalize=model.row_normalized, labeled=False)
     if kind == "doubly-stochastic" and source.scale is None:
