@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 import rawlsgcn as rg
 from rawlsgcn.cli import app
 from rawlsgcn.graphs.shards import write_shards
+from rawlsgcn.training.smoothed import row_training
 
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
 
@@ -39,7 +40,10 @@ def train(shards: Path, out: Path, *more: str) -> Any:
     return launch(*words, *(more or ("--epochs", "5")))
 
 
-def test_shards_are_trained_on_predicted_and_audited(shards: Path, tmp_path: Path) -> None:
+def test_shards_are_trained_on_predicted_and_audited(
+    shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_training, "USUAL_STEPS", 60)
     trained = train(shards, tmp_path / "model", "--batch-size", "10", "--json", tmp_path / "m.json")
     assert trained.exit_code == 0, trained.stderr
     assert "Training on smoothed rows: once its features are smoothed" in trained.stdout

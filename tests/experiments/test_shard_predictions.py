@@ -53,6 +53,14 @@ def test_a_model_that_needs_the_whole_graph_says_so(
         predicted(rg.load_model(tmp_path / "model"), shards, memory=1000)
 
 
+def test_hidden_values_over_the_limit_are_an_error(
+    graph: Data, shards: Shards, tmp_path: Path
+) -> None:
+    rg.fit(graph, "gcn", seeds=1, epochs=1, check_weight_decay=False).save(tmp_path / "model")
+    with pytest.raises(RawlsError, match="gcn needs 154 kB of memory for the hidden values"):
+        predicted(rg.load_model(tmp_path / "model"), shards, memory=100_000)
+
+
 def test_a_graph_of_other_features_is_an_error(shards: Shards, tmp_path: Path) -> None:
     other = rg.synthetic(300, features=50)
     rg.fit(other, "gcn", seeds=1, epochs=1, check_weight_decay=False).save(tmp_path / "model")

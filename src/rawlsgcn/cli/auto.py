@@ -18,6 +18,8 @@ from .options import (
     Graph,
     Json,
     Labels,
+    Memory,
+    Shards,
     Split,
     out_option,
 )
@@ -30,10 +32,16 @@ from .outputs import (
     typed_command,
     write_json,
 )
+from .shards import require_one_process
 
 if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
     from ..experiments.audit_result import Audit
     from ..experiments.model_search import AutoResult
+
+
+_WHOLE_GRAPH_OPTIONS = ("--baseline", "--time-limit", "--evaluate")
 
 
 @command("--dataset cora-ml --out best", "--graph graph.npz --time-limit 60")
@@ -68,6 +76,8 @@ def auto(
     split: Split = None,
     evaluate: Evaluate = "test",
     device: Device = "auto",
+    shards: Shards = None,
+    memory: Memory = None,
     data_root: DataRoot = None,
     out: Annotated[
         Path | None,
@@ -78,7 +88,8 @@ def auto(
     """The best model for this graph, and why.
 
     A pool of models is judged by the validation nodes; the answer is the mean of the best.
-    Ctrl-C ends the training and uses the best of the models that are finished.
+    Ctrl-C ends the training and uses the best of the models that are finished. Of a graph in
+    shards that does not fit in memory, those models are trained that need smoothed rows alone.
     """
     from ..experiments.model_search import auto as find_best
     from ..reporting.progress import progress, spinner
@@ -86,7 +97,26 @@ def auto(
     if time_limit is not None and not time_limit > 0:
         raise RawlsError(f"--time-limit must be a positive number of seconds, not {time_limit:g}")
     check_outputs(json_path, folder=out, inputs=[graph, features, labels])
-    data = read_graph(dataset, graph, features, labels, split, data_root)
+    if shards is not None:
+        if any(each is not None for each in (dataset, graph, features, labels, split)):
+            raise RawlsError("--shards has the whole graph: leave out --dataset, --split and files")
+        data = _whole_graph(shards, memory)
+        if data is None:
+            only = {
+                "--baseline": baseline,
+                "--time-limit": time_limit,
+                "--evaluate": evaluate != "test",
+            }
+            for option, given in only.items():
+                if given:
+                    raise RawlsError(
+                        f"{option} needs the whole graph, which does not fit in memory: leave it "
+                        "out, or raise --memory"
+                    )
+            _search_rows(shards, memory, seed, device, out, json_path)
+            return
+    else:
+        data = read_graph(dataset, graph, features, labels, split, data_root)
     with progress("training", seconds=True) as tell:
         result = find_best(
             data,
@@ -113,6 +143,73 @@ def auto(
             _write(result, None, out)
     _show(result, audit, out, json_path)
     write_json(json_path, result.to_dict())
+
+
+def _whole_graph(shards: Path, memory: str | None) -> Data | None:
+    """The graph in shards, if training the pool on it fits in memory."""
+    from .._core.memory import memory_limit
+    from ..experiments.model_search.pool import DECAYS, RATES
+    from ..graphs.shard_graph import graph_of_shards
+    from ..graphs.shards import Shards as ShardFolder
+    from ..methods import Settings
+    from ..training.engine_choice import GraphSize, whole_graph_bytes
+
+    require_one_process("auto")
+    folder = ShardFolder(shards)
+    runs = len(RATES) * len(DECAYS)
+    needed = whole_graph_bytes(GraphSize.of_shards(folder), Settings(), runs)
+    return graph_of_shards(folder) if needed <= memory_limit(memory) else None
+
+
+def _search_rows(
+    shards: Path,
+    memory: str | None,
+    seed: int,
+    device: str,
+    out: Path | None,
+    json_path: str | None,
+) -> None:
+    """Train the members that need only smoothed rows, and say which were left out and why."""
+    from .._core.machine import pick_device
+    from .._core.memory import memory_limit
+    from ..experiments.model_search.row_search import auto_rows
+    from ..graphs.shard_nodes import ShardNodes
+    from ..graphs.shards import Shards as ShardFolder
+    from ..reporting.progress import progress
+
+    if out is None:
+        raise RawlsError("a graph that does not fit in memory needs --out, the folder of the model")
+    nodes = ShardNodes.of(ShardFolder(shards))
+    with progress("training") as tell:
+        found = auto_rows(
+            nodes,
+            out,
+            memory=memory_limit(memory),
+            seed=seed,
+            device=pick_device(device),
+            progress=tell,
+        )
+    console = people(json_path)
+    say_notes(
+        [
+            f"the whole graph does not fit in memory, so '{name}' was left out: {why}."
+            for name, why in found["left_out"].items()
+        ],
+        console,
+    )
+    lines = [
+        f"{100 * row['weight']:.0f} % '{row['member']}': validation loss "
+        f"{row['validation_loss']:.3f}, validation accuracy {row['validation_accuracy']:.1f}"
+        for row in found["leaderboard"]
+    ]
+    bias = "undefined" if found["bias"] is None else f"{found['bias']:.4f}"
+    lines.append(
+        f"{found['dataset']}, Auto: accuracy {found['accuracy']:.1f}, bias {bias}, low-degree "
+        f"accuracy {found['low_degree_accuracy']:.1f}; written to {out}"
+    )
+    for line in lines:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    write_json(json_path, found)
 
 
 def _write(result: AutoResult, audit: Audit | None, out: Path) -> None:

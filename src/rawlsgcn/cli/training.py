@@ -180,7 +180,7 @@ def train(
         typer.Option(
             min=0,
             rich_help_panel=_SAMPLES,
-            help="Steps between checkpoints (0: after each epoch).",
+            help="Steps between checkpoints (0: after epochs alone).",
         ),
     ] = 0,
 ) -> None:
@@ -200,7 +200,7 @@ def train(
     names = ("dataset", "graph", "features", "labels", "split", "data_root")
     files = {name: context.params[name] for name in names}
     in_steps = {"seed": seed, "average": average, "checkpoint_every": checkpoint_every}
-    if shards is not None and any(files.values()):
+    if shards is not None and any(files[name] for name in names[:-1]):
         raise RawlsError("--shards has the whole graph: leave out --dataset, --split and files")
     if num_neighbors is not None and engine not in ("auto", "sampled"):
         raise RawlsError(f"--num-neighbors is for the engine 'sampled', not '{engine}'")
@@ -215,14 +215,15 @@ def train(
             opened = ShardFolder(shards)
             size = GraphSize.of_shards(opened)
         else:
+            require_options(given - {"seeds", "evaluate"}, "the whole graph", in_shards=False)
             require_one_process("train", "--num-neighbors or --shards")
             check_outputs(json_path, folder=out, inputs=[graph, features, labels])
             data = read_graph(**files)
             size = GraphSize.of(data)
         choice = choose_engine(chosen, configured, size, limit, engine=engine, runs=seeds)
-    require_options(given, choice.trained_on, in_shards=shards is not None)
     if choice.reason != "you said so":
         say_choice(choice.trained_on, choice.reason, json_path)
+    require_options(given, choice.trained_on)
     if choice.engine == "sampled":
         train_on_samples(
             method,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -20,14 +20,13 @@ from ..evaluation.calibration import precise_temperature
 from ..evaluation.degree_bias import node_scores
 from ..evaluation.run_metrics import RunMetrics, metrics_of_scores
 from ..graphs.shard_nodes import ShardNodes
-from ..methods._ops.convolution import GraphConvolutionalNetwork
 from ..methods.smoothed_mlp_inputs import SmoothedMLPSettings
 from ..training.sampled.checkpoints import train_with_checkpoints
 from ..training.sampled.distributed_context import DistributedContext
 from ..training.sampled.inference import exchange_rows
 from ..training.smoothed.row_order import RowOrder
 from ..training.smoothed.row_reading import RowFile
-from ..training.smoothed.row_scores import row_scores
+from ..training.smoothed.row_scores import RowModel, row_scores
 from ..training.smoothed.row_training import BATCH_ROWS, LabeledRows, RowTraining, usual_epochs
 from .sampled_fit import save_trained
 
@@ -102,7 +101,8 @@ def fit_rows(
         "settings": {name: value for name, value in asdict(settings).items() if name != "epochs"},
     }
     seconds = train_with_checkpoints(training, out, run, checkpoint_every, progress)
-    figures = asdict(evaluate_rows(training.kept, file, nodes, training.context))
+    models = [RowModel(training.kept, file)]
+    figures = asdict(evaluate_rows(models, nodes, training.context))
     figures["calibration"] = figures["calibration"].value
     metrics = {
         **run,
@@ -131,18 +131,18 @@ def fit_rows(
 
 
 def evaluate_rows(
-    network: GraphConvolutionalNetwork,
-    file: RowFile,
+    models: Sequence[RowModel],
     nodes: ShardNodes,
     context: DistributedContext | None = None,
+    temperature: float | None = None,
 ) -> RunMetrics:
     """Compute the metrics on all test nodes, of which only three numbers each are kept.
 
     Args:
-        network: The trained MLP.
-        file: The smoothed rows of all nodes.
+        models: The trained MLP, or those whose mean is evaluated.
         nodes: The labels, the split and the degrees.
         context: Which of how many processes this one is; by default the only one.
+        temperature: What the scores of a mean are divided by; see :func:`row_scores`.
 
     Returns:
         The metrics, the same in every process.
@@ -153,7 +153,7 @@ def evaluate_rows(
     context = context or DistributedContext()
 
     def scores(chosen: Ints) -> Iterator[tuple[slice, Tensor, Tensor]]:
-        for part, logits in row_scores(network, file, chosen):
+        for part, logits in row_scores(models, chosen, temperature):
             if not bool(logits.isfinite().all()):
                 raise RawlsError(
                     "the trained model's scores are not finite numbers, so that it is not saved: "

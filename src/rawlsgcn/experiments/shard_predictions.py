@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,18 +10,21 @@ import torch
 from torch import Tensor
 
 from .._core.errors import RawlsError
+from .._core.memory import size_text
 from .._core.progress import ProgressCallback, no_progress
 from ..graphs.shard_graph import graph_of_shards
 from ..graphs.shards import Shards
-from ..methods import Convolutional
+from ..methods import Convolutional, Settings, find_method
 from ..methods._ops.convolution import GraphConvolutionalNetwork
+from ..methods.ensemble import EnsembleRun, EnsembleSettings, state_of_run
 from ..sampling import Factors
 from ..training.engine_choice import GraphSize, require_whole_graph, why_not_rows
 from ..training.sampled.distributed_context import DistributedContext
 from ..training.sampled.inference import whole_graph_logits
 from ..training.sampled.shard_balancing import balance_and_save
 from ..training.sampled.sources import Source
-from ..training.smoothed.row_scores import row_scores
+from ..training.smoothed.row_reading import RowFile
+from ..training.smoothed.row_scores import RowModel, row_scores
 from ..training.smoothed.smooth_shards import smooth_shards
 from ..training.smoothed.smoothed_files import SmoothedForm
 from .saved_models import TrainedModel
@@ -86,17 +89,10 @@ def _scores(
 ) -> Iterator[tuple[int, Tensor]]:
     context = DistributedContext(device=device)
     settings = model.settings
-    if why_not_rows(model.method, settings) is None:
-        form = SmoothedForm.of(shards, settings)
-        if form.row_normalized != model.row_normalized:
-            raise RawlsError(
-                f"the model in {model.folder} was trained on features of which "
-                f"{'none' if model.row_normalized else 'some'} were negative, unlike those of "
-                f"{shards.folder}: train it on such a graph"
-            )
-        rows = smooth_shards(shards, form, context, memory=memory, progress=progress).rows
-        network = restored_network(model).to(device)
-        for part, scores in row_scores(network, rows, np.arange(shards.num_nodes)):
+    found = row_models(model, shards, context, memory, progress)
+    if found is not None:
+        temperature = getattr(settings, "temperature", None)
+        for part, scores in row_scores(found, np.arange(shards.num_nodes), temperature):
             yield part.start, scores
         return
     if isinstance(model.method, Convolutional):
@@ -117,40 +113,99 @@ def _propagated(
     progress: ProgressCallback,
 ) -> Tensor:
     """The scores of a GCN, all neighbors of every node being used."""
+    width = max(model.num_classes, model.settings.hidden_channels * (model.settings.num_layers > 1))
+    needed = 8 * shards.num_nodes * width  # two matrices of hidden values
+    if needed > memory:
+        raise RawlsError(
+            f"{method.name} needs {size_text(needed)} of memory for the hidden values of all "
+            f"nodes, more than the limit of {size_text(memory)}: raise --memory"
+        )
     kind = method.forward_normalization(model.settings)
     source = Source.of_shards(shards, normalize=model.row_normalized, labeled=False)
     if kind == "doubly-stochastic" and source.scale is None:
         balance_and_save(shards, context, memory=memory, progress=progress)
         source = Source.of_shards(shards, normalize=model.row_normalized, labeled=False)
     factors = Factors.of(source.adjacency, kind, source.scale)
-    return whole_graph_logits(restored_network(model), source, factors, context)
+    return whole_graph_logits(
+        restored_network(model, model.settings, model.state), source, factors, context
+    )
 
 
-def restored_network(model: TrainedModel) -> GraphConvolutionalNetwork:
-    """Make the network of a saved model of the GCN family or of smoothed-mlp.
+def row_models(
+    model: TrainedModel,
+    shards: Shards,
+    context: DistributedContext,
+    memory: int,
+    progress: ProgressCallback = no_progress,
+) -> list[RowModel] | None:
+    """Make the networks of smoothed-mlp, or of a mean of them, with the rows that they read.
 
     Args:
-        model: The model.
+        model: A saved model.
+        shards: The graph.
+        context: This process.
+        memory: Bytes that may be used.
+        progress: Called with the work done and in total.
 
     Returns:
-        The network with its weights.
+        The networks; None if the model needs more of the graph than smoothed rows.
+
+    Raises:
+        RawlsError: If weights do not fit their settings.
+    """
+    runs = [EnsembleRun(model.method.name, model.settings, 1.0)]
+    states: list[Mapping[str, Tensor]] = [model.state]
+    if isinstance(model.settings, EnsembleSettings):
+        runs = list(model.settings.parsed)
+        states = [state_of_run(model.state, number) for number in range(len(runs))]
+    if not runs or any(why_not_rows(find_method(run.method), run.settings) for run in runs):
+        return None
+    files: dict[SmoothedForm, RowFile] = {}
+    found = []
+    for run, state in zip(runs, states, strict=True):
+        form = SmoothedForm.of(shards, run.settings)
+        if form.row_normalized != model.row_normalized:
+            raise RawlsError(
+                f"the model in {model.folder} was trained on features of which "
+                f"{'none' if model.row_normalized else 'some'} were negative, unlike those of "
+                f"{shards.folder}: train it on such a graph"
+            )
+        if form not in files:
+            made = smooth_shards(shards, form, context, memory=memory, progress=progress)
+            files[form] = made.rows
+        network = restored_network(model, run.settings, state).to(context.device)
+        found.append(RowModel(network, files[form], run.weight))
+    return found
+
+
+def restored_network(
+    model: TrainedModel, settings: Settings, state: Mapping[str, Tensor]
+) -> GraphConvolutionalNetwork:
+    """Make a network of the GCN family or of smoothed-mlp with its weights.
+
+    Args:
+        model: The model that it is, or is a part of.
+        settings: The settings of the network.
+        state: Its weights.
+
+    Returns:
+        The network.
 
     Raises:
         RawlsError: If the weights do not fit the settings.
     """
-    settings = model.settings
     hidden = [settings.hidden_channels] * (settings.num_layers - 1)
     sizes = [model.num_features, *hidden, model.num_classes]
     network = GraphConvolutionalNetwork(sizes, settings.dropout)
     wanted = {name: tensor.shape for name, tensor in network.state_dict().items()}
-    found = {name: tensor.shape for name, tensor in model.state.items()}
-    floats = all(tensor.dtype == torch.float32 for tensor in model.state.values())
+    found = {name: tensor.shape for name, tensor in state.items()}
+    floats = all(tensor.dtype == torch.float32 for tensor in state.values())
     if wanted != found or not floats:
         raise RawlsError(
             f"the weights in {model.folder} do not fit its settings: one of the files was changed; "
             "train again"
         )
-    network.load_state_dict(model.state)
+    network.load_state_dict(state)
     return network.eval()
 
 

@@ -27,6 +27,10 @@ ORDER, DRAW, DROPOUT = range(3)
 B = TypeVar("B")
 
 
+class DivergedError(RawlsError):
+    """The loss of a step is not a finite number."""
+
+
 def require_average(average: float) -> None:
     """Raise an error unless the share of averaged steps is from 0 to 1.
 
@@ -153,7 +157,7 @@ class BatchTraining(ABC, Generic[B]):
             This share's loss.
 
         Raises:
-            RawlsError: If the loss is not finite.
+            DivergedError: If the loss is not finite.
         """
         self.model.train()
         # A restart must draw the masks that an unbroken run would have drawn.
@@ -164,7 +168,7 @@ class BatchTraining(ABC, Generic[B]):
         self.optimizer.step()
         value = float(loss.detach())
         if not math.isfinite(value):
-            raise RawlsError(
+            raise DivergedError(
                 f"the loss is {value} in step {number + 1} of epoch {epoch + 1}, so nothing is "
                 f"learned any more: lower the learning rate of {self.settings.lr:g} and start again"
             )

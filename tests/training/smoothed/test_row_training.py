@@ -97,6 +97,30 @@ def test_rows_from_disk_give_the_steps_of_rows_in_memory() -> None:
     assert torch.equal(weights(kept), weights(streamed))
 
 
+@pytest.mark.usefixtures("small_windows")
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_processes_share_each_batch_and_read_no_row_twice(
+    in_memory: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nn.parallel, "DistributedDataParallel", lambda network: network)
+    one = list(training_of(labeled_rows()).batches(1))
+    shares, read = [], 0
+    for rank in range(3):
+        rows = labeled_rows()
+        training = training_of(rows, context=DistributedContext(rank, 3))
+        training.in_memory = in_memory
+        shares.append(list(training.batches(1)))
+        read += rows.file.read_rows
+    assert read < 1.2 * rows.file.x.shape[0]
+    for whole, *parts in zip(one, *shares, strict=True):
+        assert {part.total for part in parts} == {len(whole.x)}
+        x = torch.cat([part.x for part in parts])
+        y = torch.cat([part.y for part in parts])
+        ours, theirs = (torch.argsort(each[:, 0]) for each in (x, whole.x))
+        assert torch.equal(x[ours], whole.x[theirs])
+        assert torch.equal(y[ours], whole.y[theirs])
+
+
 def test_rows_that_fit_are_read_once_and_others_in_every_epoch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -31,6 +31,7 @@ from .pool import (
     Candidate,
     Member,
     grid,
+    runs_on_graph,
     train_member,
 )
 from .result import AutoResult
@@ -232,7 +233,7 @@ class Search:
             member = train_member(
                 candidate,
                 settings,
-                inputs,
+                runs_on_graph(inputs),
                 self.judge,
                 self.seed,
                 seeds=seeds,

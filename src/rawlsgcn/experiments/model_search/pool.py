@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from ..._core.progress import ProgressCallback, no_progress
-from ...methods import Inputs, Settings, find_method
+from ...methods import Inputs, Method, Settings, find_method
 from ...methods.ensemble import EnsembleRun
-from ...training import Job, train_runs
+from ...training import Job, TrainedRun, train_runs
 from ...training.whole_graph import PartialProgress
 from .judge import Judge
 
@@ -27,6 +27,8 @@ LABEL_SMOOTHING = 0.1
 BEST_SETTINGS, RUNS_OF_SETTING = 3, 2
 #: Steps in which the progress of a run is reported.
 _STEPS = 1000
+TrainRuns = Callable[[Method, Sequence[Job], ProgressCallback], list[TrainedRun]]
+"""Trains runs of a method: its arguments are the method, the jobs and the progress."""
 
 
 @dataclass(frozen=True)
@@ -123,10 +125,26 @@ def grid(candidate: Candidate, **changes: Any) -> list[Settings]:
     ]
 
 
+def runs_on_graph(inputs: Inputs) -> TrainRuns:
+    """Return a function that trains runs on a graph in memory.
+
+    Args:
+        inputs: The graph.
+
+    Returns:
+        A function of the method, the jobs and the progress.
+    """
+
+    def train(method: Method, jobs: Sequence[Job], progress: ProgressCallback) -> list[TrainedRun]:
+        return train_runs(method, inputs, jobs, progress=progress)[0]
+
+    return train
+
+
 def train_member(
     candidate: Candidate,
     settings: Sequence[Settings],
-    inputs: Inputs,
+    train: TrainRuns,
     judge: Judge,
     seed: int,
     *,
@@ -138,7 +156,7 @@ def train_member(
     Args:
         candidate: What to train.
         settings: The settings to try; the member is the mean of the runs of the best three.
-        inputs: The graph.
+        train: Trains runs, on a graph in memory or on rows.
         judge: The validation nodes.
         seed: The seed of ``auto``.
         seeds: Runs of each of the best settings; only they are trained with more than one.
@@ -151,7 +169,7 @@ def train_member(
     first = [Job(each, RUNS_OF_SETTING * seed) for each in settings]
     share, later = _STEPS * len(first), _STEPS * BEST_SETTINGS * (seeds - 1)
     part = PartialProgress(progress, 0, share, share + later)
-    runs, _ = train_runs(method, inputs, first, progress=part)
+    runs = train(method, first, part)
     chosen = judge.best(runs, BEST_SETTINGS)
     if not chosen:
         return None
@@ -163,7 +181,7 @@ def train_member(
     jobs, kept = [first[place] for place in chosen], [runs[place] for place in chosen]
     if again:
         part = PartialProgress(progress, share, later, share + later)
-        more, _ = train_runs(method, inputs, again, progress=part)
+        more = train(method, again, part)
         sound = judge.best(more, len(more))
         jobs += [again[place] for place in sorted(sound)]
         kept += [more[place] for place in sorted(sound)]

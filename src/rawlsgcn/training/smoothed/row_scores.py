@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -10,27 +11,52 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ...methods._ops.convolution import GraphConvolutionalNetwork
+from ...methods.ensemble import scores_of
 from .row_reading import RowFile, read_blocks
 
 Ints = NDArray[np.int64]
 
 
-@torch.no_grad()
+@dataclass(frozen=True, eq=False)
+class RowModel:
+    """A trained MLP, the rows that it reads and its weight in a mean."""
+
+    network: GraphConvolutionalNetwork
+    file: RowFile
+    weight: float = 1.0
+
+    @torch.no_grad()
+    def scores(self, rows: NDArray[np.float32]) -> Tensor:
+        """Compute the class scores of some rows, on the CPU."""
+        self.network.eval()
+        weight = next(self.network.parameters())
+        x = torch.from_numpy(rows).to(weight.device, weight.dtype)
+        out: Tensor = self.network(x, None).cpu()
+        return out
+
+
 def row_scores(
-    network: GraphConvolutionalNetwork, file: RowFile, nodes: Ints
+    models: Sequence[RowModel], nodes: Ints, temperature: float | None = None
 ) -> Iterator[tuple[slice, Tensor]]:
     """Compute the class scores of some nodes, a block at a time.
 
     Args:
-        network: A trained MLP.
-        file: The rows of all nodes.
+        models: The model, or several whose probabilities are averaged with their weights.
         nodes: The numbers of the nodes, in rising order.
+        temperature: What the scores of the mean are divided by; None for those of a single model
+            as they are.
 
     Yields:
         Which of the nodes a block holds, and their scores, on the CPU.
     """
-    network.eval()
-    weight = next(network.parameters())
-    for part, rows in read_blocks(file, nodes):
-        x = torch.from_numpy(rows).to(weight.device, weight.dtype)
-        yield part, network(x, None).cpu()
+    files = list({id(model.file): model.file for model in models}.values())
+    for blocks in zip(*(read_blocks(file, nodes) for file in files), strict=True):
+        part = blocks[0][0]
+        rows = {id(file): block for file, (_, block) in zip(files, blocks, strict=True)}
+        scores = [model.scores(rows[id(model.file)]) for model in models]
+        if temperature is None:
+            yield part, scores[0]
+            continue
+        pairs = zip(models, scores, strict=True)
+        each = [model.weight * torch.softmax(one.double(), -1) for model, one in pairs]
+        yield part, scores_of(torch.stack(each).sum(0), temperature).float()

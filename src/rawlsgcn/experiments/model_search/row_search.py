@@ -1,0 +1,242 @@
+"""``auto`` for graphs that do not fit in memory: the members that need smoothed rows alone."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ..._core.atomic_folders import atomic_directory, remove_folder
+from ..._core.errors import RawlsError
+from ..._core.progress import ProgressCallback, no_progress
+from ..._core.serialization import jsonable
+from ...evaluation.calibration import CalibrationOutcome, temperature
+from ...graphs.shard_nodes import ShardNodes
+from ...methods import Method, find_method
+from ...methods.ensemble import Ensemble, EnsembleSettings, joined_states, scores_of
+from ...methods.smoothed_mlp_inputs import SmoothedMLPSettings
+from ...training import Job, TrainedRun
+from ...training.batch_training import DivergedError
+from ...training.engine_choice import why_not_rows
+from ...training.sampled.checkpoints import train_with_checkpoints
+from ...training.sampled.distributed_context import DistributedContext
+from ...training.smoothed.row_order import RowOrder
+from ...training.smoothed.row_reading import read_rows
+from ...training.smoothed.row_scores import RowModel
+from ...training.smoothed.row_training import (
+    BATCH_ROWS,
+    LabeledRows,
+    RowTraining,
+    usual_epochs,
+)
+from ...training.smoothed.smooth_shards import smooth_shards
+from ...training.smoothed.smoothed_files import SmoothedForm
+from ...training.whole_graph import PartialProgress
+from ..row_fit import evaluate_rows, evenly
+from ..saved_models import TrainedModel, write_model
+from ..shard_predictions import row_models
+from .judge import Judge
+from .pool import POOL, Candidate, Member, grid, train_member
+from .selection import MOST_NODES, WeightedMean, select
+
+#: The folder of the checkpoints of the runs, which is removed when the model is saved.
+RUNS = "runs"
+
+
+def row_candidates() -> tuple[list[Candidate], dict[str, str]]:
+    """Return the candidates of the pool that need only smoothed rows.
+
+    Returns:
+        These candidates, and for each of the others why it was left out.
+    """
+    reasons = {each.name: why_not_rows(find_method(each.method), each.settings()) for each in POOL}
+    usable = [each for each in POOL if reasons[each.name] is None]
+    return usable, {name: why for name, why in reasons.items() if why is not None}
+
+
+def auto_rows(
+    nodes: ShardNodes,
+    out: Path,
+    *,
+    memory: int,
+    seed: int = 0,
+    device: torch.device | str = "cpu",
+    progress: ProgressCallback = no_progress,
+) -> dict[str, Any]:
+    """Train the members that need only smoothed rows, and save the mean of the best.
+
+    Members, settings and weights are chosen by the validation nodes as :func:`rawlsgcn.auto` does.
+    A search that was killed goes on where it stopped.
+
+    Args:
+        nodes: The labels, the split and the degrees.
+        out: The folder of the model.
+        memory: Bytes that may be used.
+        seed: Decides everything random.
+        device: The device to train on.
+        progress: Called with the work done, the work in total and what is trained.
+
+    Returns:
+        The metrics on the test nodes, the members with their weights, and which were left out.
+
+    Raises:
+        RawlsError: If a part of the split has no nodes, or every member diverges.
+    """
+    shards, context = nodes.shards, DistributedContext(device=torch.device(device))
+    train, val = nodes.nodes("train"), evenly(nodes.nodes("val"), MOST_NODES)
+    judge = Judge(torch.arange(len(val)), torch.from_numpy(nodes.y[val]))
+    usable, left_out = row_candidates()
+    members: list[Member] = []
+    began = time.perf_counter()
+    for candidate in usable:
+        form = SmoothedForm.of(shards, candidate.settings())
+        rows = smooth_shards(shards, form, context, memory=memory, progress=progress).rows
+        labeled = LabeledRows(
+            rows, train, nodes.y[train], shards.classes, np.empty(0, np.int64), val[:0]
+        )
+        member = train_member(
+            candidate,
+            grid(candidate),
+            RowRuns(labeled, read_rows(rows, val), shards.fingerprint, out / RUNS, memory, context),
+            judge,
+            seed,
+            progress=_described(progress, candidate.name),
+        )
+        if member is not None:
+            members.append(member)
+    if not members:
+        raise RawlsError(
+            "nothing can be chosen: training diverged with every model; look for features that "
+            "are very large"
+        )
+    chosen = select(members, judge)
+    settings = EnsembleSettings.of(chosen.runs())
+    found = temperature(scores_of(chosen.probabilities[judge.nodes].double()), judge.y)
+    if found.outcome is CalibrationOutcome.FOUND:
+        settings = replace(settings, temperature=found.value)
+    model = TrainedModel(
+        method=Ensemble(),
+        settings=settings,
+        row_normalized=form.row_normalized,
+        num_features=rows.num_features,
+        num_classes=shards.classes,
+        seed=seed,
+        dataset=shards.name,
+        state=joined_states(chosen.states()),
+        folder=out,
+        class_names=shards.class_names,
+    )
+    models = row_models(model, shards, context, memory)
+    assert models is not None
+    metrics = {
+        **_metrics(models, nodes, settings.temperature, context),
+        **_described_members(members, chosen, left_out, judge),
+        "seconds": time.perf_counter() - began,
+    }
+    with atomic_directory(out) as folder:
+        write_model(
+            folder,
+            {seed: model.state},
+            metrics,
+            method=Ensemble.name,
+            settings=asdict(settings),
+            row_normalized=model.row_normalized,
+            num_features=model.num_features,
+            num_classes=model.num_classes,
+            best_seed=seed,
+            dataset=model.dataset,
+            class_names=model.class_names,
+        )
+    remove_folder(out / RUNS)
+    return metrics
+
+
+@dataclass(frozen=True, eq=False)
+class RowRuns:
+    """Trains runs on rows, each with checkpoints, so that a killed search goes on with its last.
+
+    Attributes:
+        labeled: The training rows.
+        val_rows: The rows of the validation nodes, whose scores are those of the runs.
+        graph: The fingerprint of the graph.
+        folder: The folder of the checkpoints of all runs.
+        memory: Bytes that may be used.
+        context: This process.
+    """
+
+    labeled: LabeledRows
+    val_rows: NDArray[np.float32]
+    graph: str
+    folder: Path
+    memory: int
+    context: DistributedContext
+
+    def __call__(
+        self, method: Method, jobs: Sequence[Job], progress: ProgressCallback
+    ) -> list[TrainedRun]:
+        """Train jobs one after another."""
+        return [
+            self._run(job, PartialProgress(progress, 1000 * place, 1000, 1000 * len(jobs)))
+            for place, job in enumerate(jobs)
+        ]
+
+    def _run(self, job: Job, progress: ProgressCallback) -> TrainedRun:
+        labeled, settings = self.labeled, job.settings
+        assert isinstance(settings, SmoothedMLPSettings)
+        row_bytes = 4 * labeled.file.num_features
+        steps = RowOrder(len(labeled.nodes), row_bytes, BATCH_ROWS, job.seed).steps
+        settings = replace(settings, epochs=usual_epochs(steps, settings.epochs))
+        training = RowTraining(
+            labeled, settings, seed=job.seed, context=self.context, memory=self.memory
+        )
+        run = {"graph": self.graph, "seed": job.seed, "settings": asdict(settings)}
+        key = hashlib.blake2b(json.dumps(run).encode(), digest_size=8).hexdigest()
+        try:
+            train_with_checkpoints(training, self.folder / key, run, progress=progress)
+        except DivergedError:
+            with torch.no_grad():
+                next(training.kept.parameters()).fill_(torch.nan)
+        state = {name: each.detach().cpu() for name, each in training.kept.state_dict().items()}
+        scores = RowModel(training.kept, labeled.file).scores(self.val_rows)
+        return TrainedRun(sum(each.numel() for each in state.values()), state, scores)
+
+
+def _described(progress: ProgressCallback, name: str) -> ProgressCallback:
+    def call(done: int, total: int, description: str | None = None) -> None:
+        progress(done, total, f"training '{name}'")
+
+    return call
+
+
+def _described_members(
+    members: Sequence[Member], chosen: WeightedMean, left_out: dict[str, str], judge: Judge
+) -> dict[str, Any]:
+    """The members, the lowest validation loss first, and those that were left out."""
+    rows = [
+        {
+            "member": member.name,
+            "weight": chosen.weight(member),
+            "validation_loss": member.loss,
+            "validation_accuracy": 100 * judge.accuracy(member.probabilities),
+            "runs": member.trained,
+            "seconds": member.seconds,
+        }
+        for member in sorted(members, key=lambda each: each.loss)
+    ]
+    return {"leaderboard": jsonable(rows), "left_out": left_out}
+
+
+def _metrics(
+    models: Sequence[RowModel], nodes: ShardNodes, scaling: float, context: DistributedContext
+) -> dict[str, Any]:
+    figures = asdict(evaluate_rows(models, nodes, context, scaling))
+    figures["calibration"] = figures["calibration"].value
+    return {"dataset": nodes.shards.name, **jsonable(figures)}
