@@ -297,7 +297,7 @@ def test_nodes_that_are_not_in_the_labels_are_unlabeled(tmp_path: Path) -> None:
     assert graph.node_ids.tolist() == [3, 0, 2, 1]
     assert graph.y.tolist() == [1, 0, 0, -1]
     assert graph.x[:, 0].tolist() == [7, 1, 5, 3]
-    assert "1 node of 4 not in the file of labels: unlabeled." in graph_notes(graph)
+    assert "1 of 4 nodes is not in the file of labels, and so unlabeled." in graph_notes(graph)
     stored = read(edges(tmp_path), **files, split="stored")
     assert [stored[key].tolist().index(True) for key in MASKS] == [0, 1, 2]
     assert sum(int(stored[key].sum()) for key in MASKS) == 3
