@@ -348,6 +348,8 @@ def test_labels_of_some_nodes_of_an_npz(tmp_path: Path) -> None:
         ({"x": "id,a\n0,1\n1,2\n2,5\n"}, "x.csv has no row for node 3"),
         ({"x": "id,a\n0,1\n1,2\n2,5\n2,1\n"}, "x.csv, line 5: node 2 .* twice"),
         ({"x": "id\n0\n"}, "x.csv has one column"),
+        ({"y": "label\n0\n1\n0\n1\n"}, "y.csv has one column: give the node id first"),
+        ({"y": "id\n0\n1\n"}, "y.csv has no column of labels"),
         ({"y": "id,label\n0,0\n1,cat\n2,0\n3,1\n"}, "y.csv, line 3, column 'label': 'cat'"),
         ({"y": "id,label\n0,0\n1,\n2,0\n3,1\n"}, "y.csv: node 1 .* has no label: write -1"),
         ({"y": "id,label\n0,0.5\n1,1\n2,0\n3,1\n"}, "y.csv: node 0 .* label 0.5"),
