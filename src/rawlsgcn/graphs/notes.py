@@ -142,9 +142,10 @@ def graph_notes(graph: Data) -> list[str]:
         more = ", …" if len(graph.class_names) > 5 else ""
         notes.append(f"the classes are numbered by name: {', '.join(numbered)}{more}.")
     if facts.not_in_labels:
+        verb = "is" if facts.not_in_labels == 1 else "are"
         notes.append(
-            f"{plural(facts.not_in_labels, 'node')} of {int(graph.num_nodes):,} not in the file of "
-            "labels: unlabeled."
+            f"{facts.not_in_labels:,} of {plural(int(graph.num_nodes), 'node')} {verb} not in the "
+            "file of labels, and so unlabeled."
         )
     if facts.empty_classes:
         which = ", ".join(map(str, facts.empty_classes[:5]))

@@ -297,7 +297,7 @@ def test_nodes_that_are_not_in_the_labels_are_unlabeled(tmp_path: Path) -> None:
     assert graph.node_ids.tolist() == [3, 0, 2, 1]
     assert graph.y.tolist() == [1, 0, 0, -1]
     assert graph.x[:, 0].tolist() == [7, 1, 5, 3]
-    assert "1 node of 4 not in the file of labels: unlabeled." in graph_notes(graph)
+    assert "1 of 4 nodes is not in the file of labels, and so unlabeled." in graph_notes(graph)
     stored = read(edges(tmp_path), **files, split="stored")
     assert [stored[key].tolist().index(True) for key in MASKS] == [0, 1, 2]
     assert sum(int(stored[key].sum()) for key in MASKS) == 3
@@ -348,6 +348,8 @@ def test_labels_of_some_nodes_of_an_npz(tmp_path: Path) -> None:
         ({"x": "id,a\n0,1\n1,2\n2,5\n"}, "x.csv has no row for node 3"),
         ({"x": "id,a\n0,1\n1,2\n2,5\n2,1\n"}, "x.csv, line 5: node 2 .* twice"),
         ({"x": "id\n0\n"}, "x.csv has one column"),
+        ({"y": "label\n0\n1\n0\n1\n"}, "y.csv has one column: give the node id first"),
+        ({"y": "id\n0\n1\n"}, "y.csv has no column of labels"),
         ({"y": "id,label\n0,0\n1,cat\n2,0\n3,1\n"}, "y.csv, line 3, column 'label': 'cat'"),
         ({"y": "id,label\n0,0\n1,\n2,0\n3,1\n"}, "y.csv: node 1 .* has no label: write -1"),
         ({"y": "id,label\n0,0.5\n1,1\n2,0\n3,1\n"}, "y.csv: node 0 .* label 0.5"),

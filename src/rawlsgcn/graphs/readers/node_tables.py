@@ -173,6 +173,11 @@ def _label_table(path: Path) -> NodeTable:
     label = table.find(LABEL_COLUMNS, apart=[key])
     if label is None:
         label = next((index for index in columns if index != split), None)
+    if label is None and table.names is None:
+        raise RawlsError(
+            f"{path} has one column: give the node id first (of rows in node order: 0, 1, 2, …) "
+            f"and the label after it, separated by {separator_name(path)}"
+        )
     if label is None:
         raise RawlsError(f"{path} has no column of labels: call it one of {listed(LABEL_COLUMNS)}")
     values, class_names = _label_values(table, label)
