@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from .._core.errors import RawlsError
+from .._core.progress import ProgressCallback, no_progress
 from .base import read_graph, require_features
 from .outputs import check_outputs, people, write_json
 
@@ -49,7 +51,20 @@ def given_options(context: typer.Context) -> set[str]:
     return {name for name, source in sources.items() if source and source.name == "COMMANDLINE"}
 
 
+<<<<<<< HEAD
 def require_one_process(command: str, cure: str | None = None) -> None:
+=======
+@contextmanager
+def shown_once(description: str, context: DistributedContext) -> Iterator[ProgressCallback]:
+    """Show a progress bar in the first of several processes."""
+    from ..reporting.progress import progress
+
+    with progress(description) if context.rank == 0 else nullcontext(no_progress) as shown:
+        yield shown
+
+
+def require_one_process(command: str, cure: str) -> None:
+>>>>>>> smoothing
     """Raise an error if torchrun started several processes that would all do the same work."""
     if os.environ.get("WORLD_SIZE", "1") != "1":
         said = f"several processes cannot share '{command}'"
@@ -151,7 +166,6 @@ def _source(
 ) -> Source:
     """The graph to train on; shards without a scaling are balanced first if the method needs it."""
     from ..graphs.shards import Shards
-    from ..reporting.progress import progress
     from ..training.sampled.shard_balancing import balance_and_save
     from ..training.sampled.sources import Source
 
@@ -165,7 +179,7 @@ def _source(
     doubly = len(method.normalizations) > 1 and settings.normalization == "doubly-stochastic"
     if source.scale is not None or not doubly:
         return source
-    with progress("balancing") as show_progress:
+    with shown_once("balancing", context) as show_progress:
         balance_and_save(folder, context, progress=show_progress)
     return Source.of_shards(folder, normalize=normalize)
 
@@ -234,7 +248,6 @@ def balance_on_disk(
     from .._core.memory import memory_limit
     from ..balancing.solver import require_limits
     from ..graphs.shards import Shards
-    from ..reporting.progress import progress
     from ..training.sampled.distributed_context import distributed_context
     from ..training.sampled.shard_balancing import balance_and_save
 
@@ -244,7 +257,7 @@ def balance_on_disk(
     folder = Shards(shards)
     with distributed_context(device) as context:
         started = time.perf_counter()
-        with progress("balancing") as show_progress:
+        with shown_once("balancing", context) as show_progress:
             scaling = balance_and_save(folder, context, tol, max_iterations, limit, show_progress)
         if context.rank == 0:
             people(json_path).print(

@@ -11,6 +11,7 @@ import typer
 from .base import command, parse_settings
 from .options import Device, Json, Memory, Set
 from .outputs import check_outputs, people, write_json
+from .shards import shown_once
 
 
 @command("--shards shards --memory 8GB", "--shards shards --set steps=4 --set teleport=0.2")
@@ -36,7 +37,6 @@ def smooth(
     from .._core.memory import memory_limit, size_text
     from ..graphs.shards import Shards
     from ..methods import find_method
-    from ..reporting.progress import progress
     from ..training.sampled.distributed_context import distributed_context
     from ..training.smoothed.smooth_shards import smooth_shards
     from ..training.smoothed.smoothed_files import SmoothedForm
@@ -49,7 +49,7 @@ def smooth(
     form = SmoothedForm.of(folder, settings)
     with distributed_context(device) as context:
         started = time.perf_counter()
-        with progress("smoothing") as show_progress:
+        with shown_once("smoothing", context) as show_progress:
             result = smooth_shards(folder, form, context, memory=limit, progress=show_progress)
         if context.rank:
             return

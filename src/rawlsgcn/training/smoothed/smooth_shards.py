@@ -27,6 +27,7 @@ from ..._core.row_files import read_rows
 from ..._core.sparse import as_tensor, empty_array
 from ...graphs.arc_blocks import ArcBlocks, shards_of_process
 from ...graphs.shards import Shard, Shards
+from ...methods.row_normalization import row_sums
 from ..sampled.distributed_context import DistributedContext
 from ..sampled.shard_balancing import balance_and_save
 from .column_blocks import PART_SIZE, ColumnBlocks
@@ -145,9 +146,9 @@ class _Smoothing:
         plan = plan_memory(renumbered, self.exchange, memory, self.device, self.dtype.itemsize)
         self.lines = int(_least(plan.lines, context))
         self.arcs = ArcBlocks(renumbered, plan.arcs_bytes, self.device, self.dtype)
-        self.scale = _row_scale(self.form.normalization, opened, self.arcs)
-        factor = (1 - self.form.teleport) * self.scale * self.scale
-        self.factor = torch.from_numpy(factor).to(self.device, self.dtype)
+        scale = torch.from_numpy(_row_scale(self.form.normalization, opened, self.arcs))
+        self.scale = scale.to(self.device, self.dtype)
+        self.factor = scale.square().mul_(1 - self.form.teleport).to(self.device, self.dtype)
 
     def run(self, most_columns: int | None) -> list[tuple[int, int]]:
         """Smooth what is not finished, and join the columns; return the blocks."""
@@ -211,45 +212,49 @@ class _Smoothing:
 
     def _load(self, first: int, last: int, scaled: Tensor, added: Tensor) -> None:
         """Write diag(s) F and α diag(s) F, columns ``first`` to ``last``; zeros behind them."""
+        columns = slice(0, last - first)
         scaled[:, last - first :] = 0
         added[:, last - first :] = 0
-        for row, part in self._features(first, last):
-            rows, columns = slice(row, row + len(part)), slice(0, last - first)
-            values = torch.from_numpy(part * self.scale[rows, None])
-            scaled[rows, columns] = values.to(self.device, self.dtype)
-            added[rows, columns] = values.mul_(self.form.teleport).to(self.device, self.dtype)
-            self._advance(len(part) / self.exchange.count * (last - first))
+        for rows, part in self._features(first, last):
+            values = part.to(self.dtype)
+            torch.mul(values, self.scale[rows, None], out=scaled[rows, columns])
+            torch.mul(scaled[rows, columns], self.form.teleport, out=added[rows, columns])
+            self._advance((rows.stop - rows.start) / self.exchange.count * (last - first))
 
-    def _features(self, first: int, last: int) -> Iterator[tuple[int, NDArray[Any]]]:
-        """Columns of F for some of this process's rows at a time, and the first of these rows."""
-        size = max(1, PART_SIZE // self.files.features)
+    def _features(self, first: int, last: int) -> Iterator[tuple[slice, Tensor]]:
+        """Columns of F, float32, for some of this process's rows at a time."""
         for shard in self.opened:
             assert shard.x is not None
+            start, size = shard.first - self.arcs.first, self._part_rows
+            room = np.empty((min(size, len(shard.x)), shard.x.shape[1]), np.float32)
             for row in range(0, len(shard.x), size):
-                room = np.empty((min(size, len(shard.x) - row), shard.x.shape[1]), np.float32)
-                rows = read_rows(shard.x, row, room)
-                part = rows[:, first:last]
+                count = min(size, len(shard.x) - row)
+                whole = torch.from_numpy(read_rows(shard.x, row, room[:count])).to(self.device)
+                part = whole[:, first:last]
                 if self.form.row_normalized:
-                    sums = rows.sum(1, keepdims=True, dtype=np.float64)
-                    sums[sums <= 0] = 1
-                    part = (part / sums).astype(np.float32)
-                yield shard.first - self.arcs.first + row, part
+                    part = part / row_sums(whole)
+                yield slice(start + row, start + row + count), part.float()
 
     def _unscaled(self, result: Tensor, shard: Shard) -> Iterator[NDArray[Any]]:
         """Z = diag(s)⁻¹ Y for the rows of a shard, some at a time."""
-        size = max(1, PART_SIZE // self.files.features)
-        start, end = shard.first - self.arcs.first, shard.last - self.arcs.first
-        for row in range(start, end, size):
-            rows = slice(row, min(row + size, end))
-            part = (result[rows].cpu().numpy() / self.scale[rows, None]).astype(self.form.dtype)
-            if not np.isfinite(part).all():
+        end = shard.last - self.arcs.first
+        for row in range(shard.first - self.arcs.first, end, self._part_rows):
+            rows = slice(row, min(row + self._part_rows, end))
+            part = result[rows] / self.scale[rows, None]
+            # One number tells, unless it overflows itself.
+            if not part.sum(dtype=torch.float64).isfinite() and not part.isfinite().all():
                 raise RawlsError(
                     f"the smoothed features of {self.files.shards.folder}, nodes "
                     f"{rows.start + self.arcs.first:,} to {rows.stop + self.arcs.first - 1:,}, are "
                     "not all finite: their features, or weights of arcs near them, are too large "
                     "or no numbers; write the shards again"
                 )
-            yield part
+            yield part.cpu().numpy()
+
+    @property
+    def _part_rows(self) -> int:
+        """Rows of F or Z that are read or written at a time."""
+        return max(1, PART_SIZE // self.files.features)
 
 
 def _num_features(shards: Shards, opened: Sequence[Shard]) -> int:

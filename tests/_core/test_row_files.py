@@ -1,0 +1,46 @@
+"""Files of rows, written and read a part at a time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rawlsgcn._core.errors import RawlsError
+from rawlsgcn._core.row_files import read_rows, write_rows
+
+
+@pytest.mark.parametrize("shape", [(10, 3), (10,), (0, 4)])
+def test_what_is_written_in_parts_is_an_array(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    rows = np.random.default_rng(0).random(shape, dtype=np.float32)
+    path = tmp_path / "rows.npy"
+    write_rows(path, shape, np.float32, (rows[at : at + 4] for at in range(0, len(rows), 4)))
+    np.testing.assert_array_equal(np.load(path), rows)
+
+
+def test_an_error_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "rows.npy"
+    np.save(path, np.arange(3))
+
+    def parts():
+        yield np.arange(2)
+        raise RawlsError("no more")
+
+    with pytest.raises(RawlsError, match="no more"):
+        write_rows(path, (4,), np.int64, parts())
+    assert np.load(path).tolist() == [0, 1, 2]
+    assert [each.name for each in tmp_path.iterdir()] == ["rows.npy"]
+
+
+def test_rows_are_read_from_the_file_and_not_through_the_mapping(tmp_path: Path) -> None:
+    path = tmp_path / "rows.npy"
+    rows = np.arange(60.0).reshape(20, 3)
+    np.save(path, rows)
+    mapped = np.load(path, mmap_mode="r")
+    for first, last in ((0, 20), (3, 4), (7, 7)):
+        out = np.full((last - first, 3), np.nan)
+        assert read_rows(mapped, first, out) is out
+        np.testing.assert_array_equal(out, rows[first:last])
+    with pytest.raises(RawlsError, match="is cut short"):
+        read_rows(mapped, 19, np.empty((2, 3)))
