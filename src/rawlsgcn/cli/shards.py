@@ -51,9 +51,6 @@ def given_options(context: typer.Context) -> set[str]:
     return {name for name, source in sources.items() if source and source.name == "COMMANDLINE"}
 
 
-<<<<<<< HEAD
-def require_one_process(command: str, cure: str | None = None) -> None:
-=======
 @contextmanager
 def shown_once(description: str, context: DistributedContext) -> Iterator[ProgressCallback]:
     """Show a progress bar in the first of several processes."""
@@ -63,8 +60,7 @@ def shown_once(description: str, context: DistributedContext) -> Iterator[Progre
         yield shown
 
 
-def require_one_process(command: str, cure: str) -> None:
->>>>>>> smoothing
+def require_one_process(command: str, cure: str | None = None) -> None:
     """Raise an error if torchrun started several processes that would all do the same work."""
     if os.environ.get("WORLD_SIZE", "1") != "1":
         said = f"several processes cannot share '{command}'"
