@@ -43,7 +43,7 @@ _FORMAT = 1
 #: The names of the files of a folder of shards, whatever it was cut into, and of the folders of
 #: smoothed features that are made from them.
 _OURS = re.compile(
-    rf"shards\.json|\d{{5}}\.json|\d{{5}}-({'|'.join(ARRAYS)})\.npy|smoothed-[0-9a-z]+"
+    rf"shards\.json|\d{{5}}\.json|\d{{5}}-({'|'.join(ARRAYS)})\.npy|\.?smoothed-[0-9a-f]{{10}}"
 )
 #: Rows of sparse features that are made dense at a time.
 _ROWS = 1 << 14
