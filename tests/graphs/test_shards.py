@@ -266,3 +266,32 @@ def test_a_manifest_of_endless_depth_or_of_no_text_is_refused(whole: Path, tmp_p
         (folder / "shards.json").write_bytes(content)
         with pytest.raises(RawlsError, match=r"shards\.json cannot be read"):
             Shards(folder)
+
+
+def test_node_ids_and_class_names_are_kept(tmp_path: Path) -> None:
+    graph = synthetic(300)
+    plain = write_shards(graph, 2, tmp_path / "plain")
+    assert plain.class_names is None
+    assert plain.open(1).node_ids(200, 203) == [200, 201, 202]
+    graph.class_names = [f"class {i}" for i in range(6)]
+    for ids in (np.arange(300) * 7, [f"é{i}" * (i % 3) for i in range(300)]):
+        graph.node_ids = ids
+        shards = write_shards(graph, 2, tmp_path / "named")
+        assert shards.class_names == graph.class_names
+        part = shards.open(1)
+        assert part.node_ids(part.first + 2, part.last) == list(ids[part.first + 2 :])
+    damage = np.load(tmp_path / "named" / "00001-id_start.npy")
+    damage[5] = 10**9
+    np.save(tmp_path / "named" / "00001-id_start.npy", damage)
+    with pytest.raises(
+        RawlsError, match=r"id_start\.npy is damaged, it has a row that ends before"
+    ):
+        Shards(tmp_path / "named").open(1)
+    (tmp_path / "named" / "00001-id_start.npy").unlink()
+    with pytest.raises(RawlsError, match=r"id_text\.npy is damaged, it lacks the other half"):
+        Shards(tmp_path / "named").open(1)
+    about = json.loads((tmp_path / "named" / "shards.json").read_text())
+    for names in (["a"], "abcdef", [1] * 6):
+        (tmp_path / "named" / "shards.json").write_text(json.dumps(about | {"class_names": names}))
+        with pytest.raises(RawlsError, match="class_names must be a list of 6 or more names"):
+            Shards(tmp_path / "named")

@@ -87,8 +87,10 @@ def save_node_ids(folder: Path, shard: int, ids: Array | None) -> None:
     """Write the ids of a shard's nodes, whole numbers or texts; None for the numbers of rows."""
     if ids is None:
         return
-    arrays = {"node_id": ids}
-    if ids.dtype.kind not in "iu":
+    arrays: dict[str, Array] = {"node_id": ids}
+    if ids.dtype.kind in "iu":
+        arrays["node_id"] = ids.astype(np.int64)
+    else:
         texts = [str(each).encode("utf-8", "replace") for each in ids]
         start = np.zeros(len(texts) + 1, np.int64)
         np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=start[1:])

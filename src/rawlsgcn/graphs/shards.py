@@ -40,8 +40,7 @@ Array = NDArray[Any]
 
 MANIFEST = "shards.json"
 _FORMAT = 1
-#: The names of the files of a folder of shards, whatever it was cut into, and of the folders of
-#: smoothed features that are made from them.
+#: The names of the files of a folder of shards, whatever it was cut into.
 _OURS = re.compile(
     rf"shards\.json|\d{{5}}\.json|\d{{5}}-({'|'.join(ARRAYS)})\.npy|\.?smoothed-[0-9a-f]{{10}}"
 )

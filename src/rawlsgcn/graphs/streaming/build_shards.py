@@ -22,8 +22,9 @@ from ..._core.progress import ProgressCallback, no_progress
 from ..notes import GraphFacts
 from ..shards import Shards, outdated
 from .feature_batches import FeatureBatch
+from .feature_files import FeatureFiles
 from .merged_arcs import SortedArcs
-from .shard_writer import FeatureFiles, ShardWriter
+from .shard_writer import ShardWriter
 from .unfinished_folder import UnfinishedFolder, unfinished_folder
 
 Array = NDArray[Any]

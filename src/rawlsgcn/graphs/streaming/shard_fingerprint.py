@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,10 +16,8 @@ from ..catalog import MASKS
 from ..feature_storage import SPARSE_BELOW
 from ..graph_statistics import TensorHash, fingerprint_text
 from ..shard_files import array_path
+from .feature_files import FeatureFiles
 from .ordered_threads import ordered_map
-
-if TYPE_CHECKING:
-    from .shard_writer import FeatureFiles
 
 Array = NDArray[Any]
 #: Numbers that are hashed at a time.
