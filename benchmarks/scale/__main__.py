@@ -16,6 +16,7 @@ from rawlsgcn.cli.options import Device, out_option
 from rawlsgcn.cli.outputs import check_outputs, typed_command
 
 from . import page
+from .phases import PHASES
 from .records import Options, measure
 from .rivals import NAMES
 
@@ -33,6 +34,9 @@ def evaluate(
     memory: Annotated[str, typer.Option(help="The limit of memory of each command.")] = "8GB",
     count: Annotated[int, typer.Option(min=1, help="The number of shards.")] = 2,
     kills: Annotated[bool, typer.Option(help="Kill each command once and compare.")] = False,
+    phases: Annotated[
+        str, typer.Option(help="The commands, in this order, separated by commas.")
+    ] = ",".join(PHASES),
     rivals: Annotated[
         str, typer.Option(help=f"Of {', '.join(NAMES)}, separated by commas; '' for none.")
     ] = ",".join(NAMES),
@@ -53,9 +57,11 @@ def evaluate(
     check_outputs(None, folder=out)
     memory_limit(memory)
     names = tuple(name.strip() for name in rivals.split(",") if name.strip())
-    for name in names:
-        if name not in NAMES:
-            raise unknown_name("rival", name, list(NAMES))
+    chosen = tuple(name.strip() for name in phases.split(",") if name.strip())
+    for kind, asked, known in (("rival", names, list(NAMES)), ("command", chosen, list(PHASES))):
+        for name in asked:
+            if name not in known:
+                raise unknown_name(kind, name, known)
     console = Console(stderr=True)
     if not tables_only:
         out.mkdir(parents=True, exist_ok=True)
@@ -67,6 +73,7 @@ def evaluate(
                 device=device,
                 count=count,
                 kills=kills,
+                phases=chosen,
                 rivals=names,
                 command=typed_command("python -m benchmarks.scale"),
             )

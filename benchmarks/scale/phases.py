@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 DEGREE, FEATURES, EPOCHS = 10, 100, 5
+PHASES = ("shard", "balance", "smooth", "train", "predict", "audit")
 #: Bytes that are hashed at a time.
 _BLOCK = 1 << 22
 

@@ -29,6 +29,7 @@ class Options:
         device: The device of the commands.
         count: The number of shards.
         kills: Whether every command is run again, killed once, and its answer compared.
+        phases: The commands to run, of :func:`.phases.phases`.
         rivals: The names of rivals.
         command: The command line, for the record.
     """
@@ -39,6 +40,7 @@ class Options:
     device: str
     count: int
     kills: bool
+    phases: tuple[str, ...]
     rivals: tuple[str, ...]
     command: str
 
@@ -77,11 +79,12 @@ def _measured(
     nodes, log = arcs // DEGREE, folders.root / "log"
     commands = phases(nodes, folders, options.memory, options.device, options.count)
     figures: dict[str, Any] = {}
-    for phase, line in commands.items():
+    for phase in options.phases:
+        line, said = commands[phase], folders.root / f"{phase}.json"
         words = ["-m", "rawlsgcn", *line.split()]
-        spent = spend(words, log)
+        spent = spend([*words, *_asked(phase, said)], log)
         assert spent is not None
-        figures[phase] = {"command": _shown(line, folders), **asdict(spent)}
+        figures[phase] = {"command": _shown(line, folders), **asdict(spent), **_own(said)}
         answer = digest(written(phase, folders))
         if options.kills:
             figures[phase]["after_a_kill"] = _again(phase, words, spent.seconds, folders, answer)
@@ -97,6 +100,29 @@ def _measured(
         "made_by": options.command,
         "phases": figures,
     }
+
+
+def _asked(phase: str, file: Path) -> list[str]:
+    """Ask a command for its own figures, if it has any that are wanted here."""
+    return ["--json", str(file)] if phase in ("balance", "smooth", "train") else []
+
+
+def _own(file: Path) -> dict[str, Any]:
+    """The figures of a command that a whole process does not show."""
+    if not file.exists():
+        return {}
+    figures = json.loads(file.read_text(encoding="utf-8"))
+    names = {
+        "seconds": "of_which_seconds",
+        "iterations": "products",
+        "blocks": "column_blocks",
+        "accuracy": "accuracy",
+        "low_degree_accuracy": "low_degree_accuracy",
+        "epochs": "epochs",
+        "peak_memory_mb": "device_memory_mb",
+        "device_peak_bytes": "device_peak_bytes",
+    }
+    return {new: figures[name] for name, new in names.items() if figures.get(name) is not None}
 
 
 def _again(

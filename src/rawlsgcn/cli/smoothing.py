@@ -33,7 +33,7 @@ def smooth(
     result is kept in the shards. Given again after a kill, the same command goes on; under torchrun
     the processes share the rows.
     """
-    from .._core.machine import peak_resident_bytes
+    from .._core.machine import peak_memory_mb, peak_resident_bytes
     from .._core.memory import memory_limit, size_text
     from ..graphs.shards import Shards
     from ..methods import find_method
@@ -70,6 +70,8 @@ def smooth(
             "seconds": seconds,
             "peak_bytes": peak_resident_bytes(),
         }
+        if context.device.type == "cuda":
+            about["device_peak_bytes"] = round(2**20 * peak_memory_mb(context.device))
         if exchange is None:
             words = f"{words} already"
         elif exchange.kind != "none":
