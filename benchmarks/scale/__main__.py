@@ -17,6 +17,7 @@ from rawlsgcn.cli.outputs import check_outputs, typed_command
 
 from . import page
 from .phases import PHASES
+from .reading import measure_reading
 from .records import Options, measure
 from .rivals import NAMES
 
@@ -40,6 +41,9 @@ def evaluate(
     rivals: Annotated[
         str, typer.Option(help=f"Of {', '.join(NAMES)}, separated by commas; '' for none.")
     ] = ",".join(NAMES),
+    csv_rows: Annotated[
+        int, typer.Option(min=0, help="Also read a CSV file of so many edges into shards.")
+    ] = 0,
     device: Device = "cpu",
     work: Annotated[
         Path | None, typer.Option(help="Where graphs are written (by default a temporary folder).")
@@ -77,10 +81,16 @@ def evaluate(
                 rivals=names,
                 command=typed_command("python -m benchmarks.scale"),
             )
+
+            def say(line: str) -> None:
+                console.print(line, highlight=False)
+
             for arcs in SIZES:
                 done = (out / f"{arcs}-{device}.json").exists() and not fresh
                 if smallest <= arcs <= limit and not done:
-                    measure(arcs, options, lambda line: console.print(line, highlight=False))
+                    measure(arcs, options, say)
+            if csv_rows and (fresh or not (out / f"csv-{csv_rows}.json").exists()):
+                measure_reading(csv_rows, options, say)
     page.write(out)
     typer.echo(f"wrote {out / 'README.md'}")
 

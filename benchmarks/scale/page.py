@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rawlsgcn._core.atomic_files import atomic_file
 from rawlsgcn._core.memory import size_text
 
+from .phases import PHASES
+from .projection import Machines, Size, projection
 from .records import read_records
 
 if TYPE_CHECKING:
@@ -25,10 +28,16 @@ def write(out: Path) -> None:
     if on_cpu:
         save(plot(on_cpu), out / "scale.png")
     with atomic_file(out / "README.md") as temporary:
-        temporary.write_text(page(records), encoding="utf-8")
+        temporary.write_text(page(records, _readings(out)), encoding="utf-8")
 
 
-def page(records: list[dict[str, Any]]) -> str:
+def _readings(out: Path) -> list[dict[str, Any]]:
+    """The records of reading CSV files, by their length."""
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in out.glob("csv-*.json")]
+    return sorted(found, key=lambda record: int(record["rows"]))
+
+
+def page(records: list[dict[str, Any]], readings: list[dict[str, Any]]) -> str:
     """Return the page."""
     lines = [
         "# The commands from 10⁵ to 10⁸ arcs",
@@ -43,7 +52,31 @@ def page(records: list[dict[str, Any]]) -> str:
         lines += _section(device, group)
     if any(record["device"] == "cpu" for record in records):
         lines += ["![Seconds and cost per arc](scale.png)", ""]
-    return "\n".join(lines)
+    full = [r for r in records if r["device"] == "cpu" and len(r["phases"]) == len(PHASES)]
+    if full:
+        lines += [
+            "## Projection",
+            "",
+            f"Not measured: arithmetic from the record of {full[-1]['arcs']:,} arcs, as if all",
+            "cores added up. What is bound by memory takes longer.",
+            "",
+            *projection(full[-1], Size(), Machines()),
+            "",
+        ]
+    if readings:
+        lines += [
+            "## Reading edge lists",
+            "",
+            "| rows of CSV | file | seconds | memory | command | machine |",
+            "| --- | --- | --- | --- | --- | --- |",
+        ]
+    for record in readings:
+        memory = size_text(2**20 * record["peak_memory_mb"])
+        lines.append(
+            f"| {record['rows']:,} | {size_text(record['bytes'])} | {record['seconds']:.1f} | "
+            f"{memory} | `{record['command']}` | {record['machine']['processor']} |"
+        )
+    return "\n".join([*lines, ""]) if readings else "\n".join(lines)
 
 
 def _section(device: str, records: list[dict[str, Any]]) -> list[str]:

@@ -96,7 +96,7 @@ def _measured(
         "features": FEATURES,
         "training_rows": round(0.6 * about["nodes"]),
         "device": options.device,
-        "machine": _machine(options.device),
+        "machine": machine_of(options.device),
         "made_by": options.command,
         "phases": figures,
     }
@@ -180,7 +180,8 @@ def _rivals(
     return figures
 
 
-def _machine(device: str) -> dict[str, Any]:
+def machine_of(device: str) -> dict[str, Any]:
+    """Describe this machine."""
     import torch
 
     from rawlsgcn._core.machine import machine
@@ -200,7 +201,7 @@ def read_records(out: Path) -> list[dict[str, Any]]:
         RawlsError: If a file is not such a record.
     """
     records = []
-    for path in out.glob("*-*.json"):
+    for path in out.glob("[0-9]*.json"):
         try:
             record = json.loads(path.read_text(encoding="utf-8"))
             record["phases"], record["arcs"], record["device"]
