@@ -204,6 +204,10 @@ REFUSED: dict[str, tuple[Files, str]] = {
         words(y=SOME_WORDS, x=ARRAY[:39]),
         "sizes disagree: g.csv has 40 node ids",
     ),
+    "a word that is not in y, array": (
+        words(g=text("src,dst", *WORD_EDGES, "n5,z"), x=ARRAY[:40]),
+        "g.csv, line 42: node z is not in y.csv: list every node there",
+    ),
     "words and arrays": (
         words(y=np.arange(40) % 2, x=ARRAY[:40]),
         "g.csv has text for ids, but the rows of y.npy have none",

@@ -237,7 +237,8 @@ def node_order(
         return np.arange(in_order[0].num_rows or 0)
     if keyed:
         order = keyed[0].ids(as_text)
-        if keyed[0].complete:
+        # Where as many are listed as there are rows in the order of the nodes, all of them are.
+        if keyed[0].complete or (in_order and in_order[0].num_rows == len(order)):
             return order
         return _with_unlisted(order, keyed[1].ids(as_text) if len(keyed) > 1 else edge_ids())
     if in_order:
