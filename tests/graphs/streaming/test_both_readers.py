@@ -228,6 +228,10 @@ REFUSED: dict[str, tuple[Files, str]] = {
         numbered(x=text("id,a,b", *FEATURES, "7,1,1"), y=SOME),
         "x.csv, line 42: node 7 appears twice",
     ),
+    "a sum of weights over 3e38": (
+        numbered(g=text("source,target,weight", *(f"{row},2e38" for row in [*EDGES, *EDGES]))),
+        "g.csv: weights over 3e38 do not fit: divide them first",
+    ),
     "too few labels": (numbered(y="id,label\n0,0\n1,1\n"), "y.csv: there are 2 labeled nodes in 2"),
 }
 

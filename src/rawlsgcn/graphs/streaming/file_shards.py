@@ -252,7 +252,10 @@ def _sorted_arcs(
             progress(rows, max(rows, edges.estimated_rows), f"reading {edges.path.name}")
         if not rows:
             raise RawlsError(f"{edges.path.name} has no edges")
-        arcs = sorter.finish(progress)
+        try:
+            arcs = sorter.finish(progress)
+        except RawlsError as error:
+            raise RawlsError(f"{edges.path.name}: {error}") from error
     if not arcs.num_arcs:
         raise RawlsError(
             f"{edges.path.name} has no edges but self-loops or edges of weight zero: nothing to "
