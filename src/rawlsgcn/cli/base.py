@@ -89,7 +89,12 @@ def require_features(data: Data, what: str) -> None:
     from ..graphs.notes import GraphFacts
 
     if GraphFacts.of(data).structural_features:
-        raise RawlsError(f"{what} needs node features, and this graph has none: give --features")
+        raise no_features(what)
+
+
+def no_features(what: str) -> RawlsError:
+    """The error for a graph without features."""
+    return RawlsError(f"{what} needs node features, and this graph has none: give --features")
 
 
 def parse_settings(pairs: Sequence[str] | None, **given: Any) -> dict[str, Any]:

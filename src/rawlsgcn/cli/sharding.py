@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .._core.errors import RawlsError
-from .base import command, read_graph, require_features
+from .base import command, no_features, read_graph, require_features
 from .options import DataRoot, Dataset, Features, Graph, Labels, Memory, Split, out_option
 from .outputs import check_outputs, people, say_notes
 from .shards import require_one_process
@@ -117,17 +117,17 @@ def _in_batches(graph: Path, features: Path | None, labels: Path | None, memory:
     """Whether the graph is read in batches: files that are too large, and folders of OGB."""
     from .._core.memory import size_text
     from ..graphs.streaming.file_shards import can_stream, memory_in_memory
+    from ..graphs.validation import no_labels
 
     if graph.expanduser().is_dir():
         return True
     needed = memory_in_memory(graph, features, labels)
     if needed <= memory or not can_stream(graph):
         return False
-    for path, option in ((features, "--features"), (labels, "--labels")):
-        if path is None:
-            raise RawlsError(
-                f"cutting a graph into shards needs node features and labels: give {option}"
-            )
+    if labels is None:
+        raise no_labels(graph.name)
+    if features is None:
+        raise no_features("cutting a graph into shards")
     people(None).print(
         f"Reading in batches: at once the files would take about {size_text(needed)} of memory, "
         f"and {size_text(memory)} may be used.",

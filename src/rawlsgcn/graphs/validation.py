@@ -157,10 +157,15 @@ def _refuse_absent(raw: RawGraph, need_features: bool, need_labels: bool) -> Non
             f"(rg.read(graph, labels='{some[0]}'))"
         )
     if need_labels and raw.y is None:
-        raise RawlsError(
-            f"{raw.graph_from} has no labels: add them to the file, "
-            "or give a file of their own with --labels (labels=...)"
-        )
+        raise no_labels(raw.graph_from)
+
+
+def no_labels(where: str) -> RawlsError:
+    """Return the error for a graph without labels."""
+    return RawlsError(
+        f"{where} has no labels: add them to the file, "
+        "or give a file of their own with --labels (labels=...)"
+    )
 
 
 def _count_nodes(raw: RawGraph, need_features: bool, need_labels: bool) -> int:

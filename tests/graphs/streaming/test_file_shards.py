@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 import rawlsgcn as rg
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.graphs.notes import GraphFacts
+from rawlsgcn.graphs.notes import GraphFacts, graph_notes
 from rawlsgcn.graphs.shards import Shards, write_shards
 from rawlsgcn.graphs.streaming import arc_sorter, edge_batches, feature_batches
 from rawlsgcn.graphs.streaming.file_shards import shard_files
@@ -33,6 +34,7 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arc_sorter, "_SAMPLED", 4)
     monkeypatch.setattr(edge_batches, "ROWS", 13)
     monkeypatch.setattr(feature_batches, "CELLS", 30)
+    monkeypatch.setattr(feature_batches, "ROWS", 7)
 
 
 class Files:
@@ -51,14 +53,20 @@ class Files:
         elif how["ids"] == "words":
             self.ids = np.array([f"{'n' if i % 3 else '0'}{i}" for i in random.permutation(nodes)])
         ends = (random.random((2, arcs)) ** 2 * nodes).astype(int)
+        if how["ring"]:  # every node has an edge
+            ends = np.concatenate([ends, [range(nodes), [*range(1, nodes), 0]]], axis=1)
+            ends, arcs = ends[:, random.permutation(arcs + nodes)], arcs + nodes
         edges = {"source": self.ids[ends[0]], "target": self.ids[ends[1]]}
         if how["weighted"]:
             edges["weight"] = random.choice([0, 0.25, 1, 1.5], arcs)
         self.graph = self.write("edges", pd.DataFrame(edges), how["edges"])
         y = random.integers(0, 3, nodes)
-        y[:6] = [0, 1, 2, 0, 1, 2]
+        y[:12] = [0, 1, 2] * 4
         label = np.array(["left", "mid", "right"])[y] if how["class_words"] else y
         table = pd.DataFrame({"id": self.ids, "label": label})
+        if how["listed"] < 1:
+            table = table[(random.random(nodes) < how["listed"]) | (np.arange(nodes) < 12)]
+            table = table.iloc[random.permutation(len(table))]
         if how["labels"] == ".npy":
             self.labels = folder / "labels.npy"
             np.save(self.labels, y)
@@ -91,9 +99,10 @@ PARQUET = [".parquet"] if find_spec("pyarrow") else []
 TABLES = st.sampled_from([".csv", ".tsv", ".txt", *PARQUET])
 
 
-@settings(max_examples=10, deadline=None)
-@given(st.data())
-def test_the_shards_are_those_of_the_graph_in_memory(data: st.DataObject) -> None:
+@pytest.mark.parametrize("listed", [1, 0.3, 0.9])
+@settings(max_examples=8, deadline=None)
+@given(data=st.data())
+def test_the_shards_are_those_of_the_graph_in_memory(listed: float, data: st.DataObject) -> None:
     draw = data.draw
     how = {
         "nodes": draw(st.integers(20, 60)),
@@ -104,10 +113,12 @@ def test_the_shards_are_those_of_the_graph_in_memory(data: st.DataObject) -> Non
         "labels": draw(TABLES),
         "features": draw(st.sampled_from([".csv", ".npy", ".npz", *PARQUET])),
         "class_words": draw(st.booleans()),
+        "listed": listed,
+        "ring": draw(st.booleans()),
         "reordered": draw(st.booleans()),
         "full": draw(st.sampled_from([0.0, 0.05, 1.0])),
     }
-    if how["ids"] == "range" and draw(st.booleans()):
+    if how["ids"] == "range" and listed == 1 and draw(st.booleans()):
         how["labels"] = ".npy"
     if how["ids"] in ("near", "any") and how["features"] in (".npy", ".npz"):
         how["features"] = ".csv"
@@ -116,11 +127,12 @@ def test_the_shards_are_those_of_the_graph_in_memory(data: st.DataObject) -> Non
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         files = Files(folder, random, **how)
-        given_files = {"features": files.features, "labels": files.labels, "split": "random"}
+        split = draw(st.sampled_from(["random", None]))
+        given_files = {"features": files.features, "labels": files.labels, "split": split}
         try:
             graph = rg.read(files.graph, **given_files)
-        except RawlsError as error:  # every arc is a loop
-            with pytest.raises(RawlsError, match=str(error)[:20]):
+        except RawlsError as error:  # every arc is a loop, or not all nodes are known
+            with pytest.raises(RawlsError, match=f"^{re.escape(str(error))}$"):
                 shard_files(folder / "streamed", count, files.graph, memory=1, **given_files)
             return
         write_shards(graph, count, folder / "whole")
@@ -129,6 +141,7 @@ def test_the_shards_are_those_of_the_graph_in_memory(data: st.DataObject) -> Non
         )
         assert contents(folder / "streamed") == contents(folder / "whole")
         assert GraphFacts.of(nodes) == GraphFacts.of(graph)
+        assert graph_notes(nodes) == graph_notes(graph)
         ids = [each for part in shards.open_all() for each in part.node_ids(part.first, part.last)]
         known = graph.get("node_ids")
         assert ids == (list(range(graph.num_nodes)) if known is None else list(known))
@@ -154,8 +167,8 @@ def replace_line(path: Path, number: int, line: str) -> None:
 @pytest.mark.parametrize(
     ("file", "line", "said"),
     [
-        ("edges.csv", "17,x7,1", r"edges.csv, line 30, column 'target': 'x7' is not a whole numb"),
-        ("edges.csv", "17,1.5,1", r"edges.csv, line 30, column 'target': '1.5' is not a whole num"),
+        ("edges.csv", "17,x7,1", r"edges.csv, line 30: node x7 is not in labels.csv: list every"),
+        ("edges.csv", "17,1.5,1", r"edges.csv, line 30: node 1.5 is not in labels.csv: list every"),
         ("edges.csv", "17,,1", r"edges.csv, line 30: the id in column 'target' is empty"),
         ("edges.csv", "17", r"edges.csv, line 30: the id in column 'target' is empty"),
         (
@@ -253,6 +266,7 @@ def test_a_million_rows_are_those_of_the_graph_in_memory(
     monkeypatch.undo()
     how = {"nodes": 100_000, "arcs": 1_000_000, "ids": ids, "weighted": ids == "any", "full": 1.0}
     how |= {"edges": ".csv", "labels": ".csv", "features": ".csv", "class_words": True}
+    how |= {"listed": 0.9, "ring": False}
     files = Files(tmp_path, np.random.default_rng(0), reordered=True, **how)
     given_files = {"features": files.features, "labels": files.labels}
     write_shards(rg.read(files.graph, **given_files), 3, tmp_path / "whole")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..._core.errors import RawlsError
 from ..notes import GraphFacts
 from ..raw_graph import RawGraph
-from .node_tables import NodeTable
+from .node_tables import NodeRows, NodeTable
 from .table_formats import separator_name
 from .tables import (
     SOURCE_COLUMNS,
@@ -48,13 +48,14 @@ def read_edge_list(path: Path, tables: list[NodeTable]) -> RawGraph:
     columns += [(each.table, each.key) for each in tables if each.table is not None]
     text = [each.has_text_ids(column) for each, column in columns]  # looks for empty ids in all
     as_text = any(text)
-    ids, codes = _encode(table.ids(source, as_text), table.ids(target, as_text), as_text)
+    ids, codes = encode(table.ids(source, as_text), table.ids(target, as_text), as_text)
     if as_text:
-        _refuse_repeated_header(table, source, target, ids, codes)
+        refuse_repeated_header(table, (source, target), ids, codes, lambda: _among_numbers(ids))
     raw = RawGraph(path.stem, *codes, facts=facts, graph_from=path.name)
     if weight is not None:
         raw.weight = table.numbers([weight])[:, 0]
-    order = _node_order(ids, raw.graph_from, tables, as_text)
+    rows = [each.rows for each in tables]
+    order = node_order(rows, as_text, raw.graph_from, lambda: ids)
 
     positions = _positions(order, ids)
     unknown = np.flatnonzero((positions < 0)[raw.source] | (positions < 0)[raw.target])
@@ -62,9 +63,7 @@ def read_edge_list(path: Path, tables: list[NodeTable]) -> RawGraph:
         row = int(unknown[0])
         ends = ids[[raw.source[row], raw.target[row]]]
         node = ends[0] if positions[raw.source[row]] < 0 else ends[1]
-        named = next((each for each in tables if each.table is None), tables[0]).path.name
-        cure = "" if is_range(order) else ": list every node there (in labels with -1 for no label)"
-        raise RawlsError(f"{table.row(row)}: node {node} is {unknown_node(order, named)}{cure}")
+        raise unknown_end(table.row(row), node, order, file_of_nodes(rows, as_text))
     raw.source, raw.target = positions[raw.source], positions[raw.target]
 
     if not any(each.table is None for each in tables):
@@ -80,28 +79,27 @@ def read_edge_list(path: Path, tables: list[NodeTable]) -> RawGraph:
 def attach(raw: RawGraph, tables: list[NodeTable], order: Array) -> None:
     """Bring tables keyed by node id into the order of the nodes; refuse ids that do not match."""
     for each in tables:
-        if each.table is None:
-            continue
-        ids = each.ids(as_text=order.dtype == object)
-        extra = np.flatnonzero(_positions(order, ids) < 0)
-        if len(extra):
-            row = int(extra[0])
-            others = [raw.graph_from, *(other.path.name for other in tables if other is not each)]
-            where = " or ".join(others) if not is_range(order) else others[-1]
-            raise RawlsError(
-                f"{each.table.row(row)}: node {ids[row]} is {unknown_node(order, where)}"
-            )
-        rows = pd.Index(ids).get_indexer(pd.Index(order))
-        missing = np.flatnonzero(rows < 0)
-        if len(missing) and each.absent is not None:
-            raw.facts.not_in_labels = len(missing)
-        elif len(missing):
-            named = ", ".join(str(order[node]) for node in missing[:3])
-            more = f" and {len(missing) - 3:,} more" if len(missing) > 3 else ""
-            raise RawlsError(
-                f"{each.path.name} has no row for node {named}{more}: every node needs one"
-            )
-        each.take(rows)
+        others = [raw.graph_from, *(other.path.name for other in tables if other is not each)]
+        attach_table(raw, each, order, others)
+
+
+def attach_table(raw: RawGraph, nodes: NodeTable, order: Array, others: list[str]) -> None:
+    """Bring one table into the order of the nodes, which the files ``others`` name too."""
+    if nodes.table is None:
+        return
+    ids = nodes.ids(as_text=order.dtype == object)
+    extra = np.flatnonzero(_positions(order, ids) < 0)
+    if len(extra):
+        row = int(extra[0])
+        where = others[-1] if is_range(order) else " or ".join(others)
+        raise RawlsError(f"{nodes.table.row(row)}: node {ids[row]} is {unknown_node(order, where)}")
+    rows = pd.Index(ids).get_indexer(pd.Index(order))
+    missing = np.flatnonzero(rows < 0)
+    if len(missing) and nodes.absent is not None:
+        raw.facts.not_in_labels = len(missing)
+    elif len(missing):
+        raise no_row(nodes.path, order, missing)
+    nodes.take(rows)
 
 
 def is_range(order: Array) -> bool:
@@ -164,7 +162,7 @@ def _numbered(names: list[str]) -> bool:
     return all(is_number(name) for name in names[1:])
 
 
-def _encode(source: Any, target: Any, as_text: bool) -> tuple[Array, tuple[Array, Array]]:
+def encode(source: Any, target: Any, as_text: bool) -> tuple[Array, tuple[Array, Array]]:
     """The distinct ids (numbers sorted, text as it first appears) and each end's place in them."""
     both = pd.concat([source, target], ignore_index=True)
     if as_text:
@@ -184,27 +182,39 @@ def _encode(source: Any, target: Any, as_text: bool) -> tuple[Array, tuple[Array
     return ids, (codes[: len(source)], codes[len(source) :])
 
 
-def _refuse_repeated_header(
-    table: TableFile, source: int, target: int, ids: Array, codes: tuple[Array, Array]
+def refuse_repeated_header(
+    table: TableFile,
+    columns: tuple[int, int],
+    ids: Array,
+    codes: tuple[Array, Array],
+    among_numbers: Callable[[], bool],
 ) -> None:
     """Refuse an edge between the names of columns: a header in the middle of the rows.
 
     Such words may be nodes of a graph of words; so only the names of the table's own header are
-    refused, or words where all other ids are numbers.
+    refused, or words ``among_numbers``: all other ids of the graph are numbers.
     """
     named = [_named(ids, names) for names in (SOURCE_COLUMNS, TARGET_COLUMNS)]
     rows = np.flatnonzero(named[0][codes[0]] & named[1][codes[1]])
-    if not len(rows):
-        return
-    row = int(rows[0])
-    ends = [str(ids[each[row]]).lower() for each in codes]
-    own = table.names is not None and ends == [table.words[source], table.words[target]]
-    others = ids[~(named[0] | named[1])]
-    if own or (len(others) and all(map(is_number, others))):
-        raise RawlsError(
-            f"{table.row(row)}: '{ends[0]}' and '{ends[1]}' are names of columns, not nodes: "
-            "remove that line, or put it above all edges"
-        )
+    own = [table.words[column] for column in columns] if table.names is not None else []
+    every = len(rows) > 0 and among_numbers()
+    for row in rows.tolist():
+        ends = [str(ids[each[row]]).lower() for each in codes]
+        if every or ends == own:
+            raise RawlsError(
+                f"{table.row(row)}: '{ends[0]}' and '{ends[1]}' are names of columns, not nodes: "
+                "remove that line, or put it above all edges"
+            )
+
+
+def no_column_names(ids: Array) -> Array:
+    """The ids that are no names of columns for source or target."""
+    return ids[~(_named(ids, SOURCE_COLUMNS) | _named(ids, TARGET_COLUMNS))]
+
+
+def _among_numbers(ids: Array) -> bool:
+    others = no_column_names(ids)
+    return len(others) > 0 and all(map(is_number, others))
 
 
 def _named(ids: Array, names: frozenset[str]) -> NDArray[np.bool_]:
@@ -213,23 +223,35 @@ def _named(ids: Array, names: frozenset[str]) -> NDArray[np.bool_]:
     return np.isin(np.arange(len(ids)), pd.Index(ids).get_indexer(pd.Index(forms)))
 
 
-def _node_order(ids: Array, graph: str, tables: list[NodeTable], as_text: bool) -> Array:
-    """The ids of the nodes, in the order in which the graph numbers them."""
-    keyed = [each for each in tables if each.table is not None]
-    in_order = [each for each in tables if each.table is None]
+def node_order(
+    rows: Sequence[NodeRows], as_text: bool, graph: str, edge_ids: Callable[[], Array]
+) -> Array:
+    """The ids of the nodes, in the order in which the graph numbers them.
+
+    ``rows`` are those of the labels, then of the features; ``edge_ids`` returns the ids of the
+    edges, numbers sorted and text as it first appears, and is called only if they are needed.
+    """
+    keyed = [each for each in rows if each.num_rows is None]
+    in_order = [each for each in rows if each.num_rows is not None]
     if in_order and not as_text:
-        return np.arange(in_order[0].values.shape[0])
+        return np.arange(in_order[0].num_rows or 0)
     if keyed:
         order = keyed[0].ids(as_text)
-        if keyed[0].absent is None:
+        # Where as many are listed as there are rows in the order of the nodes, all of them are.
+        if keyed[0].complete or (in_order and in_order[0].num_rows == len(order)):
             return order
-        return _with_unlisted(order, keyed[1].ids(as_text) if len(keyed) > 1 else ids)
+        return _with_unlisted(order, keyed[1].ids(as_text) if len(keyed) > 1 else edge_ids())
     if in_order:
         raise RawlsError(
             f"{graph} has text for ids, but the rows of {in_order[0].path.name} have none: "
             "give a table with the node id in its first column"
         )
-    return ids
+    return edge_ids()
+
+
+def file_of_nodes(rows: Sequence[NodeRows], as_text: bool) -> str:
+    """The name of the file that the order of the nodes is from, for error messages."""
+    return next((each for each in rows if (each.num_rows is None) == as_text), rows[0]).path.name
 
 
 def _with_unlisted(listed: Array, ids: Array) -> Array:
@@ -255,3 +277,16 @@ def unknown_node(order: Array, where: str) -> str:
     if is_range(order):
         return f"out of range: {where} numbers its nodes from 0 to {len(order) - 1}"
     return f"not in {where}"
+
+
+def unknown_end(row: str, node: Any, order: Array, named_in: str) -> RawlsError:
+    """The error for an edge whose end is no node."""
+    cure = "" if is_range(order) else ": list every node there (in labels with -1 for no label)"
+    return RawlsError(f"{row}: node {node} is {unknown_node(order, named_in)}{cure}")
+
+
+def no_row(path: Path, order: Array, missing: Array) -> RawlsError:
+    """The error for a file without rows for the nodes ``missing``, numbers of ``order``."""
+    named = ", ".join(str(order[node]) for node in missing[:3])
+    more = f" and {len(missing) - 3:,} more" if len(missing) > 3 else ""
+    return RawlsError(f"{path.name} has no row for node {named}{more}: every node needs one")

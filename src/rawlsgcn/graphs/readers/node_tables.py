@@ -38,6 +38,23 @@ TORCH = (".pt", ".pth")
 """Files of ``torch.save``."""
 
 
+@dataclass(frozen=True)
+class NodeRows:
+    """Which nodes the rows of a file belong to.
+
+    Attributes:
+        path: The file.
+        num_rows: The number of rows in the order of the nodes; None where they have ids.
+        ids: Returns the ids of the rows, as texts if its argument says so.
+        complete: Whether the file must list every node.
+    """
+
+    path: Path
+    num_rows: int | None
+    ids: Callable[[bool], Array] = lambda as_text: np.empty(0)
+    complete: bool = True
+
+
 @dataclass
 class NodeTable:
     """Values for the nodes; ``table`` holds their ids in the column ``key``, or is absent.
@@ -59,6 +76,13 @@ class NodeTable:
         if self.values.ndim == 0:
             raise RawlsError(f"{self.path} holds a single value: it must have one for each node")
 
+    @property
+    def rows(self) -> NodeRows:
+        """Which nodes the rows belong to."""
+        if self.table is None:
+            return NodeRows(self.path, int(self.values.shape[0]))
+        return NodeRows(self.path, None, self.ids, complete=self.absent is None)
+
     def add_facts(self, facts: GraphFacts) -> None:
         """Report which columns are the ids, where it is not the first, and which are not used."""
         if self.table is not None and self.key != 0:
@@ -72,10 +96,7 @@ class NodeTable:
         assert self.table is not None
         with reading(self.path, "a table"):
             ids = self.table.ids(self.key, as_text)
-            repeated = ids.duplicated()
-            if repeated.any():
-                row = int(repeated.to_numpy().argmax())
-                raise RawlsError(f"{self.table.row(row)}: node {ids.iloc[row]} appears twice")
+            refuse_repeated(self.table, ids)
             return ids.to_numpy(dtype=object if as_text else np.int64)
 
     def take(self, rows: Array) -> None:
@@ -84,6 +105,14 @@ class NodeTable:
         values = self.values[rows]
         self.values = values if listed.all() else np.where(listed, values, self.absent)
         self.masks = {key: mask[rows] & listed for key, mask in self.masks.items()}
+
+
+def refuse_repeated(table: TableHeader, ids: pd.Series[Any]) -> None:
+    """Refuse ids of which one appears twice."""
+    repeated = ids.duplicated()
+    if repeated.any():
+        row = int(repeated.to_numpy().argmax())
+        raise RawlsError(f"{table.row(row)}: node {ids.iloc[row]} appears twice")
 
 
 def read_features(path: Path) -> NodeTable:
@@ -102,12 +131,7 @@ def _read_features(path: Path) -> NodeTable:
     suffix = path.suffix.lower()
     if suffix in TABLES:
         table = read_table(path, features_have_header)
-        key, columns = node_columns(table)
-        if not columns:
-            raise RawlsError(
-                f"{path} has one column: give the node id first and the features after it, "
-                f"separated by {separator_name(path)}"
-            )
+        key, columns = feature_columns(table)
         return NodeTable(path, table.numbers(columns), table=table, key=key)
     if suffix == ".npy":
         return NodeTable(path, read_npy(path))
@@ -218,6 +242,17 @@ def node_columns(table: TableHeader) -> tuple[int, list[int]]:
     key = table.id_column()
     apart = {key, 0} if table.has_unnamed_index else {key}
     return key, [index for index in range(table.width) if index not in apart]
+
+
+def feature_columns(table: TableHeader) -> tuple[int, list[int]]:
+    """The column of the ids, and those of the features, of which there must be one."""
+    key, columns = node_columns(table)
+    if not columns:
+        raise RawlsError(
+            f"{table.path} has one column: give the node id first and the features after it, "
+            f"separated by {separator_name(table.path)}"
+        )
+    return key, columns
 
 
 def features_have_header(cells: list[str], numeric: Callable[[int], bool]) -> bool:

@@ -109,7 +109,7 @@ def read_raw_graph(path: Any, *, features: Any = None, labels: Any = None) -> Ra
         return _read_object(path, features, labels)
     path = Path(path).expanduser()
     suffix = path.suffix.lower()
-    _require_file(path)
+    require_file(path)
     if suffix == ".json":
         return _read_attributed(read_node_link(path), features, labels)
     label_table, feature_table = _label_table(labels), _feature_table(features)
@@ -181,7 +181,7 @@ def _label_table(labels: Any) -> NodeTable | None:
     if labels is None:
         return None
     if isinstance(labels, str | Path):
-        _require_file(labels)
+        require_file(labels)
         return read_labels(Path(labels).expanduser())
     given = labels.detach().cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
     if given.dtype.kind in "OUS" and given.ndim == 1:
@@ -195,12 +195,13 @@ def _feature_table(features: Any) -> NodeTable | None:
     if features is None:
         return None
     if isinstance(features, str | Path):
-        _require_file(features)
+        require_file(features)
         return read_features(Path(features).expanduser())
     return NodeTable(Path("features"), feature_matrix(features, "features"))
 
 
-def _require_file(path: str | Path) -> None:
+def require_file(path: str | Path) -> None:
+    """Raise an error if a path is not that of a file."""
     if not _is_file(path):
         what = "is a folder, not a file" if Path(path).is_dir() else "does not exist"
         raise RawlsError(f"{path} {what}")

@@ -208,10 +208,18 @@ class ParquetTable:
         """All rows; the columns are numbered from 0."""
         return self._frame(self._file.read())
 
-    def chunks(self, rows: int) -> Iterator[pd.DataFrame]:
-        """Some rows at a time."""
-        for batch in self._file.iter_batches(batch_size=rows):
-            yield self._frame(batch)
+    def chunks(self, rows: int, only: list[int] | None = None) -> Iterator[pd.DataFrame]:
+        """Some rows at a time; ``only`` are the columns that are needed."""
+        written = self._file.schema_arrow.names
+        if only is None or len(set(written)) < len(written):
+            for batch in self._file.iter_batches(batch_size=rows):
+                yield self._frame(batch)
+            return
+        names = [written[self._order[index]] for index in only]
+        for batch in self._file.iter_batches(batch_size=rows, columns=names):
+            frame = batch.to_pandas(ignore_metadata=True)[names]
+            frame.columns = pd.Index(only)
+            yield frame
 
     def _frame(self, table: Any) -> pd.DataFrame:
         # What pandas wrote about itself would turn columns into an index.

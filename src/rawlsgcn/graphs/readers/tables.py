@@ -57,7 +57,7 @@ _COLUMN_NAMES = WEIGHT_COLUMNS | FIRST_ID_COLUMNS | LABEL_COLUMNS | PREDICTED_CO
 UNNAMED_COLUMNS = frozenset({"", "unnamed: 0"})
 """What pandas calls an index that it writes, or reads back, as the first column."""
 
-_SAMPLE = 100
+_SAMPLE, _CHUNK = 100, 1 << 20
 MOST_COLUMNS = 20_000
 """pandas needs its time for every column, also of a single row."""
 _TEXT = frozenset({"string", "integer", "mixed-integer", "boolean", "empty", "floating", "decimal"})
@@ -114,17 +114,27 @@ class TableHeader:
         ``only`` are the columns that are needed; others may be left out.
         """
         if is_parquet(self.path):
-            yield from ParquetTable(self.path).chunks(rows)
+            yield from ParquetTable(self.path).chunks(rows, only)
         else:
             types = dict.fromkeys(text, str) or None
             yield from text_chunks(
                 self.path, self.names is not None, rows, dtype=types, usecols=only
             )
 
-    def tables(self, rows: int, text: Collection[int] = ()) -> Iterator[TableFile]:
+    def require_rows(self) -> None:
+        """Refuse a table without rows, or whose rows have fewer cells than its header."""
+        if is_parquet(self.path):
+            if not ParquetTable(self.path).num_rows:
+                raise RawlsError(f"{self.path} is empty")
+        elif self.names is not None:
+            _require_cells(self.path, self.width, read_text(self.path, True, nrows=1).shape[1])
+
+    def tables(
+        self, rows: int, text: Collection[int] = (), only: list[int] | None = None
+    ) -> Iterator[TableFile]:
         """The rows as tables of so many each, whose errors name the rows of the file."""
         first = 0
-        for frame in self.chunks(rows, text):
+        for frame in self.chunks(rows, text, only):
             for index in frame.columns if is_parquet(self.path) else ():
                 _replace_decimals(frame, index)
             yield TableFile(self.path, self.names, self.width, frame, first)
@@ -193,8 +203,13 @@ class TableFile(TableHeader):
         )
 
 
-def read_header(path: Path, has_header: HeaderRule, most_columns: int) -> TableHeader:
-    """Read the columns of a table whose rows are read later, with :meth:`TableHeader.chunks`."""
+def read_header(
+    path: Path, has_header: HeaderRule, most_columns: int, *, whole: bool = False
+) -> TableHeader:
+    """Read the columns of a table whose rows are read later, with :meth:`TableHeader.chunks`.
+
+    If the first lines do not say so, ``whole`` columns show whether there is a header.
+    """
     if is_parquet(path):
         cells, named = ParquetTable(path).names, True
     else:
@@ -202,6 +217,8 @@ def read_header(path: Path, has_header: HeaderRule, most_columns: int) -> TableH
     _require_width(path, len(cells), most_columns)
     if named is None:
         named = has_header(cells, _below(path))
+        if named and whole:
+            named = has_header(cells, lambda index: _whole_below(path, index))
     return TableHeader(path, cells if named else None, len(cells))
 
 
@@ -216,13 +233,15 @@ def read_table(path: Path, has_header: HeaderRule) -> TableFile:
         frame = read_text(path, True)
         # A text further down than the sample may show that the first line was no header.
         if has_header(first, lambda index: pd.api.types.is_numeric_dtype(frame[index].dtype)):
-            if frame.shape[1] != len(first):
-                raise RawlsError(
-                    f"{path} has {len(first)} columns in its header and {frame.shape[1]} below it"
-                )
+            _require_cells(path, len(first), frame.shape[1])
             return TableFile(path, first, len(first), frame)
     frame = read_text(path, False)
     return TableFile(path, None, frame.shape[1], frame)
+
+
+def _require_cells(path: Path, header: int, below: int) -> None:
+    if header != below:
+        raise RawlsError(f"{path} has {header} columns in its header and {below} below it")
 
 
 def _below(path: Path) -> Callable[[int], bool]:
@@ -233,6 +252,12 @@ def _below(path: Path) -> Callable[[int], bool]:
         return len(sample) > 0 and all(map(is_number, sample[index]))
 
     return numeric
+
+
+def _whole_below(path: Path, index: int) -> bool:
+    """Whether a column is all numbers below the first line; reads up to the first text."""
+    frames = text_chunks(path, True, _CHUNK, usecols=[index])
+    return all(pd.api.types.is_numeric_dtype(frame[index].dtype) for frame in frames)
 
 
 def listed(names: frozenset[str]) -> str:

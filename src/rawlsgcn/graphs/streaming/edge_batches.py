@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError, reading
+from ..._core.progress import ProgressCallback, no_progress
 from ..notes import GraphFacts
-from ..readers.edge_lists import edge_columns, edges_have_header, unknown_node
+from ..readers.edge_lists import (
+    edge_columns,
+    edges_have_header,
+    encode,
+    no_column_names,
+    refuse_repeated_header,
+    unknown_end,
+)
 from ..readers.table_formats import ParquetTable, is_parquet
-from ..readers.tables import MOST_COLUMNS, TableFile, read_header
-from .node_numbers import NodeNumbers
+from ..readers.tables import MOST_COLUMNS, TableFile, is_number, read_header
+from .node_numbers import NodeNumbers, TextIdsError
 from .ordered_threads import ordered_map
 
 Array = NDArray[Any]
@@ -54,15 +64,25 @@ class EdgeTable:
     Args:
         path: The file.
         facts: Columns without names that are known, and without use, are noted here.
+        as_text: Whether ids are texts: then the first line may be an edge.
+        progress: Called while :meth:`text_ids` reads.
     """
 
-    def __init__(self, path: Path, facts: GraphFacts) -> None:
-        self.path = path
+    def __init__(
+        self,
+        path: Path,
+        facts: GraphFacts,
+        as_text: bool = False,
+        progress: ProgressCallback = no_progress,
+    ) -> None:
+        self.path, self._progress = path, progress
         with reading(path, "a graph"):
-            self._header = read_header(path, edges_have_header, MOST_COLUMNS)
-            self._source, self._target, self._weight = edge_columns(self._header, facts)
+            self._header = read_header(path, edges_have_header, MOST_COLUMNS, whole=as_text)
+            source, target, self._weight = edge_columns(self._header, facts)
+            self._header.require_rows()
+        self._ends = source, target
         self.weighted = self._weight is not None
-        self.estimated_rows = _estimated_rows(path)
+        self.estimated_rows = estimated_rows(path)
 
     def batches(self, numbers: NodeNumbers, named_in: str) -> Iterator[EdgeBatch]:
         """Yield the arcs; both ends must be nodes.
@@ -70,16 +90,65 @@ class EdgeTable:
         Args:
             numbers: The nodes.
             named_in: The file that lists them, for error messages.
+
+        Raises:
+            TextIdsError: If an id is text, and those of the nodes are numbers.
+            RawlsError: If a row is damaged.
         """
-        text = (self._source, self._target) if numbers.is_text else ()
+        text = self._ends if numbers.is_text else ()
         with reading(self.path, "a graph"):
             yield from ordered_map(
                 lambda table: self._batch(table, numbers, named_in),
                 self._header.tables(ROWS, text),
             )
 
+    def text_ids(self) -> Array:
+        """Return the ids of all sources, then of all targets, as texts, each where it is first."""
+        found: tuple[list[Array], list[Array]] = ([], [])
+        with reading(self.path, "a graph"):
+            for table in self._header.tables(ROWS, self._ends, list(self._ends)):
+                done, what = table.first + len(table.frame), f"reading the ids of {self.path.name}"
+                self._progress(done, max(done, self.estimated_rows), what)
+                ids, codes = self._encoded(table)
+                for parts, side in zip(found, codes, strict=True):
+                    parts.append(ids[pd.unique(side)])
+                    if sum(map(len, parts)) > 2 * max(ROWS, len(parts[0])):
+                        parts[:] = [pd.unique(np.concatenate(parts))]
+        return pd.unique(np.concatenate([*found[0], *found[1]]))
+
     def _batch(self, table: TableFile, numbers: NodeNumbers, named_in: str) -> EdgeBatch:
-        return edge_batch(table, (self._source, self._target), self._weight, numbers, named_in)
+        if not numbers.is_text:
+            text = [table.has_text_ids(column) for column in self._ends]  # looks for empty ids
+            if any(text):
+                raise TextIdsError(f"{self.path} has text for ids")
+            return edge_batch(table, self._ends, self._weight, numbers, named_in)
+        ids, codes = self._encoded(table)
+        places = numbers.find(ids)
+        source, target = (places[side] for side in codes)
+        return _checked(table, self._ends, source, target, self._weight, numbers, named_in)
+
+    def _encoded(self, table: TableFile) -> tuple[Array, tuple[Array, Array]]:
+        """The distinct ids of some rows, as texts, and each end's place in them."""
+        ids, codes = self._texts(table)
+        refuse_repeated_header(table, self._ends, ids, codes, lambda: self._among_numbers)
+        return ids, codes
+
+    def _texts(self, table: TableFile) -> tuple[Array, tuple[Array, Array]]:
+        for column in self._ends:
+            table.has_text_ids(column)  # looks for empty ids
+        source, target = (table.ids(column, True) for column in self._ends)
+        return encode(source, target, True)
+
+    @cached_property
+    def _among_numbers(self) -> bool:
+        """Whether all ids but names of columns are numbers; reads up to the first that is not."""
+        numbers = 0
+        for table in self._header.tables(ROWS, self._ends, list(self._ends)):
+            others = no_column_names(self._texts(table)[0])
+            if not all(map(is_number, others)):
+                return False
+            numbers += len(others)
+        return numbers > 0
 
 
 def edge_batch(
@@ -92,32 +161,42 @@ def edge_batch(
     """Return the arcs of some rows, or raise an error that names the damaged one."""
     for column in ends:
         table.has_text_ids(column)  # looks for empty ids
-    ids = [table.ids(column, numbers.is_text).to_numpy() for column in ends]
-    source, target = (numbers.find(each) for each in ids)
+    source, target = (
+        numbers.find(table.ids(column, numbers.is_text).to_numpy()) for column in ends
+    )
+    return _checked(table, ends, source, target, weight_column, numbers, named_in)
+
+
+def _checked(
+    table: TableFile,
+    ends: tuple[int, int],
+    source: Array,
+    target: Array,
+    weight_column: int | None,
+    numbers: NodeNumbers,
+    named_in: str,
+) -> EdgeBatch:
     unknown = np.flatnonzero((source < 0) | (target < 0))
     if len(unknown):
         row = int(unknown[0])
-        node = ids[0][row] if source[row] < 0 else ids[1][row]
-        all_nodes = ": list every node there (in labels with -1 for no label)"
-        cure = "" if numbers.is_range else all_nodes
-        raise RawlsError(
-            f"{table.row(row)}: node {node} is {unknown_node(numbers.order, named_in)}{cure}"
-        )
+        node = table.ids(ends[0] if source[row] < 0 else ends[1], numbers.is_text).iloc[row]
+        raise unknown_end(table.row(row), node, numbers.order, named_in)
     if weight_column is None:
         return EdgeBatch(source, target, None)
     weight = table.numbers([weight_column])[:, 0].astype(np.float64)
     wrong = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
     if len(wrong):
         row = int(wrong[0])
+        first, second = (table.ids(column, numbers.is_text).iloc[row] for column in ends)
         raise RawlsError(
-            f"{table.row(row)}: the edge between node {ids[0][row]} and node {ids[1][row]} has "
-            f"the weight {weight[row]}: weights must be finite and not negative"
+            f"{table.row(row)}: the edge between node {first} and node {second} has the weight "
+            f"{weight[row]}: weights must be finite and not negative"
         )
     return EdgeBatch(source, target, weight)
 
 
-def _estimated_rows(path: Path) -> int:
-    """About how many rows a table has, for the progress."""
+def estimated_rows(path: Path) -> int:
+    """Return about how many rows a table has, for the progress."""
     if is_parquet(path):
         return int(ParquetTable(path).num_rows)
     with path.open("rb") as file:

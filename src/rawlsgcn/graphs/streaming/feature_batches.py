@@ -8,23 +8,32 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError, reading
+from ..._core.progress import ProgressCallback, no_progress
 from ..feature_storage import compact, dense_rows
 from ..notes import GraphFacts
 from ..readers.arrays import checked_array
 from ..readers.arrays import read_header as read_npy_header
-from ..readers.edge_lists import unknown_node
-from ..readers.node_tables import features_have_header, node_columns, read_features
+from ..readers.edge_lists import no_row, unknown_node
+from ..readers.node_tables import (
+    NodeRows,
+    feature_columns,
+    features_have_header,
+    read_features,
+    refuse_repeated,
+)
 from ..readers.table_formats import TABLES
 from ..readers.tables import MOST_COLUMNS, TableFile, read_header
-from .node_numbers import NodeNumbers
+from .edge_batches import estimated_rows
+from .node_numbers import NodeNumbers, TextIdsError
 from .ordered_threads import ordered_map
 
 Array = NDArray[Any]
-#: Numbers that are read at a time.
-CELLS = 1 << 22
+#: Numbers, and ids alone, that are read at a time.
+CELLS, ROWS = 1 << 22, 1 << 20
 
 
 class FeatureBatch(NamedTuple):
@@ -48,15 +57,19 @@ class FeatureSource(Protocol):
         ...
 
 
-def open_features(path: Path, facts: GraphFacts) -> FeatureSource:
+def open_features(
+    path: Path, as_text: bool = False, progress: ProgressCallback = no_progress
+) -> FeatureTable | FeatureArray | FeatureMatrix:
     """Open a file of features, as ``--features`` names it.
 
     Tables and .npy files are read in batches; other formats are held in memory as they are.
+    If ids are texts (``as_text``), the first line of a table may be a node. ``progress`` is called
+    while the ids of a table are read.
     """
     suffix = path.suffix.lower()
     with reading(path, "features"):
         if suffix in TABLES:
-            return FeatureTable(path, facts)
+            return FeatureTable(path, as_text, progress)
         if suffix == ".npy":
             return FeatureArray(path)
         return FeatureMatrix(path)
@@ -67,16 +80,45 @@ class FeatureTable:
 
     num_rows = None
 
-    def __init__(self, path: Path, facts: GraphFacts) -> None:
-        self._path = path
-        self._header = read_header(path, features_have_header, MOST_COLUMNS)
-        self._key, self._columns = node_columns(self._header)
-        if not self._columns:
-            raise RawlsError(f"{path} has one column: give the node id first, then the features")
+    def __init__(self, path: Path, as_text: bool, progress: ProgressCallback) -> None:
+        self._path, self._progress = path, progress
+        self.rows = NodeRows(path, None, self.ids, complete=True)
+        self._header = read_header(path, features_have_header, MOST_COLUMNS, whole=as_text)
+        self._key, self._columns = feature_columns(self._header)
+        self._header.require_rows()
+        self.num_columns = len(self._columns)
+
+    def add_facts(self, facts: GraphFacts) -> None:
+        """Report which column is that of the ids, where it is not the first."""
         if self._key != 0:
             column = self._header.column(self._key)
-            facts.columns_assumed.append((path.name, column, "the node ids"))
-        self.num_columns = len(self._columns)
+            facts.columns_assumed.append((self._path.name, column, "the node ids"))
+
+    def ids(self, as_text: bool) -> Array:
+        """Return the ids of all rows, for which the file is read once more.
+
+        Raises:
+            TextIdsError: If one is text, and not ``as_text``.
+            RawlsError: If one is empty, or appears twice.
+        """
+        text = (self._key,) if as_text else ()
+        with reading(self._path, "features"):
+            parts, done, rows = [], 0, estimated_rows(self._path)
+            for part in ordered_map(
+                lambda table: self._ids(table, as_text),
+                self._header.tables(ROWS, text, [self._key]),
+            ):
+                parts.append(part)
+                done += len(part)
+                self._progress(done, max(done, rows), f"reading the ids of {self._path.name}")
+            ids = pd.concat(parts, ignore_index=True)
+            refuse_repeated(self._header, ids)
+        return ids.to_numpy(dtype=object if as_text else np.int64)
+
+    def _ids(self, table: TableFile, as_text: bool) -> pd.Series[Any]:
+        if table.has_text_ids(self._key) and not as_text:
+            raise TextIdsError(f"{self._path} has text for ids")
+        return table.ids(self._key, as_text)
 
     def batches(self, numbers: NodeNumbers, named_in: str) -> Iterator[FeatureBatch]:
         """Yield all rows; every node must have one, and only one."""
@@ -95,15 +137,10 @@ class FeatureTable:
                 yield batch
             missing = np.flatnonzero(~seen)
             if len(missing):
-                named = ", ".join(str(numbers.order[node]) for node in missing[:3])
-                more = f" and {len(missing) - 3:,} more" if len(missing) > 3 else ""
-                raise RawlsError(
-                    f"{self._path.name} has no row for node {named}{more}: every node needs one"
-                )
+                raise no_row(self._path, numbers.order, missing)
 
     def _batch(self, table: TableFile, numbers: NodeNumbers, named_in: str) -> FeatureBatch:
-        table.has_text_ids(self._key)  # looks for empty ids
-        ids = table.ids(self._key, numbers.is_text).to_numpy()
+        ids = self._ids(table, numbers.is_text).to_numpy()
         nodes = numbers.find(ids)
         unknown = np.flatnonzero(nodes < 0)
         if len(unknown):
@@ -132,6 +169,7 @@ class FeatureArray:
         if math.prod(shape) * kind.itemsize > path.stat().st_size - begin:
             raise RawlsError(f"{path} is damaged or cut short: make or copy it again")
         self.num_rows, self.num_columns = shape
+        self.rows = NodeRows(path, self.num_rows)
 
     def batches(self, numbers: NodeNumbers, named_in: str) -> Iterator[FeatureBatch]:
         """Yield all rows in the order of the nodes."""
@@ -160,6 +198,7 @@ class FeatureMatrix:
             )
         self._x = compact(values)
         self.num_rows, self.num_columns = (int(size) for size in values.shape)
+        self.rows = NodeRows(path, self.num_rows)
 
     def batches(self, numbers: NodeNumbers, named_in: str) -> Iterator[FeatureBatch]:
         """Yield all rows in the order of the nodes."""

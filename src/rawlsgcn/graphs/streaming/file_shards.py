@@ -21,8 +21,9 @@ from ..._core.memory import memory_limit
 from ..._core.progress import ProgressCallback, no_progress
 from ..notes import GraphFacts
 from ..raw_graph import RawGraph, check_count
-from ..readers.edge_lists import attach
+from ..readers.edge_lists import attach_table, file_of_nodes, is_range, node_order
 from ..readers.node_tables import NodeTable, read_labels
+from ..readers.read_graph import require_file
 from ..readers.table_formats import TABLES, is_parquet
 from ..shards import Shards, require_count, require_own
 from ..splits import MASKS, SplitChoice, choose_split, parse_split
@@ -30,9 +31,9 @@ from ..validation import check_labels
 from .arc_sorter import ArcSorter
 from .build_shards import GraphParts, build_shards
 from .edge_batches import EdgeSource, EdgeTable
-from .feature_batches import FeatureSource, open_features
+from .feature_batches import FeatureSource, FeatureTable, open_features
 from .merged_arcs import SortedArcs
-from .node_numbers import NodeNumbers
+from .node_numbers import NodeNumbers, TextIdsError
 
 Array = NDArray[Any]
 #: What reading in memory takes at its peak for each byte of a file: of text, .parquet, or arrays.
@@ -93,14 +94,38 @@ def shard_files(
     chosen = parse_split(split)
     memory = memory_limit(None) if memory is None else memory
     graph, features, labels = (path.expanduser() for path in (graph, features, labels))
+    for path in (graph, labels, features):
+        require_file(path)
     progress(0, 1, "reading the labels")
+    try:
+        streams = _streams(graph, features, labels, False, progress)
+        return write_streams(folder, count, streams, chosen, memory, progress)
+    except TextIdsError:
+        pass  # One word among numbers makes texts of all ids.
+    streams = _streams(graph, features, labels, True, progress)
+    return write_streams(folder, count, streams, chosen, memory, progress)
+
+
+def _streams(
+    graph: Path, features: Path, labels: Path, as_text: bool, progress: ProgressCallback
+) -> GraphStreams:
+    """Open the files, and number the nodes as :func:`..readers.edge_lists.read_edge_list` does."""
     facts = GraphFacts()
     table = read_labels(labels)
-    edges = EdgeTable(graph, facts)
-    source = open_features(features, facts)
-    raw, numbers, named_in = _nodes(graph, table, source, features, facts)
-    streams = GraphStreams(raw, numbers, named_in, edges, source, (graph, features, labels))
-    return write_streams(folder, count, streams, chosen, memory, progress)
+    if table.table is not None:
+        as_text |= table.table.has_text_ids(table.key)
+    source = open_features(features, as_text, progress)
+    edges = EdgeTable(graph, facts, as_text, progress)
+    rows = [table.rows, source.rows]
+    order = node_order(rows, as_text, graph.name, edges.text_ids)
+    raw = _raw_nodes(graph, table, features, order, facts)
+    if isinstance(source, FeatureTable):
+        source.add_facts(facts)
+    named_in = file_of_nodes(rows, as_text)
+    files = (graph, features, labels)
+    streams = GraphStreams(raw, NodeNumbers(order), named_in, edges, source, files)
+    _require_sizes(streams, features.name)
+    return streams
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +159,9 @@ def write_streams(
 ) -> tuple[Shards, Data]:
     """Write a graph that comes in batches as shards; see :func:`shard_files`."""
     raw, numbers = graph.raw, graph.numbers
+    named_in = graph.named_in
+    if not numbers.is_range:
+        named_in = f"{raw.graph_from} or {raw.labels_from}"
     require_count(count, len(numbers))
     nodes = _checked_nodes(raw, len(numbers), split)
     marks = np.zeros(len(numbers), np.uint8)
@@ -145,14 +173,14 @@ def write_streams(
         marks,
         graph.features.num_columns,
         lambda work: _sorted_arcs(graph, work, memory, progress),
-        lambda: graph.features.batches(numbers, graph.named_in),
+        lambda: graph.features.batches(numbers, named_in),
         raw.facts,
         None if numbers.is_range else numbers.order,
         raw.class_names,
     )
     # Nobody knows whether a store is still the same: then a killed run begins again.
     content = [_identity(path) for path in graph.files] or secrets.token_hex()
-    key = {"name": raw.name, "split": str(split), "content": content}
+    key = {"name": raw.name, "split": str(split), "content": content, "text": numbers.is_text}
     shards = build_shards(folder, count, parts, key, progress)
     nodes.facts = raw.facts.pairs()
     return shards, nodes
@@ -164,39 +192,38 @@ def _identity(path: Path) -> list[Any]:
     return [str(path.resolve()), about.st_size, about.st_mtime_ns]
 
 
-def _nodes(
-    graph: Path, table: NodeTable, source: FeatureSource, features: Path, facts: GraphFacts
-) -> tuple[RawGraph, NodeNumbers, str]:
-    """The labels in the order of the nodes, that order, and the file that it is from.
-
-    The order is chosen as by :func:`..readers.edge_lists.read_edge_list`.
-    """
+def _raw_nodes(
+    graph: Path, table: NodeTable, features: Path, order: Array, facts: GraphFacts
+) -> RawGraph:
+    """The labels and masks in the order of the nodes."""
     empty = np.empty(0, np.int64)
     raw = RawGraph(graph.stem, empty, empty, facts=facts, graph_from=graph.name)
-    as_text = table.table is not None and table.table.has_text_ids(table.key)
-    order: Array
-    if table.table is None:
-        order, named_in = np.arange(table.values.shape[0]), table.path.name
-    elif source.num_rows is not None and not as_text:
-        order, named_in = np.arange(source.num_rows), features.name
-    else:
-        order, named_in = table.ids(as_text), table.path.name
-    if source.num_rows not in (None, len(order)):
-        raise RawlsError(
-            f"sizes disagree: {features.name} has {source.num_rows} rows of features, but "
-            f"{table.path.name} has {len(order)} labels"
-        )
-    if table.table is not None and named_in != table.path.name:
-        with reading(table.path, "labels"):
-            attach(raw, [table], order)
+    with reading(table.path, "labels"):
+        attach_table(raw, table, order, [graph.name, features.name])
     raw.y, raw.labels_from, raw.masks = table.values, table.path.name, table.masks
     raw.class_names = table.class_names
     facts.word_labels = raw.class_names is not None
     table.add_facts(facts)
-    numbers = NodeNumbers(order)
-    if not numbers.is_range:
+    if not is_range(order):
         raw.node_ids = order
-    return raw, numbers, named_in
+    return raw
+
+
+def _require_sizes(graph: GraphStreams, features: str) -> None:
+    """Refuse labels or features in the order of the nodes that are not as many as the nodes."""
+    raw, count = graph.raw, len(graph.numbers)
+    assert raw.y is not None
+    rows = count if graph.features.num_rows is None else graph.features.num_rows
+    sizes = {f"{features} has {{}} rows of features": rows}
+    sizes[f"{raw.labels_from} has {{}} labels"] = len(raw.y)
+    if raw.node_ids is not None:
+        sizes = {f"{raw.graph_from} has {{}} node ids": count, **sizes}
+    if len(set(sizes.values())) > 1:
+        if graph.numbers.is_text:
+            for _ in graph.edges.batches(graph.numbers, graph.named_in):
+                pass  # An edge of a node that is not listed says more than the sizes.
+        said = [sentence.format(size) for sentence, size in sizes.items()]
+        raise RawlsError(f"sizes disagree: {', but '.join(said)}")
 
 
 def _checked_nodes(raw: RawGraph, count: int, split: SplitChoice) -> Data:
@@ -225,7 +252,10 @@ def _sorted_arcs(
             progress(rows, max(rows, edges.estimated_rows), f"reading {edges.path.name}")
         if not rows:
             raise RawlsError(f"{edges.path.name} has no edges")
-        arcs = sorter.finish(progress)
+        try:
+            arcs = sorter.finish(progress)
+        except RawlsError as error:
+            raise RawlsError(f"{edges.path.name}: {error}") from error
     if not arcs.num_arcs:
         raise RawlsError(
             f"{edges.path.name} has no edges but self-loops or edges of weight zero: nothing to "

@@ -8,11 +8,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ..._core.errors import RawlsError
 from ..readers.edge_lists import is_range
 
 Array = NDArray[Any]
 #: A table of all ids from the lowest to the highest has at most so many entries for each node.
 _GAPS = 4
+
+
+class TextIdsError(RawlsError):
+    """Ids that are texts in one file, where those of the files before it are whole numbers."""
 
 
 class NodeNumbers:
