@@ -96,6 +96,7 @@ copybutton_prompt_is_regexp = True
 SHOWN_ELSEWHERE = {
     "../benchmarks/RESULTS.md": "measured/speed.md",
     "../results/auto/README.md": "measured/auto.md",
+    "../results/scale/README.md": "measured/scale.md",
     "../results/two-lines.md": "measured/two-lines.md",
     "../results/paper/tables.md": "measured/paper-tables.md",
     "../results/significance/all-nodes/significance.md": "measured/significance-of-all-nodes.md",
