@@ -6,6 +6,8 @@ A folder of shards holds ``shards.json`` and, for shard 3, ``00003.json`` and ``
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import re
 from itertools import pairwise
@@ -159,6 +161,35 @@ class Shards:
     def remove_scale(self, shard: int) -> None:
         """Remove the piece of the scaling vector, so that pieces of two are never together."""
         array_path(self.folder, shard, "scale").unlink(missing_ok=True)
+
+    def scale_digest(self) -> str | None:
+        """A digest of the scaling vector's files; None if a piece is missing."""
+        digest = hashlib.blake2b(digest_size=16)
+        try:
+            for shard in range(len(self)):
+                with array_path(self.folder, shard, "scale").open("rb") as file:
+                    while part := file.read(1 << 20):
+                        digest.update(part)
+        except FileNotFoundError:
+            return None
+        return digest.hexdigest()
+
+    def has_scale(self, shard: int, scale: Array) -> bool:
+        """Whether exactly this piece of a scaling vector is kept for a shard."""
+        header = io.BytesIO()
+        np.lib.format.write_array_header_1_0(
+            header, np.lib.format.header_data_from_array_1_0(scale)
+        )
+        expected = np.ascontiguousarray(scale).data.cast("B")
+        try:
+            with array_path(self.folder, shard, "scale").open("rb") as file:
+                same = file.read(len(header.getbuffer())) == header.getbuffer()
+                for first in range(0, len(expected), 1 << 20):
+                    part = expected[first : first + (1 << 20)]
+                    same = same and file.read(len(part)) == part
+                return same and not file.read(1)
+        except OSError:
+            return False
 
     def write_scale(self, shard: int, scale: Array) -> None:
         """Keep the piece of the scaling vector that belongs to a shard's rows."""

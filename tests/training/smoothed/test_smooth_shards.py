@@ -20,6 +20,8 @@ from rawlsgcn.graphs import synthetic
 from rawlsgcn.graphs.shards import Shards, write_shards
 from rawlsgcn.methods import find_method
 from rawlsgcn.methods.row_normalization import row_normalized
+from rawlsgcn.training.sampled.distributed_context import DistributedContext
+from rawlsgcn.training.sampled.shard_balancing import balance_and_save
 from rawlsgcn.training.smoothed import memory_plan
 from rawlsgcn.training.smoothed import smooth_shards as module
 from rawlsgcn.training.smoothed.column_blocks import ColumnBlocks
@@ -60,9 +62,6 @@ def expected(graph: Data, form: SmoothedForm) -> np.ndarray:
 def balanced(graph: Data, count: int, folder: Path) -> Shards:
     """Shards whose scaling is as exact as float64 allows."""
     shards = write_shards(graph, count, folder)
-    from rawlsgcn.training.sampled.distributed_context import DistributedContext
-    from rawlsgcn.training.sampled.shard_balancing import balance_and_save
-
     balance_and_save(shards, DistributedContext(), tol=1e-13)
     return shards
 
@@ -182,6 +181,25 @@ def test_what_a_run_on_another_graph_left_is_not_used(tmp_path: Path) -> None:
     (files.folder / "smoothed.json").write_text(text.replace(shards.fingerprint, "another"))
     found = rows_of(smooth_shards(shards, FORM).rows)
     np.testing.assert_allclose(found, expected(graph, FORM), rtol=1e-10)
+
+
+def test_what_was_made_of_another_scaling_is_not_used(tmp_path: Path) -> None:
+    shards = balanced(a_graph(), 2, tmp_path)
+    form = SmoothedForm("doubly-stochastic", 0.1, 5, True)
+    renormalized = SmoothedForm("renormalized", 0.1, 5, True)
+    smooth_shards(shards, renormalized)
+    first = rows_of(smooth_shards(shards, form).rows)
+    balance_and_save(shards, DistributedContext(), tol=1e-13)
+    assert find_smoothed_form(shards, form) is not None  # the same bits
+    files = ColumnBlocks(shards, FORM, 40)
+    files.prepare()
+    balance_and_save(shards, DistributedContext(), tol=1e-3)
+    assert find_smoothed_form(shards, form) is None
+    assert find_smoothed_form(shards, renormalized) is not None
+    assert ColumnBlocks(shards, FORM, 40)._manifest != files._manifest
+    second = smooth_shards(shards, form)
+    assert second.blocks == [(0, 40)]
+    assert not np.array_equal(rows_of(second.rows), first)
 
 
 def test_shards_without_a_scaling_are_balanced_first(tmp_path: Path) -> None:

@@ -50,15 +50,19 @@ def balance_and_save(
     )
     if not scaling.converged and not scaling.residual <= tol:
         raise RawlsError(f"the shards could not be balanced: {scaling.reason.message}")
-    own = shards_of_process(shards, context.rank, context.world_size)
-    for shard in own:
+    scale = scaling.scale.cpu().numpy()
+    pieces = {
+        shard: scale[shards.cuts[shard] - scaling.first : shards.cuts[shard + 1] - scaling.first]
+        for shard in shards_of_process(shards, context.rank, context.world_size)
+    }
+    # A piece with the same bits stays: another command may be reading it.
+    pieces = {shard: piece for shard, piece in pieces.items() if not shards.has_scale(shard, piece)}
+    for shard in pieces:
         shards.remove_scale(shard)
     if context.world_size > 1:
         distributed.barrier()  # every old part is removed before a new one is written
-    scale = scaling.scale.cpu().numpy()
-    for shard in own:
-        first, last = (row - scaling.first for row in shards.cuts[shard : shard + 2])
-        shards.write_scale(shard, scale[first:last])
+    for shard, piece in pieces.items():
+        shards.write_scale(shard, piece)
     if context.world_size > 1:
         distributed.barrier()
     return scaling

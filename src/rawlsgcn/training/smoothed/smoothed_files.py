@@ -3,7 +3,8 @@
 ``SHARDS/smoothed-KEY`` has ``smoothed.json``, which says what was computed of which graph, and for
 shard 3 the file ``00003.npy``: the rows of Π F of its nodes, float32 in row-major order. The folder
 appears whole or not at all. KEY is a digest of the settings, so that several can lie side by side;
-a folder of another graph, which was cut into the same shards before, counts as missing.
+a folder of another graph, which was cut into the same shards before, or of another scaling vector,
+which balancing again has replaced, counts as missing.
 """
 
 from __future__ import annotations
@@ -104,6 +105,7 @@ class SmoothedForm:
             "graph": shards.fingerprint,
             **asdict(self),
             "features": features,
+            "scale": shards.scale_digest() if self.normalization == "doubly-stochastic" else None,
             "cuts": shards.cuts,
         }
 
@@ -170,7 +172,7 @@ def find_smoothed(shards: Shards, settings: Settings) -> SmoothedRows | None:
 
 
 def open_smoothed(shards: Shards, form: SmoothedForm) -> SmoothedRows | None:
-    """Open the smoothed features of that form; None if there are none of this graph."""
+    """Open the smoothed features of that form; None if there are none of this graph and scaling."""
     folder = shards.folder / form.name
     path = folder / MANIFEST
     try:
