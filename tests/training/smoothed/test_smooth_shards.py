@@ -22,6 +22,7 @@ from rawlsgcn.methods import find_method
 from rawlsgcn.methods.row_normalization import row_normalized
 from rawlsgcn.training.sampled.distributed_context import DistributedContext
 from rawlsgcn.training.sampled.shard_balancing import balance_and_save
+from rawlsgcn.training.smoothed import column_blocks as column_blocks_module
 from rawlsgcn.training.smoothed import memory_plan
 from rawlsgcn.training.smoothed import smooth_shards as module
 from rawlsgcn.training.smoothed.column_blocks import ColumnBlocks
@@ -235,6 +236,44 @@ def test_too_little_memory_is_an_error_that_names_the_least(tmp_path: Path) -> N
     shards = balanced(a_graph(), 2, tmp_path)
     with pytest.raises(RawlsError, match=r"1 MB of memory are too little .* at least [\d,]+ MB"):
         smooth_shards(shards, FORM, memory=10**6)
+    assert not [path for path in tmp_path.iterdir() if path.is_dir()]
+
+
+def test_a_run_that_waited_for_another_uses_its_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shards = balanced(a_graph(), 2, tmp_path)
+    lock, runs = column_blocks_module.only_writer, []
+
+    def lock_late(folder: Path) -> Any:
+        """Another run does everything between making the folder and locking it."""
+        if not runs:
+            runs.append(None)
+            runs[0] = smooth_shards(shards, FORM)
+        return lock(folder)
+
+    monkeypatch.setattr(column_blocks_module, "only_writer", lock_late)
+    waited = smooth_shards(shards, FORM)
+    assert runs[0].blocks == [(0, 40)]
+    assert waited.blocks == []
+    np.testing.assert_array_equal(rows_of(waited.rows), rows_of(runs[0].rows))
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == [FORM.name]
+
+
+def test_a_block_that_was_cut_short_is_done_again(tmp_path: Path) -> None:
+    graph = a_graph()
+    shards = balanced(graph, 2, tmp_path)
+    files = ColumnBlocks(shards, FORM, 40)
+    files.prepare()
+    whole = expected(graph, FORM)
+    for shard, rows in enumerate(np.split(whole, shards.cuts[1:-1])):
+        for first in (0, 8):
+            files.write(shard, first, first + 8, [rows[:, first : first + 8]])
+    block = files.folder / "00001-00000008-00000016.npy"
+    os.truncate(block, block.stat().st_size - 8)
+    result = smooth_shards(shards, FORM)
+    assert result.blocks == [(8, 40)]
+    np.testing.assert_allclose(rows_of(result.rows), whole, rtol=1e-10)
 
 
 def test_blocks_of_columns_are_even_and_skip_what_is_finished() -> None:

@@ -13,13 +13,15 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._core.atomic_files import atomic_file, remove, sync
+from ..._core.atomic_files import atomic_file, only_writer, remove, sync
+from ..._core.errors import RawlsError
 from ..._core.row_files import read_rows, write_rows
 from ...graphs.shards import Shards
 from .smoothed_files import MANIFEST, SmoothedForm, map_rows
@@ -45,18 +47,46 @@ class ColumnBlocks:
         self._rows = self.folder / "rows"
         self._manifest = json.dumps(form.manifest(shards, features), indent=1) + "\n"
 
+    @contextmanager
+    def only_here(self) -> Iterator[None]:
+        """Make the folder, and keep other runs out of it; without a finished block it goes again.
+
+        Raises:
+            RawlsError: If another process writes into the folder for long.
+        """
+        while True:
+            self.folder.mkdir(exist_ok=True)
+            with only_writer(self.folder):
+                if not self.folder.is_dir():
+                    continue  # another run finished, and removed it before it could be locked
+                self.prepare()
+                try:
+                    yield
+                except BaseException:
+                    if next(self._paths(), None) is None:
+                        remove(self.folder)
+                    raise
+                return
+
     def prepare(self) -> None:
-        """Make the folder, without what an earlier run left of another graph."""
+        """Fill the folder, without what an earlier run left of another graph or damaged."""
         path = self.folder / MANIFEST
         try:
             current = path.read_text(encoding="utf-8") == self._manifest
         except (OSError, UnicodeDecodeError):
             current = False
         if not current:
-            remove(self.folder)
+            # Not the folder itself, which is locked.
+            for old in self.folder.iterdir() if self.folder.is_dir() else ():
+                remove(old)
             self._rows.mkdir(parents=True)
             with atomic_file(path) as temporary:
                 temporary.write_text(self._manifest, encoding="utf-8")
+        for shard, first, last, block in list(self._paths()):
+            try:
+                map_rows(block, (self._height(shard), last - first), self.form.dtype)
+            except RawlsError:
+                remove(block)  # which is then done again
 
     def local_folder(self, rank: int) -> Path:
         """A new folder for files of one process, which nobody reads again after it."""
@@ -110,6 +140,14 @@ class ColumnBlocks:
                 shard, first, last = map(int, name.groups())
                 if shard < len(self.shards) and first < last <= self.features:
                     yield shard, first, last, path
+
+    def _paths(self) -> Iterator[tuple[int, int, int, Path]]:
+        """The blocks, and the files of rows."""
+        if self.folder.is_dir():
+            yield from self._files()
+        for shard in range(len(self.shards)):
+            if self._row_file(shard).exists():
+                yield shard, 0, self.features, self._row_file(shard)
 
     def _joined(self, shard: int) -> Iterator[NDArray[Any]]:
         height, dtype = self._height(shard), self.form.dtype

@@ -85,12 +85,14 @@ def smooth_shards(
     memory = memory_limit(None) if memory is None else memory
     own = shards_of_process(shards, context.rank, context.world_size)
     found = open_smoothed(shards, form)
-    _meet(context)  # nobody begins to write before everybody has looked
+    missing = _any(found is None, context)  # nobody writes before everybody has looked
     if context.rank == 0:
         remove_leftovers(shards.folder)
-        if found is not None:
-            remove(shards.folder / f".{form.name}")  # which a kill may have left
-    if found is not None:
+        if not missing:
+            hidden = shards.folder / f".{form.name}"
+            with only_writer(hidden):
+                remove(hidden)  # which a kill may have left
+    if found is not None and not missing:
         return SmoothingResult(found, [])
     progress(0, 1, "reading the shards")
     opened = [shards.open(shard) for shard in own]
@@ -103,17 +105,27 @@ def smooth_shards(
     files = ColumnBlocks(shards, form, features)
     with ExitStack() as stack:
         if context.rank == 0:
-            files.prepare()
-            stack.enter_context(only_writer(files.folder))
-        _meet(context)
-        smoothing = _Smoothing(files, opened, own, context, memory, progress)
-        blocks = smoothing.run(most_columns)
-        _meet(context)
-        if context.rank == 0:
-            files.publish()
+            stack.enter_context(files.only_here())
+        # Another run may have finished while this one waited for the folder.
+        found = open_smoothed(shards, form) if context.rank == 0 else None
+        if _any(found is not None, context):
+            smoothing, blocks = None, []
+            if context.rank == 0:
+                remove(files.folder)
+        else:
+            smoothing = _Smoothing(files, opened, own, context, memory, progress)
+            blocks = smoothing.run(most_columns)
+            _meet(context)
+            if context.rank == 0:
+                files.publish()
     _meet(context)
     found = open_smoothed(shards, form)
-    assert found is not None
+    if found is None:
+        raise RawlsError(
+            f"the shards in {shards.folder} were balanced or written again meanwhile: smooth again"
+        )
+    if smoothing is None:
+        return SmoothingResult(found, [])
     return SmoothingResult(found, blocks, smoothing.exchange, not smoothing.arcs.kept)
 
 
