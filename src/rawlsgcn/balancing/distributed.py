@@ -108,7 +108,8 @@ def balance_shards(
     ranges = [shards_of_process(shards, each, world) for each in range(world)]
     cuts = [*(shards.cuts[each[0]] for each in ranges), shards.num_nodes]
     progress(0, 100, "reading the shards")
-    opened = [shards.open(shard) for shard in ranges[rank]]
+    # An old scaling may be damaged, which balancing repairs.
+    opened = [shards.open(shard, scaled=False) for shard in ranges[rank]]
     memory = memory_limit(None) if memory is None else memory
     vectors = _OWN_VECTORS * (cuts[rank + 1] - cuts[rank]) + _FULL_VECTORS * cuts[-1]
     left = memory - resident_memory() - 8 * vectors - _SLACK

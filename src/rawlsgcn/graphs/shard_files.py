@@ -106,13 +106,14 @@ class ShardFiles:
         self.folder, self.shard = folder, shard
         self.num_nodes, self.classes = num_nodes, classes
 
-    def open(self, first: int, last: int) -> Shard:
+    def open(self, first: int, last: int, scaled: bool = True) -> Shard:
         """Map the files of rows ``first`` to ``last``; they must fit each other and the graph.
 
         Every entry but those of ``x`` is checked once, by reading and not through the mapping,
-        so that no index outside the graph is ever followed and nothing stays in memory.
+        so that no index outside the graph is ever followed and nothing stays in memory. Without
+        ``scaled`` the scaling vector is left alone, even if it is damaged.
         """
-        arrays = {name: self._map(name) for name in ARRAYS}
+        arrays = {name: self._map(name) if scaled or name != "scale" else None for name in ARRAYS}
         row_start, column = arrays["row_start"], arrays["column"]
         if row_start is None or column is None:
             name = "row_start" if row_start is None else "column"
@@ -199,4 +200,7 @@ class ShardFiles:
 
     def _damaged(self, name: str, why: str = "") -> RawlsError:
         said = f"is damaged, it {why}" if why else "is damaged or cut short"
-        return RawlsError(f"{self._path(name)} {said}: write the shards again")
+        repair = "write the shards again"
+        if name == "scale":
+            repair = f"balance again: rawlsgcn balance --shards {self.folder}"
+        return RawlsError(f"{self._path(name)} {said}: {repair}")

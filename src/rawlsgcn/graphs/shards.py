@@ -118,11 +118,12 @@ class Shards:
     def __len__(self) -> int:
         return len(self.cuts) - 1
 
-    def open(self, shard: int) -> Shard:
+    def open(self, shard: int, *, scaled: bool = True) -> Shard:
         """Map one shard; its files must be there, be of this graph and fit each other.
 
         Args:
             shard: The number of the shard, from 0.
+            scaled: Whether to open the piece of the scaling vector too.
 
         Returns:
             Its rows; the arrays are mapped, not read.
@@ -137,7 +138,8 @@ class Shards:
                 "write the shards again"
             )
         files = ShardFiles(self.folder, shard, self.num_nodes, self.classes)
-        return files.open(*self.cuts[shard : shard + 2])
+        first, last = self.cuts[shard : shard + 2]
+        return files.open(first, last, scaled)
 
     def open_all(self) -> list[Shard]:
         """Map every shard; together they must be the graph that the manifest describes."""

@@ -203,6 +203,16 @@ def test_what_was_made_of_another_scaling_is_not_used(tmp_path: Path) -> None:
     assert not np.array_equal(rows_of(second.rows), first)
 
 
+def test_balancing_repairs_a_damaged_scaling(tmp_path: Path) -> None:
+    shards = balanced(a_graph(), 2, tmp_path)
+    for damage in (b"", (tmp_path / "00001-scale.npy").read_bytes()[:-8]):
+        (tmp_path / "00001-scale.npy").write_bytes(damage)
+        with pytest.raises(RawlsError, match=r"balance again: rawlsgcn balance --shards .*$"):
+            smooth_shards(shards, FORM)
+        balance_and_save(shards, DistributedContext())
+        assert shards.open(1).scale is not None
+
+
 def test_shards_without_a_scaling_are_balanced_first(tmp_path: Path) -> None:
     graph = a_graph()
     shards = write_shards(graph, 2, tmp_path)
