@@ -162,6 +162,16 @@ def test_one_process_shards_balances_and_trains(tmp_path: Path) -> None:
     trained = launch("train", "--shards", shards, "--epochs", "1", "--out", tmp_path / "model")
     assert trained.exit_code == 0
     assert "1 process: accuracy" in trained.stdout
+    assert launch("balance", "--shards", shards, "--tol", "0.5").exit_code == 0
+    rough = launch("train", "--shards", shards, "--epochs", "1", "--out", tmp_path / "rough")
+    assert rough.exit_code == 2
+    assert "only, not 1e-06: balance again" in " ".join(rough.stderr.split())
+    predicted = launch(
+        *("predict", "--shards", shards, "--model", tmp_path / "model"),
+        *("--out", tmp_path / "predicted.csv"),
+    )
+    assert predicted.exit_code == 2
+    assert "only, not 1e-06: balance again" in " ".join(predicted.stderr.split())
 
 
 S = " ".join(SAMPLED)

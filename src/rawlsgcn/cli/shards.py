@@ -173,6 +173,8 @@ def _source(
     folder = Shards(shards)
     source = Source.of_shards(folder, normalize=normalize)
     doubly = len(method.normalizations) > 1 and settings.normalization == "doubly-stochastic"
+    if doubly:
+        folder.require_balanced()
     if source.scale is not None or not doubly:
         return source
     with shown_once("balancing", context) as show_progress:

@@ -121,6 +121,8 @@ def _propagated(
             f"nodes, more than the limit of {size_text(memory)}: raise --memory"
         )
     kind = method.forward_normalization(model.settings)
+    if kind == "doubly-stochastic":
+        shards.require_balanced()
     source = Source.of_shards(shards, normalize=model.row_normalized, labeled=False)
     if kind == "doubly-stochastic" and source.scale is None:
         balance_and_save(shards, context, memory=memory, progress=progress)

@@ -46,6 +46,8 @@ _FORMAT = 1
 _OURS = re.compile(
     rf"shards\.json|\d{{5}}\.json|\d{{5}}-({'|'.join(ARRAYS)})\.npy|\.?smoothed-[0-9a-f]{{10}}"
 )
+#: The largest residual of a scaling vector that smoothing, training and predicting use.
+_LARGEST_RESIDUAL = 1e-6
 #: Rows of sparse features that are made dense at a time.
 _ROWS = 1 << 14
 
@@ -192,6 +194,31 @@ class Shards:
                 return same and not file.read(1)
         except OSError:
             return False
+
+    def write_residual(self, shard: int, residual: float) -> None:
+        """Note the residual of the scaling vector, the largest ``|sum − 1|`` of a row."""
+        path = self.folder / f"{shard:05d}.json"
+        about = {"graph": self.fingerprint, "scale_residual": residual}
+        if _read_json(path, {}) != about:
+            with atomic_file(path) as temporary:
+                temporary.write_text(json.dumps(about) + "\n", encoding="utf-8")
+
+    def require_balanced(self) -> None:
+        """Refuse a scaling vector that is known to be a rough one.
+
+        Raises:
+            RawlsError: If balancing stopped at a residual above 1e-6.
+        """
+        for shard in range(len(self)):
+            if not array_path(self.folder, shard, "scale").exists():
+                continue
+            residual = _read_json(self.folder / f"{shard:05d}.json", {}).get("scale_residual")
+            if isinstance(residual, float) and not residual <= _LARGEST_RESIDUAL:
+                raise RawlsError(
+                    f"the shards in {self.folder} are balanced to a residual of {residual:.1e} "
+                    f"only, not {_LARGEST_RESIDUAL:.0e}: balance again: rawlsgcn balance --shards "
+                    f"{self.folder}"
+                )
 
     def write_scale(self, shard: int, scale: Array) -> None:
         """Keep the piece of the scaling vector that belongs to a shard's rows."""

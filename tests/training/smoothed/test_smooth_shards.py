@@ -194,13 +194,24 @@ def test_what_was_made_of_another_scaling_is_not_used(tmp_path: Path) -> None:
     assert find_smoothed_form(shards, form) is not None  # the same bits
     files = ColumnBlocks(shards, FORM, 40)
     files.prepare()
-    balance_and_save(shards, DistributedContext(), tol=1e-3)
+    balance_and_save(shards, DistributedContext(), tol=1e-7)
     assert find_smoothed_form(shards, form) is None
     assert find_smoothed_form(shards, renormalized) is not None
     assert ColumnBlocks(shards, FORM, 40)._manifest != files._manifest
     second = smooth_shards(shards, form)
     assert second.blocks == [(0, 40)]
     assert not np.array_equal(rows_of(second.rows), first)
+
+
+def test_a_rough_scaling_is_refused(tmp_path: Path) -> None:
+    shards = balanced(a_graph(), 2, tmp_path)
+    smooth_shards(shards, FORM)
+    balance_and_save(shards, DistributedContext(), tol=0.5)
+    with pytest.raises(RawlsError, match=r"a residual of .* only, not 1e-06: balance again"):
+        smooth_shards(shards, FORM)
+    smooth_shards(shards, SmoothedForm("renormalized", 0.1, 2, True))
+    balance_and_save(shards, DistributedContext())
+    smooth_shards(shards, FORM)
 
 
 def test_balancing_repairs_a_damaged_scaling(tmp_path: Path) -> None:

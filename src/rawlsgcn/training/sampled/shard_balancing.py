@@ -56,13 +56,15 @@ def balance_and_save(
         for shard in shards_of_process(shards, context.rank, context.world_size)
     }
     # A piece with the same bits stays: another command may be reading it.
-    pieces = {shard: piece for shard, piece in pieces.items() if not shards.has_scale(shard, piece)}
-    for shard in pieces:
+    changed = [shard for shard, piece in pieces.items() if not shards.has_scale(shard, piece)]
+    for shard in changed:
         shards.remove_scale(shard)
     if context.world_size > 1:
         distributed.barrier()  # every old part is removed before a new one is written
-    for shard, piece in pieces.items():
-        shards.write_scale(shard, piece)
+    for shard in pieces:
+        shards.write_residual(shard, scaling.residual)
+    for shard in changed:
+        shards.write_scale(shard, pieces[shard])
     if context.world_size > 1:
         distributed.barrier()
     return scaling

@@ -79,11 +79,14 @@ def smooth_shards(
         The smoothed features.
 
     Raises:
-        RawlsError: If there are no features, the memory is too small, or a process has no shard.
+        RawlsError: If there are no features, the scaling is a rough one, the memory is too small,
+            or a process has no shard.
     """
     context = DistributedContext() if context is None else context
     memory = memory_limit(None) if memory is None else memory
     own = shards_of_process(shards, context.rank, context.world_size)
+    if form.normalization == "doubly-stochastic":
+        shards.require_balanced()
     found = open_smoothed(shards, form)
     missing = _any(found is None, context)  # nobody writes before everybody has looked
     if context.rank == 0:
