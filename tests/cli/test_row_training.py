@@ -68,7 +68,33 @@ def test_a_shorter_run_goes_on(shards: Path, tmp_path: Path) -> None:
     assert all(torch.equal(one[name], two[name]) for name in one)
     other = train(shards, tmp_path / "a", "--epochs", "6", "--lr", "0.5")
     assert other.exit_code == 2
-    assert "has a checkpoint of another run: its settings" in other.stderr
+    assert "has a checkpoint of another run: its lr is 0.01, not 0.5; choose" in other.stderr
+
+
+@pytest.mark.parametrize("method", ["smoothed-mlp", "gcn"])
+def test_files_of_an_earlier_model_go_and_others_stay(
+    method: str, shards: Path, tmp_path: Path
+) -> None:
+    for name in ("config.json", "predictions.csv", "report.html", "leaderboard.csv", "mine.txt"):
+        (tmp_path / name).write_text("{}")
+    words = ["train", "--shards", shards, "--method", method, "--num-neighbors", "2,2"]
+    result = launch(*words[: 5 if method == "smoothed-mlp" else 7], "--epochs=1", "--out", tmp_path)
+    assert result.exit_code == 0, result.stderr
+    found = {each.name for each in tmp_path.iterdir() if not each.name.startswith("checkpoint-")}
+    assert found == {"config.json", "metrics.json", "model.safetensors", "mine.txt"}
+    assert list(tmp_path.glob("checkpoint-*"))
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["train --method smoothed-mlp --out", "train --method gcn --out", "auto --out"],
+)
+def test_the_folder_of_the_shards_is_no_place_for_a_model(words: str, shards: Path) -> None:
+    before = sorted(shards.rglob("*"))
+    result = launch(*words.split(), shards, "--shards", shards)
+    assert result.exit_code == 2
+    assert result.stderr.endswith("is in the folder of the shards: name another\n")
+    assert sorted(shards.rglob("*")) == before
 
 
 def test_a_method_that_cannot_be_divided_is_trained_on_the_whole_graph(shards: Path) -> None:

@@ -38,7 +38,7 @@ def train_on_rows(
     require_rows(settings, how["average"])
     if out is None:
         raise RawlsError("training on smoothed rows needs --out, the folder of its checkpoints")
-    check_outputs(json_path, folder=out)
+    check_outputs(json_path, folder=out, shards=shards.folder)
     with distributed_context(device) as context:
         nodes = ShardNodes.of(shards)
         with progress("smoothing") as tell:

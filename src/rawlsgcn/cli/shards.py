@@ -124,7 +124,7 @@ def train_on_samples(
     if out is None:
         raise RawlsError("training on samples needs --out, the folder of its checkpoints")
     files = [graph[name] for name in ("graph", "features", "labels")]
-    check_outputs(json_path, folder=out, inputs=files)
+    check_outputs(json_path, folder=out, inputs=files, shards=shards)
     with distributed_context(device) as context:
         source = _source(chosen, settings, graph if data is None else data, shards, context)
         with progress("training") as show_progress:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +40,28 @@ if TYPE_CHECKING:
 GRAPH = "graph/"
 """The names of the tensors that describe the graph begin so, those of weights with a seed."""
 WEIGHTS, CONFIG, METRICS = "model.safetensors", "config.json", "metrics.json"
+#: What the commands write beside a model, about that model alone.
+_BESIDE = (
+    "predictions.csv",
+    "report.html",
+    "by_degree.png",
+    "leaderboard.csv",
+    "leaderboard.png",
+    "tuning.json",
+)
+
+
+def outdated_in(folder: Path) -> Callable[[str], bool]:
+    """Say which files of a folder describe the model in it, and not the one that replaces it.
+
+    Args:
+        folder: The folder that a model is written into.
+
+    Returns:
+        A function of a file's name, false for every name if the folder has no model.
+    """
+    known = _BESIDE if (folder.expanduser() / CONFIG).exists() else ()
+    return lambda name: name in known
 
 
 def write_model(

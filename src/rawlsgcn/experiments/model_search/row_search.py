@@ -41,7 +41,7 @@ from ...training.smoothed.smooth_shards import smooth_shards
 from ...training.smoothed.smoothed_files import SmoothedForm
 from ...training.whole_graph import PartialProgress
 from ..row_fit import evaluate_rows, evenly
-from ..saved_models import TrainedModel, write_model
+from ..saved_models import TrainedModel, outdated_in, write_model
 from ..shard_predictions import row_models
 from .judge import Judge
 from .pool import POOL, Candidate, Member, grid, train_member
@@ -141,7 +141,7 @@ def auto_rows(
         **_described_members(members, chosen, left_out, judge),
         "seconds": time.perf_counter() - began,
     }
-    with atomic_directory(out) as folder:
+    with atomic_directory(out, outdated_in(out)) as folder:
         write_model(
             folder,
             {seed: model.state},
