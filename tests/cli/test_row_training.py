@@ -85,6 +85,15 @@ def test_files_of_an_earlier_model_go_and_others_stay(
     assert list(tmp_path.glob("checkpoint-*"))
 
 
+def test_too_little_memory_is_told_before_the_smoothing(tmp_path: Path) -> None:
+    write_shards(rg.synthetic(300), 1, tmp_path / "shards")
+    before = sorted(tmp_path.rglob("*"))
+    result = train(tmp_path / "shards", tmp_path / "out", "--memory", "30MB")
+    assert result.exit_code == 2
+    assert "rows of 600 features needs 33.9 MB of memory, more than the limit" in result.stderr
+    assert sorted(tmp_path.rglob("*")) == before
+
+
 @pytest.mark.parametrize(
     "words",
     ["train --method smoothed-mlp --out", "train --method gcn --out", "auto --out"],

@@ -169,7 +169,7 @@ def _require_same(kept: dict[str, Any], run: dict[str, Any], folder: Path) -> No
 
 def _differences(kept: dict[str, Any], run: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
     """What differs, by name, also in the tables of both."""
-    found = {}
+    found: dict[str, tuple[Any, Any]] = {}
     for name, new in run.items():
         old = kept.get(name)
         if isinstance(old, dict) and isinstance(new, dict):
