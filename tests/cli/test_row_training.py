@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -18,7 +19,9 @@ from typer.testing import CliRunner
 
 import rawlsgcn as rg
 from rawlsgcn.cli import app
+from rawlsgcn.experiments.training_graph import split_words
 from rawlsgcn.graphs.shards import write_shards
+from rawlsgcn.graphs.splits import MASKS
 from rawlsgcn.training.smoothed import row_training
 
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
@@ -52,6 +55,10 @@ def test_shards_are_trained_on_predicted_and_audited(
     model = ["--model", tmp_path / "model"]
     made = launch("predict", "--shards", shards, *model, "--out", tmp_path / "p.parquet")
     assert made.exit_code == 0, made.stderr
+    graph = rg.synthetic(300)
+    split = rg.load_model(tmp_path / "model").split(graph)
+    assert split == split_words([graph[key] for key in MASKS])
+    assert pd.read_parquet(tmp_path / "p.parquet")["split"].tolist() == split
     files = ["--shards", shards, "--predictions", tmp_path / "p.parquet"]
     audited = launch("audit", *files, "--resamples", "100", "--json", tmp_path / "a.json")
     assert audited.exit_code == 0, audited.stderr

@@ -121,6 +121,7 @@ def save_trained(
                 metrics,
                 settings=asdict(training.settings),
                 best_seed=training.seed,
+                fingerprint=metrics["graph"],
                 **about,
             )
 

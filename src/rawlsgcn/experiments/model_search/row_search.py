@@ -158,6 +158,7 @@ def auto_rows(
             best_seed=seed,
             dataset=model.dataset,
             class_names=model.class_names,
+            fingerprint=shards.fingerprint,
         )
     remove_folder(out / RUNS)
     return metrics
