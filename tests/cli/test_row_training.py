@@ -113,6 +113,23 @@ def test_the_folder_of_the_shards_is_no_place_for_a_model(words: str, shards: Pa
     assert sorted(shards.rglob("*")) == before
 
 
+def test_predictions_of_negative_features_have_a_note_and_a_place_of_their_own(
+    shards: Path, tmp_path: Path
+) -> None:
+    assert train(shards, tmp_path / "model", "--epochs", "1").exit_code == 0
+    graph = rg.synthetic(300)
+    graph.x = graph.x.to_dense() - 0.5
+    write_shards(graph, 1, tmp_path / "other")
+    words = ["predict", "--model", tmp_path / "model", "--shards", tmp_path / "other", "--out"]
+    inside = launch(*words, tmp_path / "other" / "p.csv")
+    assert inside.exit_code == 2
+    assert "is in the folder of the shards" in inside.stderr
+    result = launch(*words, tmp_path / "p.csv")
+    assert result.exit_code == 0, result.stderr
+    assert "Note: some features are negative, unlike those" in result.stdout
+    assert "split" not in pd.read_csv(tmp_path / "p.csv")
+
+
 def test_a_method_that_cannot_be_divided_is_trained_on_the_whole_graph(shards: Path) -> None:
     words = ["train", "--shards", shards, "--method", "dsgcn", "--epochs", "1", "--seeds", "1"]
     found = launch(*words)
