@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -18,7 +19,9 @@ from typer.testing import CliRunner
 
 import rawlsgcn as rg
 from rawlsgcn.cli import app
+from rawlsgcn.experiments.training_graph import split_words
 from rawlsgcn.graphs.shards import write_shards
+from rawlsgcn.graphs.splits import MASKS
 from rawlsgcn.training.smoothed import row_training
 
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
@@ -52,6 +55,10 @@ def test_shards_are_trained_on_predicted_and_audited(
     model = ["--model", tmp_path / "model"]
     made = launch("predict", "--shards", shards, *model, "--out", tmp_path / "p.parquet")
     assert made.exit_code == 0, made.stderr
+    graph = rg.synthetic(300)
+    split = rg.load_model(tmp_path / "model").split(graph)
+    assert split == split_words([graph[key] for key in MASKS])
+    assert pd.read_parquet(tmp_path / "p.parquet")["split"].tolist() == split
     files = ["--shards", shards, "--predictions", tmp_path / "p.parquet"]
     audited = launch("audit", *files, "--resamples", "100", "--json", tmp_path / "a.json")
     assert audited.exit_code == 0, audited.stderr
@@ -68,7 +75,59 @@ def test_a_shorter_run_goes_on(shards: Path, tmp_path: Path) -> None:
     assert all(torch.equal(one[name], two[name]) for name in one)
     other = train(shards, tmp_path / "a", "--epochs", "6", "--lr", "0.5")
     assert other.exit_code == 2
-    assert "has a checkpoint of another run: its settings" in other.stderr
+    assert "has a checkpoint of another run: its lr is 0.01, not 0.5; choose" in other.stderr
+
+
+@pytest.mark.parametrize("method", ["smoothed-mlp", "gcn"])
+def test_files_of_an_earlier_model_go_and_others_stay(
+    method: str, shards: Path, tmp_path: Path
+) -> None:
+    for name in ("config.json", "predictions.csv", "report.html", "leaderboard.csv", "mine.txt"):
+        (tmp_path / name).write_text("{}")
+    words = ["train", "--shards", shards, "--method", method, "--num-neighbors", "2,2"]
+    result = launch(*words[: 5 if method == "smoothed-mlp" else 7], "--epochs=1", "--out", tmp_path)
+    assert result.exit_code == 0, result.stderr
+    found = {each.name for each in tmp_path.iterdir() if not each.name.startswith("checkpoint-")}
+    assert found == {"config.json", "metrics.json", "model.safetensors", "mine.txt"}
+    assert list(tmp_path.glob("checkpoint-*"))
+
+
+def test_too_little_memory_is_told_before_the_smoothing(tmp_path: Path) -> None:
+    write_shards(rg.synthetic(300), 1, tmp_path / "shards")
+    before = sorted(tmp_path.rglob("*"))
+    result = train(tmp_path / "shards", tmp_path / "out", "--memory", "30MB")
+    assert result.exit_code == 2
+    assert "rows of 600 features needs 33.9 MB of memory, more than the limit" in result.stderr
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["train --method smoothed-mlp --out", "train --method gcn --out", "auto --out"],
+)
+def test_the_folder_of_the_shards_is_no_place_for_a_model(words: str, shards: Path) -> None:
+    before = sorted(shards.rglob("*"))
+    result = launch(*words.split(), shards, "--shards", shards)
+    assert result.exit_code == 2
+    assert result.stderr.endswith("is in the folder of the shards: name another\n")
+    assert sorted(shards.rglob("*")) == before
+
+
+def test_predictions_of_negative_features_have_a_note_and_a_place_of_their_own(
+    shards: Path, tmp_path: Path
+) -> None:
+    assert train(shards, tmp_path / "model", "--epochs", "1").exit_code == 0
+    graph = rg.synthetic(300)
+    graph.x = graph.x.to_dense() - 0.5
+    write_shards(graph, 1, tmp_path / "other")
+    words = ["predict", "--model", tmp_path / "model", "--shards", tmp_path / "other", "--out"]
+    inside = launch(*words, tmp_path / "other" / "p.csv")
+    assert inside.exit_code == 2
+    assert "is in the folder of the shards" in inside.stderr
+    result = launch(*words, tmp_path / "p.csv")
+    assert result.exit_code == 0, result.stderr
+    assert "Note: some features are negative, unlike those" in result.stdout
+    assert "split" not in pd.read_csv(tmp_path / "p.csv")
 
 
 def test_a_method_that_cannot_be_divided_is_trained_on_the_whole_graph(shards: Path) -> None:

@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 
 import rawlsgcn as rg
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.experiments.shard_predictions import block_ids, predict_shards
+from rawlsgcn.experiments.shard_predictions import block_ids, predict_shards, shard_split
 from rawlsgcn.graphs.shards import Shards, write_shards
 
 
@@ -43,6 +43,30 @@ def test_shards_and_the_graph_have_the_same_predictions(
     model = rg.load_model(tmp_path / "model")
     found = predicted(model, shards)
     assert (found - model.predict(graph)).abs().max() < 1e-5
+
+
+@pytest.mark.parametrize("name", ["gcn", "smoothed-mlp"])
+def test_negative_features_are_divided_as_in_memory(name: str, graph: Data, tmp_path: Path) -> None:
+    rg.fit(graph, name, seeds=1, epochs=5, check_weight_decay=False).save(tmp_path / "model")
+    model = rg.load_model(tmp_path / "model")
+    other = graph.clone()
+    other.x = other.x.to_dense().clone()
+    other.x[:, 0] -= 0.5
+    found = predicted(model, write_shards(other, 2, tmp_path / "shards"))
+    assert (found - model.predict(other)).abs().max() < 1e-5
+    assert (found - model.predict(graph)).abs().max() > 1e-4
+
+
+def test_the_split_is_that_of_the_training_graph_alone(
+    graph: Data, shards: Shards, tmp_path: Path
+) -> None:
+    rg.fit(graph, "gcn", seeds=1, epochs=1, check_weight_decay=False).save(tmp_path / "model")
+    model = rg.load_model(tmp_path / "model")
+    found = shard_split(model, shards)
+    assert found is not None
+    assert found.tolist() == model.split(graph)
+    other = write_shards(rg.synthetic(300, seed=5), 2, tmp_path / "shards")
+    assert shard_split(model, other) is None
 
 
 def test_a_model_that_needs_the_whole_graph_says_so(

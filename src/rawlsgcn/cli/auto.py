@@ -96,7 +96,7 @@ def auto(
 
     if time_limit is not None and not time_limit > 0:
         raise RawlsError(f"--time-limit must be a positive number of seconds, not {time_limit:g}")
-    check_outputs(json_path, folder=out, inputs=[graph, features, labels])
+    check_outputs(json_path, folder=out, inputs=[graph, features, labels], shards=shards)
     if shards is not None:
         if any(each is not None for each in (dataset, graph, features, labels, split)):
             raise RawlsError("--shards has the whole graph: leave out --dataset, --split and files")
@@ -215,11 +215,12 @@ def _search_rows(
 def _write(result: AutoResult, audit: Audit | None, out: Path) -> None:
     """Write the folder, completely or not at all; without an audit no page and no pictures."""
     from .._core.atomic_folders import atomic_directory
+    from ..experiments.saved_models import outdated_in
     from ..reporting import figures
     from ..reporting.model_choice_section import leaderboard_figure
     from ..reporting.page import report
 
-    with atomic_directory(out) as folder:
+    with atomic_directory(out, outdated_in(out)) as folder:
         result.write_model(folder)
         result.to_predictions(folder / "predictions.csv")
         result.leaderboard.to_csv(folder / "leaderboard.csv", index=False)

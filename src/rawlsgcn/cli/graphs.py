@@ -54,7 +54,7 @@ def predict(
     from ..graphs.feature_storage import has_negative_features
 
     check_path(out)
-    check_outputs(json_path, file=out, inputs=[graph, features, labels])
+    check_outputs(json_path, file=out, inputs=[graph, features, labels], shards=shards)
     trained = load_model(model, seed)
     if shards is not None:
         if any(each is not None for each in (dataset, graph, features, labels)):

@@ -24,13 +24,17 @@ def check_outputs(
     folder: Path | None = None,
     file: Path | None = None,
     inputs: Sequence[str | Path | None] = (),
+    shards: Path | None = None,
 ) -> None:
     """Raise an error before the work if its result could not be written, or would overwrite a file
-    that it is made from or another result."""
+    that it is made from or another result, or lie among the ``shards``."""
     from .._core.atomic_files import check_file, check_folder, same_file
 
     if folder is not None:
         check_folder(folder)
+    into = folder if file is None else file.parent
+    if shards is not None and into is not None and same_file(into.expanduser(), shards):
+        raise RawlsError(f"--out {file or folder} is in the folder of the shards: name another")
     json_file = None if json_path in (None, "-") else json_path
     for option, path in (("--out", file), ("--json", json_file)):
         if path is None:

@@ -29,8 +29,9 @@ def train_on_rows(
     from ..graphs.shard_nodes import ShardNodes
     from ..methods.smoothed_mlp_inputs import SmoothedMLPSettings
     from ..reporting.progress import progress
+    from ..training.engine_choice import GraphSize
     from ..training.sampled.distributed_context import distributed_context
-    from ..training.smoothed.row_training import BATCH_ROWS, require_rows
+    from ..training.smoothed.row_training import BATCH_ROWS, keeps_rows, require_rows
     from ..training.smoothed.smooth_shards import smooth_shards
     from ..training.smoothed.smoothed_files import SmoothedForm
 
@@ -38,9 +39,12 @@ def train_on_rows(
     require_rows(settings, how["average"])
     if out is None:
         raise RawlsError("training on smoothed rows needs --out, the folder of its checkpoints")
-    check_outputs(json_path, folder=out)
+    check_outputs(json_path, folder=out, shards=shards.folder)
     with distributed_context(device) as context:
         nodes = ShardNodes.of(shards)
+        width = GraphSize.of_shards(shards).features // shards.num_nodes
+        if width:  # too little memory is an error before the smoothing, which may take long
+            keeps_rows(len(nodes.nodes("train")), width, memory, context)
         with progress("smoothing") as tell:
             form = SmoothedForm.of(shards, settings)
             rows = smooth_shards(shards, form, context, memory=memory, progress=tell).rows

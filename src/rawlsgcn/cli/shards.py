@@ -20,7 +20,7 @@ import typer
 from .._core.errors import RawlsError
 from .._core.progress import ProgressCallback, no_progress
 from .base import read_graph, require_features
-from .outputs import check_outputs, people, write_json
+from .outputs import check_outputs, people, say_notes, write_json
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -124,7 +124,7 @@ def train_on_samples(
     if out is None:
         raise RawlsError("training on samples needs --out, the folder of its checkpoints")
     files = [graph[name] for name in ("graph", "features", "labels")]
-    check_outputs(json_path, folder=out, inputs=files)
+    check_outputs(json_path, folder=out, inputs=files, shards=shards)
     with distributed_context(device) as context:
         source = _source(chosen, settings, graph if data is None else data, shards, context)
         with progress("training") as show_progress:
@@ -194,14 +194,14 @@ def predict_on_disk(
     from .._core.machine import pick_device
     from .._core.memory import memory_limit
     from ..evaluation.prediction_writing import prediction_writer
-    from ..experiments.shard_predictions import block_ids, predict_shards
+    from ..experiments.shard_predictions import block_ids, predict_shards, shard_split
     from ..graphs.shards import Shards
     from ..reporting.progress import progress
 
     require_one_process("predict")
     folder = Shards(shards)
     ids, counts = block_ids(folder), [0] * model.num_classes
-    names = model.class_names
+    names, split = model.class_names, shard_split(model, folder)
     with (
         progress("predicting") as tell,
         prediction_writer(out, folder.num_nodes, names) as write,
@@ -210,10 +210,17 @@ def predict_on_disk(
             model, folder, memory=memory_limit(memory), device=pick_device(device), progress=tell
         )
         for first, probabilities in blocks:
-            write(ids(first, first + len(probabilities)), probabilities.numpy(), None)
+            last = first + len(probabilities)
+            part = None if split is None else split[first:last]
+            write(ids(first, last), probabilities.numpy(), part)
             found = probabilities.argmax(1).bincount(minlength=model.num_classes).tolist()
             counts = [a + b for a, b in zip(counts, found, strict=True)]
-    people(json_path).print(
+    notes = []
+    if model.row_normalized and folder.negative_features:
+        notes.append("some features are negative, unlike those that the model was trained on.")
+    console = people(json_path)
+    say_notes(notes, console)
+    console.print(
         f"{model.method.title}: predictions of {folder.num_nodes} nodes in {out}",
         markup=False,
         highlight=False,
@@ -229,7 +236,7 @@ def predict_on_disk(
         "class_names": names,
         "predicted": counts,
         "out": str(out),
-        "notes": [],
+        "notes": notes,
     }
     write_json(json_path, about)
 

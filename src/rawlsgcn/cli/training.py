@@ -250,7 +250,7 @@ def train(
         from ..graphs.shard_graph import graph_of_shards
 
         require_one_process(f"train --method {method}")
-        check_outputs(json_path, folder=out)
+        check_outputs(json_path, folder=out, shards=shards)
         data = graph_of_shards(opened)
     with progress("training") as tell:
         result = fit(
@@ -266,10 +266,11 @@ def train(
     audit = audited([result], command=typed_command(), graph_options=graph_options(context))
     if out is not None:
         from .._core.atomic_folders import atomic_directory
+        from ..experiments.saved_models import outdated_in
         from ..reporting import figures
         from ..reporting.page import report
 
-        with atomic_directory(out) as folder:
+        with atomic_directory(out, outdated_in(out)) as folder:
             result.write_model(folder)
             result.to_predictions(folder / "predictions.csv")
             figures.save(figures.by_degree(result), folder / "by_degree.png")
@@ -426,8 +427,9 @@ def tune(
         )
     if out is not None:
         from .._core.atomic_folders import atomic_directory
+        from ..experiments.saved_models import outdated_in
 
-        with atomic_directory(out) as folder:
+        with atomic_directory(out, outdated_in(out)) as folder:
             tuning.best.write_model(folder)
             text = json.dumps(tuning.to_dict(), indent=2, allow_nan=False) + "\n"
             (folder / "tuning.json").write_text(text, encoding="utf-8")

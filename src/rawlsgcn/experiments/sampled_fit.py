@@ -21,7 +21,7 @@ from ..training.sampled.checkpoints import train_with_checkpoints
 from ..training.sampled.distributed_context import DistributedContext
 from ..training.sampled.sources import Source
 from ..training.sampled.trainer import SampledTraining
-from .saved_models import write_model
+from .saved_models import outdated_in, write_model
 
 
 def fit_sampled(
@@ -114,13 +114,14 @@ def save_trained(
         **about: The fields of :class:`.saved_models.TrainedModel` that are not the training's.
     """
     if training.context.rank == 0:
-        with atomic_directory(out) as folder:
+        with atomic_directory(out, outdated_in(out)) as folder:
             write_model(
                 folder,
                 {training.seed: training.kept.state_dict()},
                 metrics,
                 settings=asdict(training.settings),
                 best_seed=training.seed,
+                fingerprint=metrics["graph"],
                 **about,
             )
 

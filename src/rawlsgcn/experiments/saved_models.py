@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,9 +30,11 @@ from .._core.serialization import (
 from .._core.text import plural
 from .._core.threads import fork_safe_threads
 from ..graphs import check, load
+from ..graphs.graph_statistics import fingerprint
+from ..graphs.splits import MASKS
 from ..graphs.structural_features import structural_features
 from ..methods import Inputs, Learner, Method, Settings, find_method
-from .training_graph import TrainingGraph, in_order
+from .training_graph import TrainingGraph, in_order, split_words
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -40,6 +42,28 @@ if TYPE_CHECKING:
 GRAPH = "graph/"
 """The names of the tensors that describe the graph begin so, those of weights with a seed."""
 WEIGHTS, CONFIG, METRICS = "model.safetensors", "config.json", "metrics.json"
+#: What the commands write beside a model, about that model alone.
+_BESIDE = (
+    "predictions.csv",
+    "report.html",
+    "by_degree.png",
+    "leaderboard.csv",
+    "leaderboard.png",
+    "tuning.json",
+)
+
+
+def outdated_in(folder: Path) -> Callable[[str], bool]:
+    """Say which files of a folder describe the model in it, and not the one that replaces it.
+
+    Args:
+        folder: The folder that a model is written into.
+
+    Returns:
+        A function of a file's name, false for every name if the folder has no model.
+    """
+    known = _BESIDE if (folder.expanduser() / CONFIG).exists() else ()
+    return lambda name: name in known
 
 
 def write_model(
@@ -100,7 +124,8 @@ class TrainedModel:
         class_names: The names of the classes in their order, if they have any.
         structural_features: Whether the graph had no features, so that its structure was used.
         training_graph: What is kept of the graph that it was trained on; None for one that was
-            trained on samples.
+            trained in steps.
+        fingerprint: The sizes and hashes of the graph that a model was trained on in steps.
     """
 
     method: Method
@@ -115,6 +140,7 @@ class TrainedModel:
     class_names: list[str] | None = None
     structural_features: bool = False
     training_graph: TrainingGraph | None = None
+    fingerprint: str = ""
 
     def __repr__(self) -> str:
         numbers = sum(tensor.numel() for tensor in self.state.values())
@@ -194,13 +220,17 @@ class TrainedModel:
             "train", "val", "test" or "" for each node; None if it is not the graph that the model
             was trained on.
         """
-        if self.training_graph is None:
+        if self.training_graph is None and not self.fingerprint:
             return None
         if isinstance(graph, str):
             clean = load(graph, sparse=True)
         else:
             clean = check(graph, sparse=True, need_labels=False, need_features=False)
-        return self.training_graph.split(clean)
+        if self.training_graph is not None:
+            return self.training_graph.split(clean)
+        masks = [clean[key] for key in MASKS if clean.get(key) is not None]
+        same = len(masks) == len(MASKS) and fingerprint(clean) == self.fingerprint
+        return split_words(masks) if same else None
 
     def _restored(self, inputs: Inputs) -> Learner:
         unfit = RawlsError(
@@ -337,6 +367,7 @@ def load_model(folder: str | Path, seed: int | None = None) -> TrainedModel:
         class_names=config["class_names"],
         structural_features=config["structural_features"] or bool(structure_of),
         training_graph=_training_graph(folder / WEIGHTS, str(structure_of or config["edges"])),
+        fingerprint=config["fingerprint"],
     )
 
 
@@ -382,6 +413,7 @@ _LATER: dict[str, tuple[Any, str, Any]] = {
     "class_names": (None, "a list of names", _are_names),
     "structural_features": (False, "true or false", is_bool),
     "edges": ("", "a hash", is_string),
+    "fingerprint": ("", "sizes and hashes", is_string),
 }
 """Entries that models of earlier versions lack: their defaults, and what they must be."""
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from .._core.errors import RawlsError
@@ -14,6 +16,8 @@ from .._core.memory import size_text
 from .._core.progress import ProgressCallback, no_progress
 from ..graphs.shard_graph import graph_of_shards
 from ..graphs.shards import Shards
+from ..graphs.splits import MASKS, SPLIT_WORDS
+from ..graphs.streaming.shard_fingerprint import shard_edge_digest
 from ..methods import Convolutional, Settings, find_method
 from ..methods._ops.convolution import GraphConvolutionalNetwork
 from ..methods.ensemble import EnsembleRun, EnsembleSettings, state_of_run
@@ -123,10 +127,12 @@ def _propagated(
     kind = method.forward_normalization(model.settings)
     if kind == "doubly-stochastic":
         shards.require_balanced()
-    source = Source.of_shards(shards, normalize=model.row_normalized, labeled=False)
+    source = Source.of_shards(shards, labeled=False)
     if kind == "doubly-stochastic" and source.scale is None:
         balance_and_save(shards, context, memory=memory, progress=progress)
-        source = Source.of_shards(shards, normalize=model.row_normalized, labeled=False)
+        source = Source.of_shards(shards, labeled=False)
+    # As the model was trained, also where features of this graph are negative.
+    source = replace(source, normalize=model.row_normalized)
     factors = Factors.of(source.adjacency, kind, source.scale)
     return whole_graph_logits(
         restored_network(model, model.settings, model.state), source, factors, context
@@ -165,13 +171,8 @@ def row_models(
     files: dict[SmoothedForm, RowFile] = {}
     found = []
     for run, state in zip(runs, states, strict=True):
-        form = SmoothedForm.of(shards, run.settings)
-        if form.row_normalized != model.row_normalized:
-            raise RawlsError(
-                f"the model in {model.folder} was trained on features of which "
-                f"{'none' if model.row_normalized else 'some'} were negative, unlike those of "
-                f"{shards.folder}: train it on such a graph"
-            )
+        # As the model was trained, also where features of this graph are negative.
+        form = replace(SmoothedForm.of(shards, run.settings), row_normalized=model.row_normalized)
         if form not in files:
             made = smooth_shards(shards, form, context, memory=memory, progress=progress)
             files[form] = made.rows
@@ -209,6 +210,40 @@ def restored_network(
         )
     network.load_state_dict(state)
     return network.eval()
+
+
+def shard_split(model: TrainedModel, shards: Shards) -> NDArray[np.str_] | None:
+    """Say which nodes of a graph in shards the model was trained, validated and tested on.
+
+    Args:
+        model: A saved model.
+        shards: The graph.
+
+    Returns:
+        "train", "val", "test" or "" for each node; None if it is not the graph that the model was
+        trained on.
+
+    Raises:
+        RawlsError: If a file is damaged.
+    """
+    parts = np.zeros(shards.num_nodes, dtype=np.uint8)
+    if model.fingerprint == shards.fingerprint:
+        for shard in shards.open_all():
+            if shard.split is not None:
+                parts[shard.first : shard.last] = shard.split
+    else:
+        graph = model.training_graph
+        masks = [] if graph is None else [graph.masks[key] for key in MASKS if key in graph.masks]
+        if (
+            graph is None
+            or len(masks) < len(MASKS)
+            or any(mask.shape != parts.shape for mask in masks)
+            or shard_edge_digest(shards) != graph.edges
+        ):
+            return None
+        for number, mask in enumerate(masks, start=1):
+            parts[mask.numpy().astype(bool)] = number
+    return np.array(["", *SPLIT_WORDS])[parts]
 
 
 def block_ids(shards: Shards) -> Callable[[int, int], Any]:

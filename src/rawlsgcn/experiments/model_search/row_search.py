@@ -25,7 +25,7 @@ from ...methods.ensemble import Ensemble, EnsembleSettings, joined_states, score
 from ...methods.smoothed_mlp_inputs import SmoothedMLPSettings
 from ...training import Job, TrainedRun
 from ...training.batch_training import DivergedError
-from ...training.engine_choice import why_not_rows
+from ...training.engine_choice import GraphSize, why_not_rows
 from ...training.sampled.checkpoints import train_with_checkpoints
 from ...training.sampled.distributed_context import DistributedContext
 from ...training.smoothed.row_order import RowOrder
@@ -35,13 +35,14 @@ from ...training.smoothed.row_training import (
     BATCH_ROWS,
     LabeledRows,
     RowTraining,
+    keeps_rows,
     usual_epochs,
 )
 from ...training.smoothed.smooth_shards import smooth_shards
 from ...training.smoothed.smoothed_files import SmoothedForm
 from ...training.whole_graph import PartialProgress
 from ..row_fit import evaluate_rows, evenly
-from ..saved_models import TrainedModel, write_model
+from ..saved_models import TrainedModel, outdated_in, write_model
 from ..shard_predictions import row_models
 from .judge import Judge
 from .pool import POOL, Candidate, Member, grid, train_member
@@ -94,6 +95,9 @@ def auto_rows(
     train, val = nodes.nodes("train"), evenly(nodes.nodes("val"), MOST_NODES)
     judge = Judge(torch.arange(len(val)), torch.from_numpy(nodes.y[val]))
     usable, left_out = row_candidates()
+    width = GraphSize.of_shards(shards).features // shards.num_nodes
+    if width:  # too little memory is an error before the smoothing, which may take long
+        keeps_rows(len(train), width, memory)
     members: list[Member] = []
     began = time.perf_counter()
     for candidate in usable:
@@ -141,7 +145,7 @@ def auto_rows(
         **_described_members(members, chosen, left_out, judge),
         "seconds": time.perf_counter() - began,
     }
-    with atomic_directory(out) as folder:
+    with atomic_directory(out, outdated_in(out)) as folder:
         write_model(
             folder,
             {seed: model.state},
@@ -154,6 +158,7 @@ def auto_rows(
             best_seed=seed,
             dataset=model.dataset,
             class_names=model.class_names,
+            fingerprint=shards.fingerprint,
         )
     remove_folder(out / RUNS)
     return metrics

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -18,6 +18,9 @@ from ..graph_statistics import TensorHash, fingerprint_text
 from ..shard_files import array_path
 from .feature_files import FeatureFiles
 from .ordered_threads import ordered_map
+
+if TYPE_CHECKING:
+    from ..shards import Shards
 
 Array = NDArray[Any]
 #: Numbers that are hashed at a time.
@@ -71,6 +74,19 @@ def shard_fingerprint(
     hashes = dict(zip(parts, ordered_map(lambda part: part(), parts.values()), strict=True))
     ordered = {name: hashes[name] for name in ("edges", "features", "labels", "split")}
     return fingerprint_text(nodes, arcs, ordered)
+
+
+def shard_edge_digest(shards: Shards) -> str:
+    """Return what :func:`..graph_statistics.edge_digest` returns for the graph in memory."""
+    ends = [shard.row_start[1:] for shard in shards.open_all()]
+    starts = np.cumsum([0, *(int(each[-1]) for each in ends)])
+    row_start = np.concatenate(
+        [[0], *(each + start for each, start in zip(ends, starts[:-1], strict=True))]
+    )
+    digest = TensorHash()
+    digest.add(torch.int64, (), [np.array(shards.num_nodes, dtype=np.int64)])
+    digest.add(torch.int64, (2, int(row_start[-1])), _ends(shards.folder, len(shards), row_start))
+    return digest.hexdigest()
 
 
 def _ends(folder: Path, count: int, row_start: Array) -> Iterator[Array]:

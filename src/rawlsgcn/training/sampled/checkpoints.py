@@ -156,12 +156,27 @@ def _checkpoints(folder: Path) -> list[Path]:
 
 
 def _require_same(kept: dict[str, Any], run: dict[str, Any], folder: Path) -> None:
-    for name, value in run.items():
-        if kept.get(name) != value:
-            raise RawlsError(
-                f"{folder} has a checkpoint of another run: its {name} is {kept.get(name)!r}, "
-                f"not {value!r}; choose another --out or delete it"
-            )
+    differing = [
+        f"its {name} is {old!r}, not {new!r}"
+        for name, (old, new) in _differences(kept, json.loads(json.dumps(run))).items()
+    ]
+    if differing:
+        raise RawlsError(
+            f"{folder} has a checkpoint of another run: {', '.join(differing)}; choose another "
+            "--out or delete it"
+        )
+
+
+def _differences(kept: dict[str, Any], run: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """What differs, by name, also in the tables of both."""
+    found: dict[str, tuple[Any, Any]] = {}
+    for name, new in run.items():
+        old = kept.get(name)
+        if isinstance(old, dict) and isinstance(new, dict):
+            found |= _differences(old, {**dict.fromkeys(old), **new})
+        elif old != new:
+            found[name] = (old, new)
+    return found
 
 
 def train_with_checkpoints(

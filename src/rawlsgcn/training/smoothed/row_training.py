@@ -65,6 +65,40 @@ def require_rows(settings: SmoothedMLPSettings, average: float) -> None:
     require_average(average)
 
 
+def keeps_rows(
+    rows: int, num_features: int, memory: int, context: DistributedContext | None = None
+) -> bool:
+    """Decide whether a process keeps its training rows in memory, or reads them a window at a time.
+
+    Args:
+        rows: The number of training rows of all processes.
+        num_features: The numbers of a row.
+        memory: Bytes that this process may use.
+        context: Which of how many processes this one is; by default the only one.
+
+    Returns:
+        Whether the rows are kept.
+
+    Raises:
+        RawlsError: If the memory is too little for either.
+    """
+    context = context or DistributedContext()
+    row = 4 * num_features
+    order = RowOrder(rows, row, BATCH_ROWS, 0)
+    first, last = (
+        int(order.cuts[chunk]) for chunk in order.own_chunks(context.rank, context.world_size)
+    )
+    kept = int(((last - first) * row + 2 * READ_BYTES) / _SHARE)
+    streamed = int(2 * WINDOW_CHUNKS * max(CHUNK_BYTES, row) / _SHARE)
+    if min(kept, streamed) > memory:
+        raise RawlsError(
+            f"training on rows of {num_features:,} features needs "
+            f"{size_text(min(kept, streamed))} of memory, more than the limit of "
+            f"{size_text(memory)}: raise --memory"
+        )
+    return kept <= memory
+
+
 @dataclass(frozen=True, eq=False)
 class LabeledRows:
     """The rows that training and its progress need.
@@ -138,7 +172,7 @@ class RowTraining(BatchTraining[RowBatch]):
         self.rows, self.smoothing = rows, settings.label_smoothing
         self.order = RowOrder(len(rows.nodes), 4 * rows.file.num_features, batch_size, seed)
         self.own = self.order.own_chunks(context.rank, context.world_size)
-        self.in_memory = self._fits(memory)
+        self.in_memory = keeps_rows(len(rows.nodes), rows.file.num_features, memory, context)
         self._kept: Tensor | None = None
         self._val: Tensor | None = None
         on_cpu = context.device.type == "cpu"
@@ -159,21 +193,6 @@ class RowTraining(BatchTraining[RowBatch]):
             dtype=dtype,
             fused=True,
         )
-
-    def _fits(self, memory: int) -> bool:
-        """Whether the rows of this process fit; raise an error if two windows would not."""
-        row = 4 * self.rows.file.num_features
-        first, last = (int(self.order.cuts[chunk]) for chunk in self.own)
-        if (last - first) * row + 2 * READ_BYTES <= _SHARE * memory:
-            return True
-        needed = int(2 * WINDOW_CHUNKS * max(CHUNK_BYTES, row) / _SHARE)
-        if needed > memory:
-            raise RawlsError(
-                f"training on rows of {self.rows.file.num_features:,} features needs "
-                f"{size_text(needed)} of memory, more than the limit of {size_text(memory)}: "
-                "raise --memory"
-            )
-        return False
 
     def batches(self, epoch: int, first: int = 0) -> Iterator[RowBatch]:
         windows = self.order.windows(epoch, first)
