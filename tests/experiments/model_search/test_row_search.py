@@ -41,7 +41,7 @@ def test_members_that_need_the_graph_are_left_out_with_the_reason() -> None:
 def test_the_saved_mean_has_the_metrics_on_the_graph_in_memory(tmp_path: Path) -> None:
     graph = rg.synthetic(600)
     shards = write_shards(graph, 2, tmp_path / "shards")
-    metrics = auto_rows(ShardNodes.of(shards), tmp_path / "model", memory=10**9)
+    metrics = auto_rows(ShardNodes.of(shards), tmp_path / "model", memory=10**11)
     assert sum(row["weight"] for row in metrics["leaderboard"]) == pytest.approx(1)
     model = rg.load_model(tmp_path / "model")
     logits = model.logits(graph)
@@ -49,7 +49,7 @@ def test_the_saved_mean_has_the_metrics_on_the_graph_in_memory(tmp_path: Path) -
     expected = evaluate_run(logits, graph.y, degree, graph.test_mask, graph.val_mask)
     for name in ("accuracy", "bias", "low_degree_accuracy"):
         assert metrics[name] == pytest.approx(getattr(expected, name), rel=1e-3), name
-    blocks = [each for _, each in predict_shards(model, shards, memory=10**9)]
+    blocks = [each for _, each in predict_shards(model, shards, memory=10**11)]
     assert (torch.cat(blocks) - torch.softmax(logits, -1)).abs().max() < 1e-5
 
 
@@ -58,7 +58,7 @@ def test_a_search_that_is_stopped_goes_on_and_gives_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nodes = ShardNodes.of(write_shards(rg.synthetic(300), 2, tmp_path / "shards"))
-    whole = auto_rows(nodes, tmp_path / "whole", memory=10**9)
+    whole = auto_rows(nodes, tmp_path / "whole", memory=10**11)
     train, trained = row_search.train_with_checkpoints, []
 
     def stopped(*arguments: Any, **how: Any) -> float:
@@ -69,10 +69,10 @@ def test_a_search_that_is_stopped_goes_on_and_gives_the_same(
 
     monkeypatch.setattr(row_search, "train_with_checkpoints", stopped)
     with pytest.raises(KeyboardInterrupt):
-        auto_rows(nodes, tmp_path / "broken", memory=10**9)
+        auto_rows(nodes, tmp_path / "broken", memory=10**11)
     assert len(list((tmp_path / "broken" / row_search.RUNS).iterdir())) == 2
     monkeypatch.setattr(row_search, "train_with_checkpoints", train)
-    again = auto_rows(nodes, tmp_path / "broken", memory=10**9)
+    again = auto_rows(nodes, tmp_path / "broken", memory=10**11)
     assert again["accuracy"] == whole["accuracy"]
     assert again["temperature"] == whole["temperature"]
     assert not (tmp_path / "broken" / row_search.RUNS).exists()
@@ -84,11 +84,11 @@ def test_runs_that_diverge_are_never_chosen(
 ) -> None:
     monkeypatch.setattr(pool, "RATES", (1e30, 0.01))
     nodes = ShardNodes.of(write_shards(rg.synthetic(300), 1, tmp_path / "shards"))
-    metrics = auto_rows(nodes, tmp_path / "model", memory=10**9)
+    metrics = auto_rows(nodes, tmp_path / "model", memory=10**11)
     assert metrics["accuracy"] > 30
     monkeypatch.setattr(pool, "RATES", (1e30,))
     with pytest.raises(RawlsError, match="training diverged with every model"):
-        auto_rows(nodes, tmp_path / "none", memory=10**9)
+        auto_rows(nodes, tmp_path / "none", memory=10**11)
 
 
 @pytest.mark.usefixtures("few_runs")
