@@ -25,7 +25,7 @@ def shards(graph: Data, tmp_path_factory: pytest.TempPathFactory) -> Shards:
     return write_shards(graph, 3, tmp_path_factory.mktemp("shards"))
 
 
-def predicted(model: rg.TrainedModel, shards: Shards, memory: int = 10**9) -> torch.Tensor:
+def predicted(model: rg.TrainedModel, shards: Shards, memory: int = 10**11) -> torch.Tensor:
     blocks = list(predict_shards(model, shards, memory=memory))
     assert [first for first, _ in blocks] == np.cumsum([0, *map(len, dict(blocks).values())])[
         :-1
