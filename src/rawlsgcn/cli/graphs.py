@@ -20,7 +20,7 @@ from .options import (
     Shards,
     out_option,
 )
-from .outputs import check_outputs, people, say_notes, write_json
+from .outputs import check_outputs, people, say_notes, say_predictions, write_json
 from .shards import balance_on_disk, predict_on_disk, require_one_process
 
 
@@ -82,27 +82,9 @@ def predict(
     notes = graph_notes(data)
     if trained.row_normalized and not made and has_negative_features(data.x):
         notes.append("some features are negative, unlike those that the model was trained on.")
-    summary = {
-        "dataset": data.get("name"),
-        "nodes": len(probabilities),
-        "method": trained.method.name,
-        "seed": trained.seed,
-        "trained_on": trained.dataset,
-        "classes": trained.num_classes,
-        "class_names": trained.class_names,
-        "predicted": probabilities.argmax(1).bincount(minlength=trained.num_classes).tolist(),
-        "out": str(out),
-        "notes": notes,
-    }
-    console = people(json_path)
-    say_notes(notes, console)
-    console.print(
-        f"{trained.method.title}: predictions of {len(probabilities)} nodes in {out}",
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
-    )
-    write_json(json_path, summary)
+    counts = probabilities.argmax(1).bincount(minlength=trained.num_classes).tolist()
+    name = data.get("name")
+    say_predictions(trained, name, counts, trained.class_names, notes, out, json_path)
 
 
 @command("--dataset cora-ml --out balanced.npz")

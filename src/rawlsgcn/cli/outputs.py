@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from ..experiments.audit_result import Audit
     from ..experiments.result import Result
+    from ..experiments.saved_models import TrainedModel
 
 
 def check_outputs(
@@ -136,3 +137,36 @@ def typed_command(program: str = "rawlsgcn") -> str:
     from .._core.text import shown_word
 
     return shlex.join([*program.split(), *map(shown_word, sys.argv[1:])])
+
+
+def say_predictions(
+    model: TrainedModel,
+    dataset: str | None,
+    counts: list[int],
+    class_names: list[str] | None,
+    notes: Sequence[str],
+    out: Path,
+    json_path: str | None,
+) -> None:
+    """Print and write what ``predict`` did, given the number of nodes of each predicted class."""
+    console = people(json_path)
+    say_notes(notes, console)
+    console.print(
+        f"{model.method.title}: predictions of {sum(counts)} nodes in {out}",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+    summary = {
+        "dataset": dataset,
+        "nodes": sum(counts),
+        "method": model.method.name,
+        "seed": model.seed,
+        "trained_on": model.dataset,
+        "classes": model.num_classes,
+        "class_names": class_names,
+        "predicted": counts,
+        "out": str(out),
+        "notes": list(notes),
+    }
+    write_json(json_path, summary)

@@ -20,7 +20,7 @@ import typer
 from .._core.errors import RawlsError
 from .._core.progress import ProgressCallback, no_progress
 from .base import read_graph, require_features
-from .outputs import check_outputs, people, say_notes, write_json
+from .outputs import check_outputs, people, say_predictions, write_json
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -218,27 +218,7 @@ def predict_on_disk(
     notes = []
     if model.row_normalized and folder.negative_features:
         notes.append("some features are negative, unlike those that the model was trained on.")
-    console = people(json_path)
-    say_notes(notes, console)
-    console.print(
-        f"{model.method.title}: predictions of {folder.num_nodes} nodes in {out}",
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
-    )
-    about = {
-        "dataset": folder.name,
-        "nodes": folder.num_nodes,
-        "method": model.method.name,
-        "seed": model.seed,
-        "trained_on": model.dataset,
-        "classes": model.num_classes,
-        "class_names": names,
-        "predicted": counts,
-        "out": str(out),
-        "notes": notes,
-    }
-    write_json(json_path, about)
+    say_predictions(model, folder.name, counts, names, notes, out, json_path)
 
 
 def balance_on_disk(
