@@ -379,7 +379,7 @@ def test_the_command_is_timed_in_a_process_of_its_own(
         Path(words[words.index("--json") + 1]).write_text(json.dumps(figures))
         return SimpleNamespace(returncode=2 if "chameleon" in words else 0, stderr="it failed\n")
 
-    monkeypatch.setattr(times.subprocess, "run", started)
+    monkeypatch.setattr(times, "subprocess", SimpleNamespace(run=started))
     words = ["--datasets", "synthetic", "--times", "--out", str(tmp_path)]
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, result.output
