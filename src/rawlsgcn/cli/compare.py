@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..methods import MAIN_METHODS, find_method
-from .base import command, naming, parse_grid, parse_settings, read_graph
+from .base import command, naming, parse_grid, parse_settings, read_graph, split_names
 from .options import (
     COMPARED,
     DataRoot,
@@ -58,8 +59,8 @@ def demo(
     from ..graphs import synthetic
 
     check_outputs(json_path, folder=out)
-    names = list(MAIN_METHODS)
-    _compare(synthetic(nodes), names, out, json_path, "rawlsgcn demo", {}, seeds, device)
+    how = {"command": "rawlsgcn demo", "graph_options": {}}
+    _compare(synthetic(nodes), MAIN_METHODS, out, json_path, how, seeds=seeds, device=device)
 
 
 @command("--dataset cora-ml --out out", "--dataset cora-ml --methods gcn,rawlsgcn-graph --tune")
@@ -97,34 +98,32 @@ def compare(
     from ..experiments.comparing import configure_all
     from ..graphs.splits import evaluate_on
 
-    names = [name.strip() for name in methods.split(",") if name.strip()]
+    names = split_names(methods)
     changes = parse_settings(settings, lr=lr, epochs=epochs, normalization=normalization)
     configure_all([find_method(name) for name in names], changes)
     check_outputs(json_path, folder=out, inputs=[graph, features, labels])
     data = evaluate_on(read_graph(dataset, graph, features, labels, split, data_root), evaluate)
-    how = {"engine": engine, "tune": tune, **changes}
-    options = graph_options(context)
-    _compare(data, names, out, json_path, typed_command(), options, seeds, device, **how)
+    how = {"command": typed_command(), "graph_options": graph_options(context)}
+    changes |= {"seeds": seeds, "device": device, "engine": engine, "tune": tune}
+    _compare(data, names, out, json_path, how, **changes)
 
 
 def _compare(
     data: Data,
-    names: list[str],
+    names: Sequence[str],
     out: Path | None,
     json_path: str | None,
-    said: str,
-    graph: dict[str, str],
-    seeds: int,
-    device: str,
-    **how: Any,
+    how: dict[str, Any],
+    **settings: Any,
 ) -> None:
+    """Compare methods; the page shows ``how``: the command and the options of the graph."""
     from ..experiments.comparing import compare as compare_methods
     from ..reporting.progress import progress
 
     with progress("training") as tell:
-        results = compare_methods(data, names, seeds=seeds, device=device, progress=tell, **how)
+        results = compare_methods(data, names, progress=tell, **settings)
     figures_json = [result.to_dict() for result in results]
-    audit = audited(results, command=said, graph_options=graph)
+    audit = audited(results, **how)
     if out is not None:
         from .._core.atomic_folders import atomic_directory
         from ..reporting import figures
@@ -142,12 +141,12 @@ def _compare(
             figures.save(figures.degrees(results[0].graph), folder / "degrees.png")
             figures.save(figures.side_by_side(results), folder / "side_by_side.png")
             figures.save(accuracy_bias_plot(results), folder / "accuracy_bias.png")
-            report(audit or results, folder / "report.html", command=said)
+            report(audit or results, folder / "report.html", command=how["command"])
             (folder / "results.json").write_text(json.dumps(figures_json, indent=2) + "\n")
     show(results, audit, json_path)
     if out is not None:
         where = f"Page: {out / 'report.html'}   Picture: {out / 'side_by_side.png'}"
-        people(json_path).print(where, markup=False, highlight=False)
+        people(json_path).print(where)
     write_json(json_path, figures_json)
 
 
@@ -219,5 +218,5 @@ def tune(
     console.print(tuning_table(tuning))
     took = f"{len(tuning.trials) * seeds} runs in {sum(tuning.seconds.values()):.1f} s"
     kept = "" if out is None else f"; the chosen model is in {out}"
-    console.print(f"{took}{kept}", markup=False, highlight=False)
+    console.print(f"{took}{kept}")
     write_json(json_path, tuning.to_dict())

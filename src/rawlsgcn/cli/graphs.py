@@ -51,7 +51,7 @@ def datasets(data_root: DataRoot = None, json_path: Json = None) -> None:
     console = people(json_path)
     say_notes([row["damaged"] for row in rows if "damaged" in row], console)
     console.print(datasets_table(rows))
-    console.print(f"Looked in {root_folder(data_root)}", style="dim", markup=False, highlight=False)
+    console.print(f"Looked in {root_folder(data_root)}", style="dim")
     write_json(json_path, rows)
 
 
@@ -190,8 +190,6 @@ def balance(
     console.print(
         f"{data.get('name')}: every row and column of A + I sums to 1 within "
         f"{scaling.residual:.1e} after {scaling.iterations} products; written to {out}",
-        markup=False,
-        highlight=False,
         soft_wrap=True,
     )
     write_json(json_path, summary)
