@@ -89,12 +89,12 @@ def audit(
     console = people(json_path)
     say_notes(made.notes, console)
     words = verdict(made)
-    console.print(words.headline, style="bold", markup=False, highlight=False)
+    console.print(words.headline, style="bold")
     console.print(audit_table(made))
     for line in words.lines[1:]:
-        console.print(line, markup=False, highlight=False)
+        console.print(line)
     if out is not None:
-        console.print(f"Page: {out}", markup=False, highlight=False, soft_wrap=True)
+        console.print(f"Page: {out}", soft_wrap=True)
     if json_path is not None:
         write_json(json_path, made.to_dict())
 

@@ -41,9 +41,6 @@ if TYPE_CHECKING:
     from ..experiments.model_search import AutoResult
 
 
-_WHOLE_GRAPH_OPTIONS = ("--baseline", "--time-limit", "--evaluate")
-
-
 @command("--dataset cora-ml --out best", "--graph graph.npz --time-limit 60")
 def auto(
     context: typer.Context,
@@ -208,7 +205,7 @@ def _search_rows(
         f"accuracy {found['low_degree_accuracy']:.1f}; written to {out}"
     )
     for line in lines:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
     write_json(json_path, found)
 
 
@@ -242,12 +239,12 @@ def _show(result: AutoResult, audit: Audit | None, out: Path | None, json_path: 
     console.print(leaderboard_table(result))
     console.print()
     for sentence in result.explanation:
-        console.print(sentence, markup=False, highlight=False)
+        console.print(sentence)
     console.print()
     console.print(results_table(result.comparison()))
     if audit is not None and result.baseline is not None:
         console.print()
         for sentence in gains(audit, *result.comparison().names):
-            console.print(sentence, markup=False, highlight=False)
+            console.print(sentence)
     if out is not None:
         say_written(out, console, page=audit is not None)
