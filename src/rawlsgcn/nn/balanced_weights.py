@@ -283,16 +283,8 @@ def _operator(
     return cached.entries.clone()
 
 
-def _shape(
-    edge_index: Tensor,
-    edge_weight: Tensor | None,
-    num_nodes: int,
-    loop_weight: Tensor,
-    loops_everywhere: bool,
-    last_loop: bool,
-    dtype: torch.dtype,
-) -> Tensor:
-    return edge_index.new_empty(edge_index.shape[1] + num_nodes, dtype=dtype)
+def _shape(edge_index: Tensor, edge_weight: Any, num_nodes: int, *options: Any) -> Tensor:
+    return edge_index.new_empty(edge_index.shape[1] + num_nodes, dtype=options[-1])
 
 
 # Not torch.library.custom_op, which reads the paths of all loaded modules: a tenth of a second.
