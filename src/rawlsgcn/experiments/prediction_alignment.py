@@ -23,7 +23,8 @@ from ..graphs.notes import GraphFacts
 from ..graphs.readers.tables import SPLIT_VALUES, numbers_of
 from ..graphs.shard_nodes import ShardNodes
 from ..graphs.shards import Shards
-from ..graphs.splits import MASKS, has_own_split
+from ..graphs.split_choice import has_own_split
+from ..graphs.splits import MASKS
 
 Array = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]

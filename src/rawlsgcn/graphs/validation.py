@@ -19,7 +19,8 @@ from .feature_storage import all_finite, compact, dense, first_not_finite, is_sp
 from .graph_objects import raw_from_object
 from .notes import GraphFacts
 from .raw_graph import RawGraph, check_count, clean_ids, highest_node, num_stored
-from .splits import MASKS, SplitChoice, choose_split, parse_split
+from .split_choice import choose_split
+from .splits import MASKS, SplitChoice, parse_split
 from .structural_features import is_structural, structural_features
 
 MOST_DENSE = 64 << 20
