@@ -198,14 +198,7 @@ def _range(vector: Tensor) -> str:
 
 
 def check_matrix_path(path: str | Path) -> None:
-    """Raise an error unless the suffix of a path is one of a supported format.
-
-    Args:
-        path: The file to write.
-
-    Raises:
-        RawlsError: If the suffix is not ``.npz``, ``.csv`` or ``.tsv``.
-    """
+    """Raise an error unless the suffix of a path is ``.npz``, ``.csv`` or ``.tsv``."""
     if Path(path).suffix.lower() not in SUFFIXES:
         raise RawlsError(f"cannot write {path}: end its name in one of {', '.join(SUFFIXES)}")
 

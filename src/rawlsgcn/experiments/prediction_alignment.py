@@ -22,7 +22,7 @@ from ..graphs.graph_objects import raw_from_object
 from ..graphs.notes import GraphFacts
 from ..graphs.readers.column_names import SPLIT_VALUES
 from ..graphs.readers.tables import numbers_of
-from ..graphs.shard_nodes import ShardNodes
+from ..graphs.shard_graph import ShardNodes
 from ..graphs.shards import Shards
 from ..graphs.split_choice import has_own_split
 from ..graphs.splits import MASKS
