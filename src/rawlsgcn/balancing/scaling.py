@@ -93,6 +93,19 @@ class Scaling:
         """Whether the residual is at most ``tol``."""
         return self.reason is StopReason.CONVERGED
 
+    def usable(self, what: str) -> Scaling:
+        """Return this scaling if it converged, or stopped at the rounding of float64.
+
+        Args:
+            what: What was balanced, for the error.
+
+        Raises:
+            RawlsError: If it did not.
+        """
+        if not self.converged and not self.residual <= 1e-8:
+            raise RawlsError(f"{what} could not be balanced: {self}")
+        return self
+
     def __repr__(self) -> str:
         how = "one vector" if self.scale is not None else "rows and columns"
         return f"Scaling of {len(self.row_scale):,} nodes, {how}: {self}"
@@ -187,6 +200,11 @@ class Scaling:
             else csr.to_sparse(layout=self._format.layout)
         )
         return same.coalesce() if self._format.layout == torch.sparse_coo else same
+
+
+def tolerance(dtype: torch.dtype) -> float:
+    """Return the tolerance of a balancing whose values are stored in ``dtype``."""
+    return 1e-12 if dtype == torch.float64 else 1e-8
 
 
 def _range(vector: Tensor) -> str:
