@@ -170,7 +170,7 @@ def _search_rows(
     from .._core.machine import pick_device
     from .._core.memory import memory_limit
     from ..experiments.model_search.row_search import auto_rows
-    from ..graphs.shard_nodes import ShardNodes
+    from ..graphs.shard_graph import ShardNodes
     from ..graphs.shards import Shards as ShardFolder
     from ..reporting.progress import progress
 

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from .._core import __version__
-from .._core.atomic_folders import one_version
 from .._core.errors import RawlsError, out_of_memory
+from .._core.folder_versions import one_version
 from .._core.machine import pick_device
 from .._core.random_state import kept_random_state
 from .._core.serialization import (

@@ -17,7 +17,7 @@ from rawlsgcn.evaluation.run_metrics import evaluate_run
 from rawlsgcn.experiments.model_search import pool, row_search
 from rawlsgcn.experiments.model_search.row_search import auto_rows, row_candidates
 from rawlsgcn.experiments.shard_predictions import predict_shards
-from rawlsgcn.graphs.shard_nodes import ShardNodes
+from rawlsgcn.graphs.shard_graph import ShardNodes
 from rawlsgcn.graphs.shards import write_shards
 
 

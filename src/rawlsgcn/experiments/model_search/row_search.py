@@ -19,7 +19,7 @@ from ..._core.errors import RawlsError
 from ..._core.progress import ProgressCallback, no_progress
 from ..._core.serialization import jsonable
 from ...evaluation.calibration import CalibrationOutcome, temperature
-from ...graphs.shard_nodes import ShardNodes
+from ...graphs.shard_graph import ShardNodes
 from ...methods import Method, find_method
 from ...methods.ensemble import Ensemble, EnsembleSettings, joined_states, scores_of
 from ...methods.smoothed_mlp_inputs import SmoothedMLPSettings
