@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -173,6 +174,72 @@ def test_training_on_rows_needs_a_folder(shards: Path) -> None:
     assert "training on smoothed rows needs --out" in result.stderr
     both = launch("audit", "--shards", shards, "--dataset", "synthetic", "--predictions", "p.csv")
     assert "--shards has the whole graph" in both.stderr
+
+
+def graph_files(folder: Path, labels: slice) -> list[Any]:
+    """The files of a graph, and the labels of some of its nodes."""
+    graph = rg.synthetic(300)
+    arcs = pd.DataFrame(graph.edge_index.T.numpy(), columns=["source", "target"])
+    arcs.to_csv(folder / "edges.csv", index=False)
+    np.save(folder / "x.npy", graph.x.to_dense().numpy())
+    chosen = pd.DataFrame({"id": range(300), "label": graph.y.numpy()})[labels]
+    chosen.to_csv(folder / "y.csv", index=False)
+    return ["shard", "--graph", folder / "edges.csv", "--features", folder / "x.npy"]
+
+
+@pytest.mark.parametrize("memory", ["1kB", "8GB"])
+def test_an_unlabeled_graph_is_predicted_on_and_nothing_else(
+    memory: str, shards: Path, tmp_path: Path
+) -> None:
+    assert train(shards, tmp_path / "model", "--epochs", "2").exit_code == 0
+    words = [*graph_files(tmp_path, slice(None)), "--memory", memory, "--count", "2", "--out"]
+    made = launch(*words, tmp_path / "new")
+    assert made.exit_code == 0, made.stderr
+    files = []
+    for folder, name in ((shards, "old.csv"), (tmp_path / "new", "new.csv")):
+        words = ["predict", "--model", tmp_path / "model", "--shards", folder, "--out"]
+        predicted = launch(*words, tmp_path / name)
+        assert predicted.exit_code == 0, predicted.stderr
+        files.append(pd.read_csv(tmp_path / name).filter(regex="^prob|^p_|class"))
+    assert len(files[1]) == 300
+    assert files[0].equals(files[1])
+    for command in (
+        ["train", "--method", "smoothed-mlp", "--out", tmp_path / "m"],
+        ["train", "--method", "gcn", "--out", tmp_path / "m"],
+        ["train", "--method", "gcn", "--num-neighbors", "2,2", "--out", tmp_path / "m"],
+        ["train", "--method", "dsgcn"],
+        ["auto"],
+        ["audit", "--predictions", tmp_path / "new.csv"],
+    ):
+        result = launch(*command, "--shards", tmp_path / "new")
+        assert result.exit_code == 2
+        assert "have no labels, so that there is nothing to learn from or to" in result.stderr
+        assert result.stderr.count("\n") == 1
+
+
+def test_a_split_without_labels_is_an_error(tmp_path: Path) -> None:
+    words = [*graph_files(tmp_path, slice(None)), "--count", "2", "--out", tmp_path / "s"]
+    for memory in ("1kB", "8GB"):
+        result = launch(*words, "--split", "random", "--memory", memory)
+        assert result.exit_code == 2
+        assert "edges.csv has no labels, so that it has no split" in result.stderr
+
+
+def test_unlabeled_nodes_are_predicted_but_neither_trained_on_nor_judged(tmp_path: Path) -> None:
+    words = [*graph_files(tmp_path, slice(0, 200)), "--labels", tmp_path / "y.csv", "--count", "2"]
+    assert launch(*words, "--out", tmp_path / "s").exit_code == 0
+    trained = train(tmp_path / "s", tmp_path / "m", "--epochs", "2", "--json", tmp_path / "m.json")
+    assert trained.exit_code == 0, trained.stderr
+    words = ["predict", "--model", tmp_path / "m", "--shards", tmp_path / "s", "--out"]
+    assert launch(*words, tmp_path / "p.csv").exit_code == 0
+    table = pd.read_csv(tmp_path / "p.csv")
+    assert len(table) == 300
+    assert table["split"][200:].isna().all()
+    found = launch(
+        "audit", "--shards", tmp_path / "s", "--predictions", tmp_path / "p.csv", "--json", "-"
+    )
+    judged = json.loads(found.stdout)["how"]["nodes"]
+    assert judged == (table["split"] == "test").sum() > 0
 
 
 def environment() -> dict[str, str]:

@@ -156,6 +156,7 @@ def _whole_graph(shards: Path, memory: str | None) -> Data | None:
 
     require_one_process("auto")
     folder = ShardFolder(shards)
+    folder.require_labels()
     runs = len(RATES) * len(DECAYS)
     needed = whole_graph_bytes(GraphSize.of_shards(folder), Settings(), runs)
     return graph_of_shards(folder) if needed <= memory_limit(memory) else None

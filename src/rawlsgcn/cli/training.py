@@ -213,6 +213,7 @@ def train(
             from ..graphs.shards import Shards as ShardFolder
 
             opened = ShardFolder(shards)
+            opened.require_labels()
             size = GraphSize.of_shards(opened)
         else:
             require_options(given - {"seeds", "evaluate"}, "the whole graph", in_shards=False)

@@ -64,18 +64,15 @@ class ShardNodes:
         Raises:
             RawlsError: If there are no labels, or a file is damaged.
         """
-        y = np.empty(shards.num_nodes, dtype=np.int64)
+        shards.require_labels()
+        y = np.full(shards.num_nodes, -1, dtype=np.int64)
         split = np.zeros(shards.num_nodes, dtype=np.uint8)
         degree = np.empty(shards.num_nodes, dtype=np.int64)
         for number in range(len(shards)):
             part = shards.open(number)
-            if part.y is None:
-                raise RawlsError(
-                    f"the shards in {shards.folder} have no labels: write them from a graph with "
-                    "labels"
-                )
             rows = slice(part.first, part.last)
-            y[rows] = part.y
+            if part.y is not None:
+                y[rows] = part.y
             degree[rows] = np.diff(part.row_start)
             if part.split is not None:
                 split[rows] = part.split

@@ -119,6 +119,8 @@ class Source:
         Raises:
             RawlsError: If features, labels or a split are missing.
         """
+        if labeled:
+            shards.require_labels()
         parts = shards.open_all()
         x, y, split, scale = (
             [piece for part in parts if (piece := getattr(part, name)) is not None]
