@@ -138,6 +138,18 @@ def test_a_method_that_cannot_be_divided_is_trained_on_the_whole_graph(shards: P
     assert "Training on the whole graph: it fits in memory" in found.stdout
 
 
+def test_too_little_memory_for_samples_is_told_before_the_balancing(tmp_path: Path) -> None:
+    write_shards(rg.synthetic(300), 1, tmp_path / "shards")
+    before = sorted(tmp_path.rglob("*"))
+    words = ["train", "--shards", tmp_path / "shards", "--method", "rawlsgcn-graph", "--epochs=1"]
+    result = launch(*words, "--memory", "9MB", "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert "9 MB of memory are too little to train on samples of a graph" in result.stderr
+    assert sorted(tmp_path.rglob("*")) == before
+    least = result.stderr.split("--memory ")[1].split(")")[0]
+    assert int(least.removesuffix("MB")) > 9
+
+
 def test_a_graph_over_the_limit_is_sampled(tmp_path: Path) -> None:
     words = ["train", "--dataset", "synthetic", "--method", "gcn", "--epochs", "1"]
     found = launch(*words, "--memory", "1MB", "--out", tmp_path / "out")

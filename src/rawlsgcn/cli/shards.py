@@ -8,6 +8,7 @@ are checked before the processes meet, and an error is reported by one of them o
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     from ..experiments.saved_models import TrainedModel
+    from ..graphs.shards import Shards
     from ..methods import Method, Settings
     from ..training.sampled.distributed_context import DistributedContext
     from ..training.sampled.sources import Source
@@ -100,16 +102,20 @@ def train_on_samples(
     out: Path | None,
     json_path: str | None,
     device: str,
+    memory: int,
     average: float,
     data: Data | None = None,
     **how: Any,
 ) -> None:
     """The command ``train`` with the engine 'sampled'; ``data`` if the graph is read already."""
     from ..experiments.sampled_fit import fit_sampled
+    from ..graphs.shards import Shards
     from ..methods import find_method
     from ..reporting.progress import progress
     from ..sampling import parse_num_neighbors
     from ..training.sampled.distributed_context import distributed_context
+    from ..training.sampled.memory_plan import sampled_rows
+    from ..training.sampled.sources import Source
     from ..training.sampled.trainer import require_sampled
 
     numbers = parse_num_neighbors(num_neighbors)
@@ -126,7 +132,19 @@ def train_on_samples(
     files = [graph[name] for name in ("graph", "features", "labels")]
     check_outputs(json_path, folder=out, inputs=files, shards=shards)
     with distributed_context(device) as context:
-        source = _source(chosen, settings, graph if data is None else data, shards, context)
+        if shards is None:
+            data = read_graph(**graph) if data is None else data
+            require_features(data, "training on samples")
+            source = Source.of(data, normalize=settings.normalize_features)
+        else:
+            folder = Shards(shards)
+            source = Source.of_shards(folder, normalize=settings.normalize_features)
+            share = math.ceil(how["batch_size"] / context.world_size)
+            # Too little memory is an error before the balancing, which may take long.
+            how["rows_at_once"] = sampled_rows(
+                folder, source.num_features, settings, numbers, share, memory, how["workers"]
+            )
+            source = _balanced(source, chosen, settings, folder, memory, context)
         with progress("training") as show_progress:
             metrics = fit_sampled(
                 chosen,
@@ -153,33 +171,26 @@ def train_on_samples(
             write_json(json_path, metrics)
 
 
-def _source(
+def _balanced(
+    source: Source,
     method: Method,
     settings: Settings,
-    graph: Mapping[str, Any] | Data,
-    shards: Path | None,
+    folder: Shards,
+    memory: int,
     context: DistributedContext,
 ) -> Source:
     """The graph to train on; shards without a scaling are balanced first if the method needs it."""
-    from ..graphs.shards import Shards
     from ..training.sampled.shard_balancing import balance_and_save
     from ..training.sampled.sources import Source
 
-    normalize = settings.normalize_features
-    if shards is None:
-        data = read_graph(**graph) if isinstance(graph, Mapping) else graph
-        require_features(data, "training on samples")
-        return Source.of(data, normalize=normalize)
-    folder = Shards(shards)
-    source = Source.of_shards(folder, normalize=normalize)
     doubly = len(method.normalizations) > 1 and settings.normalization == "doubly-stochastic"
     if doubly:
         folder.require_balanced()
     if source.scale is not None or not doubly:
         return source
     with shown_once("balancing", context) as show_progress:
-        balance_and_save(folder, context, progress=show_progress)
-    return Source.of_shards(folder, normalize=normalize)
+        balance_and_save(folder, context, memory=memory, progress=show_progress)
+    return Source.of_shards(folder, normalize=settings.normalize_features)
 
 
 def predict_on_disk(

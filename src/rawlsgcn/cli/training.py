@@ -235,6 +235,7 @@ def train(
             out,
             json_path,
             device,
+            limit,
             data=data,
             batch_size=batch_size or 1024,
             workers=workers,

@@ -19,6 +19,7 @@ from ..methods import Method, Settings
 from ..training.batch_training import BatchTraining
 from ..training.sampled.checkpoints import train_with_checkpoints
 from ..training.sampled.distributed_context import DistributedContext
+from ..training.sampled.memory_plan import MOST_ROWS
 from ..training.sampled.sources import Source
 from ..training.sampled.trainer import SampledTraining
 from .saved_models import outdated_in, write_model
@@ -37,6 +38,7 @@ def fit_sampled(
     workers: int = 0,
     average: float = 0.1,
     checkpoint_every: int = 0,
+    rows_at_once: int = MOST_ROWS,
     progress: ProgressCallback = no_progress,
 ) -> dict[str, Any]:
     """Train a method on samples, evaluate it on the whole graph and save the model in ``out``.
@@ -55,6 +57,8 @@ def fit_sampled(
         workers: Further processes that draw batches ahead.
         average: The share of all steps, the last ones, whose mean weights are saved.
         checkpoint_every: Write a checkpoint after so many steps; 0 for only after each epoch.
+        rows_at_once: Nodes whose features are read at once for the scores of all nodes; see
+            :func:`..training.sampled.memory_plan.sampled_rows`.
         progress: Called with the steps done, the steps in total and the epoch.
 
     Returns:
@@ -85,7 +89,7 @@ def fit_sampled(
         "settings": {name: value for name, value in asdict(settings).items() if name != "epochs"},
     }
     seconds = train_with_checkpoints(training, out, run, checkpoint_every, progress)
-    metrics = {**run, **_evaluated(training), "seconds": seconds}
+    metrics = {**run, **_evaluated(training, rows_at_once), "seconds": seconds}
     save_trained(
         training,
         metrics,
@@ -126,9 +130,9 @@ def save_trained(
             )
 
 
-def _evaluated(training: SampledTraining) -> dict[str, Any]:
+def _evaluated(training: SampledTraining, rows_at_once: int) -> dict[str, Any]:
     """The metrics on the test nodes, with all neighbors of every node."""
-    logits = training.logits()
+    logits = training.logits(rows_at_once)
     if not bool(logits.isfinite().all()):
         raise RawlsError(
             "the trained model's scores are not finite numbers, so that it is not saved: lower the "
