@@ -161,9 +161,10 @@ def test_a_graph_over_the_limit_is_sampled(tmp_path: Path) -> None:
     ("words", "said"),
     [
         ("--method smoothed-mlp --workers 1", "--workers does not apply to training on smoothed"),
-        ("--method smoothed-mlp --seeds 2", "--seeds does not apply to training on smoothed rows"),
+        ("--method smoothed-mlp --seeds 2 --seed 3", "--seed is of one run, --seeds the number"),
+        ("--method smoothed-mlp --evaluate most", "unknown choice of nodes 'most'"),
         ("--method smoothed-mlp --num-neighbors 5,5", "smoothed-mlp cannot be trained on sampled"),
-        ("--method smoothed-mlp --set patience=3", "no early stopping"),
+        ("--method gcn --set patience=3", "no early stopping: leave out patience, and give fewer"),
         ("--method smoothed-mlp --average 3", "average is a share of the steps"),
         ("--method gcn --engine smoothed", "gcn needs the edges while it trains"),
         ("--method gcn --engine reference --num-neighbors 5,5", "is for the engine 'sampled'"),
@@ -181,9 +182,57 @@ def test_mistakes_are_one_sentence(words: str, said: str, shards: Path, tmp_path
     assert result.stderr.count("\n") == 1
 
 
-def test_training_on_rows_needs_a_folder(shards: Path) -> None:
-    result = launch("train", "--shards", shards, "--method", "smoothed-mlp")
-    assert "training on smoothed rows needs --out" in result.stderr
+@pytest.mark.parametrize("method", ["smoothed-mlp", "gcn"])
+def test_several_runs_have_means_and_deviations_and_one_model(
+    method: str, shards: Path, tmp_path: Path
+) -> None:
+    words = ["train", "--shards", shards, "--method", method, "--epochs", "2", "--json", "-"]
+    bare = launch(*words, "--seed", "1")  # neither a model nor checkpoints are kept
+    assert bare.exit_code == 0, bare.stderr
+    several = launch(*words, "--seeds", "3", "--out", tmp_path / "m")
+    assert several.exit_code == 0, several.stderr
+    assert "process, 3 runs: accuracy" in several.stderr
+    assert " ± " in several.stderr
+    one, all_of_them = json.loads(bare.stdout), json.loads(several.stdout)
+    assert all_of_them["seeds"] == [0, 1, 2]
+    runs = all_of_them["accuracy"]["runs"]
+    assert runs[1] == one["accuracy"]
+    assert all_of_them["accuracy"]["mean"] == pytest.approx(np.mean(runs))
+    assert all_of_them["accuracy"]["std"] == pytest.approx(np.std(runs))
+    best = int(np.argmax(all_of_them["validation_accuracy"]["runs"]))
+    assert rg.load_model(tmp_path / "m").seed == all_of_them["best_seed"] == best
+    assert rg.load_model(tmp_path / "m", seed=2).seed == 2
+    again = launch(*words, "--seeds", "3", "--out", tmp_path / "m")
+    assert json.loads(again.stdout)["bias"] == all_of_them["bias"]
+
+
+@pytest.mark.parametrize("method", ["smoothed-mlp", "gcn"])
+def test_every_labeled_node_can_be_evaluated(method: str, tmp_path: Path) -> None:
+    graph = rg.synthetic(300)
+    few = graph.clone()
+    few.test_mask = graph.test_mask & (torch.arange(300) < 100)
+    for name, each in (("all", graph), ("few", few)):
+        write_shards(each, 2, tmp_path / name)
+    words = ["train", "--method", method, "--epochs", "2", "--json", "-", "--shards"]
+    found = [
+        json.loads(launch(*words, tmp_path / name, "--evaluate", which).stdout)["accuracy"]
+        for name, which in (("all", "all"), ("few", "all"), ("few", "test"))
+    ]
+    assert found[0] == found[1] != found[2]
+
+
+def test_training_on_rows_stops_when_validation_does_not_improve(
+    shards: Path, tmp_path: Path
+) -> None:
+    words = ["--epochs", "60", "--batch-size", "10", "--set", "patience=2", "--json", "-"]
+    found = json.loads(train(shards, tmp_path / "m", *words).stdout)
+    assert 2 < found["epochs"] < 60
+    again = json.loads(train(shards, tmp_path / "m", *words).stdout)
+    assert again["epochs"] == found["epochs"]
+    assert again["accuracy"] == found["accuracy"]
+
+
+def test_an_audit_of_shards_takes_no_other_graph(shards: Path) -> None:
     both = launch("audit", "--shards", shards, "--dataset", "synthetic", "--predictions", "p.csv")
     assert "--shards has the whole graph" in both.stderr
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 #: The options of ``train`` that only some engines have, by what each trains on.
 _OPTIONS = {
-    "the whole graph": {"seeds", "evaluate"},
+    "the whole graph": set(),
     "samples": {
         "num_neighbors",
         "batch_size",
@@ -104,6 +104,7 @@ def train_on_samples(
     device: str,
     memory: int,
     average: float,
+    evaluate: str,
     data: Data | None = None,
     **how: Any,
 ) -> None:
@@ -127,8 +128,6 @@ def train_on_samples(
             f"{settings.num_layers}: give one number for each layer"
         )
     require_sampled(chosen, settings, average)
-    if out is None:
-        raise RawlsError("training on samples needs --out, the folder of its checkpoints")
     files = [graph[name] for name in ("graph", "features", "labels")]
     check_outputs(json_path, folder=out, inputs=files, shards=shards)
     with distributed_context(device) as context:
@@ -145,6 +144,7 @@ def train_on_samples(
                 folder, source.num_features, settings, numbers, share, memory, how["workers"]
             )
             source = _balanced(source, chosen, settings, folder, memory, context)
+        source = source.evaluated_on(evaluate)
         with progress("training") as show_progress:
             metrics = fit_sampled(
                 chosen,
@@ -157,18 +157,34 @@ def train_on_samples(
                 progress=show_progress,
                 **how,
             )
-        if context.rank == 0:
-            bias = "undefined" if metrics["bias"] is None else f"{metrics['bias']:.4f}"
-            people(json_path).print(
-                f"{source.name}, {chosen.title}, {context.world_size} "
-                f"process{'es' * (context.world_size > 1)}: "
-                f"accuracy {metrics['accuracy']:.1f}, bias {bias}, "
-                f"low-degree accuracy {metrics['low_degree_accuracy']:.1f}; written to {out}",
-                markup=False,
-                highlight=False,
-                soft_wrap=True,
-            )
-            write_json(json_path, metrics)
+        say_trained(metrics, chosen.title, context, out, json_path)
+
+
+def say_trained(
+    metrics: dict[str, Any],
+    title: str,
+    context: DistributedContext,
+    out: Path | None,
+    json_path: str | None,
+    lines: Sequence[str] = (),
+) -> None:
+    """Say what came of a training in steps, after further lines; the first process does."""
+    from ..experiments.stepwise_runs import spread_text
+
+    if context.rank:
+        return
+    runs = f", {len(metrics['seeds'])} runs" if "seeds" in metrics else ""
+    said = (
+        f"{metrics['dataset']}, {title}, {context.world_size} "
+        f"process{'es' * (context.world_size > 1)}{runs}: "
+        f"accuracy {spread_text(metrics, 'accuracy', 1)}, "
+        f"bias {spread_text(metrics, 'bias', 4)}, "
+        f"low-degree accuracy {spread_text(metrics, 'low_degree_accuracy', 1)}"
+    )
+    written = "" if out is None else f"; written to {out}"
+    for line in (*lines, f"{said}{written}"):
+        people(json_path).print(line, markup=False, highlight=False, soft_wrap=True)
+    write_json(json_path, metrics)
 
 
 def _balanced(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 
 from .._core.errors import RawlsError
 from .shards import Shards
-from .splits import MASKS, SPLIT_WORDS
+from .splits import MASKS, SPLIT_WORDS, require_evaluated
 
 Ints = NDArray[np.int64]
 
@@ -77,6 +77,24 @@ class ShardNodes:
             if part.split is not None:
                 split[rows] = part.split
         return cls(shards, y, split, degree)
+
+    def evaluated_on(self, which: str) -> ShardNodes:
+        """Return the nodes with those to evaluate as the test nodes; see ``--evaluate``.
+
+        Args:
+            which: ``"test"``, or ``"all"`` for every labeled node outside training and validation.
+
+        Returns:
+            The nodes.
+
+        Raises:
+            RawlsError: If it is another word.
+        """
+        require_evaluated(which)
+        if which == "test":
+            return self
+        further = (self.split == 0) & (self.y >= 0)
+        return replace(self, split=np.where(further, len(MASKS), self.split).astype(np.uint8))
 
     def nodes(self, which: str) -> Ints:
         """Return the nodes of one part of the split, of which there must be some.

@@ -53,7 +53,10 @@ def require_sampled(method: Method, settings: Settings, average: float) -> Convo
             f"graph; use {' or '.join(MAIN_METHODS)}"
         )
     if settings.patience:
-        raise RawlsError("sampled training has no early stopping: set patience to 0")
+        raise RawlsError(
+            "sampled training has no early stopping: leave out patience, and give fewer --epochs "
+            "where it trains too long"
+        )
     require_average(average)
     return method
 
