@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 GRAPH = "graph/"
 """The names of the tensors that describe the graph begin so, those of weights with a seed."""
 WEIGHTS, CONFIG, METRICS = "model.safetensors", "config.json", "metrics.json"
+#: The checkpoints of the runs of a search on shards, until its model is saved.
+RUNS = ".auto-runs"
 #: What the commands write beside a model, about that model alone.
 _BESIDE = (
     "predictions.csv",
@@ -60,9 +62,10 @@ def outdated_in(folder: Path) -> Callable[[str], bool]:
         folder: The folder that a model is written into.
 
     Returns:
-        A function of a file's name, false for every name if the folder has no model.
+        A function of a file's name; if the folder has no model, true only for the runs that a
+        killed search left.
     """
-    known = _BESIDE if (folder.expanduser() / CONFIG).exists() else ()
+    known = (RUNS, *_BESIDE) if (folder.expanduser() / CONFIG).exists() else (RUNS,)
     return lambda name: name in known
 
 

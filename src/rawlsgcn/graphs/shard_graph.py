@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 from .._core.errors import RawlsError
 from .feature_storage import compact
 from .shards import Shards
-from .splits import MASKS, SPLIT_WORDS
+from .splits import MASKS, SPLIT_WORDS, require_evaluated
 
 Ints = NDArray[np.int64]
 
@@ -53,22 +53,37 @@ class ShardNodes:
         Raises:
             RawlsError: If there are no labels, or a file is damaged.
         """
-        y = np.empty(shards.num_nodes, dtype=np.int64)
+        shards.require_labels()
+        y = np.full(shards.num_nodes, -1, dtype=np.int64)
         split = np.zeros(shards.num_nodes, dtype=np.uint8)
         degree = np.empty(shards.num_nodes, dtype=np.int64)
         for number in range(len(shards)):
             part = shards.open(number)
-            if part.y is None:
-                raise RawlsError(
-                    f"the shards in {shards.folder} have no labels: write them from a graph with "
-                    "labels"
-                )
             rows = slice(part.first, part.last)
-            y[rows] = part.y
+            if part.y is not None:
+                y[rows] = part.y
             degree[rows] = np.diff(part.row_start)
             if part.split is not None:
                 split[rows] = part.split
         return cls(shards, y, split, degree)
+
+    def evaluated_on(self, which: str) -> ShardNodes:
+        """Return the nodes with those to evaluate as the test nodes; see ``--evaluate``.
+
+        Args:
+            which: ``"test"``, or ``"all"`` for every labeled node outside training and validation.
+
+        Returns:
+            The nodes.
+
+        Raises:
+            RawlsError: If it is another word.
+        """
+        require_evaluated(which)
+        if which == "test":
+            return self
+        further = (self.split == 0) & (self.y >= 0)
+        return replace(self, split=np.where(further, len(MASKS), self.split).astype(np.uint8))
 
     def nodes(self, which: str) -> Ints:
         """Return the numbers of the nodes that are ``"train"``, ``"val"`` or ``"test"``, rising.

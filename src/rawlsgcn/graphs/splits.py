@@ -230,13 +230,18 @@ def _mask(y: Tensor, nodes: Tensor) -> Tensor:
     return mask
 
 
+def require_evaluated(which: str) -> None:
+    """Raise an error for a choice of the nodes to evaluate that there is not."""
+    if which not in EVALUATE:
+        raise unknown_name("choice of nodes", which, EVALUATE)
+
+
 def evaluate_on(graph: Data, which: str) -> Data:
     """Return the graph with the nodes to evaluate as its test nodes; the one given is not changed.
 
     "test" keeps the test mask, "all" takes every labeled node outside training and validation.
     """
-    if which not in EVALUATE:
-        raise unknown_name("choice of nodes", which, EVALUATE)
+    require_evaluated(which)
     if which == "test":
         return graph
     chosen = copy.copy(graph)

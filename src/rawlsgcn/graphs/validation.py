@@ -168,6 +168,21 @@ def no_labels(where: str) -> RawlsError:
     )
 
 
+def settle_labels(raw: RawGraph, split: SplitChoice) -> bool:
+    """Say whether a graph has labels, for what works without them too.
+
+    Labels that are all -1 are dropped with their masks. A split without labels is an error.
+    """
+    if raw.y is not None and bool((np.asarray(raw.y) == -1).all()):
+        raw.y, raw.masks = None, {}
+    if raw.y is None and split is not None:
+        raise RawlsError(
+            f"{raw.graph_from} has no labels, so that it has no split: leave out the split, or "
+            "give --labels (labels=...)"
+        )
+    return raw.y is not None
+
+
 def _count_nodes(raw: RawGraph, need_features: bool, need_labels: bool) -> int:
     """The number of nodes, on which everything that is needed must agree."""
     deciding: dict[str, int] = {}

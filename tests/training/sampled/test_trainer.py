@@ -124,5 +124,8 @@ def test_what_cannot_be_trained_is_told(graph: Data) -> None:
 
 def test_shards_without_labels_cannot_be_trained_on(graph: Data, tmp_path: Path) -> None:
     bare = Data(edge_index=graph.edge_index, num_nodes=graph.num_nodes)
+    shards = write_shards(bare, 2, tmp_path)
+    with pytest.raises(RawlsError, match="have no labels"):
+        Source.of_shards(shards)
     with pytest.raises(RawlsError, match="have no features"):
-        Source.of_shards(write_shards(bare, 2, tmp_path))
+        Source.of_shards(shards, labeled=False)

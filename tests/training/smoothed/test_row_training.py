@@ -213,7 +213,6 @@ def test_usual_epochs_make_enough_steps_and_not_too_many() -> None:
 @pytest.mark.parametrize(
     ("changes", "how", "said"),
     [
-        ({"patience": 3}, {}, "no early stopping"),
         ({}, {"average": 2}, "average is a share"),
         ({}, {"context": DistributedContext(0, 50), "batch_size": 40}, "50 processes cannot share"),
     ],
