@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
