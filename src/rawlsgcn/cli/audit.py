@@ -64,9 +64,9 @@ def audit(
     """Audit predictions of any model by degree: who is worst off, and is it chance?"""
     from ..evaluation.node_centralities import BUILT_IN
     from ..experiments.auditing import audit as audit_predictions
+    from ..reporting.audit_tables import audit_table
+    from ..reporting.audit_verdict import verdict
     from ..reporting.progress import spinner
-    from ..reporting.tables import audit_table
-    from ..reporting.words import verdict
 
     column = None if by in BUILT_IN else by
     check_outputs(json_path, file=out, inputs=[*predictions, graph, labels, column])

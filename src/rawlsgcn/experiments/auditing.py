@@ -18,19 +18,18 @@ from .._core import __version__
 from .._core.errors import RawlsError
 from .._core.text import printable, shown_path
 from .._core.threads import fork_safe_threads
-from ..evaluation.audit.findings import Provenance, ShownNodes, ShownPredictions
 from ..evaluation.audit.grouping import Grouping
 from ..evaluation.audit.model_audit import audit_models
 from ..evaluation.audit.node_scores import NodeScores, score_nodes
 from ..evaluation.audit.prediction_formats import PredictionSource
-from ..evaluation.audit.resampling import ResamplingSettings
+from ..evaluation.audit.resampling import LEVEL, ResamplingSettings
 from ..evaluation.degree_bias import SMALLEST_GROUP
 from ..evaluation.node_centralities import BUILT_IN, NodeColumn, check_complete, column_of, degrees
 from ..graphs import graph_notes, load
 from ..graphs.readers.node_link import is_networkx
 from ..graphs.shards import Shards
 from ..graphs.splits import MASKS
-from .audit_result import Audit
+from .audit_result import Audit, Provenance, ShownNodes, ShownPredictions
 from .evaluated_nodes import (
     evaluated_nodes,
     labeled_nodes,
@@ -166,7 +165,7 @@ def audit(
             version=__version__,
             seed=seed,
             resamples=resamples,
-            level=settings.level,
+            level=LEVEL,
             by=column.name,
             bins=grouping.description,
             bias_over=grouping.bias_over,
