@@ -13,7 +13,8 @@ from .._core.text import printable
 
 if TYPE_CHECKING:
     from ..evaluation.audit.findings import Estimate
-    from ..experiments.result import Result, Spread
+    from ..experiments.result import Result
+    from ..experiments.trained_runs import Spread
 
 MINUS = "\N{MINUS SIGN}"
 SIGNIFICANT = 0.05
