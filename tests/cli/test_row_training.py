@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -137,6 +138,18 @@ def test_a_method_that_cannot_be_divided_is_trained_on_the_whole_graph(shards: P
     assert "Training on the whole graph: it fits in memory" in found.stdout
 
 
+def test_too_little_memory_for_samples_is_told_before_the_balancing(tmp_path: Path) -> None:
+    write_shards(rg.synthetic(300), 1, tmp_path / "shards")
+    before = sorted(tmp_path.rglob("*"))
+    words = ["train", "--shards", tmp_path / "shards", "--method", "rawlsgcn-graph", "--epochs=1"]
+    result = launch(*words, "--memory", "9MB", "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert "9 MB of memory are too little to train on samples of a graph" in result.stderr
+    assert sorted(tmp_path.rglob("*")) == before
+    least = result.stderr.split("--memory ")[1].split(")")[0]
+    assert int(least.removesuffix("MB")) > 9
+
+
 def test_a_graph_over_the_limit_is_sampled(tmp_path: Path) -> None:
     words = ["train", "--dataset", "synthetic", "--method", "gcn", "--epochs", "1"]
     found = launch(*words, "--memory", "1MB", "--out", tmp_path / "out")
@@ -148,9 +161,10 @@ def test_a_graph_over_the_limit_is_sampled(tmp_path: Path) -> None:
     ("words", "said"),
     [
         ("--method smoothed-mlp --workers 1", "--workers does not apply to training on smoothed"),
-        ("--method smoothed-mlp --seeds 2", "--seeds does not apply to training on smoothed rows"),
+        ("--method smoothed-mlp --seeds 2 --seed 3", "--seed is of one run, --seeds the number"),
+        ("--method smoothed-mlp --evaluate most", "unknown choice of nodes 'most'"),
         ("--method smoothed-mlp --num-neighbors 5,5", "smoothed-mlp cannot be trained on sampled"),
-        ("--method smoothed-mlp --set patience=3", "no early stopping"),
+        ("--method gcn --set patience=3", "no early stopping: leave out patience, and give fewer"),
         ("--method smoothed-mlp --average 3", "average is a share of the steps"),
         ("--method gcn --engine smoothed", "gcn needs the edges while it trains"),
         ("--method gcn --engine reference --num-neighbors 5,5", "is for the engine 'sampled'"),
@@ -168,11 +182,125 @@ def test_mistakes_are_one_sentence(words: str, said: str, shards: Path, tmp_path
     assert result.stderr.count("\n") == 1
 
 
-def test_training_on_rows_needs_a_folder(shards: Path) -> None:
-    result = launch("train", "--shards", shards, "--method", "smoothed-mlp")
-    assert "training on smoothed rows needs --out" in result.stderr
+@pytest.mark.parametrize("method", ["smoothed-mlp", "gcn"])
+def test_several_runs_have_means_and_deviations_and_one_model(
+    method: str, shards: Path, tmp_path: Path
+) -> None:
+    words = ["train", "--shards", shards, "--method", method, "--epochs", "2", "--json", "-"]
+    bare = launch(*words, "--seed", "1")  # neither a model nor checkpoints are kept
+    assert bare.exit_code == 0, bare.stderr
+    several = launch(*words, "--seeds", "3", "--out", tmp_path / "m")
+    assert several.exit_code == 0, several.stderr
+    assert "process, 3 runs: accuracy" in several.stderr
+    assert " ± " in several.stderr
+    one, all_of_them = json.loads(bare.stdout), json.loads(several.stdout)
+    assert all_of_them["seeds"] == [0, 1, 2]
+    runs = all_of_them["accuracy"]["runs"]
+    assert runs[1] == one["accuracy"]
+    assert all_of_them["accuracy"]["mean"] == pytest.approx(np.mean(runs))
+    assert all_of_them["accuracy"]["std"] == pytest.approx(np.std(runs))
+    best = int(np.argmax(all_of_them["validation_accuracy"]["runs"]))
+    assert rg.load_model(tmp_path / "m").seed == all_of_them["best_seed"] == best
+    assert rg.load_model(tmp_path / "m", seed=2).seed == 2
+    again = launch(*words, "--seeds", "3", "--out", tmp_path / "m")
+    assert json.loads(again.stdout)["bias"] == all_of_them["bias"]
+
+
+@pytest.mark.parametrize("method", ["smoothed-mlp", "gcn"])
+def test_every_labeled_node_can_be_evaluated(method: str, tmp_path: Path) -> None:
+    graph = rg.synthetic(300)
+    few = graph.clone()
+    few.test_mask = graph.test_mask & (torch.arange(300) < 100)
+    for name, each in (("all", graph), ("few", few)):
+        write_shards(each, 2, tmp_path / name)
+    words = ["train", "--method", method, "--epochs", "2", "--json", "-", "--shards"]
+    found = [
+        json.loads(launch(*words, tmp_path / name, "--evaluate", which).stdout)["accuracy"]
+        for name, which in (("all", "all"), ("few", "all"), ("few", "test"))
+    ]
+    assert found[0] == found[1] != found[2]
+
+
+def test_training_on_rows_stops_when_validation_does_not_improve(
+    shards: Path, tmp_path: Path
+) -> None:
+    words = ["--epochs", "60", "--batch-size", "10", "--set", "patience=2", "--json", "-"]
+    found = json.loads(train(shards, tmp_path / "m", *words).stdout)
+    assert 2 < found["epochs"] < 60
+    again = json.loads(train(shards, tmp_path / "m", *words).stdout)
+    assert again["epochs"] == found["epochs"]
+    assert again["accuracy"] == found["accuracy"]
+
+
+def test_an_audit_of_shards_takes_no_other_graph(shards: Path) -> None:
     both = launch("audit", "--shards", shards, "--dataset", "synthetic", "--predictions", "p.csv")
     assert "--shards has the whole graph" in both.stderr
+
+
+def graph_files(folder: Path, labels: slice) -> list[Any]:
+    """The files of a graph, and the labels of some of its nodes."""
+    graph = rg.synthetic(300)
+    arcs = pd.DataFrame(graph.edge_index.T.numpy(), columns=["source", "target"])
+    arcs.to_csv(folder / "edges.csv", index=False)
+    np.save(folder / "x.npy", graph.x.to_dense().numpy())
+    chosen = pd.DataFrame({"id": range(300), "label": graph.y.numpy()})[labels]
+    chosen.to_csv(folder / "y.csv", index=False)
+    return ["shard", "--graph", folder / "edges.csv", "--features", folder / "x.npy"]
+
+
+@pytest.mark.parametrize("memory", ["1kB", "8GB"])
+def test_an_unlabeled_graph_is_predicted_on_and_nothing_else(
+    memory: str, shards: Path, tmp_path: Path
+) -> None:
+    assert train(shards, tmp_path / "model", "--epochs", "2").exit_code == 0
+    words = [*graph_files(tmp_path, slice(None)), "--memory", memory, "--count", "2", "--out"]
+    made = launch(*words, tmp_path / "new")
+    assert made.exit_code == 0, made.stderr
+    files = []
+    for folder, name in ((shards, "old.csv"), (tmp_path / "new", "new.csv")):
+        words = ["predict", "--model", tmp_path / "model", "--shards", folder, "--out"]
+        predicted = launch(*words, tmp_path / name)
+        assert predicted.exit_code == 0, predicted.stderr
+        files.append(pd.read_csv(tmp_path / name).filter(regex="^prob|^p_|class"))
+    assert len(files[1]) == 300
+    assert files[0].equals(files[1])
+    for command in (
+        ["train", "--method", "smoothed-mlp", "--out", tmp_path / "m"],
+        ["train", "--method", "gcn", "--out", tmp_path / "m"],
+        ["train", "--method", "gcn", "--num-neighbors", "2,2", "--out", tmp_path / "m"],
+        ["train", "--method", "dsgcn"],
+        ["auto"],
+        ["audit", "--predictions", tmp_path / "new.csv"],
+    ):
+        result = launch(*command, "--shards", tmp_path / "new")
+        assert result.exit_code == 2
+        assert "have no labels, so that there is nothing to learn from or to" in result.stderr
+        assert result.stderr.count("\n") == 1
+
+
+def test_a_split_without_labels_is_an_error(tmp_path: Path) -> None:
+    words = [*graph_files(tmp_path, slice(None)), "--count", "2", "--out", tmp_path / "s"]
+    for memory in ("1kB", "8GB"):
+        result = launch(*words, "--split", "random", "--memory", memory)
+        assert result.exit_code == 2
+        assert "edges.csv has no labels, so that it has no split" in result.stderr
+
+
+def test_unlabeled_nodes_are_predicted_but_neither_trained_on_nor_judged(tmp_path: Path) -> None:
+    words = [*graph_files(tmp_path, slice(0, 200)), "--labels", tmp_path / "y.csv", "--count", "2"]
+    assert launch(*words, "--out", tmp_path / "s").exit_code == 0
+    trained = train(tmp_path / "s", tmp_path / "m", "--epochs", "2", "--json", tmp_path / "m.json")
+    assert trained.exit_code == 0, trained.stderr
+    words = ["predict", "--model", tmp_path / "m", "--shards", tmp_path / "s", "--out"]
+    assert launch(*words, tmp_path / "p.csv").exit_code == 0
+    table = pd.read_csv(tmp_path / "p.csv")
+    assert len(table) == 300
+    assert table["split"][200:].isna().all()
+    found = launch(
+        "audit", "--shards", tmp_path / "s", "--predictions", tmp_path / "p.csv", "--json", "-"
+    )
+    judged = json.loads(found.stdout)["how"]["nodes"]
+    assert judged == (table["split"] == "test").sum() > 0
 
 
 def environment() -> dict[str, str]:

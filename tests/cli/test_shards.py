@@ -334,7 +334,7 @@ def test_a_damaged_row_of_a_large_file_is_one_sentence(tmp_path: Path) -> None:
         ("--dataset synthetic --nodes 500 --labels y.csv", "a synthetic graph has no files"),
         ("--dataset synthetic --seed 3", "--seed is for a synthetic graph of any size"),
         ("--dataset synthetic --memory much", "'much' is no amount of memory"),
-        ("--graph edges.csv --memory 1B", "edges.csv has no labels: add them to the file"),
+        ("--graph edges.csv --memory 1B", "graph has none: give --features"),
         ("--graph edges.csv --labels edges.csv --memory 1B", "graph has none: give --features"),
         ("--graph . --labels y.csv", "has its own features and labels"),
         ("--graph .", "is a folder without edge.csv.gz or data.npz"),

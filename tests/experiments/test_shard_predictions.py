@@ -10,9 +10,13 @@ import torch
 from torch_geometric.data import Data
 
 import rawlsgcn as rg
+from rawlsgcn._core import memory
 from rawlsgcn._core.errors import RawlsError
+from rawlsgcn.experiments import shard_predictions
 from rawlsgcn.experiments.shard_predictions import block_ids, predict_shards, shard_split
 from rawlsgcn.graphs.shards import Shards, write_shards
+from rawlsgcn.training.sampled import memory_plan
+from rawlsgcn.training.sampled.sources import Source
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +29,8 @@ def shards(graph: Data, tmp_path_factory: pytest.TempPathFactory) -> Shards:
     return write_shards(graph, 3, tmp_path_factory.mktemp("shards"))
 
 
-def predicted(model: rg.TrainedModel, shards: Shards, memory: int = 10**11) -> torch.Tensor:
-    blocks = list(predict_shards(model, shards, memory=memory))
+def predicted(model: rg.TrainedModel, shards: Shards, limit: int = 10**11) -> torch.Tensor:
+    blocks = list(predict_shards(model, shards, memory=limit))
     assert [first for first, _ in blocks] == np.cumsum([0, *map(len, dict(blocks).values())])[
         :-1
     ].tolist()
@@ -74,15 +78,36 @@ def test_a_model_that_needs_the_whole_graph_says_so(
 ) -> None:
     rg.fit(graph, "dsgcn", seeds=1, epochs=1).save(tmp_path / "model")
     with pytest.raises(RawlsError, match="dsgcn with these settings needs the whole graph"):
-        predicted(rg.load_model(tmp_path / "model"), shards, memory=1000)
+        predicted(rg.load_model(tmp_path / "model"), shards, 1000)
 
 
 def test_hidden_values_over_the_limit_are_an_error(
     graph: Data, shards: Shards, tmp_path: Path
 ) -> None:
     rg.fit(graph, "gcn", seeds=1, epochs=1, check_weight_decay=False).save(tmp_path / "model")
-    with pytest.raises(RawlsError, match="gcn needs 154 kB of memory for the hidden values"):
-        predicted(rg.load_model(tmp_path / "model"), shards, memory=100_000)
+    with pytest.raises(RawlsError, match=r"100 kB of memory are too little to predict with gcn"):
+        predicted(rg.load_model(tmp_path / "model"), shards, 100_000)
+
+
+@pytest.mark.parametrize("name", ["gcn", "smoothed-mlp"])
+def test_blocks_follow_from_the_memory(
+    name: str, graph: Data, shards: Shards, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rg.fit(graph, name, seeds=1, epochs=1, check_weight_decay=False).save(tmp_path / "model")
+    model = rg.load_model(tmp_path / "model")
+    wide = predicted(model, shards)
+    monkeypatch.setattr(memory, "resident_memory", lambda: 0)
+    monkeypatch.setattr(shard_predictions, "_LEAST_ROWS", 8)
+    monkeypatch.setattr(memory_plan, "LEAST_ROWS", 8)
+    read = []
+    rows_of = Source.features
+    monkeypatch.setattr(Source, "features", lambda *of: (read.append(len(of[1])), rows_of(*of))[1])
+    with pytest.raises(RawlsError, match=r"50 kB of memory are too little to predict .*--memory"):
+        predicted(model, shards, 50_000)
+    little = 700_000 if name == "gcn" else 100_000
+    blocks = [len(each) for _, each in predict_shards(model, shards, memory=little)]
+    assert max(read if name == "gcn" else blocks) < 100
+    assert (predicted(model, shards, little) - wide).abs().max() < 1e-6
 
 
 def test_a_graph_of_other_features_is_an_error(shards: Shards, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from pathlib import Path
@@ -67,6 +68,30 @@ def resident_memory() -> int:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):
         return 0
+
+
+def memory_left(needed: int, limit: int, what: str) -> int:
+    """Return what is left of a limit when so much is used beside what this process has now.
+
+    Args:
+        needed: The bytes that are needed at least.
+        limit: The bytes that this process may have.
+        what: What they are needed for, after "to".
+
+    Returns:
+        The number of bytes.
+
+    Raises:
+        RawlsError: If there are too few; it names how many would do.
+    """
+    left = limit - resident_memory() - needed
+    if left < 0:
+        total = 10 * math.ceil((limit - left) / 10**7)
+        raise RawlsError(
+            f"{size_text(limit)} of memory are too little to {what}: at least {total:,} MB are "
+            f"needed (--memory {total}MB)"
+        )
+    return left
 
 
 def _available() -> int:

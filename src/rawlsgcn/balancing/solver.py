@@ -87,15 +87,7 @@ def balance(
 
 
 def require_limits(tol: float, max_iterations: int) -> None:
-    """Raise an error for limits at which no iteration could end.
-
-    Args:
-        tol: Largest residual that counts as converged.
-        max_iterations: Maximum number of products.
-
-    Raises:
-        RawlsError: If ``tol`` is not a number of at least 0 or ``max_iterations`` not at least 2.
-    """
+    """Raise an error for limits at which no iteration could end."""
     if not (isinstance(tol, Real) and math.isfinite(tol) and tol >= 0):
         raise RawlsError(f"tol must be a number of at least 0, not {tol!r}.")
     if not (isinstance(max_iterations, Integral) and max_iterations >= 2):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -99,18 +100,12 @@ def auto(
             raise RawlsError("--shards has the whole graph: leave out --dataset, --split and files")
         data = _whole_graph(shards, memory)
         if data is None:
-            only = {
-                "--baseline": baseline,
-                "--time-limit": time_limit,
-                "--evaluate": evaluate != "test",
-            }
-            for option, given in only.items():
-                if given:
-                    raise RawlsError(
-                        f"{option} needs the whole graph, which does not fit in memory: leave it "
-                        "out, or raise --memory"
-                    )
-            _search_rows(shards, memory, seed, device, out, json_path)
+            if baseline:
+                raise RawlsError(
+                    "--baseline needs the whole graph, which does not fit in memory: leave it "
+                    "out, or raise --memory"
+                )
+            _search_rows(shards, memory, seed, device, evaluate, time_limit, out, json_path)
             return
     else:
         data = read_graph(dataset, graph, features, labels, split, data_root)
@@ -153,6 +148,7 @@ def _whole_graph(shards: Path, memory: str | None) -> Data | None:
 
     require_one_process("auto")
     folder = ShardFolder(shards)
+    folder.require_labels()
     runs = len(RATES) * len(DECAYS)
     needed = whole_graph_bytes(GraphSize.of_shards(folder), Settings(), runs)
     return graph_of_shards(folder) if needed <= memory_limit(memory) else None
@@ -163,37 +159,37 @@ def _search_rows(
     memory: str | None,
     seed: int,
     device: str,
+    evaluate: str,
+    time_limit: float | None,
     out: Path | None,
     json_path: str | None,
 ) -> None:
     """Train the members that need only smoothed rows, and say which were left out and why."""
     from .._core.machine import pick_device
     from .._core.memory import memory_limit
+    from ..experiments.model_search.answer import time_notes
     from ..experiments.model_search.row_search import auto_rows
-    from ..graphs.shard_nodes import ShardNodes
+    from ..graphs.shard_graph import ShardNodes
     from ..graphs.shards import Shards as ShardFolder
     from ..reporting.progress import progress
 
-    if out is None:
-        raise RawlsError("a graph that does not fit in memory needs --out, the folder of the model")
-    nodes = ShardNodes.of(ShardFolder(shards))
-    with progress("training") as tell:
+    nodes = ShardNodes.of(ShardFolder(shards)).evaluated_on(evaluate)
+    with progress("training") as tell, tempfile.TemporaryDirectory() as unkept:
         found = auto_rows(
             nodes,
-            out,
+            Path(unkept) if out is None else out,
             memory=memory_limit(memory),
             seed=seed,
             device=pick_device(device),
+            time_limit=time_limit,
             progress=tell,
         )
     console = people(json_path)
-    say_notes(
-        [
-            f"the whole graph does not fit in memory, so '{name}' was left out: {why}."
-            for name, why in found["left_out"].items()
-        ],
-        console,
-    )
+    notes = [
+        f"the whole graph does not fit in memory, so '{name}' was left out: {why}."
+        for name, why in found["left_out"].items()
+    ]
+    say_notes(notes + time_notes(found["skipped"]), console)
     lines = [
         f"{100 * row['weight']:.0f} % '{row['member']}': validation loss "
         f"{row['validation_loss']:.3f}, validation accuracy {row['validation_accuracy']:.1f}"
@@ -202,7 +198,7 @@ def _search_rows(
     bias = "undefined" if found["bias"] is None else f"{found['bias']:.4f}"
     lines.append(
         f"{found['dataset']}, Auto: accuracy {found['accuracy']:.1f}, bias {bias}, low-degree "
-        f"accuracy {found['low_degree_accuracy']:.1f}; written to {out}"
+        f"accuracy {found['low_degree_accuracy']:.1f}" + (f"; written to {out}" if out else "")
     )
     for line in lines:
         console.print(line, soft_wrap=True)

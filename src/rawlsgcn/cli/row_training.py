@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .._core.errors import RawlsError
-from .outputs import check_outputs, people, write_json
+from .._core.text import plural
+from .outputs import check_outputs
+from .shards import say_trained
 
 if TYPE_CHECKING:
     from ..graphs.shards import Shards
@@ -21,27 +22,28 @@ def train_on_rows(
     json_path: str | None,
     device: str,
     memory: int,
+    *,
+    evaluate: str,
     batch_size: int | None = None,
     **how: Any,
 ) -> None:
     """Smooth the features if that is not done, train, and say what came of it."""
     from ..experiments.row_fit import fit_rows
-    from ..graphs.shard_nodes import ShardNodes
+    from ..graphs.shard_graph import ShardNodes
     from ..methods.smoothed_mlp_inputs import SmoothedMLPSettings
     from ..reporting.progress import progress
+    from ..training.batch_training import require_average
     from ..training.engine_choice import GraphSize
     from ..training.sampled.distributed_context import distributed_context
-    from ..training.smoothed.row_training import BATCH_ROWS, keeps_rows, require_rows
+    from ..training.smoothed.row_training import BATCH_ROWS, keeps_rows
     from ..training.smoothed.smooth_shards import smooth_shards
     from ..training.smoothed.smoothed_files import SmoothedForm
 
     assert isinstance(settings, SmoothedMLPSettings)
-    require_rows(settings, how["average"])
-    if out is None:
-        raise RawlsError("training on smoothed rows needs --out, the folder of its checkpoints")
+    require_average(how["average"])
     check_outputs(json_path, folder=out, shards=shards.folder)
     with distributed_context(device) as context:
-        nodes = ShardNodes.of(shards)
+        nodes = ShardNodes.of(shards).evaluated_on(evaluate)
         width = GraphSize.of_shards(shards).features // shards.num_nodes
         if width:  # too little memory is an error before the smoothing, which may take long
             keeps_rows(len(nodes.nodes("train")), width, memory, context)
@@ -62,18 +64,10 @@ def train_on_rows(
                 progress=tell,
                 **how,
             )
-        if context.rank == 0:
-            bias = "undefined" if metrics["bias"] is None else f"{metrics['bias']:.4f}"
-            usual = "" if epochs else " (as many as make enough steps; --epochs changes it)"
-            kept = "read from disk" if metrics["streamed"] else "kept in memory"
-            console = people(json_path)
-            for line in (
-                f"{metrics['training_rows']:,} training rows, {kept}: {metrics['steps']:,} steps "
-                f"in {metrics['epochs']} epochs{usual}, {metrics['seconds']:.1f} s",
-                f"{shards.name}, Smoothed MLP, {context.world_size} "
-                f"process{'es' * (context.world_size > 1)}: "
-                f"accuracy {metrics['accuracy']:.1f}, bias {bias}, "
-                f"low-degree accuracy {metrics['low_degree_accuracy']:.1f}; written to {out}",
-            ):
-                console.print(line, markup=False, highlight=False, soft_wrap=True)
-            write_json(json_path, metrics)
+        usual = "" if epochs else " (as many as make enough steps; --epochs changes it)"
+        kept = "read from disk" if metrics["streamed"] else "kept in memory"
+        line = (
+            f"{metrics['training_rows']:,} training rows, {kept}: {metrics['steps']:,} steps in "
+            f"{plural(metrics['epochs'], 'epoch')}{usual}, {metrics['seconds']:.1f} s"
+        )
+        say_trained(metrics, "Smoothed MLP", context, out, json_path, [line])

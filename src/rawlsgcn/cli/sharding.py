@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .._core.errors import RawlsError
+from .._core.errors import RawlsError, reading
 from .base import command, no_features, read_graph, require_features
 from .options import DataRoot, Dataset, Features, Graph, Labels, Memory, Split, out_option
 from .outputs import check_outputs, people, say_notes
@@ -51,9 +51,9 @@ def shard(
 ) -> None:
     """Cut a graph into shards on disk, for graphs that one process cannot hold.
 
-    An edge list with --features and --labels that does not fit in memory is read in batches, and so
-    is a folder of the Open Graph Benchmark, given as --graph. The same command again goes on where
-    it was killed.
+    An edge list with --features that does not fit in memory is read in batches, and so is a folder
+    of the Open Graph Benchmark, given as --graph. Without labels the shards serve for 'predict'.
+    The same command again goes on where it was killed.
     """
     check_outputs(None, folder=out)
     require_one_process("shard", "running it alone")
@@ -77,7 +77,7 @@ def shard(
         shards, data = _stream(out, count, graph, features, labels, how)
         read = ", read in batches"
     else:
-        data = read_graph(dataset, graph, features, labels, split, data_root)
+        data = _read_at_once(dataset, graph, features, labels, split, data_root)
         require_features(data, "cutting a graph into shards")
         shards = write_shards(data, count, out)
         read = ", read at once" if graph is not None else ""
@@ -113,19 +113,38 @@ def _draw(out: Path, count: int, nodes: int, how: dict[str, Any]) -> tuple[Shard
     return shards, Data(synthetic=True, num_nodes=nodes)
 
 
+def _read_at_once(
+    dataset: str | None,
+    graph: Path | None,
+    features: Path | None,
+    labels: Path | None,
+    split: str | None,
+    data_root: Path | None,
+) -> Data:
+    """The graph, which may have no labels: a saved model predicts them."""
+    from ..graphs.readers.read_graph import read_raw_graph
+    from ..graphs.validation import settle_labels, validate
+
+    if graph is None or dataset is not None:
+        return read_graph(dataset, graph, features, labels, split, data_root)
+    with reading(graph, "a graph", [each.name for each in (features, labels) if each]):
+        raw = read_raw_graph(graph, features=features, labels=labels)
+        labeled = settle_labels(raw, split)
+        if not len(raw.source):
+            raise RawlsError(f"{raw.graph_from} has no edges")
+        return validate(raw, split=split, need_labels=labeled)
+
+
 def _in_batches(graph: Path, features: Path | None, labels: Path | None, memory: int) -> bool:
     """Whether the graph is read in batches: files that are too large, and folders of OGB."""
     from .._core.memory import size_text
     from ..graphs.streaming.file_shards import can_stream, memory_in_memory
-    from ..graphs.validation import no_labels
 
     if graph.expanduser().is_dir():
         return True
     needed = memory_in_memory(graph, features, labels)
     if needed <= memory or not can_stream(graph):
         return False
-    if labels is None:
-        raise no_labels(graph.name)
     if features is None:
         raise no_features("cutting a graph into shards")
     people(None).print(
@@ -153,7 +172,6 @@ def _stream(
     with progress("reading the graph") as shown:
         if not graph.expanduser().is_dir():
             assert features is not None
-            assert labels is not None
             return shard_files(out, count, graph, features, labels, progress=shown, **how)
         if features is not None or labels is not None:
             raise RawlsError(

@@ -8,9 +8,10 @@ are checked before the processes meet, and an error is reported by one of them o
 
 from __future__ import annotations
 
+import math
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,13 +27,14 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     from ..experiments.saved_models import TrainedModel
+    from ..graphs.shards import Shards
     from ..methods import Method, Settings
     from ..training.sampled.distributed_context import DistributedContext
     from ..training.sampled.sources import Source
 
 #: The options of ``train`` that only some engines have, by what each trains on.
 _OPTIONS = {
-    "the whole graph": {"seeds", "evaluate"},
+    "the whole graph": set(),
     "samples": {
         "num_neighbors",
         "batch_size",
@@ -100,16 +102,21 @@ def train_on_samples(
     out: Path | None,
     json_path: str | None,
     device: str,
+    memory: int,
     average: float,
+    evaluate: str,
     data: Data | None = None,
     **how: Any,
 ) -> None:
     """The command ``train`` with the engine 'sampled'; ``data`` if the graph is read already."""
     from ..experiments.sampled_fit import fit_sampled
+    from ..graphs.shards import Shards
     from ..methods import find_method
     from ..reporting.progress import progress
     from ..sampling import parse_num_neighbors
     from ..training.sampled.distributed_context import distributed_context
+    from ..training.sampled.memory_plan import sampled_rows
+    from ..training.sampled.sources import Source
     from ..training.sampled.trainer import require_sampled
 
     numbers = parse_num_neighbors(num_neighbors)
@@ -121,12 +128,23 @@ def train_on_samples(
             f"{settings.num_layers}: give one number for each layer"
         )
     require_sampled(chosen, settings, average)
-    if out is None:
-        raise RawlsError("training on samples needs --out, the folder of its checkpoints")
     files = [graph[name] for name in ("graph", "features", "labels")]
     check_outputs(json_path, folder=out, inputs=files, shards=shards)
     with distributed_context(device) as context:
-        source = _source(chosen, settings, graph if data is None else data, shards, context)
+        if shards is None:
+            data = read_graph(**graph) if data is None else data
+            require_features(data, "training on samples")
+            source = Source.of(data, normalize=settings.normalize_features)
+        else:
+            folder = Shards(shards)
+            source = Source.of_shards(folder, normalize=settings.normalize_features)
+            share = math.ceil(how["batch_size"] / context.world_size)
+            # Too little memory is an error before the balancing, which may take long.
+            how["rows_at_once"] = sampled_rows(
+                folder, source.num_features, settings, numbers, share, memory, how["workers"]
+            )
+            source = _balanced(source, chosen, settings, folder, memory, context)
+        source = source.evaluated_on(evaluate)
         with progress("training") as show_progress:
             metrics = fit_sampled(
                 chosen,
@@ -139,47 +157,56 @@ def train_on_samples(
                 progress=show_progress,
                 **how,
             )
-        if context.rank == 0:
-            bias = "undefined" if metrics["bias"] is None else f"{metrics['bias']:.4f}"
-            people(json_path).print(
-                f"{source.name}, {chosen.title}, {context.world_size} "
-                f"process{'es' * (context.world_size > 1)}: "
-                f"accuracy {metrics['accuracy']:.1f}, bias {bias}, "
-                f"low-degree accuracy {metrics['low_degree_accuracy']:.1f}; written to {out}",
-                markup=False,
-                highlight=False,
-                soft_wrap=True,
-            )
-            write_json(json_path, metrics)
+        say_trained(metrics, chosen.title, context, out, json_path)
 
 
-def _source(
+def say_trained(
+    metrics: dict[str, Any],
+    title: str,
+    context: DistributedContext,
+    out: Path | None,
+    json_path: str | None,
+    lines: Sequence[str] = (),
+) -> None:
+    """Say what came of a training in steps, after further lines; the first process does."""
+    from ..experiments.stepwise_runs import spread_text
+
+    if context.rank:
+        return
+    runs = f", {len(metrics['seeds'])} runs" if "seeds" in metrics else ""
+    said = (
+        f"{metrics['dataset']}, {title}, {context.world_size} "
+        f"process{'es' * (context.world_size > 1)}{runs}: "
+        f"accuracy {spread_text(metrics, 'accuracy', 1)}, "
+        f"bias {spread_text(metrics, 'bias', 4)}, "
+        f"low-degree accuracy {spread_text(metrics, 'low_degree_accuracy', 1)}"
+    )
+    written = "" if out is None else f"; written to {out}"
+    for line in (*lines, f"{said}{written}"):
+        people(json_path).print(line, markup=False, highlight=False, soft_wrap=True)
+    write_json(json_path, metrics)
+
+
+def _balanced(
+    source: Source,
     method: Method,
     settings: Settings,
-    graph: Mapping[str, Any] | Data,
-    shards: Path | None,
+    folder: Shards,
+    memory: int,
     context: DistributedContext,
 ) -> Source:
     """The graph to train on; shards without a scaling are balanced first if the method needs it."""
-    from ..graphs.shards import Shards
     from ..training.sampled.shard_balancing import balance_and_save
     from ..training.sampled.sources import Source
 
-    normalize = settings.normalize_features
-    if shards is None:
-        data = read_graph(**graph) if isinstance(graph, Mapping) else graph
-        require_features(data, "training on samples")
-        return Source.of(data, normalize=normalize)
-    folder = Shards(shards)
-    source = Source.of_shards(folder, normalize=normalize)
     doubly = len(method.normalizations) > 1 and settings.normalization == "doubly-stochastic"
     if doubly:
         folder.require_balanced()
     if source.scale is not None or not doubly:
         return source
     with shown_once("balancing", context) as show_progress:
-        balance_and_save(folder, context, progress=show_progress)
-    return Source.of_shards(folder, normalize=normalize)
+        balance_and_save(folder, context, memory=memory, progress=show_progress)
+    return Source.of_shards(folder, normalize=settings.normalize_features)
 
 
 def predict_on_disk(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 from typing import Annotated
 
 import typer
@@ -143,7 +144,10 @@ def train(
     given, chosen, limit = given_options(context), find_method(method), memory_limit(memory)
     names = ("dataset", "graph", "features", "labels", "split", "data_root")
     files = {name: context.params[name] for name in names}
-    in_steps = {"seed": seed, "average": average, "checkpoint_every": checkpoint_every}
+    in_steps: dict[str, Any] = {"average": average, "checkpoint_every": checkpoint_every}
+    in_steps |= {"evaluate": evaluate, "seeds": range(seeds) if "seeds" in given else (seed,)}
+    if {"seed", "seeds"} <= given:
+        raise RawlsError("--seed is of one run, --seeds the number of several: give one of them")
     if shards is not None and any(files[name] for name in names[:-1]):
         raise RawlsError("--shards has the whole graph: leave out --dataset, --split and files")
     if num_neighbors is not None and engine not in ("auto", "sampled"):
@@ -157,9 +161,10 @@ def train(
             from ..graphs.shards import Shards as ShardFolder
 
             opened = ShardFolder(shards)
+            opened.require_labels()
             size = GraphSize.of_shards(opened)
         else:
-            require_options(given - {"seeds", "evaluate"}, "the whole graph", in_shards=False)
+            require_options(given, "the whole graph", in_shards=False)
             require_one_process("train", "--num-neighbors or --shards")
             check_outputs(json_path, folder=out, inputs=[graph, features, labels])
             data = read_graph(**files)
@@ -178,6 +183,7 @@ def train(
             out,
             json_path,
             device,
+            limit,
             data=data,
             batch_size=batch_size or 1024,
             workers=workers,
@@ -186,9 +192,8 @@ def train(
         return
     if choice.engine == "smoothed":
         named = configured.epochs if "epochs" in changes else None
-        train_on_rows(
-            opened, configured, named, out, json_path, device, limit, batch_size, **in_steps
-        )
+        in_steps["batch_size"] = batch_size
+        train_on_rows(opened, configured, named, out, json_path, device, limit, **in_steps)
         return
     if shards is not None:
         from ..graphs.shard_graph import graph_of_shards

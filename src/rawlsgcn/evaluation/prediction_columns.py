@@ -18,16 +18,16 @@ import numpy.typing as npt
 import pandas as pd
 
 from .._core.errors import RawlsError
-from ..graphs.readers.tables import (
+from ..graphs.readers.column_names import (
     ID_COLUMNS,
     LABEL_COLUMNS,
     PREDICTED_COLUMNS,
     SPLIT_COLUMNS,
     UNNAMED_COLUMNS,
-    TableHeader,
     is_number,
     listed,
 )
+from ..graphs.readers.tables import TableHeader
 
 _KINDS = {
     "probabilities": re.compile(r"p|pr|prob|probs|proba|probability|probabilities|softmax"),

@@ -20,10 +20,12 @@ from ..graphs import check, load
 from ..graphs.edges import in_degrees, is_symmetric
 from ..graphs.graph_objects import raw_from_object
 from ..graphs.notes import GraphFacts
-from ..graphs.readers.tables import SPLIT_VALUES, numbers_of
-from ..graphs.shard_nodes import ShardNodes
+from ..graphs.readers.column_names import SPLIT_VALUES
+from ..graphs.readers.tables import numbers_of
+from ..graphs.shard_graph import ShardNodes
 from ..graphs.shards import Shards
-from ..graphs.splits import MASKS, has_own_split
+from ..graphs.split_choice import has_own_split
+from ..graphs.splits import MASKS
 
 Array = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
@@ -312,8 +314,9 @@ def _class_numbers(values: Array, class_names: Sequence[str], name: str) -> Arra
 
 def read_column(path: Path, index: NodeIndex) -> tuple[str, Array]:
     """Read a user's column in the order of the nodes; NaN or '' where a node has no value."""
+    from ..graphs.readers.column_names import is_number
     from ..graphs.readers.table_formats import TABLES
-    from ..graphs.readers.tables import is_number, read_table
+    from ..graphs.readers.tables import read_table
 
     if path.suffix.lower() not in TABLES:
         raise RawlsError(f"{path}: columns are read from {', '.join(TABLES)} files (id,value)")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,11 @@ from torch import Tensor
 from .._core.errors import RawlsError
 from .._core.machine import peak_memory_mb
 from .._core.progress import ProgressCallback, no_progress
-from .._core.serialization import jsonable
 from ..evaluation.calibration import precise_temperature
 from ..evaluation.degree_bias import node_scores
 from ..evaluation.run_metrics import RunMetrics, metrics_of_scores
-from ..graphs.shard_nodes import ShardNodes
+from ..graphs.shard_graph import ShardNodes
+from ..methods.base import accuracy_of
 from ..methods.smoothed_mlp_inputs import SmoothedMLPSettings
 from ..training.sampled.checkpoints import train_with_checkpoints
 from ..training.sampled.distributed_context import DistributedContext
@@ -28,7 +28,7 @@ from ..training.smoothed.row_order import RowOrder
 from ..training.smoothed.row_reading import RowFile
 from ..training.smoothed.row_scores import RowModel, row_scores
 from ..training.smoothed.row_training import BATCH_ROWS, LabeledRows, RowTraining, usual_epochs
-from .sampled_fit import save_trained
+from .stepwise_runs import StepwiseRun, fit_seeds, without_epochs
 
 Ints = NDArray[np.int64]
 #: Validation nodes whose accuracy the progress shows, and that the temperature is found on, at
@@ -40,12 +40,12 @@ def fit_rows(
     nodes: ShardNodes,
     file: RowFile,
     settings: SmoothedMLPSettings,
-    out: Path,
+    out: Path | None,
     *,
     row_normalized: bool,
     epochs: int | None = None,
     batch_size: int = BATCH_ROWS,
-    seed: int = 0,
+    seeds: Sequence[int] = (0,),
     context: DistributedContext | None = None,
     average: float = 0.1,
     checkpoint_every: int = 0,
@@ -60,12 +60,12 @@ def fit_rows(
         nodes: The labels, the split and the degrees.
         file: The smoothed rows of all nodes.
         settings: The settings of smoothed-mlp.
-        out: The folder of the model, its metrics and checkpoints.
+        out: The folder of the model, its metrics and checkpoints; None to keep none of them.
         row_normalized: Whether rows of features were divided by their sums before the smoothing.
         epochs: The number of epochs; by default as many as make about 2,000 steps, at least 3 and
             at most those of the settings.
         batch_size: Rows of one step, about, shared by all processes.
-        seed: Decides the initial weights, the order of the rows and dropout.
+        seeds: One for each run: decides its initial weights, the order of the rows and dropout.
         context: Which of how many processes this one is; by default the only one.
         average: The share of all steps, the last ones, whose mean weights are saved.
         checkpoint_every: Write a checkpoint after so many steps; 0 for only after each epoch.
@@ -81,45 +81,46 @@ def fit_rows(
     """
     train, shown = nodes.nodes("train"), evenly(nodes.nodes("val"), SHOWN_NODES)
     rows = LabeledRows(file, train, nodes.y[train], nodes.shards.classes, shown, nodes.y[shown])
-    steps = RowOrder(len(train), 4 * file.num_features, batch_size, seed).steps
+    steps = RowOrder(len(train), 4 * file.num_features, batch_size, seeds[0]).steps
     settings = replace(settings, epochs=epochs or usual_epochs(steps, settings.epochs))
-    training = RowTraining(
-        rows,
-        settings,
-        batch_size=batch_size,
-        seed=seed,
-        context=context,
-        average=average,
-        memory=memory,
-    )
-    run = {
-        "method": "smoothed-mlp",
-        "graph": nodes.shards.fingerprint,
-        "batch_size": batch_size,
-        "seed": seed,
-        "average": average,
-        "settings": {name: value for name, value in asdict(settings).items() if name != "epochs"},
-    }
-    seconds = train_with_checkpoints(training, out, run, checkpoint_every, progress)
-    models = [RowModel(training.kept, file)]
-    figures = asdict(evaluate_rows(models, nodes, training.context))
-    figures["calibration"] = figures["calibration"].value
-    metrics = {
-        **run,
-        "dataset": nodes.shards.name,
-        "epochs": settings.epochs,
-        "steps": training.total,
-        "training_rows": len(train),
-        "streamed": not training.in_memory,
-        "processes": training.context.world_size,
-        "peak_memory_mb": peak_memory_mb(training.context.device),
-        **jsonable(figures),
-        "seconds": seconds,
-    }
-    save_trained(
-        training,
-        metrics,
+
+    def run(seed: int, folder: Path, progress: ProgressCallback) -> StepwiseRun:
+        training = RowTraining(
+            rows,
+            settings,
+            batch_size=batch_size,
+            seed=seed,
+            context=context,
+            average=average,
+            memory=memory,
+        )
+        about = {
+            "method": "smoothed-mlp",
+            "graph": nodes.shards.fingerprint,
+            "batch_size": batch_size,
+            "seed": seed,
+            "average": average,
+            "settings": without_epochs(settings),
+        }
+        seconds = train_with_checkpoints(training, folder, about, checkpoint_every, progress)
+        figures, accuracy = evaluate_rows([RowModel(training.kept, file)], nodes, training.context)
+        about |= {
+            "dataset": nodes.shards.name,
+            "epochs": training.trained_epochs,
+            "steps": training.steps * training.trained_epochs,
+            "training_rows": len(train),
+            "streamed": not training.in_memory,
+            "processes": training.context.world_size,
+            "peak_memory_mb": peak_memory_mb(training.context.device),
+            "seconds": seconds,
+        }
+        return StepwiseRun.of(training, figures, accuracy, about)
+
+    return fit_seeds(
+        seeds,
         out,
+        run,
+        progress,
         method="smoothed-mlp",
         row_normalized=row_normalized,
         num_features=file.num_features,
@@ -127,7 +128,6 @@ def fit_rows(
         dataset=nodes.shards.name,
         class_names=nodes.shards.class_names,
     )
-    return metrics
 
 
 def evaluate_rows(
@@ -135,7 +135,7 @@ def evaluate_rows(
     nodes: ShardNodes,
     context: DistributedContext | None = None,
     temperature: float | None = None,
-) -> RunMetrics:
+) -> tuple[RunMetrics, float]:
     """Compute the metrics on all test nodes, of which only three numbers each are kept.
 
     Args:
@@ -145,7 +145,8 @@ def evaluate_rows(
         temperature: What the scores of a mean are divided by; see :func:`row_scores`.
 
     Returns:
-        The metrics, the same in every process.
+        The metrics, the same in every process, and the accuracy on the validation nodes, of which
+        at most 200,000 are taken, in per cent.
 
     Raises:
         RawlsError: If a score is not finite.
@@ -177,7 +178,8 @@ def evaluate_rows(
     test = nodes.nodes("test")
     loss, right, scaled = _shared(figures, test, 3, context).unbind(1)
     degree = torch.from_numpy(nodes.degree[test])
-    return metrics_of_scores(loss, right, scaled, degree, scaling)
+    accuracy = 100 * accuracy_of(val_logits, torch.from_numpy(nodes.y[val]))
+    return metrics_of_scores(loss, right, scaled, degree, scaling), accuracy
 
 
 def _shared(

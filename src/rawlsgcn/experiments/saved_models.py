@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from .._core import __version__
-from .._core.atomic_folders import one_version
 from .._core.errors import RawlsError, out_of_memory
+from .._core.folder_versions import one_version
 from .._core.machine import pick_device
 from .._core.random_state import kept_random_state
 from .._core.serialization import (
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 GRAPH = "graph/"
 """The names of the tensors that describe the graph begin so, those of weights with a seed."""
 WEIGHTS, CONFIG, METRICS = "model.safetensors", "config.json", "metrics.json"
+#: The checkpoints of the runs of a search on shards, until its model is saved.
+RUNS = ".auto-runs"
 #: What the commands write beside a model, about that model alone.
 _BESIDE = (
     "predictions.csv",
@@ -60,9 +62,10 @@ def outdated_in(folder: Path) -> Callable[[str], bool]:
         folder: The folder that a model is written into.
 
     Returns:
-        A function of a file's name, false for every name if the folder has no model.
+        A function of a file's name; if the folder has no model, true only for the runs that a
+        killed search left.
     """
-    known = _BESIDE if (folder.expanduser() / CONFIG).exists() else ()
+    known = (RUNS, *_BESIDE) if (folder.expanduser() / CONFIG).exists() else (RUNS,)
     return lambda name: name in known
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from .._core.errors import RawlsError
-from .._core.memory import size_text
+from .._core.memory import memory_left
 from .._core.progress import ProgressCallback, no_progress
 from ..graphs.shard_graph import graph_of_shards
 from ..graphs.shards import Shards
@@ -25,16 +25,19 @@ from ..sampling import Factors
 from ..training.engine_choice import GraphSize, require_whole_graph, why_not_rows
 from ..training.sampled.distributed_context import DistributedContext
 from ..training.sampled.inference import whole_graph_logits
+from ..training.sampled.memory_plan import rows_at_once
 from ..training.sampled.shard_balancing import balance_and_save
 from ..training.sampled.sources import Source
-from ..training.smoothed.row_reading import RowFile
+from ..training.smoothed.row_reading import READ_BYTES, RowFile
 from ..training.smoothed.row_scores import RowModel, row_scores
 from ..training.smoothed.smooth_shards import smooth_shards
 from ..training.smoothed.smoothed_files import SmoothedForm
 from .saved_models import TrainedModel
 
-#: Nodes of a block, where all scores are computed at once.
-_ROWS = 1 << 16
+#: Nodes of a block, where all scores are computed at once; and of one of smoothed rows, at least.
+_ROWS, _LEAST_ROWS = 1 << 16, 1 << 8
+#: What the number and the part of the split of each node take.
+_NODE_BYTES = 40
 
 
 def predict_shards(
@@ -96,7 +99,9 @@ def _scores(
     found = row_models(model, shards, context, memory, progress)
     if found is not None:
         temperature = getattr(settings, "temperature", None)
-        for part, scores in row_scores(found, np.arange(shards.num_nodes), temperature):
+        size_of_block = _block_bytes(found, model, shards.num_nodes, memory)
+        nodes = np.arange(shards.num_nodes)
+        for part, scores in row_scores(found, nodes, temperature, size_of_block):
             yield part.start, scores
         return
     if isinstance(model.method, Convolutional):
@@ -106,6 +111,18 @@ def _scores(
         logits = model.logits(graph_of_shards(shards), device=str(device))
     for first in range(0, len(logits), _ROWS):
         yield first, logits[first : first + _ROWS]
+
+
+def _block_bytes(found: list[RowModel], model: TrainedModel, num_nodes: int, memory: int) -> int:
+    """How many bytes of smoothed rows are scored at once, of every file that is read."""
+    row = 4 * model.num_features
+    hidden = max(weight.shape[-1] for each in found for weight in each.network.parameters())
+    # The rows of each file, hidden values, and for the file that is written texts of each number.
+    all_rows = 2 * row * len({id(each.file) for each in found}) + 16 * hidden
+    all_rows += 16 * model.num_classes * (len(found) + 4)
+    what = "predict on a graph of this size"
+    left = memory_left(_NODE_BYTES * num_nodes + _LEAST_ROWS * all_rows, memory, what)
+    return min(READ_BYTES, row * (_LEAST_ROWS + left // all_rows))
 
 
 def _propagated(
@@ -118,12 +135,8 @@ def _propagated(
 ) -> Tensor:
     """The scores of a GCN, all neighbors of every node being used."""
     width = max(model.num_classes, model.settings.hidden_channels * (model.settings.num_layers > 1))
-    needed = 8 * shards.num_nodes * width  # two matrices of hidden values
-    if needed > memory:
-        raise RawlsError(
-            f"{method.name} needs {size_text(needed)} of memory for the hidden values of all "
-            f"nodes, more than the limit of {size_text(memory)}: raise --memory"
-        )
+    what = f"predict with {method.name} on a graph of this size"
+    rows = rows_at_once(shards, model.num_features, width, memory, what)
     kind = method.forward_normalization(model.settings)
     if kind == "doubly-stochastic":
         shards.require_balanced()
@@ -135,7 +148,7 @@ def _propagated(
     source = replace(source, normalize=model.row_normalized)
     factors = Factors.of(source.adjacency, kind, source.scale)
     return whole_graph_logits(
-        restored_network(model, model.settings, model.state), source, factors, context
+        restored_network(model, model.settings, model.state), source, factors, context, rows
     )
 
 

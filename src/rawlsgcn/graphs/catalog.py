@@ -27,9 +27,9 @@ class DatasetEntry:
     Attributes:
         name: The name that :func:`rawlsgcn.load` knows, in lower case.
         title: The name that people read.
-        loader: The torch_geometric class that downloads the files; one of those in
-            :data:`rawlsgcn.graphs.datasets.READERS`. With None, the first of ``files``
-            is in one of the formats of :func:`rawlsgcn.read`, and is never downloaded.
+        loader: The torch_geometric class that downloads the files; one of the READERS in
+            :mod:`rawlsgcn.graphs.readers.published_files`. With None, the first of ``files`` is in
+            one of the formats of :func:`rawlsgcn.read`, and is never downloaded.
         loader_name: The name by which that class knows the graph.
         folder: The folder of the raw files, relative to the root.
         files: The raw files, in the order of the class.

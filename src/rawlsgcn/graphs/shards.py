@@ -162,6 +162,19 @@ class Shards:
                 )
         return opened
 
+    def require_labels(self) -> None:
+        """Refuse shards without a label, which can only be balanced, smoothed and predicted on.
+
+        Raises:
+            RawlsError: If no node has a label.
+        """
+        if not self.classes:
+            raise RawlsError(
+                f"the shards in {self.folder} have no labels, so that there is nothing to learn "
+                "from or to judge by: write them again with --labels, or 'predict' on them with a "
+                "saved model"
+            )
+
     def remove_scale(self, shard: int) -> None:
         """Remove the piece of the scaling vector, so that pieces of two are never together."""
         array_path(self.folder, shard, "scale").unlink(missing_ok=True)

@@ -17,16 +17,7 @@ from .catalog import SYNTHETIC
 from .edges import clean_edges
 from .feature_storage import compact, dense
 from .notes import GraphFacts
-from .splits import (
-    MASKS,
-    Ratios,
-    Split,
-    SplitChoice,
-    paper_split,
-    parse_split,
-    random_split,
-    ratio_split,
-)
+from .splits import MASKS, Ratios, Split, SplitChoice, draw_split, paper_split, parse_split
 
 Array = NDArray[Any]
 
@@ -225,12 +216,10 @@ def draw_words(
 
 def synthetic_split(y: Tensor, classes: int, split: str | Ratios | None) -> Split:
     """Draw a split; the default is the paper's, with fewer nodes where the graph is small."""
-    if isinstance(split, Ratios):
-        return ratio_split(y, split)
-    if split == "random":
-        return random_split(y)
     if split == "stored":
         raise RawlsError("the synthetic graph has no stored split: use 'paper' or 'random'")
+    if split not in (None, "paper"):
+        return draw_split(y, split)
     per_class = min(20, int(torch.bincount(y).min()) // 3)
     rest = len(y) - per_class * classes
     val = min(500, rest // 3)

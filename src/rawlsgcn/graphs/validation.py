@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -19,7 +18,8 @@ from .feature_storage import all_finite, compact, dense, first_not_finite, is_sp
 from .graph_objects import raw_from_object
 from .notes import GraphFacts
 from .raw_graph import RawGraph, check_count, clean_ids, highest_node, num_stored
-from .splits import MASKS, SplitChoice, choose_split, parse_split
+from .split_choice import choose_split
+from .splits import MASKS, SplitChoice, parse_split
 from .structural_features import is_structural, structural_features
 
 MOST_DENSE = 64 << 20
@@ -168,6 +168,21 @@ def no_labels(where: str) -> RawlsError:
     )
 
 
+def settle_labels(raw: RawGraph, split: SplitChoice) -> bool:
+    """Say whether a graph has labels, for what works without them too.
+
+    Labels that are all -1 are dropped with their masks. A split without labels is an error.
+    """
+    if raw.y is not None and bool((np.asarray(raw.y) == -1).all()):
+        raw.y, raw.masks = None, {}
+    if raw.y is None and split is not None:
+        raise RawlsError(
+            f"{raw.graph_from} has no labels, so that it has no split: leave out the split, or "
+            "give --labels (labels=...)"
+        )
+    return raw.y is not None
+
+
 def _count_nodes(raw: RawGraph, need_features: bool, need_labels: bool) -> int:
     """The number of nodes, on which everything that is needed must agree."""
     deciding: dict[str, int] = {}
@@ -281,7 +296,12 @@ def check_labels(raw: RawGraph, nodes: int) -> Tensor:
     if y.dtype.kind == "f":
         missing = np.flatnonzero(np.isnan(y))
         if len(missing):
-            raise RawlsError(_missing_labels(raw, missing))
+            named = ", ".join(raw.named(int(node)) for node in missing[:3])
+            more = f" and {len(missing) - 3} others" if len(missing) > 3 else ""
+            verb = "has" if len(missing) == 1 else "have"
+            raise RawlsError(
+                f"{where}: {named}{more} {verb} no label: write -1 for an unlabeled node"
+            )
         broken = np.flatnonzero(y != np.floor(y))
         if len(broken):
             first = int(broken[0])
@@ -299,11 +319,3 @@ def check_labels(raw: RawGraph, nodes: int) -> Tensor:
     sizes = np.bincount(labels[labels >= 0])
     raw.facts.empty_classes = np.flatnonzero(sizes == 0).tolist()
     return torch.from_numpy(labels)
-
-
-def _missing_labels(raw: RawGraph, missing: NDArray[Any]) -> str:
-    named = ", ".join(raw.named(int(node)) for node in missing[:3])
-    more = f" and {len(missing) - 3} others have" if len(missing) > 3 else " has"
-    if 1 < len(missing) <= 3:
-        more = " have"
-    return f"{raw.labels_from}: {named}{more} no label: write -1 for an unlabeled node"

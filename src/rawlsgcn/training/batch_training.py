@@ -7,18 +7,20 @@ that a restart repeats what an unbroken run does.
 
 from __future__ import annotations
 
+import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, Generic, TypeVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor, distributed, nn
 from torch.optim.swa_utils import AveragedModel
 
 from .._core.errors import RawlsError
 from ..methods import Settings
 from ..methods._ops.convolution import GraphConvolutionalNetwork
+from ..methods.base import all_finite
 from ..sampling.neighborhoods import derive_key
 from .sampled.distributed_context import DistributedContext
 
@@ -32,16 +34,45 @@ class DivergedError(RawlsError):
 
 
 def require_average(average: float) -> None:
-    """Raise an error unless the share of averaged steps is from 0 to 1.
-
-    Args:
-        average: The share of steps whose weights are averaged.
-
-    Raises:
-        RawlsError: If it is another number.
-    """
+    """Raise an error unless the share of averaged steps is from 0 to 1."""
     if not 0 <= average <= 1:
         raise RawlsError(f"average is a share of the steps, from 0 to 1, not {average:g}")
+
+
+class BestEpoch(nn.Module):
+    """The weights of the epoch with the best validation score, the epochs since, and all epochs.
+
+    The form of :class:`.early_stopping.EarlyStopping` that a checkpoint can keep.
+
+    Args:
+        network: The network.
+    """
+
+    score: Tensor
+    since: Tensor
+    epochs: Tensor
+
+    def __init__(self, network: GraphConvolutionalNetwork) -> None:
+        super().__init__()
+        self.network = copy.deepcopy(network).requires_grad_(False)
+        self.register_buffer("score", torch.tensor(-math.inf, dtype=torch.float64))
+        self.register_buffer("since", torch.tensor(0))
+        self.register_buffer("epochs", torch.tensor(0))
+
+    def compare(self, network: GraphConvolutionalNetwork, score: Tensor) -> None:
+        """Take the weights over if their score is the best so far.
+
+        Args:
+            network: The network after an epoch.
+            score: Its score, a number; NaN is never the best.
+        """
+        self.epochs += 1
+        if bool(score > self.score) and all_finite(network.state_dict().values()):
+            self.score.copy_(score)
+            self.since.zero_()
+            self.network.load_state_dict(network.state_dict())
+        else:
+            self.since += 1
 
 
 class BatchTraining(ABC, Generic[B]):
@@ -55,7 +86,8 @@ class BatchTraining(ABC, Generic[B]):
         context: Which of how many processes this one is.
         average: The share of all steps, the last ones, over which the weights that are kept are
             the mean (Polyak and Juditsky 1992): gradients of batches are noisy, and so are the
-            weights after any single step. 0 keeps the last.
+            weights after any single step. 0 keeps the last. With early stopping the weights of
+            the best epoch are kept instead.
         dtype: The type of the weights.
         fused: Whether Adam updates all weights in one sweep.
     """
@@ -83,9 +115,13 @@ class BatchTraining(ABC, Generic[B]):
             self.network.parameters(), lr=settings.lr, weight_decay=settings.weight_decay, **how
         )
         self.mean = AveragedModel(self.network)
-        self.averaged = math.ceil(average * self.total)
+        self.averaged = 0 if settings.patience else math.ceil(average * self.total)
         #: All that a checkpoint has to keep, but for the optimizer.
         self.state = nn.ModuleDict({"network": self.network, "mean": self.mean})
+        self.best: BestEpoch | None = None
+        if settings.patience:
+            self.best = BestEpoch(self.network)
+            self.state["best"] = self.best
 
     @property
     def total(self) -> int:
@@ -94,23 +130,17 @@ class BatchTraining(ABC, Generic[B]):
 
     @property
     def kept(self) -> GraphConvolutionalNetwork:
-        """The network with the mean weights, or the last ones where none were averaged yet."""
+        """The network with the weights of the best epoch, the mean ones, or else the last."""
         averaged = int(self.mean.n_averaged)
         network = self.mean.module if averaged else self.network
+        if self.best is not None and bool(self.best.score.isfinite()):
+            network = self.best.network
         assert isinstance(network, GraphConvolutionalNetwork)
         return network
 
     @abstractmethod
     def batches(self, epoch: int, first: int = 0) -> Iterator[B]:
-        """Make this process's shares of the steps of an epoch.
-
-        Args:
-            epoch: The epoch, from 0.
-            first: The first step that is made.
-
-        Returns:
-            An iterator over the batches, in order.
-        """
+        """Make this process's shares of the steps of an epoch, from the step ``first`` on."""
 
     @abstractmethod
     def loss(self, batch: B) -> Tensor:
@@ -118,43 +148,46 @@ class BatchTraining(ABC, Generic[B]):
 
         DistributedDataParallel takes the mean over processes, which makes it the step's loss
         whatever the sizes of the shares.
-
-        Args:
-            batch: The process's share of a step.
-
-        Returns:
-            The loss, a scalar with a gradient.
         """
 
     @abstractmethod
     def seed_dropout(self, key: int) -> None:
-        """Draw the masks of the next step from a generator with this seed.
+        """Draw the masks of the next step from a generator with this seed, of 63 bits."""
 
-        Args:
-            key: A seed of 63 bits.
-        """
-
-    def epoch_ended(self, epoch: int) -> str:
-        """Return what the progress says after an epoch.
-
-        Args:
-            epoch: The epoch, from 0.
+    def validation_accuracy(self) -> float:
+        """Compute the accuracy of the last weights on validation nodes, for early stopping.
 
         Returns:
-            Words for the user.
+            A share from 0 to 1; NaN if it is not known.
         """
+        return math.nan
+
+    @property
+    def trained_epochs(self) -> int:
+        """The epochs of a finished run, fewer than planned if it was stopped early."""
+        return self.settings.epochs if self.best is None else int(self.best.epochs)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether validation has not improved for as many epochs as the settings have patience."""
+        return self.best is not None and int(self.best.since) >= self.settings.patience
+
+    def watch(self) -> None:
+        """Compare the weights after an epoch with the best ones, if there is early stopping."""
+        if self.best is None:
+            return
+        score = torch.tensor(self.validation_accuracy(), dtype=torch.float64)
+        if self.context.world_size > 1:  # all processes must decide alike
+            score = score.to(self.context.device)
+            distributed.broadcast(score, src=0)
+        self.best.compare(self.network, score.cpu())
+
+    def epoch_ended(self, epoch: int) -> str:
+        """Return what the progress says after an epoch, which is numbered from 0."""
         return f"epoch {epoch + 1}"
 
     def step(self, batch: B, epoch: int, number: int) -> float:
-        """Train on one batch.
-
-        Args:
-            batch: The process's share of the step.
-            epoch: The epoch, from 0.
-            number: The step in the epoch, from 0.
-
-        Returns:
-            This share's loss.
+        """Train on the batch of an epoch and a step, both from 0; return this share's loss.
 
         Raises:
             DivergedError: If the loss is not finite.
@@ -175,15 +208,3 @@ class BatchTraining(ABC, Generic[B]):
         if epoch * self.steps + number >= self.total - self.averaged:
             self.mean.update_parameters(self.network)
         return value
-
-    def epoch(self, epoch: int) -> float:
-        """Train on all training nodes once.
-
-        Args:
-            epoch: The epoch, from 0.
-
-        Returns:
-            The mean loss of the steps.
-        """
-        losses = [self.step(batch, epoch, n) for n, batch in enumerate(self.batches(epoch))]
-        return sum(losses) / len(losses)

@@ -10,14 +10,16 @@ import torch
 from typer.testing import CliRunner
 
 import rawlsgcn as rg
+from rawlsgcn._core.atomic_folders import atomic_directory
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.cli import app
 from rawlsgcn.cli import auto as auto_command
 from rawlsgcn.evaluation.run_metrics import evaluate_run
 from rawlsgcn.experiments.model_search import pool, row_search
 from rawlsgcn.experiments.model_search.row_search import auto_rows, row_candidates
+from rawlsgcn.experiments.saved_models import outdated_in
 from rawlsgcn.experiments.shard_predictions import predict_shards
-from rawlsgcn.graphs.shard_nodes import ShardNodes
+from rawlsgcn.graphs.shard_graph import ShardNodes
 from rawlsgcn.graphs.shards import write_shards
 
 
@@ -78,6 +80,15 @@ def test_a_search_that_is_stopped_goes_on_and_gives_the_same(
     assert not (tmp_path / "broken" / row_search.RUNS).exists()
 
 
+def test_runs_that_a_killed_search_left_go_with_the_next_model(tmp_path: Path) -> None:
+    (tmp_path / "model" / row_search.RUNS / "abc").mkdir(parents=True)
+    (tmp_path / "model" / "runs").mkdir()  # a folder of the user
+    with atomic_directory(tmp_path / "model", outdated_in(tmp_path / "model")) as folder:
+        (folder / "config.json").touch()
+    assert not (tmp_path / "model" / row_search.RUNS).exists()
+    assert (tmp_path / "model" / "runs").exists()
+
+
 @pytest.mark.usefixtures("few_runs")
 def test_runs_that_diverge_are_never_chosen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -106,9 +117,16 @@ def test_the_command_searches_rows_where_the_graph_does_not_fit(
     said = " ".join(found.stdout.split())
     assert "'lifted' was left out: min_degree=10 needs the whole graph in memory" in said
     assert "synthetic, Auto: accuracy" in said
+    bare = launch()
+    assert bare.exit_code == 0, bare.stderr
+    assert "written" not in bare.stdout
+    short = launch("--time-limit", "1e-9", "--evaluate", "all", "--out", tmp_path / "short")
+    assert short.exit_code == 0, short.stderr
+    said = " ".join(short.stdout.split())
+    assert "the time limit was reached, so these were not trained: 'balanced'." in said
+    assert not list(tmp_path.glob("*/.auto-runs"))
     for words, wrong in (
         (["--baseline", "--out", tmp_path / "b"], "--baseline needs the whole graph"),
-        ([], "needs --out"),
         (["--dataset", "synthetic"], "--shards has the whole graph"),
     ):
         result = launch(*words)

@@ -64,13 +64,13 @@ def write(folder: Path, files: Files) -> list[Path]:
     return paths
 
 
-def in_memory(folder: Path, graph: Path, features: Path, labels: Path) -> list[str]:
-    data = rg.read(graph, features=features, labels=labels)
+def in_memory(folder: Path, graph: Path, features: Path, labels: Path | None = None) -> list[str]:
+    data = rg.read(graph, features=features, labels=labels, need_labels=labels is not None)
     write_shards(data, 2, folder)
     return graph_notes(data)
 
 
-def in_batches(folder: Path, graph: Path, features: Path, labels: Path) -> list[str]:
+def in_batches(folder: Path, graph: Path, features: Path, labels: Path | None = None) -> list[str]:
     return graph_notes(shard_files(folder, 2, graph, features, labels, memory=1)[1])
 
 
@@ -124,6 +124,19 @@ def test_both_give_the_same_shards_and_notes(case: str, tmp_path: Path) -> None:
     notes = in_memory(tmp_path / "memory", *paths)
     assert in_batches(tmp_path / "batches", *paths) == notes
     assert contents(tmp_path / "batches") == contents(tmp_path / "memory")
+
+
+@pytest.mark.parametrize("files", [numbered(), words(), numbered(x=ARRAY)])
+def test_both_read_graphs_without_labels(files: Files, tmp_path: Path) -> None:
+    graph, features, labels = write(tmp_path, files)
+    notes = in_memory(tmp_path / "memory", graph, features)
+    assert in_batches(tmp_path / "batches", graph, features) == notes
+    assert contents(tmp_path / "batches") == contents(tmp_path / "memory")
+    assert not list((tmp_path / "batches").glob("*-y.npy"))
+    labels.write_text(text("id,label", *(f"{row.split(',')[0]},-1" for row in FEATURES)))
+    if files["x"] is numbered()["x"]:
+        in_batches(tmp_path / "absent", graph, features, labels)
+        assert contents(tmp_path / "absent") == contents(tmp_path / "memory")
 
 
 def test_few_labels_are_split_and_noted_in_the_same_way(tmp_path: Path) -> None:

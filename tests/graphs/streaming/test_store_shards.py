@@ -35,13 +35,21 @@ def test_the_shards_are_those_of_the_graph(tmp_path: Path, monkeypatch: pytest.M
     assert shards.name == "papers"
 
 
+def test_a_store_without_labels_is_an_unlabeled_graph(tmp_path: Path) -> None:
+    features, edges = stores()
+    features.remove_tensor(group_name="paper", attr_name="y", index=None)
+    shards = shard_stores(tmp_path / "shards", 3, features, edges)
+    assert shards.classes == 0
+    with pytest.raises(RawlsError, match="have no labels, so that there is nothing to learn"):
+        shards.require_labels()
+
+
 def test_flawed_stores_are_refused(tmp_path: Path) -> None:
     features, edges = stores(torch.tensor([[0, 1], [1, 300]]))
     with pytest.raises(RawlsError, match="an edge names node 300"):
         shard_stores(tmp_path / "shards", 3, features, edges)
-    features.remove_tensor(group_name="paper", attr_name="y", index=None)
-    with pytest.raises(RawlsError, match="the feature store has no y"):
-        shard_stores(tmp_path / "shards", 3, features, edges)
+    with pytest.raises(RawlsError, match="the feature store has no x"):
+        shard_stores(tmp_path / "shards", 3, MyFeatureStore(), edges)
     features.put_tensor(GRAPH.x, group_name="author", attr_name="x", index=None)
     with pytest.raises(RawlsError, match="x of several types of nodes"):
         shard_stores(tmp_path / "shards", 3, features, edges)

@@ -76,9 +76,7 @@ class SearchState:
         found = self._result(chosen.runs(), chosen.states(), Ensemble.title, own)
         found.notes += self.notes
         found.notes += dict.fromkeys(note for member in chosen.members for note in member.notes)
-        if self.skipped:
-            names = ", ".join(f"'{name}'" for name in self.skipped)
-            found.notes.append(f"the time limit was reached, so these were not trained: {names}.")
+        found.notes += time_notes(self.skipped)
         loss = self.judge.loss(chosen.probabilities)
         return AutoResult(
             **_fields(found),
@@ -220,3 +218,9 @@ class SearchState:
 
 def _fields(result: Result) -> dict[str, Any]:
     return {each.name: getattr(result, each.name) for each in fields(Result)}
+
+
+def time_notes(skipped: Sequence[str]) -> list[str]:
+    """Return the note that names the members for which there was no time, if there are any."""
+    names = ", ".join(f"'{name}'" for name in skipped)
+    return [f"the time limit was reached, so these were not trained: {names}."] if skipped else []

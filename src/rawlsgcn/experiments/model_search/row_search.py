@@ -14,12 +14,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ..._core.atomic_folders import atomic_directory, remove_folder
+from ..._core.atomic_folders import atomic_directory
 from ..._core.errors import RawlsError
 from ..._core.progress import ProgressCallback, no_progress
 from ..._core.serialization import jsonable
 from ...evaluation.calibration import CalibrationOutcome, temperature
-from ...graphs.shard_nodes import ShardNodes
+from ...graphs.shard_graph import ShardNodes
 from ...methods import Method, find_method
 from ...methods.ensemble import Ensemble, EnsembleSettings, joined_states, scores_of
 from ...methods.smoothed_mlp_inputs import SmoothedMLPSettings
@@ -42,14 +42,11 @@ from ...training.smoothed.smooth_shards import smooth_shards
 from ...training.smoothed.smoothed_files import SmoothedForm
 from ...training.whole_graph import PartialProgress
 from ..row_fit import evaluate_rows, evenly
-from ..saved_models import TrainedModel, outdated_in, write_model
+from ..saved_models import RUNS, TrainedModel, outdated_in, write_model
 from ..shard_predictions import row_models
 from .judge import Judge
 from .pool import POOL, Candidate, Member, grid, train_member
 from .selection import MOST_NODES, WeightedMean, select
-
-#: The folder of the checkpoints of the runs, which is removed when the model is saved.
-RUNS = "runs"
 
 
 def row_candidates() -> tuple[list[Candidate], dict[str, str]]:
@@ -70,6 +67,7 @@ def auto_rows(
     memory: int,
     seed: int = 0,
     device: torch.device | str = "cpu",
+    time_limit: float | None = None,
     progress: ProgressCallback = no_progress,
 ) -> dict[str, Any]:
     """Train the members that need only smoothed rows, and save the mean of the best.
@@ -83,10 +81,13 @@ def auto_rows(
         memory: Bytes that may be used.
         seed: Decides everything random.
         device: The device to train on.
+        time_limit: Begin no further member after so many seconds; the answer then depends on the
+            speed of the machine.
         progress: Called with the work done, the work in total and what is trained.
 
     Returns:
-        The metrics on the test nodes, the members with their weights, and which were left out.
+        The metrics on the test nodes, the members with their weights, which were left out, and
+        for which there was no time.
 
     Raises:
         RawlsError: If a part of the split has no nodes, or every member diverges.
@@ -99,8 +100,12 @@ def auto_rows(
     if width:  # too little memory is an error before the smoothing, which may take long
         keeps_rows(len(train), width, memory)
     members: list[Member] = []
+    skipped: list[str] = []
     began = time.perf_counter()
     for candidate in usable:
+        if members and time_limit is not None and time.perf_counter() > began + time_limit:
+            skipped.append(candidate.name)
+            continue
         form = SmoothedForm.of(shards, candidate.settings())
         rows = smooth_shards(shards, form, context, memory=memory, progress=progress).rows
         labeled = LabeledRows(
@@ -143,6 +148,7 @@ def auto_rows(
     metrics = {
         **_metrics(models, nodes, settings.temperature, context),
         **_described_members(members, chosen, left_out, judge),
+        "skipped": skipped,
         "seconds": time.perf_counter() - began,
     }
     with atomic_directory(out, outdated_in(out)) as folder:
@@ -160,7 +166,6 @@ def auto_rows(
             class_names=model.class_names,
             fingerprint=shards.fingerprint,
         )
-    remove_folder(out / RUNS)
     return metrics
 
 
@@ -242,6 +247,6 @@ def _described_members(
 def _metrics(
     models: Sequence[RowModel], nodes: ShardNodes, scaling: float, context: DistributedContext
 ) -> dict[str, Any]:
-    figures = asdict(evaluate_rows(models, nodes, context, scaling))
+    figures = asdict(evaluate_rows(models, nodes, context, scaling)[0])
     figures["calibration"] = figures["calibration"].value
     return {"dataset": nodes.shards.name, **jsonable(figures)}

@@ -15,8 +15,8 @@ from ..._core.errors import RawlsError, reading
 from ..catalog import MASKS
 from ..raw_graph import RawGraph
 from .arrays import FEATURE_KEYS
+from .column_names import LABEL_COLUMNS, SPLIT_COLUMNS, SPLIT_VALUES, WEIGHT_COLUMNS
 from .labels import label_column
-from .tables import LABEL_COLUMNS, SPLIT_COLUMNS, SPLIT_VALUES, WEIGHT_COLUMNS
 
 Array = NDArray[Any]
 _EXPECTED = "expected the keys nodes and edges (or links), as networkx.node_link_data writes them"

@@ -31,9 +31,9 @@ from ..splits import SplitChoice, parse_split
 from ..validation import validate
 from .arrays import LABEL_KEYS, Archive
 from .edge_lists import attach, read_edge_list
-from .labels import label_column
+from .labels import label_column, with_class_names
 from .node_link import NodeLinkGraph, from_networkx, is_networkx, read_node_link
-from .node_tables import TORCH, NodeTable, read_features, read_labels, with_class_names
+from .node_tables import TORCH, NodeTable, read_features, read_labels
 from .table_formats import TABLES
 from .torch_files import read_saved
 

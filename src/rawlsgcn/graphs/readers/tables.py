@@ -1,8 +1,4 @@
-"""Tables in .csv, .tsv, .txt or .parquet files: whole for graphs, in chunks for predictions.
-
-The names of columns that they are read by are here and nowhere else, in lower case;
-docs/graphs.md and docs/audit.md list them for users.
-"""
+"""Tables in .csv, .tsv, .txt or .parquet files: whole for graphs, in chunks for predictions."""
 
 from __future__ import annotations
 
@@ -19,6 +15,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError, reading
+from .column_names import (
+    COLUMN_NAMES,
+    FIRST_ID_COLUMNS,
+    ID_COLUMNS,
+    UNNAMED_COLUMNS,
+    HeaderRule,
+    is_number,
+)
 from .table_formats import (
     ParquetTable,
     first_line,
@@ -29,34 +33,6 @@ from .table_formats import (
 )
 
 Array = NDArray[Any]
-HeaderRule = Callable[[list[str], Callable[[int], bool]], bool]
-"""Judges the cells of the first line; it may ask whether a column is all numbers below it."""
-
-SOURCE_COLUMNS = frozenset(
-    {"source", "src", "from", "u", "node1", "source_id", "from_id", "head"}
-)  # fmt: skip
-TARGET_COLUMNS = frozenset(
-    {"target", "dst", "to", "v", "node2", "target_id", "to_id", "tail", "destination"}
-)
-WEIGHT_COLUMNS = frozenset({"weight", "weights", "w", "edge_weight", "value", "count"})
-ID_COLUMNS = frozenset({"id", "ids", "node", "node_id", "nodeid"})
-FIRST_ID_COLUMNS = ID_COLUMNS | {"nodes", "name", "index"}
-"""Names of node ids that count only for a first column."""
-LABEL_COLUMNS = frozenset(
-    {"label", "labels", "y", "class", "target"}
-    | {"y_true", "true", "truth", "true_label", "true_class", "ground_truth"}
-)
-PREDICTED_COLUMNS = frozenset(
-    {"predicted", "prediction", "predictions", "pred", "preds", "y_pred", "y_hat", "yhat"}
-    | {"predicted_class", "predicted_label", "pred_class", "pred_label"}
-)
-SPLIT_COLUMNS = frozenset({"split", "set", "mask"})
-SPLIT_VALUES = {"train": 0, "val": 1, "valid": 1, "validation": 1, "test": 2}
-"""The words of a split column, and the number of the mask that each one means."""
-_COLUMN_NAMES = WEIGHT_COLUMNS | FIRST_ID_COLUMNS | LABEL_COLUMNS | PREDICTED_COLUMNS
-UNNAMED_COLUMNS = frozenset({"", "unnamed: 0"})
-"""What pandas calls an index that it writes, or reads back, as the first column."""
-
 _SAMPLE, _CHUNK = 100, 1 << 20
 MOST_COLUMNS = 20_000
 """pandas needs its time for every column, also of a single row."""
@@ -196,7 +172,7 @@ class TableFile(TableHeader):
         row = next((row for row, cell in enumerate(column) if not holds(cell)), 0)
         cell = column.iloc[row]
         header = ""
-        if str(cell).strip().lower() in _COLUMN_NAMES:
+        if str(cell).strip().lower() in COLUMN_NAMES:
             header = ", but the name of a column: the header must be the first line, and only there"
         raise RawlsError(
             f"{self.row(row)}, {self.column(index)}: '{cell}' is not {expected}{header}"
@@ -258,27 +234,6 @@ def _whole_below(path: Path, index: int) -> bool:
     """Whether a column is all numbers below the first line; reads up to the first text."""
     frames = text_chunks(path, True, _CHUNK, usecols=[index])
     return all(pd.api.types.is_numeric_dtype(frame[index].dtype) for frame in frames)
-
-
-def listed(names: frozenset[str]) -> str:
-    """The names for an error message."""
-    return ", ".join(sorted(names))
-
-
-def is_index_header(cells: list[str]) -> bool:
-    """Whether this is the first line of ``DataFrame.to_csv()``, which writes the index too."""
-    rest = [cell.strip() for cell in cells[1:]]
-    if cells[0].strip().lower() not in UNNAMED_COLUMNS or not rest:
-        return False
-    return rest == [str(i) for i in range(len(rest))] or not any(map(is_number, rest))
-
-
-def is_number(cell: Any) -> bool:
-    try:
-        float(cell)
-    except (ValueError, TypeError, OverflowError):
-        return False
-    return True
 
 
 def _is_number_or_empty(cell: Any) -> bool:

@@ -43,7 +43,8 @@ class GraphParts:
 
     Attributes:
         name: The name of the graph.
-        y: The labels, int64.
+        num_nodes: The number of nodes.
+        y: The labels, int64; None if there are none.
         split: 1, 2 and 3 for training, validation and test nodes, uint8.
         num_features: The number of features.
         sort_arcs: Sorts the arcs in an empty folder.
@@ -54,7 +55,8 @@ class GraphParts:
     """
 
     name: str
-    y: Array
+    num_nodes: int
+    y: Array | None
     split: Array
     num_features: int
     sort_arcs: Callable[[Path], SortedArcs]
@@ -121,7 +123,7 @@ def _features(
     for batch in graph.feature_batches():
         files.add(batch.nodes, batch.values)
         done += len(batch.nodes)
-        progress(done, len(graph.y), "writing the features")
+        progress(done, graph.num_nodes, "writing the features")
     np.save(counted, files.nonzero)
     unfinished.finish("features", negative=files.negative)
     return files

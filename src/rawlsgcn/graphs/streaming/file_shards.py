@@ -26,8 +26,9 @@ from ..readers.node_tables import NodeTable, read_labels
 from ..readers.read_graph import require_file
 from ..readers.table_formats import TABLES, is_parquet
 from ..shards import Shards, require_count, require_own
-from ..splits import MASKS, SplitChoice, choose_split, parse_split
-from ..validation import check_labels
+from ..split_choice import choose_split
+from ..splits import MASKS, SplitChoice, parse_split
+from ..validation import check_labels, settle_labels
 from .arc_sorter import ArcSorter
 from .build_shards import GraphParts, build_shards
 from .edge_batches import EdgeSource, EdgeTable
@@ -66,7 +67,7 @@ def shard_files(
     count: int,
     graph: Path,
     features: Path,
-    labels: Path,
+    labels: Path | None = None,
     *,
     split: SplitChoice = None,
     memory: int | None = None,
@@ -79,7 +80,7 @@ def shard_files(
         count: The number of shards.
         graph: An edge list in a .csv, .tsv, .txt or .parquet file.
         features: The features of the nodes; .npz and .pt files are read whole.
-        labels: The labels of the nodes.
+        labels: The labels of the nodes; without them the shards serve for predictions alone.
         split: As for :func:`rawlsgcn.read`.
         memory: The bytes to use for edges and features, about.
         progress: Called after each batch.
@@ -93,9 +94,11 @@ def shard_files(
     require_own(folder)
     chosen = parse_split(split)
     memory = memory_limit(None) if memory is None else memory
-    graph, features, labels = (path.expanduser() for path in (graph, features, labels))
+    graph, features = graph.expanduser(), features.expanduser()
+    labels = None if labels is None else labels.expanduser()
     for path in (graph, labels, features):
-        require_file(path)
+        if path is not None:
+            require_file(path)
     progress(0, 1, "reading the labels")
     try:
         streams = _streams(graph, features, labels, False, progress)
@@ -107,22 +110,22 @@ def shard_files(
 
 
 def _streams(
-    graph: Path, features: Path, labels: Path, as_text: bool, progress: ProgressCallback
+    graph: Path, features: Path, labels: Path | None, as_text: bool, progress: ProgressCallback
 ) -> GraphStreams:
     """Open the files, and number the nodes as :func:`..readers.edge_lists.read_edge_list` does."""
     facts = GraphFacts()
-    table = read_labels(labels)
-    if table.table is not None:
+    table = None if labels is None else read_labels(labels)
+    if table is not None and table.table is not None:
         as_text |= table.table.has_text_ids(table.key)
     source = open_features(features, as_text, progress)
     edges = EdgeTable(graph, facts, as_text, progress)
-    rows = [table.rows, source.rows]
+    rows = [source.rows] if table is None else [table.rows, source.rows]
     order = node_order(rows, as_text, graph.name, edges.text_ids)
     raw = _raw_nodes(graph, table, features, order, facts)
     if isinstance(source, FeatureTable):
         source.add_facts(facts)
     named_in = file_of_nodes(rows, as_text)
-    files = (graph, features, labels)
+    files = [path for path in (graph, features, labels) if path is not None]
     streams = GraphStreams(raw, NodeNumbers(order), named_in, edges, source, files)
     _require_sizes(streams, features.name)
     return streams
@@ -161,15 +164,18 @@ def write_streams(
     raw, numbers = graph.raw, graph.numbers
     named_in = graph.named_in
     if not numbers.is_range:
-        named_in = f"{raw.graph_from} or {raw.labels_from}"
+        listed = [raw.graph_from] if raw.y is None else [raw.graph_from, raw.labels_from]
+        named_in = " or ".join(listed)
+    labeled = settle_labels(raw, split)
     require_count(count, len(numbers))
     nodes = _checked_nodes(raw, len(numbers), split)
     marks = np.zeros(len(numbers), np.uint8)
-    for number, mask in enumerate(MASKS, start=1):
+    for number, mask in enumerate(MASKS if labeled else (), start=1):
         marks[nodes[mask].numpy()] = number
     parts = GraphParts(
         raw.name,
-        nodes.y.numpy(),
+        len(numbers),
+        nodes.y.numpy() if labeled else None,
         marks,
         graph.features.num_columns,
         lambda work: _sorted_arcs(graph, work, memory, progress),
@@ -193,17 +199,18 @@ def _identity(path: Path) -> list[Any]:
 
 
 def _raw_nodes(
-    graph: Path, table: NodeTable, features: Path, order: Array, facts: GraphFacts
+    graph: Path, table: NodeTable | None, features: Path, order: Array, facts: GraphFacts
 ) -> RawGraph:
-    """The labels and masks in the order of the nodes."""
+    """The labels and masks, if there are any, in the order of the nodes."""
     empty = np.empty(0, np.int64)
     raw = RawGraph(graph.stem, empty, empty, facts=facts, graph_from=graph.name)
-    with reading(table.path, "labels"):
-        attach_table(raw, table, order, [graph.name, features.name])
-    raw.y, raw.labels_from, raw.masks = table.values, table.path.name, table.masks
-    raw.class_names = table.class_names
-    facts.word_labels = raw.class_names is not None
-    table.add_facts(facts)
+    if table is not None:
+        with reading(table.path, "labels"):
+            attach_table(raw, table, order, [graph.name, features.name])
+        raw.y, raw.labels_from, raw.masks = table.values, table.path.name, table.masks
+        raw.class_names = table.class_names
+        facts.word_labels = raw.class_names is not None
+        table.add_facts(facts)
     if not is_range(order):
         raw.node_ids = order
     return raw
@@ -212,10 +219,10 @@ def _raw_nodes(
 def _require_sizes(graph: GraphStreams, features: str) -> None:
     """Refuse labels or features in the order of the nodes that are not as many as the nodes."""
     raw, count = graph.raw, len(graph.numbers)
-    assert raw.y is not None
     rows = count if graph.features.num_rows is None else graph.features.num_rows
     sizes = {f"{features} has {{}} rows of features": rows}
-    sizes[f"{raw.labels_from} has {{}} labels"] = len(raw.y)
+    if raw.y is not None:
+        sizes[f"{raw.labels_from} has {{}} labels"] = len(raw.y)
     if raw.node_ids is not None:
         sizes = {f"{raw.graph_from} has {{}} node ids": count, **sizes}
     if len(set(sizes.values())) > 1:
@@ -227,12 +234,12 @@ def _require_sizes(graph: GraphStreams, features: str) -> None:
 
 
 def _checked_nodes(raw: RawGraph, count: int, split: SplitChoice) -> Data:
-    """The labels and masks, validated as those of a graph in memory."""
-    assert raw.y is not None
-    check_count(count, raw.labels_from)
+    """The labels and masks, if there are any, validated as those of a graph in memory."""
+    check_count(count, raw.graph_from if raw.y is None else raw.labels_from)
     nodes = Data(num_nodes=count, name=raw.name)
-    nodes.y = check_labels(raw, count)
-    choose_split(nodes, raw, parse_split(split))
+    if raw.y is not None:
+        nodes.y = check_labels(raw, count)
+        choose_split(nodes, raw, parse_split(split))
     if raw.class_names is not None:
         nodes.class_names = raw.class_names
     return nodes

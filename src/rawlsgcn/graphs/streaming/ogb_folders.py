@@ -3,7 +3,7 @@
 ``raw/`` holds ``edge.csv.gz``, ``node-feat.csv.gz``, ``node-label.csv.gz`` and
 ``num-node-list.csv.gz``; of the largest graphs ``data.npz`` (``edge_index``, ``node_feat``) and
 ``node-label.npz`` instead. ``split/SCHEME/`` holds the numbers of training, validation and test
-nodes. Nothing is unpickled.
+nodes. A folder without labels is that of an unlabeled graph. Nothing is unpickled.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def shard_ogb(
         raw.graph_from, raw.features_from = _TEXT, "node-feat.csv.gz"
         nodes = _num_nodes(_column(raw_folder / "num-node-list.csv.gz"), raw_folder)
         labels = raw_folder / "node-label.csv.gz"
-        raw.y = _column(labels)
+        raw.y = _column(labels) if labels.is_file() else None
         edges = _TextEdges(raw_folder / _TEXT, raw_folder / "num-edge-list.csv.gz")
         features = _TextFeatures(raw_folder / raw.features_from, nodes)
     else:
@@ -98,15 +98,15 @@ def shard_ogb(
             raise RawlsError(f"{raw_folder / _BINARY} has no num_nodes_list")
         nodes = _num_nodes(archive["num_nodes_list"], raw_folder)
         labels = raw_folder / "node-label.npz"
-        raw.y = _stored_labels(labels)
+        raw.y = _stored_labels(labels) if labels.is_file() else None
         edges = _BinaryEdges(raw_folder / _BINARY)
         features = _BinaryFeatures(raw_folder / _BINARY, nodes)
     raw.labels_from = labels.name
-    if len(raw.y) != nodes:
+    if raw.y is not None and len(raw.y) != nodes:
         raise RawlsError(f"sizes disagree: {labels} has {len(raw.y)} labels for {nodes} nodes")
-    if raw.y.dtype.kind == "f":  # an unlabeled node has NaN there
+    if raw.y is not None and raw.y.dtype.kind == "f":  # an unlabeled node has NaN there
         raw.y = np.where(np.isnan(raw.y), -1, raw.y)
-    raw.masks = _masks(home, nodes, raw)
+    raw.masks = {} if raw.y is None else _masks(home, nodes, raw)
     numbers = NodeNumbers(np.arange(nodes))
     files = sorted(path for path in home.rglob("*") if path.is_file())
     streams = GraphStreams(raw, numbers, labels.name, edges, features, files)

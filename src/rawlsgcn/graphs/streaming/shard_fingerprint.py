@@ -34,7 +34,7 @@ def shard_fingerprint(
     *,
     weighted: bool,
     features: FeatureFiles,
-    y: Array,
+    y: Array | None,
     split: Array,
     progress: ProgressCallback = no_progress,
 ) -> str:
@@ -56,13 +56,19 @@ def shard_fingerprint(
 
     def labels() -> str:
         digest = TensorHash()
-        digest.add(torch.int64, (nodes,), [y])
+        if y is None:
+            digest.add_missing()
+        else:
+            digest.add(torch.int64, (nodes,), [y])
         return digest.hexdigest()
 
     def masks() -> str:
         digest = TensorHash()
         for number, _ in enumerate(MASKS, start=1):
-            digest.add(torch.bool, (nodes,), [split == number])
+            if y is None:
+                digest.add_missing()
+            else:
+                digest.add(torch.bool, (nodes,), [split == number])
         return digest.hexdigest()
 
     parts = {

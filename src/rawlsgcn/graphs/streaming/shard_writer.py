@@ -62,10 +62,11 @@ class ShardWriter:
         lengths = np.concatenate([[0], *(np.diff(part) for part in parts)])
         return cls(folder, np.cumsum(lengths), count, weighted=weighted)
 
-    def write_nodes(self, y: Array, split: Array, node_ids: Array | None = None) -> None:
-        """Write the labels (int64), the split (uint8, see :mod:`..shard_files`) and the ids."""
+    def write_nodes(self, y: Array | None, split: Array, node_ids: Array | None = None) -> None:
+        """Write the labels (int64) if any, the split (uint8, see :mod:`..shard_files`), the ids."""
         for shard, (first, last) in enumerate(pairwise(self.cuts)):
-            np.save(self._path(shard, "y"), y[first:last])
+            if y is not None:
+                np.save(self._path(shard, "y"), y[first:last])
             np.save(self._path(shard, "split"), split[first:last])
             save_node_ids(self._folder, shard, None if node_ids is None else node_ids[first:last])
         self._y, self._split = y, split
@@ -98,7 +99,7 @@ class ShardWriter:
             ),
             nodes=self.cuts[-1],
             arcs=int(self._row_start[-1]),
-            classes=int(self._y.max()) + 1,
+            classes=0 if self._y is None else int(self._y.max()) + 1,
             negative_features=features.negative,
             cuts=self.cuts,
             class_names=class_names,

@@ -46,7 +46,7 @@ def shard_stores(
     Args:
         folder: Where to write the shards, as for :func:`..shards.write_shards`.
         count: The number of shards.
-        feature_store: A store of the tensors ``x`` and ``y``, and of masks if there are any.
+        feature_store: A store of the tensor ``x``, and of ``y`` and masks if there are any.
         graph_store: A store of one type of edges, in any layout.
         name: The name of the graph.
         split: As for :func:`rawlsgcn.read`.
@@ -65,9 +65,8 @@ def shard_stores(
     for each in feature_store.get_all_tensor_attrs():
         if attributes.setdefault(str(each.attr_name), each) is not each:
             raise RawlsError(f"the feature store has {each.attr_name} of several types of nodes")
-    absent = [key for key in ("x", "y") if key not in attributes]
-    if absent:
-        raise RawlsError(f"the feature store has no {' and no '.join(absent)}")
+    if "x" not in attributes:
+        raise RawlsError("the feature store has no x")
     rows, columns, _ = graph_store.coo()
     if len(rows) != 1:
         raise RawlsError(f"{where} has {len(rows)} types of edges: give one of a single type")
@@ -76,7 +75,8 @@ def shard_stores(
     features = _StoredFeatures(feature_store, attributes["x"])
     empty = np.empty(0, np.int64)
     raw = RawGraph(name, empty, empty, graph_from=where, labels_from="the feature store")
-    raw.y = _whole(feature_store, attributes["y"])
+    if "y" in attributes:
+        raw.y = _whole(feature_store, attributes["y"])
     raw.masks = {key: _whole(feature_store, attributes[key]) for key in MASKS if key in attributes}
     numbers = NodeNumbers(np.arange(features.num_rows))
     streams = GraphStreams(raw, numbers, where, _StoredEdges(source, target), features, ())

@@ -92,6 +92,7 @@ def synthetic_shards(
 
     graph = GraphParts(
         SYNTHETIC,
+        num_nodes,
         y,
         marks,
         features,

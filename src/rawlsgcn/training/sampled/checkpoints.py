@@ -188,7 +188,8 @@ def train_with_checkpoints(
 ) -> float:
     """Train to the end, from the newest checkpoint in a folder if there is one.
 
-    A checkpoint is written after the first epoch and the last one, and after each of the others
+    Training ends earlier if the settings have patience and validation does not improve any more. A
+    checkpoint is written after the first epoch and the last one, and after each of the others
     that ends a second or more after the last was written.
 
     Args:
@@ -231,6 +232,8 @@ def train_with_checkpoints(
             save_checkpoint(folder, training.state, training.optimizer, there, run)
 
     for epoch in range(position.epoch, training.settings.epochs):
+        if training.stopped:
+            break
         first = position.step if epoch == position.epoch else 0
         for step, batch in enumerate(training.batches(epoch, first), start=first):
             training.step(batch, epoch, step)
@@ -239,7 +242,9 @@ def train_with_checkpoints(
                 progress(done, training.total, f"epoch {epoch + 1}")
             if checkpoint_every and done % checkpoint_every == 0 and step + 1 < training.steps:
                 save(epoch, step + 1)
-        if epoch + 1 == training.settings.epochs or time.monotonic() - written >= _SECONDS:
+        training.watch()
+        ended = training.stopped or epoch + 1 == training.settings.epochs
+        if ended or time.monotonic() - written >= _SECONDS:
             save(epoch + 1)
         if context.rank == 0:
             progress((epoch + 1) * training.steps, training.total, training.epoch_ended(epoch))

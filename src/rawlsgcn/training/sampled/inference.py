@@ -15,13 +15,11 @@ from torch import Tensor
 from ..._core.sparse import csr_tensor
 from ...methods._ops.convolution import GraphConvolutionalNetwork
 from ...sampling import Factors
+from .memory_plan import MOST_ROWS
 from .sources import Source
 
 if TYPE_CHECKING:
     from .distributed_context import DistributedContext
-
-#: Nodes whose features are read at once.
-_ROWS = 1 << 14
 
 
 @torch.no_grad()
@@ -30,6 +28,7 @@ def whole_graph_logits(
     source: Source,
     factors: Factors,
     context: DistributedContext,
+    rows_at_once: int = MOST_ROWS,
 ) -> Tensor:
     """H ← σ(diag(l) (A + I) diag(r) H W + b) for each layer, on the CPU."""
     nodes = source.adjacency.num_nodes
@@ -39,8 +38,8 @@ def whole_graph_logits(
     for number, layer in enumerate(network.layers):
         weight, bias = (parameter.detach().cpu() for parameter in layer.parameters())
         product = torch.empty(nodes, weight.shape[1], dtype=weight.dtype)
-        for start in range(first, last, _ROWS):
-            stop = min(start + _ROWS, last)
+        for start in range(first, last, rows_at_once):
+            stop = min(start + rows_at_once, last)
             if hidden is None:
                 rows = source.features(np.arange(start, stop)).to(weight.dtype)
             else:
@@ -48,6 +47,7 @@ def whole_graph_logits(
             product[start:stop] = rows @ weight
         product[first:last] *= _column(factors.right[first:last], weight)
         exchange_rows(product, cuts, context.device)
+        hidden = None  # two matrices at a time, not three
         hidden = _neighbor_sums(source, product, first, last)
         hidden[first:last] *= _column(factors.left[first:last], weight)
         hidden[first:last] += bias

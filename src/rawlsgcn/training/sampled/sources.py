@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch_geometric.data import Data
 
 from ..._core.errors import RawlsError
 from ..._core.sparse import aligned
 from ...graphs.feature_storage import has_negative_features
 from ...graphs.graph_statistics import fingerprint
-from ...graphs.splits import MASKS
+from ...graphs.splits import MASKS, evaluate_on
 from ...methods._ops.receptive_field import select_rows
 from ...methods.inputs import row_normalized
 from ...sampling import Adjacency
 from ...sampling.adjacency import take_concatenated
 
 if TYPE_CHECKING:
-    from torch_geometric.data import Data
-
     from ...graphs.shards import Shards
 
 Array = NDArray[Any]
@@ -61,6 +60,21 @@ class Source:
     @property
     def num_features(self) -> int:
         return int((self.x if isinstance(self.x, Tensor) else self.x[0]).shape[1])
+
+    def evaluated_on(self, which: str) -> Source:
+        """Return the graph with the nodes to evaluate as its test nodes; see ``--evaluate``.
+
+        Args:
+            which: ``"test"``, or ``"all"`` for every labeled node outside training and validation.
+
+        Returns:
+            The graph.
+
+        Raises:
+            RawlsError: If it is another word.
+        """
+        chosen = evaluate_on(Data(y=self.y, **self.masks), which)
+        return replace(self, masks={name: chosen[name] for name in MASKS})
 
     def features(self, nodes: Array) -> Tensor:
         """Return the rows of X of some nodes.
@@ -119,6 +133,8 @@ class Source:
         Raises:
             RawlsError: If features, labels or a split are missing.
         """
+        if labeled:
+            shards.require_labels()
         parts = shards.open_all()
         x, y, split, scale = (
             [piece for part in parts if (piece := getattr(part, name)) is not None]

@@ -27,6 +27,7 @@ from ..batch_training import DRAW, ORDER, BatchTraining, require_average
 from .blocks import BlockMaker, Blocks
 from .distributed_context import DistributedContext
 from .inference import whole_graph_logits
+from .memory_plan import MOST_ROWS
 from .sources import Source
 
 Array = NDArray[Any]
@@ -52,7 +53,10 @@ def require_sampled(method: Method, settings: Settings, average: float) -> Convo
             f"graph; use {' or '.join(MAIN_METHODS)}"
         )
     if settings.patience:
-        raise RawlsError("sampled training has no early stopping: set patience to 0")
+        raise RawlsError(
+            "sampled training has no early stopping: leave out patience, and give fewer --epochs "
+            "where it trains too long"
+        )
     require_average(average)
     return method
 
@@ -172,13 +176,16 @@ class SampledTraining(BatchTraining[Batch]):
     def seed_dropout(self, key: int) -> None:
         self.random.manual_seed(key)
 
-    def logits(self) -> Tensor:
+    def logits(self, rows_at_once: int = MOST_ROWS) -> Tensor:
         """Compute the class scores of every node from all neighbors, without sampling.
+
+        Args:
+            rows_at_once: Nodes whose features are read at once.
 
         Returns:
             A tensor of shape (nodes, classes).
         """
-        return whole_graph_logits(self.kept, self.source, self.forward, self.context)
+        return whole_graph_logits(self.kept, self.source, self.forward, self.context, rows_at_once)
 
 
 class _Batches(Dataset[Batch]):

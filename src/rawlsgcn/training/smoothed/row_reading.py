@@ -26,17 +26,20 @@ class RowFile(Protocol):
     def read(self, first: int, last: int) -> Rows: ...
 
 
-def read_blocks(file: RowFile, nodes: Ints) -> Iterator[tuple[slice, Rows]]:
+def read_blocks(
+    file: RowFile, nodes: Ints, block_bytes: int = READ_BYTES
+) -> Iterator[tuple[slice, Rows]]:
     """Read the rows of some nodes, a block at a time.
 
     Args:
         file: The rows of all nodes.
         nodes: The numbers of the nodes, in rising order.
+        block_bytes: Bytes of rows that are read at once.
 
     Yields:
         Which of the nodes a block holds, and their rows.
     """
-    block = max(1, READ_BYTES // (4 * file.num_features))
+    block = max(1, block_bytes // (4 * file.num_features))
     at = 0
     while at < len(nodes):
         first = int(nodes[at])

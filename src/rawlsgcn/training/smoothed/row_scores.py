@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ...methods._ops.convolution import GraphConvolutionalNetwork
 from ...methods.ensemble import scores_of
-from .row_reading import RowFile, read_blocks
+from .row_reading import READ_BYTES, RowFile, read_blocks
 
 Ints = NDArray[np.int64]
 
@@ -36,7 +36,10 @@ class RowModel:
 
 
 def row_scores(
-    models: Sequence[RowModel], nodes: Ints, temperature: float | None = None
+    models: Sequence[RowModel],
+    nodes: Ints,
+    temperature: float | None = None,
+    block_bytes: int = READ_BYTES,
 ) -> Iterator[tuple[slice, Tensor]]:
     """Compute the class scores of some nodes, a block at a time.
 
@@ -45,12 +48,13 @@ def row_scores(
         nodes: The numbers of the nodes, in rising order.
         temperature: What the scores of the mean are divided by; None for those of a single model
             as they are.
+        block_bytes: Bytes of a file's rows that are read at once.
 
     Yields:
         Which of the nodes a block holds, and their scores, on the CPU.
     """
     files = list({id(model.file): model.file for model in models}.values())
-    for blocks in zip(*(read_blocks(file, nodes) for file in files), strict=True):
+    for blocks in zip(*(read_blocks(file, nodes, block_bytes) for file in files), strict=True):
         part = blocks[0][0]
         rows = {id(file): block for file, (_, block) in zip(files, blocks, strict=True)}
         scores = [model.scores(rows[id(model.file)]) for model in models]

@@ -50,21 +50,6 @@ def usual_epochs(steps: int, most: int) -> int:
     return min(most, max(FEWEST_EPOCHS, math.ceil(USUAL_STEPS / steps)))
 
 
-def require_rows(settings: SmoothedMLPSettings, average: float) -> None:
-    """Raise an error if training on rows cannot do what is asked.
-
-    Args:
-        settings: The settings of smoothed-mlp.
-        average: The share of steps whose weights are averaged.
-
-    Raises:
-        RawlsError: If early stopping is asked for, or the share is not from 0 to 1.
-    """
-    if settings.patience:
-        raise RawlsError("training on smoothed rows has no early stopping: set patience to 0")
-    require_average(average)
-
-
 def keeps_rows(
     rows: int, num_features: int, memory: int, context: DistributedContext | None = None
 ) -> bool:
@@ -146,8 +131,7 @@ class RowTraining(BatchTraining[RowBatch]):
         in_memory: Whether the rows of this process are kept in memory.
 
     Raises:
-        RawlsError: If the settings ask for early stopping, there are fewer rows than processes, or
-            the memory is too little.
+        RawlsError: If there are fewer rows than processes, or the memory is too little.
     """
 
     def __init__(
@@ -163,7 +147,7 @@ class RowTraining(BatchTraining[RowBatch]):
         dtype: torch.dtype = torch.float32,
     ) -> None:
         context = context or DistributedContext()
-        require_rows(settings, average)
+        require_average(average)
         if min(batch_size, len(rows.nodes)) < context.world_size:
             raise RawlsError(
                 f"{context.world_size} processes cannot share batches of {batch_size} out of "
@@ -263,11 +247,6 @@ class RowTraining(BatchTraining[RowBatch]):
 
     @torch.no_grad()
     def validation_accuracy(self) -> float:
-        """Compute the accuracy of the last weights on the validation nodes.
-
-        Returns:
-            A share from 0 to 1; NaN without validation nodes.
-        """
         if not len(self.rows.val_nodes):
             return math.nan
         if self._val is None:
