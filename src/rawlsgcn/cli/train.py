@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -215,7 +214,7 @@ def train(
     audit = audited([result], command=typed_command(), graph_options=graph_options(context))
     if out is not None:
         from .._core.atomic_folders import atomic_directory
-        from ..experiments.saved_models import outdated_in
+        from ..experiments.model_files import outdated_in
         from ..reporting import figures
         from ..reporting.page import report
 

@@ -135,7 +135,7 @@ class Result(TrainedRuns):
         Args:
             folder: The folder.
         """
-        from .saved_models import write_model
+        from .model_files import write_model
 
         # Decided once, on the training graph: another graph's features must be treated alike.
         divided = self.settings["normalize_features"] and not has_negative_features(self.graph.x)
