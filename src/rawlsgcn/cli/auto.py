@@ -208,7 +208,7 @@ def _search_rows(
 def _write(result: AutoResult, audit: Audit | None, out: Path) -> None:
     """Write the folder, completely or not at all; without an audit no page and no pictures."""
     from .._core.atomic_folders import atomic_directory
-    from ..experiments.saved_models import outdated_in
+    from ..experiments.model_files import outdated_in
     from ..reporting import figures
     from ..reporting.model_choice_section import leaderboard_figure
     from ..reporting.page import report

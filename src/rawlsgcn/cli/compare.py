@@ -207,7 +207,7 @@ def tune(
         )
     if out is not None:
         from .._core.atomic_folders import atomic_directory
-        from ..experiments.saved_models import outdated_in
+        from ..experiments.model_files import outdated_in
 
         with atomic_directory(out, outdated_in(out)) as folder:
             tuning.best.write_model(folder)

@@ -214,7 +214,7 @@ def train(
     audit = audited([result], command=typed_command(), graph_options=graph_options(context))
     if out is not None:
         from .._core.atomic_folders import atomic_directory
-        from ..experiments.saved_models import outdated_in
+        from ..experiments.model_files import outdated_in
         from ..reporting import figures
         from ..reporting.page import report
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from .._core.text import printable
 
 if TYPE_CHECKING:
-    from ..experiments.result import Result, Spread
+    from ..experiments.result import Result
+    from ..experiments.trained_runs import Spread
 
 MINUS = "\N{MINUS SIGN}"
 SIGNIFICANT = 0.05

@@ -41,8 +41,9 @@ from ...training.smoothed.row_training import (
 from ...training.smoothed.smooth_shards import smooth_shards
 from ...training.smoothed.smoothed_files import SmoothedForm
 from ...training.whole_graph import PartialProgress
+from ..model_files import RUNS, outdated_in, write_model
 from ..row_fit import evaluate_rows, evenly
-from ..saved_models import RUNS, TrainedModel, outdated_in, write_model
+from ..saved_models import TrainedModel
 from ..shard_predictions import row_models
 from .judge import Judge
 from .pool import POOL, Candidate, Member, grid, train_member
