@@ -15,32 +15,29 @@ from .readers.arrays import checked_matrix
 from .readers.node_link import from_networkx, is_networkx
 
 
-def raw_from_object(graph: Any, where: str = "the graph") -> RawGraph:
+def raw_from_object(graph: Any) -> RawGraph:
     """The pieces of a ``Data``, a networkx graph or a scipy sparse adjacency matrix.
 
     Raises:
         RawlsError: If it is none of these, or not square.
     """
     if isinstance(graph, Data) or hasattr(graph, "to_homogeneous"):
-        return raw_from_data(graph, where)
+        return raw_from_data(graph)
     if is_networkx(graph):
         return from_networkx(graph).raw()
     if sp.issparse(graph):
         known = graph.format in ("csr", "csc", "coo")
-        return raw_from_adjacency(_checked(graph if known else graph.tocsr(), where), where)
+        try:
+            matrix = checked_matrix(graph if known else graph.tocsr())
+        except RawlsError as error:
+            raise RawlsError(f"the graph {error}") from error
+        return raw_from_adjacency(matrix, "the graph")
     if isinstance(graph, str | Path):
         raise file_for_graph(graph)
     raise RawlsError(
         "a graph must be a torch_geometric Data, a networkx graph or a scipy sparse matrix, not "
         f"{type(graph).__name__}"
     )
-
-
-def _checked(matrix: Any, where: str) -> Any:
-    try:
-        return checked_matrix(matrix)
-    except RawlsError as error:
-        raise RawlsError(f"{where} {error}") from error
 
 
 def raw_from_adjacency(matrix: Any, where: str, name: str = "graph") -> RawGraph:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
+from .._core.argument_checks import whole_number
 from .._core.errors import RawlsError
 from .catalog import MASKS
 from .feature_storage import physical_memory
@@ -119,14 +119,7 @@ def endpoints(edge_index: Array, where: str) -> tuple[Array, Array]:
 
 def node_count(value: Any, where: str) -> int:
     """``num_nodes`` as the user gave it."""
-    try:
-        count = operator.index(value)
-    except (TypeError, ValueError, RuntimeError) as error:
-        given = " ".join(repr(value).split())[:40]
-        raise RawlsError(f"{where}: num_nodes must be one integer, not {given}") from error
-    if count < 0:
-        raise RawlsError(f"{where}: num_nodes is {count}, a number of nodes is not negative")
-    return check_count(count, where)
+    return check_count(whole_number(value, f"{where}: num_nodes"), where)
 
 
 def clean_ids(ids: Any, where: str) -> Array:
