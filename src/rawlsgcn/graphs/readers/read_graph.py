@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 
 from ..._core.errors import RawlsError, reading
 from ..._core.threads import fork_safe_threads
-from ..graph_objects import raw_from_adjacency, raw_from_object
+from ..graph_objects import raw_from_adjacency, raw_from_data, raw_from_object
 from ..raw_graph import (
     RawGraph,
     check_count,
@@ -25,7 +25,6 @@ from ..raw_graph import (
     highest_node,
     node_count,
     num_stored,
-    raw_from_data,
 )
 from ..splits import SplitChoice, parse_split
 from ..validation import validate
