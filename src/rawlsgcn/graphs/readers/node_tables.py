@@ -20,10 +20,10 @@ from .arrays import FEATURE_KEYS, LABEL_KEYS, Archive, read_npy
 from .column_names import (
     LABEL_COLUMNS,
     SPLIT_COLUMNS,
-    SPLIT_VALUES,
     features_have_header,
     labels_have_header,
     missing_column,
+    split_codes,
 )
 from .labels import encode_words, with_class_names
 from .table_formats import TABLES, separator_name
@@ -192,16 +192,13 @@ def _label_table(path: Path) -> NodeTable:
 
 def _masks(table: TableFile, column: int) -> dict[str, Array]:
     """The masks of a column that says train, val or test, or nothing, for each node."""
-    words = table.frame[column].astype("object").fillna("").astype(str)
-    words = words.str.strip().str.lower()
-    wrong = ~words.isin([*SPLIT_VALUES, "", "none"])
+    codes, wrong = split_codes(table.frame[column])
     if wrong.any():
-        row = int(wrong.to_numpy().argmax())
+        row = int(wrong.argmax())
         raise RawlsError(
             f"{table.row(row)}, {table.column(column)}: '{table.frame[column].iloc[row]}' "
             "is not train, val or test"
         )
-    codes = words.map(SPLIT_VALUES).fillna(-1).to_numpy(dtype=np.int64)
     return {key: codes == code for code, key in enumerate(MASKS)}
 
 
