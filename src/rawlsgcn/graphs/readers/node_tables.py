@@ -16,7 +16,7 @@ from ..._core.errors import RawlsError, reading
 from ..catalog import MASKS
 from ..notes import GraphFacts
 from .arrays import FEATURE_KEYS, LABEL_KEYS, Archive, read_npy
-from .labels import encode_words
+from .labels import encode_words, require_one_kind
 from .table_formats import TABLES, separator_name
 from .tables import (
     FIRST_ID_COLUMNS,
@@ -173,15 +173,17 @@ def _read_labels(path: Path) -> NodeTable:
 
 
 def _label_array(path: Path, y: Array, masks: dict[str, Array] | None = None) -> NodeTable:
-    y, class_names = with_class_names(y)
+    y, class_names = with_class_names(y, path.name)
     return NodeTable(path, y, masks or {}, class_names=class_names)
 
 
-def with_class_names(y: Array) -> tuple[Array, list[str] | None]:
+def with_class_names(y: Array, where: str) -> tuple[Array, list[str] | None]:
     """An array of labels as numbers, and the names of the classes if they are words."""
     encoded = None
     if y.ndim == 1 and y.dtype.kind == "U":
-        encoded = encode_words(pd.Series(y.tolist(), dtype=object))
+        cells = pd.Series(y.tolist(), dtype=object)
+        require_one_kind(cells, lambda row: f"{where}, label {row} (counted from 0)")
+        encoded = encode_words(cells)
     return (y, None) if encoded is None else encoded
 
 
@@ -219,6 +221,9 @@ def _label_values(table: TableFile, column: int) -> tuple[Array, list[str] | Non
         encoded = encode_words(cells)
         if encoded is not None:
             return encoded
+        words = cells.astype(object).map(lambda each: isinstance(each, str) and not is_number(each))
+        if words.sum() > 1:  # a single one may be the name of a column
+            require_one_kind(cells, lambda row: f"{table.row(row)}, {table.column(column)}")
     return table.numbers([column])[:, 0], None
 
 
