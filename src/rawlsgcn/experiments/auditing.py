@@ -32,7 +32,7 @@ from ..graphs.graph_objects import raw_from_object
 from ..graphs.notes import GraphFacts
 from ..graphs.readers.node_link import is_networkx
 from ..graphs.shard_graph import ShardNodes
-from ..graphs.shards import Shards
+from ..graphs.shards import MANIFEST, Shards
 from ..graphs.splits import MASKS
 from .audit_result import Audit, Provenance, ShownNodes, ShownPredictions
 from .evaluated_nodes import (
@@ -208,13 +208,24 @@ def _checked_graph(graph: Data | Shards | str, by: Any) -> tuple[Data, Ints | No
     shards only the degrees, labels and masks are read, not the edges.
     """
     if isinstance(graph, Shards):
-        if isinstance(by, str) and by in ("in-degree", "pagerank", "core"):
+        if isinstance(by, str) and by == "in-degree":
+            raise RawlsError(
+                "shards have every edge in both directions, so that in-degrees are not known: "
+                "audit the directed file with --graph, or give a column: --by FILE "
+                "(by=(name, values))"
+            )
+        if isinstance(by, str) and by in ("pagerank", "core"):
             raise RawlsError(
                 f"the {by} of nodes needs all edges in memory, which an audit of shards does not "
                 "read: group by degree or by a file of node ids and values"
             )
         return ShardNodes.of(graph).graph, None
     if isinstance(graph, str):
+        if (Path(graph) / MANIFEST).is_file():
+            raise RawlsError(
+                f"'{graph}' is a folder of shards, and a text is the name of a dataset: give "
+                f"rawlsgcn.graphs.shards.Shards('{graph}')"
+            )
         return load(graph, sparse=True), None
     data = check(graph, sparse=True, need_features=False, need_labels=False)
     incoming = graph.get("in_degree") if isinstance(graph, Data) else None

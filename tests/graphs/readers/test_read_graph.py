@@ -440,7 +440,10 @@ def test_a_flipped_byte_in_an_npz_is_noticed(tmp_path: Path) -> None:
         ),
         ({"edge_index": [[0], [1]], "num_nodes": [1, 2]}, "num_nodes must be a whole number"),
         ({"edge_index": [[0], [1]], "x": [["a"], ["b"]], "y": [0, 1]}, "features must be real"),
-        ({"edge_index": [[0], [1]], "x": [[1.0], [2.0]], "y": ["a", "1"]}, "one integer for each"),
+        (
+            {"edge_index": [[0], [1]], "x": [[1.0], [2.0]], "y": ["a", "1"]},
+            "a number among words",
+        ),
         (
             {"edge_index": [[0], [1]], "num_nodes": 3, "x": [[1.0], [2.0]], "y": [0, 1]},
             "3 nodes, but .*2 rows",

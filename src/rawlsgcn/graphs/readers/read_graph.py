@@ -243,7 +243,7 @@ def _read_npz(path: Path) -> RawGraph:
         )
     raw.x, raw.y, raw.masks = archive.features(), archive.first(LABEL_KEYS), archive.masks()
     if raw.y is not None:
-        raw.y, raw.class_names = with_class_names(raw.y)
+        raw.y, raw.class_names = with_class_names(raw.y, path.name)
     if "node_ids" in archive.keys:
         raw.node_ids = archive["node_ids"]
     raw.graph_from = raw.features_from = raw.labels_from = path.name
