@@ -21,7 +21,7 @@ from ..graphs import load
 from ..graphs.splits import evaluate_on
 from ..methods import find_method
 from ..training import Job, train_runs
-from .plan import Cell, Point, diverged
+from .plan import FIGURES, Cell, Point, diverged
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -29,11 +29,6 @@ if TYPE_CHECKING:
     from ..experiments.result import Result
 
 Floats = npt.NDArray[np.float64]
-FIGURES = (
-    *("accuracy", "bias", "calibrated_bias", "low_degree_accuracy", "high_degree_accuracy"),
-    *("validation_accuracy",),
-)
-"""The figures of a trial, each with one number for every seed."""
 
 
 @dataclass(frozen=True)

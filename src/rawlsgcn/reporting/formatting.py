@@ -114,6 +114,25 @@ def best_figures(results: Sequence[Result]) -> list[tuple[bool, ...]]:
     return list(zip(*columns, strict=True))
 
 
+def short_count(count: int) -> str:
+    """``950``, ``233 k`` or ``1.4 M``."""
+    if count < 1000:
+        return f"{count}"
+    return f"{count / 1e3:,.0f} k" if count < 999_500 else f"{count / 1e6:,.1f} M"
+
+
+#: Heading, column of the leaderboard, how it is shown, and whether it is omitted in few columns.
+LEADERBOARD: tuple[tuple[str, str, Callable[[float], str], bool], ...] = (
+    ("validation\nloss", "validation_loss", number, False),
+    ("validation\naccuracy", "validation_accuracy", percent, True),
+    ("accuracy\n(%)", "accuracy", percent, False),
+    ("of low\ndegrees", "low_degree_accuracy", percent, False),
+    ("calibrated\nbias", "calibrated_bias", number, False),
+    ("para-\nmeters", "parameters", lambda count: short_count(int(count)), False),
+    ("\nseconds", "seconds", lambda seconds: f"{seconds:,.1f}", True),
+)
+
+
 def p_text(p: float, draws: int = 0) -> str:
     """``p < 0.001`` or ``p = 0.28``; with a single group there is nothing to test."""
     if math.isnan(p):
