@@ -133,18 +133,18 @@ def train_timed(cell: Cell, point: Point, device: str, root: Path | None) -> Tra
     settings = method.configure(cell.changes)
     short = replace(settings, epochs=min(2, settings.epochs))
     train_runs(method, prepare_inputs(graph, settings, device), [Job(short, point.seeds[0])])
-    runs, memory = [], []
+    runs: list[Any] = []
     times: dict[str, list[float]] = {"prepare": [], "train": []}
     for seed in point.seeds:
         inputs = prepare_inputs(graph, settings, device)
         (run,), took = train_runs(method, inputs, [Job(settings, seed)])
-        alone = evaluate_runs(graph, inputs, method, settings, [seed], [run], took)
+        if not runs:  # the peak memory is that of a single run
+            alone = evaluate_runs(graph, inputs, method, settings, [seed], [run], took)
         runs.append(run)
         for step, seconds in times.items():
             seconds.append(took[step])
-        memory.append(alone.peak_memory_mb)
     result = evaluate_runs(graph, inputs, method, settings, list(point.seeds), runs, took)
-    record = _record(point, result) | {"times": times, "peak_memory_mb": memory[0]}
+    record = _record(point, result) | {"times": times, "peak_memory_mb": alone.peak_memory_mb}
     return TrainedPoint(record, NodeLosses.of(result))
 
 

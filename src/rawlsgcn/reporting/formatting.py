@@ -6,7 +6,7 @@ No heavy import: the command line's light commands use this module.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from .._core.text import printable
@@ -73,9 +73,10 @@ def result_cells(result: Result) -> tuple[str, ...]:
     )
 
 
-def trial_cells(trial: Result) -> tuple[str, ...]:
-    """Validation and test accuracy, bias and calibrated bias of a trial of a tuning."""
+def trial_cells(trial: Result, grid: Iterable[str]) -> tuple[str, ...]:
+    """The values of a trial of a tuning, validation and test accuracy, bias and calibrated bias."""
     return (
+        *(printable(trial.settings[name]) for name in grid),
         percent(trial.validation_accuracy.mean),
         spread(trial.accuracy, percent),
         spread(trial.bias, number),

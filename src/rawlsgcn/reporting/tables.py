@@ -159,8 +159,7 @@ def tuning_table(tuning: Tuning) -> Table:
         chosen = trial is best
         table.add_row(
             "→" if chosen else "†" if trial is on_test else trial.failed,
-            *(f"{trial.settings[name]}" for name in tuning.grid),
-            *trial_cells(trial),
+            *trial_cells(trial, tuning.grid),
             style=_BEST if chosen else "",
         )
     return table
