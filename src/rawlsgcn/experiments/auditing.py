@@ -146,7 +146,7 @@ def audit(
     }
     failed = {name for name, result in results.items() if result.failure is not None}
     models = [
-        replace(model.at(chosen), source=_shown_source(source), learned=source.name not in failed)
+        replace(model.at(chosen), source=_shown_source(source))
         for model, source in zip(models, sources, strict=True)
     ]
     column = NodeColumn(column.name, column.values[chosen])

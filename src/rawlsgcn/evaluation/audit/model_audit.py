@@ -56,19 +56,25 @@ def audit_models(
         The figures of the models, and the comparisons.
     """
     low = grouping.low
-    checked = []
+    audits, able = [], []
     for model in models:
         learned, majority = better_than_constant(model.predicted, y, (low, ~low))
         learned = learned and model.name not in failed
-        checked.append(replace(model, learned=learned, majority=majority))
-    pairs = combinations([model for model in checked if model.learned], 2)
-    return (
-        [_audit_model(model, grouping, resamples, seed) for model in checked],
-        [_compare(first, second, grouping, resamples, seed) for first, second in pairs],
-    )
+        audits.append(_audit_model(model, grouping, learned, majority, resamples, seed))
+        if learned:
+            able.append(model)
+    pairs = combinations(able, 2)
+    return audits, [_compare(one, two, grouping, resamples, seed) for one, two in pairs]
 
 
-def _audit_model(scores: NodeScores, grouping: Grouping, resamples: int, seed: int) -> ModelAudit:
+def _audit_model(
+    scores: NodeScores,
+    grouping: Grouping,
+    learned: bool,
+    majority: float,
+    resamples: int,
+    seed: int,
+) -> ModelAudit:
     grouped = GroupedScores.of(grouping.member, scores.loss, scores.right)
     grouped = replace(grouped, value=grouping.value)
     drawn = resampled(grouped, resamples, seed)
@@ -88,8 +94,8 @@ def _audit_model(scores: NodeScores, grouping: Grouping, resamples: int, seed: i
         format_reason=scores.format_reason,
         loss_kind=scores.loss_kind,
         nodes=len(scores.loss),
-        learned=scores.learned,
-        majority=scores.majority,
+        learned=learned,
+        majority=majority,
         accuracy=overall.accuracy(0),
         loss=overall.loss(0),
         groups=groups,
