@@ -232,6 +232,16 @@ def test_training_on_rows_stops_when_validation_does_not_improve(
     assert again["accuracy"] == found["accuracy"]
 
 
+@pytest.mark.parametrize("words", ["audit --predictions p.csv", "auto"])
+def test_what_processes_cannot_share_is_refused_under_torchrun(
+    words: str, shards: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    result = launch(*words.split(), "--shards", shards)
+    assert result.exit_code == 2
+    assert f"cannot share '{words.split()[0]}': start it without torchrun" in result.stderr
+
+
 def test_an_audit_of_shards_takes_no_other_graph(shards: Path) -> None:
     both = launch("audit", "--shards", shards, "--dataset", "synthetic", "--predictions", "p.csv")
     assert "--shards has the whole graph" in both.stderr

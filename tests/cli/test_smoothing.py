@@ -49,8 +49,9 @@ def test_what_it_writes_is_found_by_the_same_settings(folder: Path) -> None:
     [
         ("--memory 1MB", "1 MB of memory are too little"),
         ("--memory many", "is no amount of memory"),
-        ("--set inputs=both", "shards are smoothed with inputs=smoothed only"),
-        ("--set features=tf-idf", "shards are smoothed with features=raw only"),
+        ("--set inputs=both", "inputs=both needs the whole graph in memory: use inputs=smoothed"),
+        ("--set features=tf-idf", "features=tf-idf needs the whole graph in memory"),
+        ("--set dropout=0.2", "dropout does not change what smoothing gives, it is for 'train'"),
         ("--set teleport=0", "teleport must be more than 0"),
         ("--normalization row", "unknown normalization 'row'"),
     ],

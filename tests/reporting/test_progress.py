@@ -36,6 +36,27 @@ def test_silent_where_nobody_watches(capsys):
     assert capsys.readouterr() == ("", "")
 
 
+def test_plain_lines_now_and_then_where_there_is_no_terminal(monkeypatch, capsys):
+    clock = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    with progress("smoothing") as tell:
+        for step in range(0, 101, 5):
+            clock[0] = float(step)
+            tell(step, 100, "block 1 of 2")
+    assert capsys.readouterr().err.splitlines() == [
+        "smoothing: block 1 of 2, 10% (after 10 s)",
+        "smoothing: block 1 of 2, 40% (after 40 s)",
+        "smoothing: block 1 of 2, 70% (after 70 s)",
+        "smoothing: block 1 of 2, 100% (after 100 s)",
+        "smoothing: done in 100 s",
+    ]
+    monkeypatch.setenv("RANK", "1")
+    with progress("smoothing") as tell:
+        clock[0] = 1000
+        tell(1, 2)
+    assert capsys.readouterr().err == ""
+
+
 def test_silent_on_a_terminal_that_cannot_redraw(watch):
     terminal = watch("dumb")
     with progress("training") as tell:

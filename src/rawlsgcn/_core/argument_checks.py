@@ -51,10 +51,11 @@ def whole_number(value: Any, name: str) -> int:
     """Return a whole number of at least 0, or raise an error that names the argument."""
     try:
         number = -1 if isinstance(value, bool) else index(value)
-    except TypeError:
+    except (TypeError, ValueError, RuntimeError):
         number = -1
     if number < 0:
-        raise RawlsError(f"{name} must be a whole number of at least 0, not {value!r}")
+        given = " ".join(repr(value).split())[:40]
+        raise RawlsError(f"{name} must be a whole number of at least 0, not {given}")
     return number
 
 

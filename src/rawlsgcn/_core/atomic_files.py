@@ -247,15 +247,21 @@ def sync_tree(folder: Path) -> None:
 
 
 @contextmanager
-def only_writer(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder, so that no other process replaces its content meanwhile."""
+def only_writer(folder: Path, waiting: Callable[[], None] | None = None) -> Iterator[None]:
+    """Hold the lock of a folder, so that no other process replaces its content meanwhile.
+
+    Another process that has it is waited for 30 seconds; with ``waiting``, which is called again
+    and again, until it is done or dead.
+    """
     until = time.monotonic() + PATIENCE_SECONDS
     while True:
         handle = _open(folder)
         if handle is None or (_lock(handle) is not False and _is_at(handle, folder)):
             break
         os.close(handle)
-        if time.monotonic() > until:
+        if waiting is not None:
+            waiting()
+        elif time.monotonic() > until:
             raise RawlsError(f"cannot write into {folder}: another process is writing there")
         time.sleep(0.01)
     try:

@@ -11,6 +11,7 @@ from .._core.errors import RawlsError
 from .base import command
 from .options import DataRoot, Dataset, Graph, Json, Labels, Shards, out_option
 from .outputs import check_outputs, graph_options, people, say_notes, typed_command, write_json
+from .shards import require_one_process
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -64,9 +65,9 @@ def audit(
     """Audit predictions of any model by degree: who is worst off, and is it chance?"""
     from ..evaluation.node_centralities import BUILT_IN
     from ..experiments.auditing import audit as audit_predictions
+    from ..reporting.audit_tables import audit_table
+    from ..reporting.audit_verdict import verdict
     from ..reporting.progress import spinner
-    from ..reporting.tables import audit_table
-    from ..reporting.words import verdict
 
     column = None if by in BUILT_IN else by
     check_outputs(json_path, file=out, inputs=[*predictions, graph, labels, column])
@@ -117,6 +118,7 @@ def _graph(
 
         if dataset is not None or graph is not None or labels is not None:
             raise RawlsError("--shards has the whole graph: leave out --dataset and files")
+        require_one_process("audit")
         return ShardFolder(shards)
     if (dataset is None) == (graph is None):
         raise RawlsError("name one graph: either --dataset NAME or --graph FILE")

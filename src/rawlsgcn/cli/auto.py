@@ -227,8 +227,7 @@ def _write(result: AutoResult, audit: Audit | None, out: Path) -> None:
 def _show(result: AutoResult, audit: Audit | None, out: Path | None, json_path: str | None) -> None:
     """The leaderboard, why the answer was chosen, and the answer beside the tuned GCN."""
     from ..reporting.comparison_words import gains
-    from ..reporting.leaderboard import leaderboard_table
-    from ..reporting.tables import results_table
+    from ..reporting.tables import leaderboard_table, results_table
 
     console = people(json_path)
     say_notes(result.notes, console)

@@ -127,7 +127,7 @@ def _compare(
     if out is not None:
         from .._core.atomic_folders import atomic_directory
         from ..reporting import figures
-        from ..reporting.accuracy_bias_plot import accuracy_bias_plot
+        from ..reporting.figures import accuracy_bias_plot
         from ..reporting.page import report
 
         with atomic_directory(out) as folder, progress("drawing") as tell:

@@ -108,8 +108,8 @@ def audited(results: Sequence[Result], **how: Any) -> Audit | None:
 
 def show(results: Sequence[Result], audit: Audit | None, json_path: str | None) -> None:
     """Print the notes, the table, and the page's verdict."""
+    from ..reporting.audit_verdict import DIVERGED, verdict
     from ..reporting.tables import results_table
-    from ..reporting.words import DIVERGED, verdict
 
     console = people(json_path)
     say_notes([note for result in results for note in result.notes], console)

@@ -56,7 +56,7 @@ def shard(
     The same command again goes on where it was killed.
     """
     check_outputs(None, folder=out)
-    require_one_process("shard", "running it alone")
+    require_one_process("shard")
     from .._core.memory import memory_limit
     from ..graphs import graph_notes
     from ..graphs.shards import require_own, write_shards

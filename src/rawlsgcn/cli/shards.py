@@ -11,15 +11,13 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from .._core.errors import RawlsError
-from .._core.progress import ProgressCallback, no_progress
 from .base import read_graph, require_features
 from .outputs import check_outputs, people, say_predictions, write_json
 
@@ -51,15 +49,6 @@ def given_options(context: typer.Context) -> set[str]:
     """The parameters that the user typed, rather than their defaults."""
     sources = {name: context.get_parameter_source(name) for name in context.params}
     return {name for name, source in sources.items() if source and source.name == "COMMANDLINE"}
-
-
-@contextmanager
-def shown_once(description: str, context: DistributedContext) -> Iterator[ProgressCallback]:
-    """Show a progress bar in the first of several processes."""
-    from ..reporting.progress import progress
-
-    with progress(description) if context.rank == 0 else nullcontext(no_progress) as shown:
-        yield shown
 
 
 def require_one_process(command: str, cure: str | None = None) -> None:
@@ -196,6 +185,7 @@ def _balanced(
     context: DistributedContext,
 ) -> Source:
     """The graph to train on; shards without a scaling are balanced first if the method needs it."""
+    from ..reporting.progress import progress
     from ..training.sampled.shard_balancing import balance_and_save
     from ..training.sampled.sources import Source
 
@@ -204,7 +194,7 @@ def _balanced(
         folder.require_balanced()
     if source.scale is not None or not doubly:
         return source
-    with shown_once("balancing", context) as show_progress:
+    with progress("balancing") as show_progress:
         balance_and_save(folder, context, memory=memory, progress=show_progress)
     return Source.of_shards(folder, normalize=settings.normalize_features)
 
@@ -260,6 +250,7 @@ def balance_on_disk(
     from .._core.memory import memory_limit
     from ..balancing.solver import require_limits
     from ..graphs.shards import Shards
+    from ..reporting.progress import progress
     from ..training.sampled.distributed_context import distributed_context
     from ..training.sampled.shard_balancing import balance_and_save
 
@@ -269,7 +260,7 @@ def balance_on_disk(
     folder = Shards(shards)
     with distributed_context(device) as context:
         started = time.perf_counter()
-        with shown_once("balancing", context) as show_progress:
+        with progress("balancing") as show_progress:
             scaling = balance_and_save(folder, context, tol, max_iterations, limit, show_progress)
         if context.rank == 0:
             people(json_path).print(

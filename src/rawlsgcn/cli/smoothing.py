@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
+from .._core.errors import RawlsError
 from .base import command, parse_settings
 from .options import Device, Json, Memory, Set
 from .outputs import check_outputs, people, write_json
-from .shards import shown_once
 
 
 @command("--shards shards --memory 8GB", "--shards shards --set steps=4 --set teleport=0.2")
@@ -37,19 +37,26 @@ def smooth(
     from .._core.memory import memory_limit, size_text
     from ..graphs.shards import Shards
     from ..methods import find_method
+    from ..reporting.progress import progress
     from ..training.sampled.distributed_context import distributed_context
     from ..training.smoothed.smooth_shards import smooth_shards
-    from ..training.smoothed.smoothed_files import SmoothedForm
+    from ..training.smoothed.smoothed_files import ON_DISK, SMOOTHING_SETTINGS, SmoothedForm
 
     check_outputs(json_path)
     limit = memory_limit(memory)
     changes = parse_settings(set_, normalization=normalization)
     settings = find_method("smoothed-mlp").configure(changes)
+    useless = sorted(changes.keys() - {*SMOOTHING_SETTINGS, *ON_DISK})
+    if useless:
+        raise RawlsError(
+            f"{useless[0]} does not change what smoothing gives, it is for 'train': leave it out; "
+            f"the settings of smoothing are {', '.join(SMOOTHING_SETTINGS)}"
+        )
     folder = Shards(shards)
     form = SmoothedForm.of(folder, settings)
     with distributed_context(device) as context:
         started = time.perf_counter()
-        with shown_once("smoothing", context) as show_progress:
+        with progress("smoothing") as show_progress:
             result = smooth_shards(folder, form, context, memory=limit, progress=show_progress)
         if context.rank:
             return

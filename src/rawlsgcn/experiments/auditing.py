@@ -19,12 +19,11 @@ from .._core import __version__
 from .._core.errors import RawlsError
 from .._core.text import printable, shown_path
 from .._core.threads import fork_safe_threads
-from ..evaluation.audit.findings import Provenance, ShownNodes, ShownPredictions
 from ..evaluation.audit.grouping import Grouping
 from ..evaluation.audit.model_audit import audit_models
 from ..evaluation.audit.node_scores import NodeScores, score_nodes
 from ..evaluation.audit.prediction_formats import PredictionSource
-from ..evaluation.audit.resampling import ResamplingSettings
+from ..evaluation.audit.resampling import LEVEL, ResamplingSettings
 from ..evaluation.degree_bias import SMALLEST_GROUP
 from ..evaluation.node_centralities import BUILT_IN, NodeColumn, check_complete, column_of, degrees
 from ..graphs import check, graph_notes, load
@@ -33,9 +32,9 @@ from ..graphs.graph_objects import raw_from_object
 from ..graphs.notes import GraphFacts
 from ..graphs.readers.node_link import is_networkx
 from ..graphs.shard_graph import ShardNodes
-from ..graphs.shards import Shards
+from ..graphs.shards import MANIFEST, Shards
 from ..graphs.splits import MASKS
-from .audit_result import Audit
+from .audit_result import Audit, Provenance, ShownNodes, ShownPredictions
 from .evaluated_nodes import (
     evaluated_nodes,
     labeled_nodes,
@@ -163,7 +162,7 @@ def audit(
             version=__version__,
             seed=seed,
             resamples=resamples,
-            level=settings.level,
+            level=LEVEL,
             by=column.name,
             bins=grouping.description,
             bias_over=grouping.bias_over,
@@ -209,13 +208,24 @@ def _checked_graph(graph: Data | Shards | str, by: Any) -> tuple[Data, Ints | No
     shards only the degrees, labels and masks are read, not the edges.
     """
     if isinstance(graph, Shards):
-        if isinstance(by, str) and by in ("in-degree", "pagerank", "core"):
+        if isinstance(by, str) and by == "in-degree":
+            raise RawlsError(
+                "shards have every edge in both directions, so that in-degrees are not known: "
+                "audit the directed file with --graph, or give a column: --by FILE "
+                "(by=(name, values))"
+            )
+        if isinstance(by, str) and by in ("pagerank", "core"):
             raise RawlsError(
                 f"the {by} of nodes needs all edges in memory, which an audit of shards does not "
                 "read: group by degree or by a file of node ids and values"
             )
         return ShardNodes.of(graph).graph, None
     if isinstance(graph, str):
+        if (Path(graph) / MANIFEST).is_file():
+            raise RawlsError(
+                f"'{graph}' is a folder of shards, and a text is the name of a dataset: give "
+                f"rawlsgcn.graphs.shards.Shards('{graph}')"
+            )
         return load(graph, sparse=True), None
     data = check(graph, sparse=True, need_features=False, need_labels=False)
     incoming = graph.get("in_degree") if isinstance(graph, Data) else None

@@ -86,9 +86,9 @@ def write_model(
 
 def read_training_graph(folder: Path, edges: str) -> TrainingGraph | None:
     """What is kept of the graph with this hash of the edges; None without one."""
-    return (
-        TrainingGraph.from_tensors(edges, read_tensors(folder / WEIGHTS, GRAPH)) if edges else None
-    )
+    if not edges:
+        return None
+    return TrainingGraph.from_tensors(edges, read_tensors(folder / WEIGHTS, GRAPH))
 
 
 def read_weights(folder: Path, seed: int) -> dict[str, Tensor]:

@@ -16,7 +16,7 @@ from .._core.errors import RawlsError, reading
 from ..evaluation.audit.prediction_formats import PredictionChunk, PredictionSource
 from ..evaluation.prediction_files import FileChunk, PredictionFile
 from ..graphs import load
-from ..graphs.readers.column_names import SPLIT_VALUES
+from ..graphs.readers.column_names import split_codes
 from ..graphs.shards import Shards
 from .module_predictions import module_scores
 from .node_index import NodeIndex
@@ -137,16 +137,16 @@ class AlignedFile:
             return None
         codes = np.full(self._index.nodes, -1)
         for chunk in self._file.split_chunks():
-            words = chunk.words.astype(object).fillna("").astype(str).str.strip().str.lower()
-            if not words.isin([*SPLIT_VALUES, "", "none"]).all():
+            found, wrong = split_codes(chunk.words)
+            if wrong.any():
                 return None
-            nodes = np.arange(chunk.first, chunk.first + len(words))
+            nodes = np.arange(chunk.first, chunk.first + len(found))
             if chunk.ids is not None:
                 with reading(self._file.path, "predictions"):
                     nodes = self._index.positions(chunk.ids, self.row, chunk.first)
-            elif len(words) > self._index.nodes:
+            elif len(found) > self._index.nodes:
                 return None  # an error is raised where the predictions are read
-            codes[nodes] = words.map(SPLIT_VALUES).fillna(-1).to_numpy(dtype=np.int64)
+            codes[nodes] = found
         return codes if bool((codes >= 0).any()) else None
 
     def _positions(self, chunk: FileChunk) -> Ints:

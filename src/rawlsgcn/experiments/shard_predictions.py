@@ -18,11 +18,11 @@ from ..graphs.shard_graph import graph_of_shards
 from ..graphs.shards import Shards
 from ..graphs.splits import MASKS, SPLIT_WORDS
 from ..graphs.streaming.shard_fingerprint import shard_edge_digest
-from ..methods import Convolutional, Settings, find_method
+from ..methods import Convolutional, Settings
 from ..methods._ops.convolution import GraphConvolutionalNetwork
 from ..methods.ensemble import EnsembleRun, EnsembleSettings, state_of_run
 from ..sampling import Factors
-from ..training.engine_choice import GraphSize, require_whole_graph, why_not_rows
+from ..training.engine_choice import GraphSize, require_whole_graph
 from ..training.sampled.distributed_context import DistributedContext
 from ..training.sampled.inference import whole_graph_logits
 from ..training.sampled.memory_plan import rows_at_once
@@ -31,7 +31,7 @@ from ..training.sampled.sources import Source
 from ..training.smoothed.row_reading import READ_BYTES, RowFile
 from ..training.smoothed.row_scores import RowModel, row_scores
 from ..training.smoothed.smooth_shards import smooth_shards
-from ..training.smoothed.smoothed_files import SmoothedForm
+from ..training.smoothed.smoothed_files import SmoothedForm, why_not_rows
 from .saved_models import TrainedModel, require_finite, require_width
 
 #: Nodes of a block, where all scores are computed at once; and of one of smoothed rows, at least.
@@ -159,7 +159,7 @@ def row_models(
     if isinstance(model.settings, EnsembleSettings):
         runs = list(model.settings.parsed)
         states = [state_of_run(model.state, number) for number in range(len(runs))]
-    if not runs or any(why_not_rows(find_method(run.method), run.settings) for run in runs):
+    if not runs or any(why_not_rows(run.settings) for run in runs):
         return None
     files: dict[SmoothedForm, RowFile] = {}
     found = []

@@ -13,7 +13,6 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from torch import Tensor
 
 from .._core.errors import RawlsError
 from .._core.row_files import read_rows
+from .._core.sparse import row_spans
 from .shards import Shard, Shards
 
 #: Rows and arcs together of a block that is read: some 20 MB, tens of milliseconds of work.
@@ -53,10 +53,7 @@ class ArcBlock:
     def spans(self, arcs: int) -> Iterator[ArcBlock]:
         """Cut the block into parts of about so many arcs each."""
         starts = self.row_start
-        wanted = range(int(starts[0]) + arcs, int(starts[-1]), arcs)
-        inner = torch.searchsorted(starts, starts.new_tensor(list(wanted))).tolist()
-        cuts = sorted({0, *inner, len(starts) - 1})
-        for a, b in pairwise(cuts):
+        for a, b in row_spans(starts, arcs):
             begin, end = (starts[[a, b]] - starts[0]).tolist()
             yield ArcBlock(
                 self.first + a,

@@ -29,6 +29,7 @@ from .._core.serialization import (
     is_string,
     read_json,
 )
+from .._core.text import plural
 from .feature_storage import dense_rows, has_negative_features
 from .graph_statistics import fingerprint
 from .shard_files import ARRAYS, ShardFiles, array_path, save_node_ids
@@ -329,7 +330,10 @@ def outdated(name: str) -> bool:
 def require_count(count: int, nodes: int) -> None:
     """Raise an error if a graph of so many nodes cannot be cut into ``count`` shards."""
     if not 1 <= count <= nodes:
-        raise RawlsError(f"a graph of {nodes} nodes can be cut into 1 to {nodes} shards: {count}?")
+        raise RawlsError(
+            f"a graph of {plural(nodes, 'node')} cannot be cut into {plural(count, 'shard')}, of "
+            f"which each has a node or more: give a --count of 1 to {nodes:,}"
+        )
 
 
 def write_manifest(folder: Path, **about: Any) -> None:

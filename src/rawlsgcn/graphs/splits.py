@@ -111,18 +111,21 @@ def fits_paper_split(y: Tensor) -> bool:
     return not _misfit(y, per_class=20, val=500, test=1000)
 
 
-def random_split(y: Tensor, train: float = 0.1, val: float = 0.1, seed: int = SPLIT_SEED) -> Split:
-    """Draw a random split: fractions of the labeled nodes.
+def random_split(y: Tensor, seed: int = SPLIT_SEED) -> Split:
+    """Draw a random split: a tenth of the labeled nodes trains, a tenth validates, the rest tests.
 
-    Training nodes are drawn class by class, at least one of each class; what is neither
-    training nor validation is the test.
+    Training nodes are drawn class by class, at least one of each class.
     """
+
+    def tenth(size: int) -> int:
+        return max(1, round(0.1 * size))
+
     labeled = int((y >= 0).sum())
-    rest = labeled - sum(max(1, round(train * len(nodes))) for nodes in _by_class(y))
+    rest = labeled - sum(tenth(len(nodes)) for nodes in _by_class(y))
     if rest < 2:
         raise _too_few(y)
-    validated = min(max(1, round(val * labeled)), rest - 1)
-    return _draw(y, lambda size: max(1, round(train * size)), validated, rest - validated, seed)
+    validated = min(tenth(labeled), rest - 1)
+    return _draw(y, tenth, validated, rest - validated, seed)
 
 
 def ratio_split(

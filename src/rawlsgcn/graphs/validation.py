@@ -270,16 +270,11 @@ def _features(raw: RawGraph, nodes: int, sparse: bool) -> Tensor:
     # What is sparse is checked so: a dense matrix of it may be a thousand times as large.
     x = compact(raw.x) if sparse or is_sparse(raw.x) else dense(raw.x)
     row = first_not_finite(x)
-    if row is not None and all_finite(raw.x):
-        raise RawlsError(
-            f"{where}: {raw.named(row)} has a feature over 3e38, the largest number of single "
-            "precision: divide that column first"
-        )
     if row is not None:
-        raise RawlsError(
-            f"{where}: {raw.named(row)} has a feature that is NaN or infinite: "
-            "fill it in or leave that column out"
-        )
+        flaw = "that is NaN or infinite: fill it in or leave that column out"
+        if all_finite(raw.x):
+            flaw = "over 3e38, the largest number of single precision: divide that column first"
+        raise RawlsError(f"{where}: {raw.named(row)} has a feature {flaw}")
     return x if sparse else dense(x)
 
 
@@ -302,19 +297,13 @@ def check_labels(raw: RawGraph, nodes: int) -> Tensor:
             raise RawlsError(
                 f"{where}: {named}{more} {verb} no label: write -1 for an unlabeled node"
             )
-        broken = np.flatnonzero(y != np.floor(y))
-        if len(broken):
-            first = int(broken[0])
-            raise RawlsError(
-                f"{where}: {raw.named(first)} has the label {y[first]}: labels must be integers"
-            )
-    wrong = np.flatnonzero((y < -1) | (y >= max(len(y), 2)))
-    if len(wrong):
-        first = int(wrong[0])
-        raise RawlsError(
-            f"{where}: {raw.named(first)} has the label {y[first]}: number the classes 0, 1, 2, … "
-            "and write -1 for an unlabeled node"
-        )
+    whole = np.floor(y) if y.dtype.kind == "f" else y
+    numbering = "number the classes 0, 1, 2, … and write -1 for an unlabeled node"
+    outside = (y < -1) | (y >= max(len(y), 2))
+    for wrong, cure in ((y != whole, "labels must be integers"), (outside, numbering)):
+        if wrong.any():
+            first = int(wrong.argmax())
+            raise RawlsError(f"{where}: {raw.named(first)} has the label {y[first]}: {cure}")
     labels = y.astype(np.int64)
     sizes = np.bincount(labels[labels >= 0])
     raw.facts.empty_classes = np.flatnonzero(sizes == 0).tolist()

@@ -1,4 +1,4 @@
-"""A status line and a progress bar on a terminal, and nothing in a log file or a pipe."""
+"""A status line and a progress bar on a terminal; in a log file or a pipe a line now and then."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ def stderr_is_terminal() -> bool:
 
 
 _status_shown = False
+#: Seconds before the first plain line of progress, and between two of them.
+FIRST_LINE, NEXT_LINE = 10.0, 30.0
 
 
 def show_status(text: str) -> None:
@@ -46,10 +48,12 @@ def clear_status() -> None:
 def progress(
     description: str, *, interval: float = 0.1, seconds: bool = False
 ) -> Iterator[ProgressCallback]:
-    """Show a progress bar on stderr while the block runs, if stderr is a terminal.
+    """Show on stderr how far the block is: a bar on a terminal, plain lines elsewhere.
 
     Calls between two redraws only read the clock, so that a training loop may call it in every
-    epoch. The bar is removed at the end, also after an error or Ctrl-C.
+    epoch. The bar is removed at the end, also after an error or Ctrl-C. Plain lines come when the
+    block has run for ten seconds, every half a minute from then on, and at its end. Of several
+    processes that torchrun started only the first shows anything.
 
     Args:
         description: The text before the bar, until a call gives another.
@@ -60,8 +64,12 @@ def progress(
     Returns:
         A context manager that gives the callback, which moves the bar.
     """
-    if not stderr_is_terminal():
+    if os.environ.get("RANK", "0") != "0":
         yield no_progress
+        return
+    if not stderr_is_terminal():
+        with _lines(description, seconds) as line:
+            yield line
         return
     clear_status()
     from rich.console import Console
@@ -107,6 +115,31 @@ def progress(
 
     with bar:
         yield callback
+
+
+@contextmanager
+def _lines(phase: str, seconds: bool) -> Iterator[ProgressCallback]:
+    """Write a line of text at most every half a minute, and one at the end of a long phase."""
+    began = time.monotonic()
+    due = began + FIRST_LINE
+
+    def write(words: str) -> None:
+        print(printable(words), file=sys.stderr, flush=True)
+
+    def callback(done: int, total: int, description: str | None = None) -> None:
+        nonlocal due
+        now = time.monotonic()
+        if now < due:
+            return
+        due = now + NEXT_LINE
+        share = "" if seconds or not total else f", {min(done, total) / total:.0%}"
+        left = f", {_duration_left(total - done)}" if seconds and total else ""
+        words = phase if description in (None, phase) else f"{phase}: {description}"
+        write(f"{words}{share}{left} (after {now - began:.0f} s)")
+
+    yield callback
+    if due > began + FIRST_LINE:
+        write(f"{phase}: done in {time.monotonic() - began:.0f} s")
 
 
 def _duration_left(seconds: int) -> str:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from .._core.errors import RawlsError, unknown_name
 from .._core.memory import size_text
 from ..methods import Convolutional, Method, Settings
-from ..methods.smoothed_mlp_inputs import SmoothedMLPSettings
+from .smoothed.smoothed_files import why_not_rows
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -111,25 +111,6 @@ def whole_graph_bytes(size: GraphSize, settings: Settings, runs: int = 1) -> int
     return 64 * size.arcs + 8 * size.features + 16 * size.nodes * width * runs
 
 
-def why_not_rows(method: Method, settings: Settings) -> str | None:
-    """Say why a method cannot be trained on smoothed rows on disk.
-
-    Args:
-        method: Any method.
-        settings: Its settings.
-
-    Returns:
-        The reason; None if it can.
-    """
-    if not isinstance(settings, SmoothedMLPSettings):
-        return f"{method.name} needs the edges while it trains: use smoothed-mlp"
-    for name, only in (("features", "raw"), ("inputs", "smoothed"), ("min_degree", 0)):
-        value = getattr(settings, name)
-        if value != only:
-            return f"{name}={value} needs the whole graph in memory: use {name}={only}"
-    return None
-
-
 def require_whole_graph(
     method: Method, settings: Settings, size: GraphSize, memory: int, runs: int = 1
 ) -> None:
@@ -182,7 +163,7 @@ def choose_engine(
     """
     if engine not in (*ENGINES, *STEPWISE):
         raise unknown_name("engine", engine, (*ENGINES, *STEPWISE))
-    no_rows = why_not_rows(method, settings)
+    no_rows = why_not_rows(settings, method.name)
     can_sample = isinstance(method, Convolutional)
     needed = whole_graph_bytes(size, settings, runs)
     fits = needed <= memory

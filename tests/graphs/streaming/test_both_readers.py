@@ -245,6 +245,20 @@ REFUSED: dict[str, tuple[Files, str]] = {
         numbered(g=text("source,target,weight", *(f"{row},2e38" for row in [*EDGES, *EDGES]))),
         "g.csv: weights over 3e38 do not fit: divide them first",
     ),
+    "a number among words": (
+        numbered(y=text("id,label", "0,a", "1,3", *(f"{i},b" for i in range(2, 40)))),
+        "y.csv, line 3, column 'label': the label '3' is a number among words: labels are all",
+    ),
+    "words among numbers": (
+        numbered(
+            y=text("id,label", *LABELS[:20], *(f"{i},a" for i in range(20, 23)), *LABELS[23:])
+        ),
+        "y.csv, line 22, column 'label': the label 'a' is a word among numbers",
+    ),
+    "a number among words, array": (
+        numbered(x=ARRAY[:40], y=np.array(["a", "3", *["b"] * 38])),
+        r"y.npy, label 1 \(counted from 0\): the label '3' is a number among words",
+    ),
     "too few labels": (numbered(y="id,label\n0,0\n1,1\n"), "y.csv: there are 2 labeled nodes in 2"),
 }
 

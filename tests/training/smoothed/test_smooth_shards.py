@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
+from rawlsgcn._core import atomic_files
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn._core.kernels import kernels, without_kernels
 from rawlsgcn.balancing import propagation_matrix
@@ -27,7 +29,7 @@ from rawlsgcn.training.smoothed import memory_plan
 from rawlsgcn.training.smoothed import smooth_shards as module
 from rawlsgcn.training.smoothed.column_blocks import ColumnBlocks
 from rawlsgcn.training.smoothed.memory_plan import column_blocks
-from rawlsgcn.training.smoothed.smooth_shards import smooth_shards
+from rawlsgcn.training.smoothed.smooth_shards import WAITING, smooth_shards
 from rawlsgcn.training.smoothed.smoothed_files import SmoothedForm, SmoothedRows, find_smoothed
 
 FORM = SmoothedForm("doubly-stochastic", 0.1, 10, True, "float64")
@@ -266,12 +268,12 @@ def test_a_run_that_waited_for_another_uses_its_result(
     shards = balanced(a_graph(), 2, tmp_path)
     lock, runs = column_blocks_module.only_writer, []
 
-    def lock_late(folder: Path) -> Any:
+    def lock_late(folder: Path, waiting: Any) -> Any:
         """Another run does everything between making the folder and locking it."""
         if not runs:
             runs.append(None)
             runs[0] = smooth_shards(shards, FORM)
-        return lock(folder)
+        return lock(folder, waiting)
 
     monkeypatch.setattr(column_blocks_module, "only_writer", lock_late)
     waited = smooth_shards(shards, FORM)
@@ -279,6 +281,26 @@ def test_a_run_that_waited_for_another_uses_its_result(
     assert waited.blocks == []
     np.testing.assert_array_equal(rows_of(waited.rows), rows_of(runs[0].rows))
     assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == [FORM.name]
+
+
+def test_a_run_says_that_it_waits_for_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(atomic_files, "PATIENCE_SECONDS", 0)
+    shards = balanced(a_graph(), 2, tmp_path)
+    hidden = ColumnBlocks(shards, FORM, 40).folder
+    hidden.mkdir()
+    said: list[str] = []
+    other = ExitStack()
+    other.enter_context(atomic_files.only_writer(hidden))
+
+    def progress(done: int, total: int, words: str | None = None) -> None:
+        said.append(words or "")
+        if said.count(WAITING) == 3:
+            other.close()
+
+    assert smooth_shards(shards, FORM, progress=progress).blocks == [(0, 40)]
+    assert said.count(WAITING) == 3
 
 
 def test_a_block_that_was_cut_short_is_done_again(tmp_path: Path) -> None:

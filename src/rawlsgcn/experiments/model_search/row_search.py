@@ -20,12 +20,12 @@ from ..._core.progress import ProgressCallback, no_progress
 from ..._core.serialization import jsonable
 from ...evaluation.calibration import CalibrationOutcome, temperature
 from ...graphs.shard_graph import ShardNodes
-from ...methods import Method, find_method
+from ...methods import Method
 from ...methods.ensemble import Ensemble, EnsembleSettings, joined_states, scores_of
 from ...methods.smoothed_mlp_inputs import SmoothedMLPSettings
 from ...training import Job, TrainedRun
 from ...training.batch_training import DivergedError
-from ...training.engine_choice import GraphSize, why_not_rows
+from ...training.engine_choice import GraphSize
 from ...training.sampled.checkpoints import train_with_checkpoints
 from ...training.sampled.distributed_context import DistributedContext
 from ...training.smoothed.row_order import RowOrder
@@ -39,7 +39,7 @@ from ...training.smoothed.row_training import (
     usual_epochs,
 )
 from ...training.smoothed.smooth_shards import smooth_shards
-from ...training.smoothed.smoothed_files import SmoothedForm
+from ...training.smoothed.smoothed_files import SmoothedForm, why_not_rows
 from ...training.whole_graph import PartialProgress
 from ..model_files import RUNS, outdated_in, write_model
 from ..row_fit import evaluate_rows, evenly
@@ -56,7 +56,7 @@ def row_candidates() -> tuple[list[Candidate], dict[str, str]]:
     Returns:
         These candidates, and for each of the others why it was left out.
     """
-    reasons = {each.name: why_not_rows(find_method(each.method), each.settings()) for each in POOL}
+    reasons = {each.name: why_not_rows(each.settings(), each.method) for each in POOL}
     usable = [each for each in POOL if reasons[each.name] is None]
     return usable, {name: why for name, why in reasons.items() if why is not None}
 

@@ -9,6 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
 from ..._core.errors import RawlsError
 
 SOURCE_COLUMNS = frozenset(
@@ -30,7 +34,7 @@ PREDICTED_COLUMNS = frozenset(
     | {"predicted_class", "predicted_label", "pred_class", "pred_label"}
 )
 SPLIT_COLUMNS = frozenset({"split", "set", "mask"})
-SPLIT_VALUES = {"train": 0, "val": 1, "valid": 1, "validation": 1, "test": 2}
+_SPLIT_VALUES = {"train": 0, "val": 1, "valid": 1, "validation": 1, "test": 2}
 """The words of a split column, and the number of the mask that each one means."""
 COLUMN_NAMES = WEIGHT_COLUMNS | FIRST_ID_COLUMNS | LABEL_COLUMNS | PREDICTED_COLUMNS
 UNNAMED_COLUMNS = frozenset({"", "unnamed: 0"})
@@ -38,6 +42,13 @@ UNNAMED_COLUMNS = frozenset({"", "unnamed: 0"})
 
 HeaderRule = Callable[[list[str], Callable[[int], bool]], bool]
 """Judges the cells of the first line; it may ask whether a column is all numbers below it."""
+
+
+def split_codes(cells: pd.Series[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Return the number of each cell's mask, -1 for none, and which cells say anything else."""
+    words = cells.astype(object).fillna("").astype(str).str.strip().str.lower()
+    codes = words.map({**_SPLIT_VALUES, "": -1, "none": -1})
+    return codes.fillna(-1).to_numpy(dtype=np.int64), codes.isna().to_numpy()
 
 
 def missing_column(path: Path, what: str, names: frozenset[str]) -> RawlsError:

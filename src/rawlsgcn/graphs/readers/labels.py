@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,12 +31,35 @@ def encode_words(cells: pd.Series[Any]) -> tuple[Array, list[str]] | None:
     return texts.map(numbers).to_numpy(dtype=np.float64, na_value=np.nan), names
 
 
-def with_class_names(y: Array) -> tuple[Array, list[str] | None]:
+def with_class_names(y: Array, where: str) -> tuple[Array, list[str] | None]:
     """An array of labels as numbers, and the names of the classes if they are words."""
     encoded = None
     if y.ndim == 1 and y.dtype.kind == "U":
-        encoded = encode_words(pd.Series(y.tolist(), dtype=object))
+        cells = pd.Series(y.tolist(), dtype=object)
+        require_one_kind(cells, lambda row: f"{where}, label {row} (counted from 0)")
+        encoded = encode_words(cells)
     return (y, None) if encoded is None else encoded
+
+
+def require_one_kind(cells: pd.Series[Any], named: Callable[[int], str]) -> None:
+    """Raise an error for a word among numbers, or a number among words: the first of the fewer.
+
+    Args:
+        cells: The labels; -1 is of both kinds.
+        named: Names the cell at a place, for the message.
+    """
+    texts = cells.astype(object).where(cells.notna(), "").astype(str).str.strip()
+    numbers = texts.isin([each for each in texts.unique() if is_number(each)]).to_numpy()
+    either = texts.isin(["", "-1"]).to_numpy()
+    of_kind = (numbers & ~either, ~numbers & ~either)
+    fewer = int(of_kind[1].sum() < of_kind[0].sum())
+    if of_kind[0].any() and of_kind[1].any():
+        place = int(of_kind[fewer].argmax())
+        kinds = "a word among numbers" if fewer else "a number among words"
+        raise RawlsError(
+            f"{named(place)}: the label '{texts.iloc[place]}' is {kinds}: labels are all whole "
+            "numbers or all words"
+        )
 
 
 def label_column(values: Sequence[Any], where: str) -> tuple[Array, list[str] | None]:

@@ -20,12 +20,13 @@ from .arrays import FEATURE_KEYS, LABEL_KEYS, Archive, read_npy
 from .column_names import (
     LABEL_COLUMNS,
     SPLIT_COLUMNS,
-    SPLIT_VALUES,
     features_have_header,
+    is_number,
     labels_have_header,
     missing_column,
+    split_codes,
 )
-from .labels import encode_words, with_class_names
+from .labels import encode_words, require_one_kind, with_class_names
 from .table_formats import TABLES, separator_name
 from .tables import TableFile, TableHeader, read_table
 from .torch_files import read_tensor
@@ -132,7 +133,7 @@ def read_labels(path: Path) -> NodeTable:
             if y.layout != torch.strided:
                 raise RawlsError(f"{path} holds a sparse tensor: labels are a dense one")
             y = y.numpy()
-        y, class_names = with_class_names(y)
+        y, class_names = with_class_names(y, path.name)
         return NodeTable(path, y, masks, class_names=class_names)
 
 
@@ -181,7 +182,12 @@ def _label_table(path: Path) -> NodeTable:
     if label is None:
         raise missing_column(path, "labels", LABEL_COLUMNS)
     cells = table.frame[label]
-    encoded = None if pd.api.types.is_numeric_dtype(cells.dtype) else encode_words(cells)
+    encoded = None
+    if not pd.api.types.is_numeric_dtype(cells.dtype):
+        encoded = encode_words(cells)
+        words = cells.astype(object).map(lambda each: isinstance(each, str) and not is_number(each))
+        if encoded is None and words.sum() > 1:  # a single one may be the name of a column
+            require_one_kind(cells, lambda row: f"{table.row(row)}, {table.column(label)}")
     values, class_names = encoded or (table.numbers([label])[:, 0], None)
     nodes = NodeTable(path, values, table=table, key=key, class_names=class_names, absent=-1)
     nodes.ignored = [table.column(index) for index in sorted(set(columns) - {label, split})]
@@ -192,16 +198,13 @@ def _label_table(path: Path) -> NodeTable:
 
 def _masks(table: TableFile, column: int) -> dict[str, Array]:
     """The masks of a column that says train, val or test, or nothing, for each node."""
-    words = table.frame[column].astype("object").fillna("").astype(str)
-    words = words.str.strip().str.lower()
-    wrong = ~words.isin([*SPLIT_VALUES, "", "none"])
+    codes, wrong = split_codes(table.frame[column])
     if wrong.any():
-        row = int(wrong.to_numpy().argmax())
+        row = int(wrong.argmax())
         raise RawlsError(
             f"{table.row(row)}, {table.column(column)}: '{table.frame[column].iloc[row]}' "
             "is not train, val or test"
         )
-    codes = words.map(SPLIT_VALUES).fillna(-1).to_numpy(dtype=np.int64)
     return {key: codes == code for code, key in enumerate(MASKS)}
 
 

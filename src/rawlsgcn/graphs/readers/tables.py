@@ -186,15 +186,11 @@ def read_header(
 
     If the first lines do not say so, ``whole`` columns show whether there is a header.
     """
-    if is_parquet(path):
-        cells, named = ParquetTable(path).names, True
-    else:
-        cells, named = first_line(path), None
+    cells = ParquetTable(path).names if is_parquet(path) else first_line(path)
     _require_width(path, len(cells), most_columns)
-    if named is None:
-        named = has_header(cells, _below(path))
-        if named and whole:
-            named = has_header(cells, lambda index: _whole_below(path, index))
+    named = is_parquet(path) or has_header(cells, lambda index: _numeric_sample(path, index))
+    if named and whole and not is_parquet(path):
+        named = has_header(cells, lambda index: _whole_below(path, index))
     return TableHeader(path, cells if named else None, len(cells))
 
 
@@ -202,15 +198,13 @@ def read_table(path: Path, has_header: HeaderRule) -> TableFile:
     """Read a table; for text files ``has_header`` judges whether the first line is a header."""
     if is_parquet(path):
         return _read_parquet(path)
-    _require_width(path, len(first_line(path)), MOST_COLUMNS)
-    sample = read_text(path, False, nrows=_SAMPLE, dtype=str).fillna("")
-    first = [str(cell) for cell in sample.iloc[0]]
-    if has_header(first, lambda index: len(sample) > 1 and all(map(is_number, sample[index][1:]))):
+    names = read_header(path, has_header, MOST_COLUMNS).names
+    if names is not None:
         frame = read_text(path, True)
         # A text further down than the sample may show that the first line was no header.
-        if has_header(first, lambda index: pd.api.types.is_numeric_dtype(frame[index].dtype)):
-            _require_cells(path, len(first), frame.shape[1])
-            return TableFile(path, first, len(first), frame)
+        if has_header(names, lambda index: pd.api.types.is_numeric_dtype(frame[index].dtype)):
+            _require_cells(path, len(names), frame.shape[1])
+            return TableFile(path, names, len(names), frame)
     frame = read_text(path, False)
     return TableFile(path, None, frame.shape[1], frame)
 
@@ -220,14 +214,10 @@ def _require_cells(path: Path, header: int, below: int) -> None:
         raise RawlsError(f"{path} has {header} columns in its header and {below} below it")
 
 
-def _below(path: Path) -> Callable[[int], bool]:
+def _numeric_sample(path: Path, index: int) -> bool:
     """Whether a column is all numbers below the first line, as far as a sample says."""
-
-    def numeric(index: int) -> bool:
-        sample = read_text(path, True, nrows=_SAMPLE, usecols=[index], dtype=str).fillna("")
-        return len(sample) > 0 and all(map(is_number, sample[index]))
-
-    return numeric
+    sample = read_text(path, False, nrows=_SAMPLE, usecols=[index], dtype=str).fillna("")
+    return len(sample) > 1 and all(map(is_number, sample[index][1:]))
 
 
 def _whole_below(path: Path, index: int) -> bool:
@@ -276,14 +266,13 @@ def _read_parquet(path: Path) -> TableFile:
 
 
 def _replace_decimals(frame: pd.DataFrame, index: Any) -> None:
+    """Put int64 for a database's decimals where all are whole (ids, labels), else float64."""
     valid = frame[index].first_valid_index()
-    if valid is not None and isinstance(frame[index][valid], Decimal):
-        frame[index] = _without_decimals(frame[index])
-
-
-def _without_decimals(column: pd.Series[Any]) -> pd.Series[Any]:
-    """A database's decimals as int64 where all are whole (ids, labels), else as float64."""
+    if valid is None or not isinstance(frame[index][valid], Decimal):
+        return
+    column = frame[index]
     if column.notna().all() and all(value == int(value) for value in column):
         with contextlib.suppress(OverflowError):
-            return column.map(int).astype(np.int64)
-    return column.astype(np.float64)
+            frame[index] = column.map(int).astype(np.int64)
+            return
+    frame[index] = column.astype(np.float64)

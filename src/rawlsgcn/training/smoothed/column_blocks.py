@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -48,15 +48,14 @@ class ColumnBlocks:
         self._manifest = json.dumps(form.manifest(shards, features), indent=1) + "\n"
 
     @contextmanager
-    def only_here(self) -> Iterator[None]:
+    def only_here(self, waiting: Callable[[], None]) -> Iterator[None]:
         """Make the folder, and keep other runs out of it; without a finished block it goes again.
 
-        Raises:
-            RawlsError: If another process writes into the folder for long.
+        ``waiting`` is called while another process has the folder.
         """
         while True:
             self.folder.mkdir(exist_ok=True)
-            with only_writer(self.folder):
+            with only_writer(self.folder, waiting):
                 if not self.folder.is_dir():
                     continue  # another run finished, and removed it before it could be locked
                 self.prepare()

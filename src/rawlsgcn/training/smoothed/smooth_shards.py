@@ -36,6 +36,9 @@ from .memory_plan import LINE, column_blocks, padded, plan_memory
 from .smoothed_files import SmoothedForm, SmoothedRows, open_smoothed
 from .smoothing_step import smooth_rows
 
+#: What the progress says while another process has the folder.
+WAITING = "waiting for another process, which smooths these features"
+
 
 @dataclass(frozen=True, eq=False)
 class SmoothingResult:
@@ -108,7 +111,7 @@ def smooth_shards(
     files = ColumnBlocks(shards, form, features)
     with ExitStack() as stack:
         if context.rank == 0:
-            stack.enter_context(files.only_here())
+            stack.enter_context(files.only_here(lambda: progress(0, 1, WAITING)))
         # Another run may have finished while this one waited for the folder.
         found = open_smoothed(shards, form) if context.rank == 0 else None
         if _any(found is not None, context):

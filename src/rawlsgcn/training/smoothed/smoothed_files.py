@@ -37,6 +37,31 @@ _ENTRIES: JsonFields = {
 }
 
 
+#: The settings that smoothed rows depend on; and the values of those that need a graph in memory
+#: with any other.
+SMOOTHING_SETTINGS = ("normalization", "teleport", "steps", "normalize_features")
+ON_DISK = {"features": "raw", "inputs": "smoothed", "min_degree": 0}
+
+
+def why_not_rows(settings: Settings, method: str = "the method") -> str | None:
+    """Say why a method cannot be trained on smoothed rows on disk.
+
+    Args:
+        settings: Its settings.
+        method: Its name.
+
+    Returns:
+        The reason; None if it can.
+    """
+    if not isinstance(settings, SmoothedMLPSettings):
+        return f"{method} needs the edges while it trains: use smoothed-mlp"
+    for name, only in ON_DISK.items():
+        value = getattr(settings, name)
+        if value != only:
+            return f"{name}={value} needs the whole graph in memory: use {name}={only}"
+    return None
+
+
 @dataclass(frozen=True)
 class SmoothedForm:
     """What the smoothed features of shards are made of, and so the name of their folder.
@@ -69,14 +94,10 @@ class SmoothedForm:
         Raises:
             RawlsError: If the features of these settings can only be made in memory.
         """
-        if not isinstance(settings, SmoothedMLPSettings):
-            raise RawlsError("only the method smoothed-mlp is trained on smoothed features")
-        for name, only in (("features", "raw"), ("inputs", "smoothed"), ("min_degree", 0)):
-            if getattr(settings, name) != only:
-                raise RawlsError(
-                    f"shards are smoothed with {name}={only} only, not "
-                    f"{name}={getattr(settings, name)}: leave it out, or train on a graph in memory"
-                )
+        why_not = why_not_rows(settings)
+        if why_not is not None:
+            raise RawlsError(f"the features of shards cannot be smoothed so: {why_not}")
+        assert isinstance(settings, SmoothedMLPSettings)
         return cls(
             normalization=settings.normalization,
             teleport=float(settings.teleport),
