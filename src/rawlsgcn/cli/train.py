@@ -9,28 +9,8 @@ import typer
 
 from .._core.errors import RawlsError
 from ..methods import find_method
+from . import options as opt
 from .base import command, parse_settings, read_graph
-from .options import (
-    DataRoot,
-    Dataset,
-    Device,
-    Epochs,
-    Evaluate,
-    Features,
-    Graph,
-    Json,
-    Labels,
-    Lr,
-    Memory,
-    MethodName,
-    Normalization,
-    Seeds,
-    Set,
-    Shards,
-    Split,
-    TrainEngine,
-    out_option,
-)
 from .outputs import (
     audited,
     check_outputs,
@@ -60,28 +40,28 @@ _SAMPLES = "Training in steps (with --num-neighbors or --shards)"
 )
 def train(
     context: typer.Context,
-    dataset: Dataset = None,
-    graph: Graph = None,
-    features: Features = None,
-    labels: Labels = None,
-    shards: Shards = None,
-    method: MethodName = "rawlsgcn-graph",
-    lr: Lr = None,
-    epochs: Epochs = None,
-    normalization: Normalization = None,
-    settings: Set = None,
-    seeds: Seeds = 5,
-    split: Split = None,
-    evaluate: Evaluate = "test",
-    device: Device = "auto",
-    engine: TrainEngine = "auto",
-    memory: Memory = None,
-    data_root: DataRoot = None,
+    dataset: opt.Dataset = None,
+    graph: opt.Graph = None,
+    features: opt.Features = None,
+    labels: opt.Labels = None,
+    shards: opt.Shards = None,
+    method: opt.MethodName = "rawlsgcn-graph",
+    lr: opt.Lr = None,
+    epochs: opt.Epochs = None,
+    normalization: opt.Normalization = None,
+    settings: opt.Set = None,
+    seeds: opt.Seeds = 5,
+    split: opt.Split = None,
+    evaluate: opt.Evaluate = "test",
+    device: opt.Device = "auto",
+    engine: opt.TrainEngine = "auto",
+    memory: opt.Memory = None,
+    data_root: opt.DataRoot = None,
     out: Annotated[
         Path | None,
-        out_option("Keep the model, metrics, predictions, a page and a picture here."),
+        opt.out_option("Keep the model, metrics, predictions, a page and a picture here."),
     ] = None,
-    json_path: Json = None,
+    json_path: opt.Json = None,
     num_neighbors: Annotated[
         str | None,
         typer.Option(
@@ -157,9 +137,9 @@ def train(
     else:
         configured = chosen.configure(changes)  # an error before a graph is read
         if shards is not None:
-            from ..graphs.shards import Shards as ShardFolder
+            from ..graphs.shards import Shards
 
-            opened = ShardFolder(shards)
+            opened = Shards(shards)
             opened.require_labels()
             size = GraphSize.of_shards(opened)
         else:
