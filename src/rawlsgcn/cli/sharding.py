@@ -85,8 +85,6 @@ def shard(
     say_notes(graph_notes(data), console)
     console.print(
         f"{shards.num_nodes:,} nodes and {shards.num_arcs:,} arcs{read}, in {count} shards: {out}",
-        markup=False,
-        highlight=False,
         soft_wrap=True,
     )
 
@@ -150,8 +148,6 @@ def _in_batches(graph: Path, features: Path | None, labels: Path | None, memory:
     people(None).print(
         f"Reading in batches: at once the files would take about {size_text(needed)} of memory, "
         f"and {size_text(memory)} may be used.",
-        markup=False,
-        highlight=False,
         soft_wrap=True,
     )
     return True
