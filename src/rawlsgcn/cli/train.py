@@ -30,9 +30,6 @@ from .shards import (
     train_on_samples,
 )
 
-#: The heading in --help of the options for training on samples and on smoothed rows.
-_SAMPLES = "Training in steps (with --num-neighbors or --shards)"
-
 
 @command(
     "--dataset cora-ml --method rawlsgcn-graph --lr 0.05 --out model",
@@ -62,51 +59,12 @@ def train(
         opt.out_option("Keep the model, metrics, predictions, a page and a picture here."),
     ] = None,
     json_path: opt.Json = None,
-    num_neighbors: Annotated[
-        str | None,
-        typer.Option(
-            rich_help_panel=_SAMPLES,
-            help="Neighbors drawn in each layer, outermost first; -1 for all (10,10 with "
-            "--shards).",
-        ),
-    ] = None,
-    batch_size: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            rich_help_panel=_SAMPLES,
-            help="Training nodes of a step, shared by all processes (1024 on samples, 4096 on "
-            "smoothed rows).",
-        ),
-    ] = None,
-    seed: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            max=2**63 - 1,
-            rich_help_panel=_SAMPLES,
-            help="Decides weights, order and draws.",
-        ),
-    ] = 0,
-    workers: Annotated[
-        int,
-        typer.Option(min=0, rich_help_panel=_SAMPLES, help="Further processes that draw ahead."),
-    ] = 0,
-    average: Annotated[
-        float,
-        typer.Option(
-            rich_help_panel=_SAMPLES,
-            help="Share of the steps, the last ones, whose mean weights are kept.",
-        ),
-    ] = 0.1,
-    checkpoint_every: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            rich_help_panel=_SAMPLES,
-            help="Steps between checkpoints (0: after epochs alone).",
-        ),
-    ] = 0,
+    num_neighbors: opt.NumNeighbors = None,
+    batch_size: opt.BatchSize = None,
+    seed: opt.StepSeed = 0,
+    workers: opt.Workers = 0,
+    average: opt.Average = 0.1,
+    checkpoint_every: opt.CheckpointEvery = 0,
 ) -> None:
     """Train one method on a graph and evaluate it by degree.
 
