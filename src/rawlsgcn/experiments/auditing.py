@@ -257,10 +257,8 @@ def _column(data: Data, by: Any, incoming: Ints | None, index: NodeIndex) -> Nod
     if isinstance(by, Path) or (isinstance(by, str) and by not in BUILT_IN and Path(by).is_file()):
         return column_of(data, read_column(Path(by), index))
     if isinstance(by, pd.Series):
-        ordered = index.in_order(by, "the column to group by")
-        return column_of(
-            data, (str(by.name), ordered.to_numpy()) if by.name else ordered.to_numpy()
-        )
+        values = index.in_order(by, "the column to group by").to_numpy()
+        return column_of(data, (str(by.name), values) if by.name else values)
     return column_of(data, by)
 
 
