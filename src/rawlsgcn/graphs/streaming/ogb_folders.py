@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError, reading
 from ..._core.memory import memory_limit
+from ..._core.ordered_threads import ordered_map
 from ..._core.progress import ProgressCallback, no_progress
 from ..catalog import MASKS
 from ..raw_graph import RawGraph, node_count
@@ -30,7 +31,6 @@ from .feature_batches import CELLS, FeatureBatch, FeatureSource, batch_in_order
 from .file_shards import GraphStreams, write_streams
 from .node_numbers import NodeNumbers
 from .npz_members import NpzMember
-from .ordered_threads import ordered_map
 
 Array = NDArray[Any]
 _TEXT, _BINARY = "edge.csv.gz", "data.npz"

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from ..._core.memory import memory_limit
+from ..._core.ordered_threads import ordered_map
 from ..._core.progress import ProgressCallback, no_progress
 from ..catalog import SYNTHETIC
 from ..notes import GraphFacts
@@ -21,7 +22,6 @@ from .arc_sorter import ArcSorter
 from .build_shards import GraphParts, build_shards
 from .feature_batches import FeatureBatch
 from .merged_arcs import SortedArcs
-from .ordered_threads import ordered_map
 
 Array = NDArray[Any]
 #: Words of a node for each word of the vocabulary, as in ``synthetic()``.
