@@ -11,6 +11,8 @@ from rich.table import Table
 
 from rawlsgcn._core.atomic_files import atomic_file
 
+from .scale.page import summary
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
@@ -197,6 +199,15 @@ def page(folder: Path) -> str:
         sections += [markdown(run) for run in runs]
         if (folder / f"scaling-{kind}.png").is_file():
             sections.append(f"![How cost grows with size](scaling-{kind}.png)\n")
+    commands = summary(folder.parent / "results" / "scale")
+    if commands:
+        sections += [
+            "## The commands on shards\n",
+            "`python -m benchmarks.scale`: whole commands, 100 features, five epochs on six "
+            "nodes in ten;\n[results/scale](../results/scale/README.md) has all sizes, rivals and "
+            "the exact command lines.\n",
+            *commands,
+        ]
     if earlier:
         introduction += (
             "\n`rawlsgcn bench` is the earlier name of `python -m benchmarks`: the runs that show "

@@ -164,7 +164,10 @@ PAIR = torch.tensor([[0, 1], [1, 0]])
         ({"edge_index": torch.ones(3, 2).long()}, r"shape \(2, E\) and integers"),
         ({"edge_index": -PAIR}, "got node -1"),
         ({"edge_index": PAIR, "num_nodes": 1}, "got node 1, but the 1 nodes"),
-        ({"edge_index": PAIR, "num_nodes": "two"}, "num_nodes, a whole number, not 'two'"),
+        (
+            {"edge_index": PAIR, "num_nodes": "two"},
+            "a whole number of at least 0, not 'two'",
+        ),
         (
             {"edge_index": PAIR, "edge_weight": torch.ones(3)},
             r"weights of shape \(3,\) for 2 edges",

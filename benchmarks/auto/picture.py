@@ -14,7 +14,7 @@ def picture(summary: Summary) -> Figure | None:
     """Draw the gain over the tuned GCN and the ratio of biases; None without a common split."""
     from matplotlib.figure import Figure
 
-    from rawlsgcn.reporting.figures import FAINT, GRID, INK, PALETTE, PAPER
+    from rawlsgcn.reporting.figure_style import FAINT, GRID, INK, PALETTE, PAPER
 
     graphs = [graph for graph in summary.graphs if summary.pairs(graph, "gcn", "accuracy")][::-1]
     if not graphs:

@@ -79,6 +79,36 @@ def page(records: list[dict[str, Any]], readings: list[dict[str, Any]]) -> str:
     return "\n".join([*lines, ""]) if readings else "\n".join(lines)
 
 
+def summary(out: Path) -> list[str]:
+    """Return a table of the largest record of each device in a folder: seconds and memory."""
+    largest = {record["device"]: record for record in read_records(out)}
+    if not largest:
+        return []
+    names = ("shard", "balance", "smooth", "train")
+    lines = [
+        f"| machine | nodes | arcs | {' | '.join(names)} | together | resident | on the device |",
+        "| --- |" + " --- |" * (len(names) + 5),
+    ]
+    for record in largest.values():
+        spent = [record["phases"][name] for name in names]
+        seconds = [each["seconds"] for each in spent]
+        resident = size_text(2**20 * max(each["peak_memory_mb"] for each in spent))
+        gpu = record["machine"]["gpu"]
+        device = size_text(max(_device_bytes(each) for each in spent)) if gpu else "-"
+        lines.append(
+            f"| {gpu or record['machine']['processor']} | "
+            f"{record['nodes']:,} | {record['arcs']:,} | "
+            f"{' | '.join(f'{each:.1f} s' for each in seconds)} | {sum(seconds):.0f} s | "
+            f"{resident} | {device} |"
+        )
+    return [*lines, ""]
+
+
+def _device_bytes(phase: dict[str, Any]) -> float:
+    """The peak of a command on a GPU."""
+    return float(phase.get("device_peak_bytes", 2**20 * (phase.get("device_memory_mb") or 0)))
+
+
 def _section(device: str, records: list[dict[str, Any]]) -> list[str]:
     host = records[-1]["machine"]
     where = host["gpu"] or f"{host['processor']}, {host['threads']} threads"

@@ -66,13 +66,21 @@ def comment_of(name: str) -> str:
     return ""
 
 
+def _has_page(base: type) -> bool:
+    """Whether a class is described elsewhere, so that what it passes on is not repeated."""
+    public = {name for face in FACES for name in importlib.import_module(face).__all__}
+    return base.__name__ in public or not base.__module__.startswith("rawlsgcn")
+
+
 def object_page(full: str, value: Any) -> str:
     """The reStructuredText that describes one function, class or constant."""
     module, _, name = full.rpartition(".")
     head = f"{name}\n{'=' * len(name)}\n\n.. currentmodule:: {module}\n\n"
     if inspect.isclass(value):
         kind = "autoexception" if issubclass(value, Exception) else "autoclass"
-        return head + f".. {kind}:: {full}\n   :members:\n   :show-inheritance:\n"
+        ends = ", ".join(base.__name__ for base in value.__mro__[1:] if _has_page(base))
+        options = f"   :members:\n   :inherited-members: {ends}\n   :show-inheritance:\n"
+        return head + f".. {kind}:: {full}\n{options}"
     if inspect.isroutine(value):
         return head + f".. autofunction:: {full}\n"
     each = [getattr(item, "__name__", repr(item)) for item in value]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from epochs import train_epoch
 from torch_geometric.data import Data
 
 import rawlsgcn as rg
@@ -50,7 +51,7 @@ def sampled(graph: Data) -> None:
     settings = with_changes(method.defaults, {"epochs": 1})
     source = Source.of(graph)
     training = SampledTraining(method, source, settings, num_neighbors=[3, 3], batch_size=20)
-    training.epoch(0)
+    train_epoch(training, 0)
     training.logits()
 
 

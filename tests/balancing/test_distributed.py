@@ -70,7 +70,7 @@ def test_what_cannot_be_balanced_is_told(tmp_path: Path) -> None:
         with pytest.raises(RawlsError, match=f"{next(iter(limits))} must be a"):
             balance_shards(shards, **limits)
     for device in ("tpu", None, "meta", "cuda:99", 3.5):
-        with pytest.raises(RawlsError, match="there is no device"):
+        with pytest.raises(RawlsError, match=r"unknown device|there is no GPU"):
             balance_shards(shards, device=device)
     np.save(tmp_path / "00000-column.npy", np.array([7, 0], dtype=np.int32))
     with pytest.raises(RawlsError, match="names nodes outside 0 to 3"):

@@ -406,7 +406,7 @@ def test_an_output_that_cannot_be_written_is_told_before_the_work(
     tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No graph is read: the refusal comes first."""
-    for room in ("training", "graphs"):
+    for room in ("train", "compare", "graphs"):
         late = f"rawlsgcn.cli.{room}.read_graph"
         monkeypatch.setattr(late, lambda *args, **kwargs: pytest.fail("too late"))
     file = tmp_path / "file"

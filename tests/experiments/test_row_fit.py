@@ -13,7 +13,7 @@ import torch
 import rawlsgcn as rg
 from rawlsgcn.evaluation.run_metrics import evaluate_run
 from rawlsgcn.experiments.row_fit import evenly, fit_rows
-from rawlsgcn.graphs.shard_nodes import ShardNodes
+from rawlsgcn.graphs.shard_graph import ShardNodes
 from rawlsgcn.graphs.shards import write_shards
 from rawlsgcn.methods import find_method
 from rawlsgcn.training.smoothed import row_training

@@ -16,7 +16,7 @@ from torch_geometric.data import Data
 import rawlsgcn as rg
 from rawlsgcn._core.machine import peak_resident_bytes
 from rawlsgcn.experiments import saved_models as models
-from rawlsgcn.experiments.saved_models import CONFIG, WEIGHTS
+from rawlsgcn.experiments.model_files import CONFIG, WEIGHTS
 
 
 def some_graph() -> Data:

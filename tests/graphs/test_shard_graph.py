@@ -11,8 +11,7 @@ import torch
 import rawlsgcn as rg
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.graphs.graph_statistics import fingerprint
-from rawlsgcn.graphs.shard_graph import graph_of_shards
-from rawlsgcn.graphs.shard_nodes import ShardNodes
+from rawlsgcn.graphs.shard_graph import ShardNodes, graph_of_shards
 from rawlsgcn.graphs.shards import write_shards
 
 

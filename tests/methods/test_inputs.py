@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 import rawlsgcn as rg
 from rawlsgcn.graphs import synthetic
 from rawlsgcn.methods import Inputs
-from rawlsgcn.methods.row_normalization import row_normalized
+from rawlsgcn.methods.inputs import row_normalized
 
 
 @settings(max_examples=50, deadline=None)

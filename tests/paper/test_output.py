@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.paper.output import check_folder, latex, main_tables, markdown_rows, redraw
-from rawlsgcn.paper.tables import Table, tables
+from rawlsgcn.paper.output import check_folder, main_tables, redraw
+from rawlsgcn.paper.table_formats import Table, latex, markdown_rows
+from rawlsgcn.paper.tables import tables
 
 
 class Page(HTMLParser):

@@ -13,13 +13,13 @@ from rich.console import Console
 import rawlsgcn as rg
 from rawlsgcn.experiments.audit_result import Audit
 from rawlsgcn.experiments.model_search import AutoResult
+from rawlsgcn.reporting.audit_verdict import verdict
 from rawlsgcn.reporting.comparison_words import gains
-from rawlsgcn.reporting.leaderboard import leaderboard_table, short_count
 from rawlsgcn.reporting.model_choice_section import leaderboard_figure
 from rawlsgcn.reporting.next_steps import next_steps
 from rawlsgcn.reporting.notebook import results_html
 from rawlsgcn.reporting.page import render
-from rawlsgcn.reporting.words import verdict
+from rawlsgcn.reporting.tables import leaderboard_table, short_count
 
 
 @pytest.fixture(scope="module")

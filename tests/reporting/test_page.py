@@ -16,10 +16,10 @@ import pytest
 from reporting.page_reader import Reader
 
 from rawlsgcn._core.errors import RawlsError
+from rawlsgcn.reporting.audit_verdict import verdict
 from rawlsgcn.reporting.formatting import number, p_text, percent
 from rawlsgcn.reporting.next_steps import next_steps
 from rawlsgcn.reporting.page import render, report
-from rawlsgcn.reporting.words import verdict
 
 HOSTILE = "</script><script>alert(1)</script><!--\"' onload=x & {{ 7*7 }} \u2028 \x1b[31m"
 

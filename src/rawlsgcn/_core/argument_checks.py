@@ -24,10 +24,7 @@ def require_edges(edge_index: Any, edge_weight: Any, what: str) -> None:
     """
     if not isinstance(edge_index, Tensor):
         raise RawlsError(f"{what} needs an edge index, a tensor, not {type(edge_index).__name__}")
-    integers = not (
-        edge_index.is_floating_point() or edge_index.is_complex() or edge_index.dtype == torch.bool
-    )
-    if edge_index.dim() != 2 or edge_index.shape[0] != 2 or not integers:
+    if not is_edge_index(edge_index):
         raise RawlsError(
             f"{what} needs an edge index of shape (2, E) and integers, not of shape "
             f"{tuple(edge_index.shape)} and {edge_index.dtype}"
@@ -44,14 +41,27 @@ def require_edges(edge_index: Any, edge_weight: Any, what: str) -> None:
         )
 
 
+def is_edge_index(tensor: Tensor) -> bool:
+    """Whether a tensor has the shape (2, E) and integers."""
+    other = tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool
+    return tensor.dim() == 2 and tensor.shape[0] == 2 and not other
+
+
+def whole_number(value: Any, name: str) -> int:
+    """Return a whole number of at least 0, or raise an error that names the argument."""
+    try:
+        number = -1 if isinstance(value, bool) else index(value)
+    except (TypeError, ValueError, RuntimeError):
+        number = -1
+    if number < 0:
+        given = " ".join(repr(value).split())[:40]
+        raise RawlsError(f"{name} must be a whole number of at least 0, not {given}")
+    return number
+
+
 def require_nodes(nodes: Tensor, num_nodes: Any, what: str) -> None:
     """Raise an error for nodes outside 0 to ``num_nodes`` − 1."""
-    try:
-        count = index(num_nodes)
-    except TypeError:
-        count = -1
-    if count < 0:
-        raise RawlsError(f"{what} needs num_nodes, a whole number, not {num_nodes!r}")
+    count = whole_number(num_nodes, f"num_nodes of {what}")
     low, high = (int(end) for end in nodes.aminmax()) if nodes.numel() else (0, -1)
     if low < 0 or high >= count:
         raise RawlsError(

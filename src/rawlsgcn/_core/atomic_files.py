@@ -195,7 +195,7 @@ def remove_leftovers(folder: Path) -> None:
                     finish_move(path, folder)
                 remove(path)
         except OSError:
-            continue  # no right to write here; folder_version raises the error for a reader
+            continue  # no right to write here; a reader gets the error of folder_versions
         finally:
             os.close(handle)
 

@@ -22,17 +22,12 @@ import json
 import os
 import shutil
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import wraps
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, TypeVar, cast
 
 from .atomic_files import (
-    PATIENCE_SECONDS,
-    PREFIX,
     READY,
     REMOVED,
     REPLACED,
@@ -52,9 +47,6 @@ from .errors import RawlsError
 
 #: A folder with more other entries, subfolders included, is not swapped: linking them takes long.
 MOST_ENTRIES = 1000
-#: How often to read a folder that changes during the reading.
-_TRIES = 100
-C = TypeVar("C", bound=Callable[..., Any])
 
 
 @contextmanager
@@ -86,33 +78,6 @@ def remove_folder(path: Path) -> None:
     """Remove a folder so that after a kill all of it is left, or nothing."""
     with suppress(OSError):
         remove(path)
-
-
-def one_version(read: C) -> C:
-    """Decorate a function that reads several files of a folder, so that all are of one version.
-
-    It is called again if the folder was replaced during the call.
-    """
-
-    @wraps(read)
-    def whole(folder: Any, *args: Any, **kwargs: Any) -> Any:
-        for _ in range(_TRIES):
-            before = _version(folder)
-            try:
-                result = read(folder, *args, **kwargs)
-            except RawlsError:
-                if _version(folder) == before:
-                    raise
-            else:
-                if _version(folder) == before:
-                    return result
-        raise RawlsError(f"{folder} changes all the time: read it again later")
-
-    return cast(C, whole)
-
-
-def _version(folder: object) -> tuple[int, int] | None:
-    return folder_version(Path(folder).expanduser()) if isinstance(folder, str | Path) else None
 
 
 @contextmanager
@@ -167,46 +132,14 @@ def put_in_place(temporary: Path, final: Path, outdated: Callable[[str], bool]) 
             sync(final.parent)
             return
     with only_writer(final):
-        _refuse_folders(temporary, final)
+        for entry in temporary.iterdir():
+            if (final / entry.name).is_dir():
+                raise RawlsError(
+                    f"cannot write {final / entry.name}: there is a folder of that name; move it "
+                    "away"
+                )
         if not (temporary.parent == final.parent and _swap(temporary, final, outdated)):
             _move(temporary, final, outdated)
-
-
-def folder_version(folder: Path) -> tuple[int, int] | None:
-    """Return a value that changes with the folder's entries; None if there is no folder.
-
-    A move that a kill interrupted is finished first.
-    """
-    until = time.monotonic() + PATIENCE_SECONDS
-    while _unfinished(folder):
-        remove_leftovers(folder)
-        if not _unfinished(folder):
-            break
-        if time.monotonic() > until:
-            raise RawlsError(
-                f"{folder} holds a version whose files are not all in place: a process was stopped "
-                "while it wrote; write into the folder again, or read it with the right to write"
-            )
-        time.sleep(0.05)
-    try:
-        status = folder.stat()
-    except OSError:
-        return None
-    return status.st_ino, status.st_mtime_ns
-
-
-def _unfinished(folder: Path) -> list[Path]:
-    with suppress(OSError):
-        return [path for path in folder.glob(f"{PREFIX}*{READY}") if is_temporary(path)]
-    return []
-
-
-def _refuse_folders(temporary: Path, final: Path) -> None:
-    for entry in temporary.iterdir():
-        if (final / entry.name).is_dir():
-            raise RawlsError(
-                f"cannot write {final / entry.name}: there is a folder of that name; move it away"
-            )
 
 
 # ---- both folders change places ------------------------------------------------------------------
@@ -223,18 +156,16 @@ def _swap(temporary: Path, final: Path, outdated: Callable[[str], bool]) -> bool
     below = chain(others, *(entry.rglob("*") for entry in others))
     if len(list(islice(below, MOST_ENTRIES + 1))) > MOST_ENTRIES:
         return False
-    linked = []
     try:
         for entry in others:
-            linked.append(temporary / entry.name)
             _link(entry, temporary / entry.name)
         _copy_rights(final, temporary)
         os.utime(temporary)
         sync(temporary)
         _exchange(temporary, final)
     except (OSError, NotImplementedError):
-        for copy in linked:
-            remove(copy)
+        for entry in others:
+            remove(temporary / entry.name)
         return False
     sync(final.parent)
     # The old version has the temporary name now. What others added to it meanwhile is kept.

@@ -41,7 +41,8 @@ def path(folder: Path = SOURCE.parent) -> Path:
 
 def kernels() -> Kernels | None:
     """Return the kernels; None if they were not compiled, cannot be loaded or are switched off."""
-    return _loaded() if _wanted.get() else None
+    found = _found() if _wanted.get() else None
+    return found if isinstance(found, Kernels) else None
 
 
 @contextmanager
@@ -60,11 +61,6 @@ def missing_reason() -> str | None:
         return "they are switched off here"
     found = _found()
     return found if isinstance(found, str) else None
-
-
-def _loaded() -> Kernels | None:
-    found = _found()
-    return found if isinstance(found, Kernels) else None
 
 
 @cache

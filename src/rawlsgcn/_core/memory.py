@@ -26,17 +26,9 @@ _WHATEVER_IS_LEFT = 4 * 10**9
 
 
 def memory_limit(text: str | None) -> int:
-    """Return the memory that this process may use, in bytes.
+    """Return the bytes that this process may use, given as ``8GB``, ``512 MB`` or ``6GiB``.
 
-    Args:
-        text: A size such as ``8GB``, ``512 MB`` or ``6GiB``; by default 80 % of the free memory,
-            shared by the processes that torchrun started on this machine.
-
-    Returns:
-        The number of bytes.
-
-    Raises:
-        RawlsError: If the text is no size.
+    The default is 80 % of the free memory, shared by the processes of torchrun on this machine.
     """
     if text is None:
         here = os.environ.get("LOCAL_WORLD_SIZE", "")

@@ -18,15 +18,10 @@ from .errors import RawlsError
 
 
 def read_rows(mapped: NDArray[Any], first: int, out: NDArray[Any]) -> NDArray[Any]:
-    """Read rows of a mapped array from its file.
+    """Read rows of a mapped array, from ``first`` on, from its file into ``out``.
 
-    Args:
-        mapped: An array of ``np.load(..., mmap_mode="r")``, in C order.
-        first: The first row.
-        out: As many rows as are read, contiguous and of the same type.
-
-    Returns:
-        ``out``.
+    ``mapped`` is of ``np.load(..., mmap_mode="r")``, in C order; ``out`` is contiguous and of the
+    same type.
 
     Raises:
         RawlsError: If the file was cut short since it was mapped.
@@ -49,14 +44,7 @@ def read_rows(mapped: NDArray[Any], first: int, out: NDArray[Any]) -> NDArray[An
 def write_rows(
     path: Path, shape: tuple[int, ...], dtype: Any, parts: Iterable[NDArray[Any]]
 ) -> None:
-    """Write an array whose rows come in parts; the file appears whole or not at all.
-
-    Args:
-        path: The file.
-        shape: The shape of the array.
-        dtype: The type of its entries.
-        parts: Its rows, some at a time, of that type.
-    """
+    """Write an array whose rows come in parts; the file appears whole or not at all."""
     header = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": shape}
     with atomic_file(path) as temporary, temporary.open("wb") as file:
         np.lib.format.write_array_header_1_0(file, header)

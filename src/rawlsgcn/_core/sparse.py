@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
+from itertools import pairwise
 from types import ModuleType
 from typing import Any
 
@@ -61,6 +62,14 @@ def csr_entries(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     counts = matrix.crow_indices().diff().long()
     row = torch.repeat_interleave(torch.arange(len(counts), device=matrix.device), counts)
     return row, matrix.col_indices().long(), matrix.values()
+
+
+def row_spans(row_start: Tensor, entries: int) -> list[tuple[int, int]]:
+    """Return ranges of the rows of a CSR matrix with about so many entries each, or one row."""
+    first, last = row_start[[0, -1]].tolist()
+    wanted = torch.arange(first, last, entries, dtype=row_start.dtype, device=row_start.device)
+    cuts = {0, *torch.searchsorted(row_start, wanted).tolist(), len(row_start) - 1}
+    return list(pairwise(sorted(cuts)))
 
 
 class SparseProduct:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from operator import index
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from .._core.argument_checks import is_edge_index, whole_number
 from .._core.errors import RawlsError
 from .._core.kernels import CSRArrays
 from .._core.sparse import array_module, as_array, as_tensor
@@ -48,18 +48,14 @@ def read_matrix(
     if isinstance(matrix, Tensor) and matrix.layout != torch.strided:
         _refuse_extras(edge_weight, num_nodes, "a torch sparse tensor")
         return _checked(*_from_torch(matrix.detach())), InputFormat("torch", layout=matrix.layout)
-    if isinstance(matrix, np.ndarray):
-        edges, kind = _tensor(matrix), "numpy edges"
-    elif isinstance(matrix, Tensor):
-        edges, kind = matrix, "edges"
-    else:
+    if not isinstance(matrix, np.ndarray | Tensor):
         raise RawlsError(
             f"cannot balance a {type(matrix).__name__}: pass an edge index of shape (2, E), "
             "a scipy sparse matrix, a torch sparse tensor or a torch_geometric Data "
             "(rg.read makes one of a file, rg.load of a named dataset)"
         )
-    whole = not (edges.is_floating_point() or edges.is_complex() or edges.dtype == torch.bool)
-    if edges.dim() != 2 or edges.shape[0] != 2 or not whole:
+    edges, kind = _tensor(matrix), "edges" if isinstance(matrix, Tensor) else "numpy edges"
+    if not is_edge_index(edges):
         raise RawlsError(
             f"an edge index has shape (2, E) and integers, this one has shape "
             f"{tuple(edges.shape)} and {edges.dtype}; pass a dense matrix as a sparse one."
@@ -79,16 +75,6 @@ def _from_graph(graph: Any) -> tuple[Tensor, Tensor | None, int]:
     weight = clean.get("edge_weight")
     weight = None if weight is None else weight.to(device)
     return clean.edge_index.to(device), weight, int(clean.num_nodes)
-
-
-def _whole(number: Any, name: str) -> int:
-    try:
-        value = index(number)
-    except TypeError:
-        value = -1
-    if value < 0:
-        raise RawlsError(f"{name} must be a whole number of at least 0, not {number!r}.")
-    return value
 
 
 def _refuse_extras(edge_weight: Any, num_nodes: int | None, what: str) -> None:
@@ -178,19 +164,18 @@ def _from_torch(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         )
     if matrix.layout == torch.sparse_coo:
         _require_inside(matrix._indices().flatten(), len(matrix))
-        values = _summable(matrix._values())
+        parts, done = (matrix._indices(), _summable(matrix._values())), matrix.is_coalesced()
         matrix = torch.sparse_coo_tensor(
-            matrix._indices(),
-            values,
-            matrix.shape,
-            is_coalesced=matrix.is_coalesced(),
-            check_invariants=False,
+            *parts, matrix.shape, is_coalesced=done, check_invariants=False
         ).coalesce()
-    elif matrix.layout == torch.sparse_csr:
-        _require_rising(matrix.crow_indices(), len(matrix), _entries(matrix.col_indices(), matrix))
-    elif matrix.layout == torch.sparse_csc:
-        _require_rising(matrix.ccol_indices(), len(matrix), _entries(matrix.row_indices(), matrix))
-        _require_inside(matrix.row_indices(), len(matrix))
+    elif matrix.layout in (torch.sparse_csr, torch.sparse_csc):
+        by_rows = matrix.layout == torch.sparse_csr
+        starts = matrix.crow_indices() if by_rows else matrix.ccol_indices()
+        index = matrix.col_indices() if by_rows else matrix.row_indices()
+        entries = len(index) if len(index) == len(matrix.values()) else -1
+        _require_rising(starts, len(matrix), entries)
+        if not by_rows:
+            _require_inside(index, len(matrix))
     else:
         raise RawlsError(f"cannot balance layout {matrix.layout}: use matrix.to_sparse_csr().")
     with warnings.catch_warnings():
@@ -209,11 +194,6 @@ def _from_torch(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
     return starts, column, csr.values()
 
 
-def _entries(index: Tensor, matrix: Tensor) -> int:
-    """Return the number of entries; −1 if positions and values differ in number."""
-    return len(index) if len(index) == len(matrix.values()) else -1
-
-
 def _from_edges(
     edges: Tensor, weight: Tensor | None, num_nodes: int | None
 ) -> tuple[Tensor, Tensor, Tensor | None]:
@@ -223,7 +203,7 @@ def _from_edges(
         )
     row, column = edges
     low, high = (int(end) for end in edges.aminmax()) if edges.numel() else (0, -1)
-    num_nodes = high + 1 if num_nodes is None else _whole(num_nodes, "num_nodes")
+    num_nodes = high + 1 if num_nodes is None else whole_number(num_nodes, "num_nodes")
     if num_nodes > _LARGEST:
         raise RawlsError(f"a graph of {num_nodes} nodes is too large: 2³¹ − 1 at most.")
     if low < 0 or high >= num_nodes:

@@ -18,10 +18,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .._core.errors import RawlsError, unknown_name
+from .._core.errors import unknown_name
 from .._core.sparse import csr_tensor
 from .matrix_input import read_matrix
-from .scaling import Scaling
+from .scaling import tolerance
 from .solver import balance
 from .sparse_matrix import SparseMatrix, with_stored_loops, without_diagonal
 
@@ -83,7 +83,8 @@ def normalize(A_hat: Tensor, normalization: str) -> Tensor:
     if normalization not in ABLATION_NORMALIZATIONS:
         raise unknown_name("normalization", normalization, ABLATION_NORMALIZATIONS)
     if normalization == "doubly-stochastic":
-        return _csr(*_usable(balance(A_hat, tol=_tolerance(A_hat.dtype))).csr(A_hat.dtype))
+        scaling = balance(A_hat, tol=tolerance(A_hat.dtype)).usable("the matrix")
+        return _csr(*scaling.csr(A_hat.dtype))
     matrix, _ = read_matrix(A_hat, None, None)
     row, column = matrix.rows(), matrix.column
     values = matrix.entries(0, len(column))
@@ -136,27 +137,15 @@ def propagation_matrix(
         raise unknown_name("normalization", normalization, NORMALIZATIONS)
     if normalization == "doubly-stochastic":
         # The same matrix as the doubly stochastic form of Â, from simpler entries.
-        tol = _tolerance(dtype)
+        tol = tolerance(dtype)
         scaling = balance(edge_index, edge_weight, num_nodes=num_nodes, tol=tol)
-        matrix = _csr(*_usable(scaling).csr(dtype))
+        matrix = _csr(*scaling.usable("the matrix").csr(dtype))
     else:
         matrix = renormalized_laplacian(edge_index, edge_weight, num_nodes)
         matrix = matrix if normalization == "renormalized" else normalize(matrix, normalization)
         starts, column, values = matrix.crow_indices(), matrix.col_indices(), matrix.values()
         matrix = _csr(starts, column, values.to(dtype))
     return matrix if device is None else matrix.to(device)
-
-
-def _tolerance(dtype: torch.dtype) -> float:
-    """Return the tolerance of a balancing whose values are stored in ``dtype``."""
-    return 1e-12 if dtype == torch.float64 else 1e-8
-
-
-def _usable(scaling: Scaling) -> Scaling:
-    """Raise an error unless it converged, or stopped at the rounding of float64."""
-    if not scaling.converged and not scaling.residual <= 1e-8:
-        raise RawlsError(f"the matrix could not be balanced: {scaling}")
-    return scaling
 
 
 def _sums(group: Tensor, values: Tensor, size: int) -> Tensor:

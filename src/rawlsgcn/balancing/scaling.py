@@ -93,6 +93,19 @@ class Scaling:
         """Whether the residual is at most ``tol``."""
         return self.reason is StopReason.CONVERGED
 
+    def usable(self, what: str) -> Scaling:
+        """Return this scaling if it converged, or stopped at the rounding of float64.
+
+        Args:
+            what: What was balanced, for the error.
+
+        Raises:
+            RawlsError: If it did not.
+        """
+        if not self.converged and not self.residual <= 1e-8:
+            raise RawlsError(f"{what} could not be balanced: {self}")
+        return self
+
     def __repr__(self) -> str:
         how = "one vector" if self.scale is not None else "rows and columns"
         return f"Scaling of {len(self.row_scale):,} nodes, {how}: {self}"
@@ -189,6 +202,11 @@ class Scaling:
         return same.coalesce() if self._format.layout == torch.sparse_coo else same
 
 
+def tolerance(dtype: torch.dtype) -> float:
+    """Return the tolerance of a balancing whose values are stored in ``dtype``."""
+    return 1e-12 if dtype == torch.float64 else 1e-8
+
+
 def _range(vector: Tensor) -> str:
     """``0.1 to 0.7``, or a dash for a vector without entries."""
     if not len(vector):
@@ -198,14 +216,7 @@ def _range(vector: Tensor) -> str:
 
 
 def check_matrix_path(path: str | Path) -> None:
-    """Raise an error unless the suffix of a path is one of a supported format.
-
-    Args:
-        path: The file to write.
-
-    Raises:
-        RawlsError: If the suffix is not ``.npz``, ``.csv`` or ``.tsv``.
-    """
+    """Raise an error unless the suffix of a path is ``.npz``, ``.csv`` or ``.tsv``."""
     if Path(path).suffix.lower() not in SUFFIXES:
         raise RawlsError(f"cannot write {path}: end its name in one of {', '.join(SUFFIXES)}")
 

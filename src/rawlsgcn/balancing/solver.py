@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -16,7 +17,7 @@ from .._core.sparse import as_array
 from .._core.threads import threads_for
 from .accelerated_descent import Descent
 from .iterations import Iteration, SinkhornKnopp, Symmetric
-from .matrix_input import InputFormat, read_matrix
+from .matrix_input import read_matrix
 from .scaling import Scaling, StopReason
 from .sparse_matrix import Product, SparseMatrix, without_diagonal
 from .symmetry import inspect_matrix
@@ -83,19 +84,44 @@ def balance(
     require_limits(tol, max_iterations)
     with threads_for(_entries(matrix)):
         stored, input_format = read_matrix(matrix, edge_weight, num_nodes)
-        return _balance(stored, input_format, self_loops, tol, max_iterations, accelerate)
+        diagonal, symmetric = inspect_matrix(stored)
+        if self_loops is None:
+            self_loops = input_format.kind in ("edges", "numpy edges")
+        if self_loops:
+            if bool((diagonal != 0).any()):
+                stored = without_diagonal(stored)
+            diagonal.fill_(1.0)
+        stored = replace(stored, loops=bool(self_loops), inspection=None)
+        require_support(stored, symmetric, diagonal)
+
+        iteration: Iteration
+        product = Product(stored)
+        if symmetric:
+            iteration = Symmetric(stored, product, diagonal, jacobi=accelerate)
+        else:
+            iteration = SinkhornKnopp(stored, product)
+        descent = Descent(iteration, stored.device, accelerate)
+        with np.errstate(all="ignore"):
+            residual, history, reason = iterate(descent, tol, max_iterations)
+        x = descent.best
+        if not math.isfinite(residual):
+            x.fill_(1.0)
+        row_scale, col_scale = (x, x) if symmetric else (x[: stored.size], x[stored.size :])
+        return Scaling(
+            scale=x if symmetric else None,
+            row_scale=row_scale,
+            col_scale=col_scale,
+            iterations=len(history),
+            residual=residual,
+            history=tuple(history),
+            reason=reason,
+            _matrix=stored,
+            _format=input_format,
+        )
 
 
 def require_limits(tol: float, max_iterations: int) -> None:
-    """Raise an error for limits at which no iteration could end.
-
-    Args:
-        tol: Largest residual that counts as converged.
-        max_iterations: Maximum number of products.
-
-    Raises:
-        RawlsError: If ``tol`` is not a number of at least 0 or ``max_iterations`` not at least 2.
-    """
+    """Raise an error for limits at which no iteration could end."""
     if not (isinstance(tol, Real) and math.isfinite(tol) and tol >= 0):
         raise RawlsError(f"tol must be a number of at least 0, not {tol!r}.")
     if not (isinstance(max_iterations, Integral) and max_iterations >= 2):
@@ -113,50 +139,6 @@ def _entries(matrix: Any) -> int:
         return int(getattr(matrix, "nnz", 0) or getattr(matrix, "size", 0) // 2)
     except (IndexError, TypeError):  # scipy looks for it at the end of what has none
         return 0
-
-
-def _balance(
-    stored: SparseMatrix,
-    input_format: InputFormat,
-    self_loops: bool | None,
-    tol: float,
-    max_iterations: int,
-    accelerate: bool,
-) -> Scaling:
-    diagonal, symmetric = inspect_matrix(stored)
-    if self_loops is None:
-        self_loops = input_format.kind in ("edges", "numpy edges")
-    if self_loops:
-        if bool((diagonal != 0).any()):
-            stored = without_diagonal(stored)
-        diagonal.fill_(1.0)
-    stored = SparseMatrix(stored.row_start, stored.column, stored.values, loops=bool(self_loops))
-    require_support(stored, symmetric, diagonal)
-
-    iteration: Iteration
-    product = Product(stored)
-    if symmetric:
-        iteration = Symmetric(stored, product, diagonal, jacobi=accelerate)
-    else:
-        iteration = SinkhornKnopp(stored, product)
-    descent = Descent(iteration, stored.device, accelerate)
-    with np.errstate(all="ignore"):
-        residual, history, reason = iterate(descent, tol, max_iterations)
-    x = descent.best
-    if not math.isfinite(residual):
-        x.fill_(1.0)
-    row_scale, col_scale = (x, x) if symmetric else (x[: stored.size], x[stored.size :])
-    return Scaling(
-        scale=x if symmetric else None,
-        row_scale=row_scale,
-        col_scale=col_scale,
-        iterations=len(history),
-        residual=residual,
-        history=tuple(history),
-        reason=reason,
-        _matrix=stored,
-        _format=input_format,
-    )
 
 
 def iterate(

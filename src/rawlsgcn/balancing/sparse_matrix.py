@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from .._core.kernels import CSRArrays, Kernels, MatrixInspection, kernels
-from .._core.sparse import as_array, csr_tensor, dot
+from .._core.sparse import as_array, csr_tensor, dot, row_spans
 
 #: Nonzeros in a block. On the CPU its values (2 MB in float64) stay in the cache between blocks.
 _CPU_BLOCK = 1 << 18
@@ -76,12 +76,7 @@ class SparseMatrix:
         """Ranges of rows of about that many nonzeros each, or of one longer row."""
         if nonzeros is None:
             nonzeros = _CPU_BLOCK if self.device.type == "cpu" else _CUDA_BLOCK
-        if len(self.column) <= nonzeros:
-            return [(0, self.size)]
-        starts = self.row_start
-        wanted = torch.arange(0, len(self.column), nonzeros, device=self.device, dtype=starts.dtype)
-        cuts = {0, *torch.searchsorted(starts, wanted).tolist(), self.size}
-        return list(pairwise(sorted(cuts)))
+        return row_spans(self.row_start, nonzeros)
 
 
 def with_stored_loops(matrix: SparseMatrix) -> SparseMatrix:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from .._core.kernels import CSRArrays, MatrixInspection, kernels
-from .._core.sparse import array_module, as_array, as_tensor, empty_array
+from .._core.sparse import as_array, as_tensor, empty_array
 from .sparse_matrix import Product, SparseMatrix
 
 _RANDOM = np.random.PCG64(20220430)
@@ -41,15 +41,11 @@ def compiled_inspection(matrix: CSRArrays) -> MatrixInspection | None:
 def _diagonal_of(matrix: SparseMatrix) -> Tensor:
     diagonal = torch.zeros(matrix.size, dtype=torch.float64, device=matrix.device)
     for first, last in matrix.row_blocks(_block(matrix)):
-        start, stop = int(matrix.row_start[first]), int(matrix.row_start[last])
-        loop = as_array(matrix.rows(first, last)) == as_array(matrix.column[start:stop])
-        count = int(array_module(matrix.device).count_nonzero(loop))
-        if matrix.values is None and count == last - first:
-            diagonal[first:last] = 1
-        elif count:
-            at = as_tensor(array_module(matrix.device).argwhere(loop))[:, 0] + start
-            entries = 1.0 if matrix.values is None else matrix.values[at].double()
-            diagonal[matrix.column[at].long()] = entries
+        start, stop = matrix.row_start[[first, last]].tolist()
+        loop = matrix.rows(first, last) == matrix.column[start:stop]
+        at = loop.nonzero()[:, 0] + start
+        entries = 1.0 if matrix.values is None else matrix.values[at].double()
+        diagonal[matrix.column[at].long()] = entries
     return diagonal
 
 

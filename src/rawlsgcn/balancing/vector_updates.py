@@ -7,9 +7,10 @@ the CPU) or torch (on CUDA), which process a chunk of the nodes at a time.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import reduce
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -47,16 +48,19 @@ class UpdateSums(NamedTuple):
         return UpdateSums(uu, uv, ue, vv, ve, dp, high, low, least, longest)
 
 
-class VectorUpdates(Protocol):
-    """Vectors of all nodes: three ``points`` (x, y = M x), two ``steps`` p, and M p.
+class VectorUpdates(ABC):
+    """Vectors of all nodes: three ``points`` (x, y = M x), two ``steps`` p, and M p, the ``image``.
 
     The last displacement d is the difference of two points, and M d that of their products.
     """
 
-    points: Array
-    steps: Array
-    image: Array
+    def __init__(self, size: int, device: torch.device) -> None:
+        self.points, self.steps = empty_array((3, 2, size), device), empty_array((2, size), device)
+        self.image = empty_array((size,), device)
+        # Before the first step there is none.
+        self.steps[0], self.image[:] = 0, 0
 
+    @abstractmethod
     def move(
         self, at: int, before: int, to: int, now: int, weights: tuple[float, float]
     ) -> UpdateSums:
@@ -73,15 +77,7 @@ def vector_updates(iteration: Iteration, device: torch.device) -> VectorUpdates:
     return CompiledUpdates(iteration, fast) if fast else ChunkedUpdates(iteration, device)
 
 
-class _Vectors:
-    def __init__(self, size: int, device: torch.device) -> None:
-        self.points, self.steps = empty_array((3, 2, size), device), empty_array((2, size), device)
-        self.image = empty_array((size,), device)
-        # Before the first step there is none.
-        self.steps[0], self.image[:] = 0, 0
-
-
-class CompiledUpdates(_Vectors):
+class CompiledUpdates(VectorUpdates):
     """One sweep of compiled code over all nodes."""
 
     def __init__(self, iteration: Iteration, fast: Kernels) -> None:
@@ -104,7 +100,7 @@ class CompiledUpdates(_Vectors):
         return reduce(UpdateSums.and_of, sums)
 
 
-class ChunkedUpdates(_Vectors):
+class ChunkedUpdates(VectorUpdates):
     """Calls of numpy or torch, for one chunk of the nodes after another."""
 
     def __init__(self, iteration: Iteration, device: torch.device) -> None:
@@ -123,7 +119,8 @@ class ChunkedUpdates(_Vectors):
     ) -> UpdateSums:
         lib, (t, s), coefficients = self._library, weights, self._iteration.step_coefficients()
         ends = [-math.inf] * 4
-        products = self._zeros(2, 4)
+        products = empty_array((2, 4), self._device)
+        products[:] = 0
         for chunk in self._chunks:
             (displacement, image, u, v, excess), new_p = chunk.rows, chunk.steps[1 - now]
             x, y = point = chunk.points[to]
@@ -170,16 +167,11 @@ class ChunkedUpdates(_Vectors):
             u *= weight
         self._library.divide(excess, u, out=u)
 
-    def _zeros(self, *shape: int) -> Array:
-        if self._library is np:
-            return np.zeros(shape)
-        return torch.zeros(shape, dtype=torch.float64, device=self._device)
-
 
 class _Chunk:
     """Views of a chunk of all vectors, made once rather than in every step."""
 
-    def __init__(self, span: int, where: slice, whole: _Vectors, room: Array) -> None:
+    def __init__(self, span: int, where: slice, whole: VectorUpdates, room: Array) -> None:
         self.span, self.where = span, where
         self.points, self.steps = whole.points[..., where], whole.steps[:, where]
         self.image = whole.image[where]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-# Importing a module of commands registers them, in the order that --help shows.
-from . import training as training  # isort: skip
-from . import auto as auto  # isort: skip
-from . import graphs as graphs  # isort: skip
-from . import sharding as sharding  # isort: skip
-from . import shards as shards  # isort: skip
-from . import smoothing as smoothing  # isort: skip
-from . import audit as audit  # isort: skip
-from . import reproduce as reproduce  # isort: skip
-from . import doctor as doctor  # isort: skip
+# Importing a module of commands registers them.
+from . import audit as audit
+from . import auto as auto
+from . import compare as compare
+from . import doctor as doctor
+from . import graphs as graphs
+from . import reproduce as reproduce
+from . import sharding as sharding
+from . import smoothing as smoothing
+from . import train as train
 from .base import app as app
-from .base import show_after
+from .base import show_in_order
 
-show_after("auto", "train")
+show_in_order(
+    "demo datasets train auto compare tune predict balance shard smooth audit reproduce doctor"
+)

@@ -65,9 +65,9 @@ def audit(
     """Audit predictions of any model by degree: who is worst off, and is it chance?"""
     from ..evaluation.node_centralities import BUILT_IN
     from ..experiments.auditing import audit as audit_predictions
+    from ..reporting.audit_tables import audit_table
+    from ..reporting.audit_verdict import verdict
     from ..reporting.progress import spinner
-    from ..reporting.tables import audit_table
-    from ..reporting.words import verdict
 
     column = None if by in BUILT_IN else by
     check_outputs(json_path, file=out, inputs=[*predictions, graph, labels, column])
@@ -90,12 +90,12 @@ def audit(
     console = people(json_path)
     say_notes(made.notes, console)
     words = verdict(made)
-    console.print(words.headline, style="bold", markup=False, highlight=False)
+    console.print(words.headline, style="bold")
     console.print(audit_table(made))
     for line in words.lines[1:]:
-        console.print(line, markup=False, highlight=False)
+        console.print(line)
     if out is not None:
-        console.print(f"Page: {out}", markup=False, highlight=False, soft_wrap=True)
+        console.print(f"Page: {out}", soft_wrap=True)
     if json_path is not None:
         write_json(json_path, made.to_dict())
 

@@ -169,7 +169,7 @@ def _search_rows(
     from .._core.memory import memory_limit
     from ..experiments.model_search.answer import time_notes
     from ..experiments.model_search.row_search import auto_rows
-    from ..graphs.shard_nodes import ShardNodes
+    from ..graphs.shard_graph import ShardNodes
     from ..graphs.shards import Shards as ShardFolder
     from ..reporting.progress import progress
 
@@ -201,14 +201,14 @@ def _search_rows(
         f"accuracy {found['low_degree_accuracy']:.1f}" + (f"; written to {out}" if out else "")
     )
     for line in lines:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
     write_json(json_path, found)
 
 
 def _write(result: AutoResult, audit: Audit | None, out: Path) -> None:
     """Write the folder, completely or not at all; without an audit no page and no pictures."""
     from .._core.atomic_folders import atomic_directory
-    from ..experiments.saved_models import outdated_in
+    from ..experiments.model_files import outdated_in
     from ..reporting import figures
     from ..reporting.model_choice_section import leaderboard_figure
     from ..reporting.page import report
@@ -227,20 +227,19 @@ def _write(result: AutoResult, audit: Audit | None, out: Path) -> None:
 def _show(result: AutoResult, audit: Audit | None, out: Path | None, json_path: str | None) -> None:
     """The leaderboard, why the answer was chosen, and the answer beside the tuned GCN."""
     from ..reporting.comparison_words import gains
-    from ..reporting.leaderboard import leaderboard_table
-    from ..reporting.tables import results_table
+    from ..reporting.tables import leaderboard_table, results_table
 
     console = people(json_path)
     say_notes(result.notes, console)
     console.print(leaderboard_table(result))
     console.print()
     for sentence in result.explanation:
-        console.print(sentence, markup=False, highlight=False)
+        console.print(sentence)
     console.print()
     console.print(results_table(result.comparison()))
     if audit is not None and result.baseline is not None:
         console.print()
         for sentence in gains(audit, *result.comparison().names):
-            console.print(sentence, markup=False, highlight=False)
+            console.print(sentence)
     if out is not None:
         say_written(out, console, page=audit is not None)

@@ -50,17 +50,15 @@ def command(*examples: str) -> Callable[[F], F]:
         lines = [f"rawlsgcn {function.__name__} {words}".rstrip() for words in examples]
         word = "Example" if len(lines) == 1 else "Examples"
         # Typer shows text between empty lines as a line of its own.
-        app.command(epilog="\n\n".join([f"{word}:", *lines]))(guarded(function))
+        app.command(function.__name__, epilog="\n\n".join([f"{word}:", *lines]))(guarded(function))
         return function
 
     return register
 
 
-def show_after(name: str, other: str) -> None:
-    """Show a command in --help after another one than the one it was registered after."""
-    names = [each.callback.__name__ for each in app.registered_commands if each.callback]
-    moved = app.registered_commands.pop(names.index(name))
-    app.registered_commands.insert(names.index(other) + 1, moved)
+def show_in_order(names: str) -> None:
+    """Show the commands in --help in this order of their names, separated by spaces."""
+    app.registered_commands.sort(key=lambda each: names.split().index(each.name or ""))
 
 
 def read_graph(

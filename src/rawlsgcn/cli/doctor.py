@@ -37,11 +37,11 @@ def doctor(data_root: DataRoot = None, json_path: Json = None) -> None:
     width = max(map(len, report))
     for name, value in report.items():
         line = f"{name.replace('_', ' '):<{width}}  {_text(value)}"
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
     for problem in problems:
-        console.print(f"Problem: {problem}", style="red", markup=False, highlight=False)
+        console.print(f"Problem: {problem}", style="red")
     if not problems:
-        console.print("No problem was found.", markup=False, highlight=False)
+        console.print("No problem was found.")
     write_json(json_path, {**report, "problems": problems})
     if problems:
         raise typer.Exit(1)

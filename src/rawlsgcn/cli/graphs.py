@@ -1,9 +1,9 @@
-"""The commands for one graph: predict and balance."""
+"""The commands for graphs: datasets, predict and balance."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -22,6 +22,37 @@ from .options import (
 )
 from .outputs import check_outputs, people, say_notes, say_predictions, write_json
 from .shards import balance_on_disk, predict_on_disk, require_one_process
+
+
+@command("", "--data-root data --json datasets.json")
+def datasets(data_root: DataRoot = None, json_path: Json = None) -> None:
+    """List the named graphs, whether they are on disk, and their statistics."""
+    from ..graphs.catalog import CATALOG, SYNTHETIC
+    from ..graphs.catalog import data_root as root_folder
+    from ..reporting.progress import progress
+    from ..reporting.tables import datasets_table
+
+    check_outputs(json_path)
+    entries = [(entry.name, entry.title, entry.on_disk(data_root)) for entry in CATALOG.values()]
+    entries.append((SYNTHETIC, "Synthetic (made on the spot)", True))
+    rows: list[dict[str, Any]] = []
+    with progress("reading the graphs") as tell:
+        for count, (name, title, on_disk) in enumerate(entries):
+            row = {"name": name, "title": title, "on_disk": on_disk}
+            if on_disk:
+                from ..graphs import load, statistics
+
+                tell(count, len(entries), f"reading {name}")
+                try:
+                    row |= statistics(load(name, root=data_root, sparse=True)).to_dict()
+                except RawlsError as error:
+                    row["damaged"] = str(error)
+            rows.append(row)
+    console = people(json_path)
+    say_notes([row["damaged"] for row in rows if "damaged" in row], console)
+    console.print(datasets_table(rows))
+    console.print(f"Looked in {root_folder(data_root)}", style="dim")
+    write_json(json_path, rows)
 
 
 @command("--model model --dataset cora-ml --out predictions.csv")
@@ -159,8 +190,6 @@ def balance(
     console.print(
         f"{data.get('name')}: every row and column of A + I sums to 1 within "
         f"{scaling.residual:.1e} after {scaling.iterations} products; written to {out}",
-        markup=False,
-        highlight=False,
         soft_wrap=True,
     )
     write_json(json_path, summary)

@@ -48,13 +48,16 @@ def check_outputs(
 
 
 def people(json_path: str | None) -> Console:
-    """Where people read: stdout, or stderr when stdout carries the JSON."""
+    """Where people read: stdout, or stderr when stdout carries the JSON.
+
+    Names of the user's are printed as they are, whatever they mean to rich.
+    """
     from rich.console import Console
 
     from ..reporting.progress import clear_status
 
     clear_status()
-    return Console(stderr=json_path == "-")
+    return Console(stderr=json_path == "-", markup=False, emoji=False, highlight=False)
 
 
 def write_json(path: str | None, value: Any) -> None:
@@ -105,28 +108,28 @@ def audited(results: Sequence[Result], **how: Any) -> Audit | None:
 
 def show(results: Sequence[Result], audit: Audit | None, json_path: str | None) -> None:
     """Print the notes, the table, and the page's verdict."""
+    from ..reporting.audit_verdict import DIVERGED, verdict
     from ..reporting.tables import results_table
-    from ..reporting.words import DIVERGED, verdict
 
     console = people(json_path)
     say_notes([note for result in results for note in result.notes], console)
     console.print(results_table(results))
     words = DIVERGED if audit is None else verdict(audit)
     console.print()
-    console.print(words.headline, style="bold", markup=False, highlight=False)
+    console.print(words.headline, style="bold")
     if words.comparison is not None:
-        console.print(words.comparison, markup=False, highlight=False)
+        console.print(words.comparison)
 
 
 def say_notes(notes: Sequence[str], console: Console) -> None:
     for note in dict.fromkeys(notes):
-        console.print(f"Note: {note}", style="yellow", markup=False, highlight=False)
+        console.print(f"Note: {note}", style="yellow")
 
 
 def say_written(out: Path, console: Console, *, page: bool = True) -> None:
     """Name the folder of the results, and the page in it."""
     named = f"; page: {out / 'report.html'}" if page else ""
-    console.print(f"Written to {out}{named}", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"Written to {out}{named}", soft_wrap=True)
 
 
 def typed_command(program: str = "rawlsgcn") -> str:
@@ -152,10 +155,7 @@ def say_predictions(
     console = people(json_path)
     say_notes(notes, console)
     console.print(
-        f"{model.method.title}: predictions of {sum(counts)} nodes in {out}",
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
+        f"{model.method.title}: predictions of {sum(counts)} nodes in {out}", soft_wrap=True
     )
     summary = {
         "dataset": dataset,

@@ -82,7 +82,7 @@ def reproduce(
     )
     console = people(json_path)
     if ahead := paper.work_ahead(plan):
-        console.print(ahead, style="dim", markup=False, highlight=False)
+        console.print(ahead, style="dim")
     results = paper.reproduce(
         plan,
         out,

@@ -29,7 +29,7 @@ def train_on_rows(
 ) -> None:
     """Smooth the features if that is not done, train, and say what came of it."""
     from ..experiments.row_fit import fit_rows
-    from ..graphs.shard_nodes import ShardNodes
+    from ..graphs.shard_graph import ShardNodes
     from ..methods.smoothed_mlp_inputs import SmoothedMLPSettings
     from ..reporting.progress import progress
     from ..training.batch_training import require_average

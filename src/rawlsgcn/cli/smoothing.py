@@ -90,5 +90,5 @@ def smooth(
                 "halo_bytes_per_step_and_column": 4 * exchange.halo_rows,
                 "all_gather_bytes_per_step_and_column": 4 * exchange.all_rows,
             }
-        people(json_path).print(words, markup=False, highlight=False, soft_wrap=True)
+        people(json_path).print(words, soft_wrap=True)
         write_json(json_path, about)

@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,16 +17,16 @@ import numpy.typing as npt
 import pandas as pd
 
 from .._core.errors import RawlsError
-from ..graphs.readers.tables import (
+from ..graphs.readers.column_names import (
     ID_COLUMNS,
     LABEL_COLUMNS,
     PREDICTED_COLUMNS,
     SPLIT_COLUMNS,
     UNNAMED_COLUMNS,
-    TableHeader,
     is_number,
     listed,
 )
+from ..graphs.readers.tables import TableHeader
 
 _KINDS = {
     "probabilities": re.compile(r"p|pr|prob|probs|proba|probability|probabilities|softmax"),
@@ -38,8 +37,6 @@ _KINDS = {
 _NUMBERED = re.compile(r"(.*?)[ _.\-:]?(\d{1,9})")
 _PREFIXED = tuple(re.compile(rf"([A-Za-z]+)[ _.\-:]{count}(.+)", re.DOTALL) for count in ("", "+"))
 """A prefix and a name, which may itself begin with a separator."""
-_LABELS_OR_PREDICTED = ("class", "label")
-"""Names of the labels that mean the predicted class in a file with nothing else."""
 
 
 @dataclass
@@ -84,28 +81,30 @@ def find_columns(
     """
     if header.names is None:
         return _by_position(header)
-    _refuse_repeats(header, _ClassNames(class_names))
-    found = PredictionColumns(_id_column(header, _ClassNames(class_names)))
-    words = header.words
+    classes = _ClassNames(class_names)
+    _refuse_repeats(header, classes)
+    found = PredictionColumns(_id_column(header, classes))
     found.predicted = header.find(PREDICTED_COLUMNS, apart=[found.node, *lists])
     found.split = header.find(SPLIT_COLUMNS, apart=[found.node, *lists])
     known = PREDICTED_COLUMNS | LABEL_COLUMNS | SPLIT_COLUMNS | UNNAMED_COLUMNS
-    classes = _ClassNames(class_names)
     prefixed = {hit[1] for name in header.names if (hit := classes.find(name)) and hit[0]}
     # A class may be called 'predicted'; where it has a column p_predicted, that is its score.
     names = {name for number, name in enumerate(class_names or ()) if number not in prefixed}
     others = [
         i
-        for i, word in enumerate(words)
+        for i, word in enumerate(header.words)
         if i != found.node and i not in lists and (word not in known or header.names[i] in names)
     ]
-    _match_scores(header, others, class_names, found)
+    for prefix, group in _match_scores(header, others, classes).items():
+        _require_every_class(header, group, class_names)
+        found.scores = [group[number] for number in sorted(group)]
+        found.kind = _kind(prefix)
     if lists:
         _take_list(header, lists, found)
     if found.scores or found.score_list is not None or found.predicted is not None:
         return found
-    if not others:
-        found.predicted = header.find(set(_LABELS_OR_PREDICTED), apart=[found.node])
+    if not others:  # in a file with nothing else, these are not the labels
+        found.predicted = header.find({"class", "label"}, apart=[found.node])
     elif len(others) == 1:
         found.predicted = others[0]
     if found.predicted is None:
@@ -125,17 +124,13 @@ def _by_position(header: TableHeader) -> PredictionColumns:
 
 
 def _refuse_repeats(header: TableHeader, classes: _ClassNames) -> None:
-    assert header.names is not None
     # Classes may differ in upper and lower case only.
-    keys = [
-        (word, classes.find(name)) for word, name in zip(header.words, header.names, strict=True)
-    ]
-    counts = Counter(keys)
-    again = next((w for w, c in keys if w not in UNNAMED_COLUMNS and counts[w, c] > 1), None)
-    if again is not None:
-        raise RawlsError(
-            f"{header.path} has more than one column '{again}': keep one, or rename the others"
-        )
+    found = [classes.find(name) for name in header.names or ()]
+    for (word, _), count in Counter(zip(header.words, found, strict=True)).items():
+        if count > 1 and word not in UNNAMED_COLUMNS:
+            raise RawlsError(
+                f"{header.path} has more than one column '{word}': keep one, or rename the others"
+            )
 
 
 class _ClassNames:
@@ -170,6 +165,10 @@ def _known(prefix: str) -> bool:
     return any(pattern.fullmatch(prefix.lower()) for pattern in _KINDS.values())
 
 
+def _kind(prefix: str) -> str | None:
+    return next((kind for kind, pattern in _KINDS.items() if pattern.fullmatch(prefix)), None)
+
+
 def _id_column(header: TableHeader, classes: _ClassNames) -> int:
     found = header.find(ID_COLUMNS)
     if found is not None:
@@ -184,57 +183,43 @@ def _id_column(header: TableHeader, classes: _ClassNames) -> int:
 
 
 def _match_scores(
-    header: TableHeader,
-    others: Sequence[int],
-    class_names: Sequence[str] | None,
-    found: PredictionColumns,
-) -> None:
-    """Put the score columns into the order of the classes; columns of other names are ignored."""
+    header: TableHeader, others: Sequence[int], classes: _ClassNames
+) -> dict[str, dict[int, int]]:
+    """The column of each class, by the prefix of their names; other columns are ignored."""
     assert header.names is not None
-    classes = _ClassNames(class_names)
+    matched = [(*hit, i) for i in others if (hit := classes.find(header.names[i]))]
+    if not matched and len(others) > 1:
+        # Numbers alone, or behind any other word: 0, 1, 2 or net_0, net_1, net_2.
+        numbered = [(_NUMBERED.fullmatch(header.words[i]), i) for i in others]
+        matched = [("", int(hit[2]), i) for hit, i in numbered if hit]
     groups: dict[str, dict[int, int]] = {}
-    for i in others:
-        matched = classes.find(header.names[i])
-        if matched is not None:
-            _add(header, groups.setdefault(matched[0], {}), matched[1], i)
+    for prefix, number, i in matched:
+        group = groups.setdefault(prefix, {})
+        if number in group:
+            raise RawlsError(
+                f"{header.path}: {header.column(group[number])} and {header.column(i)} are of "
+                "the same class: keep one"
+            )
+        group[number] = i
     if len(groups) > 1:
         columns = ", ".join(header.column(next(iter(g.values()))) for g in groups.values())
         raise RawlsError(
             f"{header.path} has several scores of the same classes ({columns}): keep the columns "
             "of one of them"
         )
-    if not groups and len(others) > 1:
-        # Numbers alone, or behind any other word: 0, 1, 2 or net_0, net_1, net_2.
-        for i in others:
-            numbered = _NUMBERED.fullmatch(header.words[i])
-            if numbered is not None:
-                _add(header, groups.setdefault("", {}), int(numbered[2]), i)
-    for prefix, group in groups.items():
-        _require_every_class(header, group, class_names)
-        found.scores = [group[number] for number in sorted(group)]
-        found.kind = next(kind for kind, pattern in _KINDS.items() if pattern.fullmatch(prefix))
-
-
-def _add(header: TableHeader, group: dict[int, int], number: int, column: int) -> None:
-    if number in group:
-        raise RawlsError(
-            f"{header.path}: {header.column(group[number])} and {header.column(column)} are of "
-            "the same class: keep one"
-        )
-    group[number] = column
+    return groups
 
 
 def _require_every_class(
     header: TableHeader, group: dict[int, int], class_names: Sequence[str] | None
 ) -> None:
     numbers = sorted(group)
-    if class_names is not None and numbers != list(range(len(class_names))):
-        lacks = [name for i, name in enumerate(class_names) if i not in group]
-        if lacks:
-            raise RawlsError(
-                f"{header.path} has no score of the class '{lacks[0]}': give one column for each "
-                f"class, called p_{lacks[0]} or {lacks[0]}"
-            )
+    lacks = [name for i, name in enumerate(class_names or ()) if i not in group]
+    if lacks:
+        raise RawlsError(
+            f"{header.path} has no score of the class '{lacks[0]}': give one column for each "
+            f"class, called p_{lacks[0]} or {lacks[0]}"
+        )
     if numbers == list(range(1, len(numbers) + 1)):
         raise RawlsError(
             f"{header.path}: the columns are numbered from 1, but classes are numbered from 0: "
@@ -259,8 +244,7 @@ def _take_list(header: TableHeader, lists: Sequence[int], found: PredictionColum
             "column of lists"
         )
     found.score_list = lists[0]
-    word = header.words[lists[0]]
-    found.kind = next((kind for kind, pattern in _KINDS.items() if pattern.fullmatch(word)), None)
+    found.kind = _kind(header.words[lists[0]])
 
 
 def _missing(header: TableHeader, others: Sequence[int], class_names: Sequence[str] | None) -> str:
@@ -275,26 +259,6 @@ def _missing(header: TableHeader, others: Sequence[int], class_names: Sequence[s
     )
 
 
-def list_columns(path: Path, names: Sequence[str], types: Sequence[Any]) -> list[int]:
-    """Which columns of a Parquet file hold lists of numbers; other nested ones are refused."""
-    from pyarrow import types as arrow
-
-    found = []
-    for place, kind in enumerate(types):
-        if not arrow.is_nested(kind):
-            continue
-        listed_ = arrow.is_list(kind) or arrow.is_large_list(kind) or arrow.is_fixed_size_list(kind)
-        if not listed_ or not (
-            arrow.is_floating(kind.value_type) or arrow.is_integer(kind.value_type)
-        ):
-            raise RawlsError(
-                f"{path}: the column '{names[place]}' holds {kind}: give a column of numbers for "
-                "each class, or one column of lists of numbers"
-            )
-        found.append(place)
-    return found
-
-
 def stacked(
     column: pd.Series[Any], wide: int | None, where: Callable[[int], str]
 ) -> npt.NDArray[np.float64]:
@@ -302,16 +266,18 @@ def stacked(
 
     ``where(row)`` names a row for the error.
     """
-    wide = len(column.iloc[0]) if wide is None and column.iloc[0] is not None else wide
-    for row, each in enumerate(column):
-        if each is None or not len(each):
+    lengths = column.str.len().fillna(0).to_numpy(dtype=np.int64)
+    wide = wide or int(lengths[0])
+    wrong = (lengths == 0) | (lengths != wide)
+    if wrong.any():
+        row = int(wrong.argmax())
+        if lengths[row] == 0:
             raise RawlsError(f"{where(row)}: the list of scores is empty: leave out that row")
-        if len(each) != wide:
-            raise RawlsError(
-                f"{where(row)}: the list has {len(each)} scores, the first one has {wide}: give a "
-                "score of every class"
-            )
-    values = np.stack([np.asarray(each, dtype=np.float64) for each in column])
+        raise RawlsError(
+            f"{where(row)}: the list has {lengths[row]} scores, the first one has {wide}: give a "
+            "score of every class"
+        )
+    values = np.stack(column.to_list()).astype(np.float64)
     bad = np.isnan(values).any(1)
     if bad.any():
         raise RawlsError(f"{where(int(bad.argmax()))}: the list has an empty or NaN score")

@@ -27,7 +27,7 @@ from ..graphs.readers.table_formats import (
     leading_comments,
 )
 from ..graphs.readers.tables import numbers_of, read_header
-from .prediction_columns import PredictionColumns, find_columns, has_header, list_columns, stacked
+from .prediction_columns import PredictionColumns, find_columns, has_header, stacked
 
 Array = npt.NDArray[Any]
 FORMATS = (*TABLES, ".npz")
@@ -75,6 +75,12 @@ class PredictionFile:
 
     Raises:
         RawlsError: If there is no such file or a column is missing.
+
+    Attributes:
+        name: The name of the model: that of the file, or of its folder.
+        source: The path as it was given.
+        named_format: "probabilities" or "logits" where the names of the columns say so.
+        has_split: Whether a column or array says which nodes train, validate and test.
     """
 
     def __init__(
@@ -96,6 +102,7 @@ class PredictionFile:
         self.named_format: str | None = None
         self._is_archive = suffix == ".npz"
         self._headed = False
+        self.has_split = False
         with reading(self.path, "predictions"):
             if self._is_archive:
                 self._open_archive()
@@ -112,17 +119,7 @@ class PredictionFile:
     def chunks(self) -> Iterator[FileChunk]:
         """Read the rows from the first to the last, some at a time."""
         with reading(self.path, "predictions"):
-            if self._is_archive:
-                yield from self._array_chunks()
-            else:
-                yield from self._table_chunks()
-
-    @property
-    def has_split(self) -> bool:
-        """Whether a column or array says which nodes train, validate and test."""
-        return (
-            self._split_words is not None if self._is_archive else self._columns.split is not None
-        )
+            yield from self._array_chunks() if self._is_archive else self._table_chunks()
 
     def split_chunks(self) -> Iterator[SplitChunk]:
         """Read which nodes train, validate and test, some rows at a time."""
@@ -143,12 +140,10 @@ class PredictionFile:
     def _open_table(self) -> None:
         self._header = read_header(self.path, has_header, _COLUMNS)
         self._headed = self._header.names is not None
-        lists: list[int] = []
-        if is_parquet(self.path):
-            table = ParquetTable(self.path)
-            lists = list_columns(self.path, table.names, table.types)
+        lists = _list_columns(self.path) if is_parquet(self.path) else []
         self._columns: PredictionColumns = find_columns(self._header, lists, self._class_names)
         self.named_format = self._columns.kind
+        self.has_split = self._columns.split is not None
         self._classes_in_list: int | None = None
 
     def _table_chunks(self) -> Iterator[FileChunk]:
@@ -217,26 +212,19 @@ class PredictionFile:
     def _open_archive(self) -> None:
         archive = Archive(self.path)
         self._node = archive.first(NODE_KEYS)
-        classes = archive.first(PREDICTED_KEYS)
-        if any(key in archive.keys for key in SCORE_KEYS):
-            classes = None  # the class of the largest score is what counts
-        self._split_words: list[Any] | None = None
-        if classes is not None and classes.dtype.kind == "U" and classes.ndim == 1:
-            classes = self._named_classes(classes)
-        self._array, self._of_classes = classes, True
-        for key in SCORE_KEYS:
-            if key in archive.keys:
-                self._array, self._of_classes = archive[key], False
-                self.named_format = None if key == "scores" else key
-                break
+        # Where there are scores, the class of the largest is what counts.
+        key = next((key for key in SCORE_KEYS if key in archive.keys), None)
+        self._of_classes = key is None
+        self._array = archive.first(PREDICTED_KEYS) if key is None else archive[key]
+        self.named_format = None if key == "scores" else key
         if self._array is None:
             raise RawlsError(
                 f"{self.path} has none of the keys {', '.join((*SCORE_KEYS, *PREDICTED_KEYS))}"
             )
-        if (
-            self._array.ndim != (1 if self._of_classes else 2)
-            or self._array.dtype.kind not in "biuf"
-        ):
+        if self._of_classes and self._array.dtype.kind == "U" and self._array.ndim == 1:
+            self._array = self._named_classes(self._array)
+        expected = 1 if self._of_classes else 2
+        if self._array.ndim != expected or self._array.dtype.kind not in "biuf":
             raise RawlsError(
                 f"{self.path}: scores must be numbers of the shape (nodes, classes) and predicted "
                 f"classes of the shape (nodes,), they are {self._array.dtype} of the shape "
@@ -256,7 +244,7 @@ class PredictionFile:
             raise RawlsError(f"{self.path} is empty")
         split = archive.first(("split",))
         if split is not None and split.shape == self._array.shape[:1]:
-            self._split_words = split.tolist()
+            self._split_words, self.has_split = split.tolist(), True
 
     def _array_chunks(self) -> Iterator[FileChunk]:
         assert self._array is not None
@@ -281,3 +269,23 @@ class PredictionFile:
                 f"{self.row(row)} is '{words[row]}', which is none of the classes of the labels"
             )
         return numbers.to_numpy(dtype=np.float64)
+
+
+def _list_columns(path: Path) -> list[int]:
+    """Which columns of a Parquet file hold lists of numbers; other nested ones are refused."""
+    from pyarrow import types as arrow
+
+    table, found = ParquetTable(path), []
+    for place, kind in enumerate(table.types):
+        if not arrow.is_nested(kind):
+            continue
+        is_list = arrow.is_list(kind) or arrow.is_large_list(kind) or arrow.is_fixed_size_list(kind)
+        if not is_list or not (
+            arrow.is_floating(kind.value_type) or arrow.is_integer(kind.value_type)
+        ):
+            raise RawlsError(
+                f"{path}: the column '{table.names[place]}' holds {kind}: give a column of numbers "
+                "for each class, or one column of lists of numbers"
+            )
+        found.append(place)
+    return found

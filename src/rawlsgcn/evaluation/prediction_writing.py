@@ -5,6 +5,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,6 @@ def write_predictions(
         RawlsError: If the suffix is another one, or the file cannot be written.
     """
     values = probabilities.numpy()
-    check_path(path)
     nodes = node_id_array(node_ids, len(values))
     words = None if split is None else np.array(list(split), dtype=str)
     with prediction_writer(path, len(values), class_names) as write:
@@ -83,14 +83,10 @@ def prediction_writer(
     check_path(path)
     suffix = path.suffix.lower()
     writers = {".npz": _npz_writer, ".parquet": _parquet_writer}
+    writer = writers.get(suffix) or partial(_text_writer, separator=SEPARATORS[suffix])
     names = None if class_names is None else np.array(list(class_names))
-    with atomic_file(path) as temporary:
-        if suffix in SEPARATORS:
-            with _text_writer(temporary, SEPARATORS[suffix], names) as write:
-                yield write
-        else:
-            with writers[suffix](temporary, rows, names) as write:
-                yield write
+    with atomic_file(path) as temporary, writer(temporary, rows, names) as write:
+        yield write
 
 
 def _frame(nodes: Array, values: Array, split: Array | None, names: Array | None) -> pd.DataFrame:
@@ -107,7 +103,9 @@ def _predicted(values: Array, names: Array | None) -> Array:
 
 
 @contextmanager
-def _text_writer(path: Path, separator: str, names: Array | None) -> Iterator[WriteBlock]:
+def _text_writer(
+    path: Path, rows: int, names: Array | None, separator: str
+) -> Iterator[WriteBlock]:
     with path.open("w", encoding="utf-8", newline="") as file:
 
         def write(nodes: Array, values: Array, split: Array | None) -> None:

@@ -11,16 +11,69 @@ from typing import TYPE_CHECKING, Any
 from .._core.atomic_files import atomic_file
 from .._core.errors import needs_extra, unknown_name
 from .._core.serialization import jsonable
-from ..evaluation.audit.findings import (
-    GroupAudit,
-    ModelAudit,
-    ModelComparison,
-    Provenance,
-    ShownNodes,
-)
+from ..evaluation.audit.findings import GroupAudit, ModelAudit, ModelComparison
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """How an audit was computed, for the reader and for whoever repeats it.
+
+    ``graph_options`` are the options of the command line that name the graph and what its nodes are
+    grouped by; ``predicted`` counts the labeled nodes outside training and validation that every
+    model predicts.
+    """
+
+    version: str
+    seed: int
+    resamples: int
+    level: float
+    by: str
+    bins: str
+    bias_over: str
+    evaluated: str
+    graph_nodes: int
+    graph_edges: int
+    graph_features: bool
+    nodes: int
+    predicted: int
+    smallest_group: int
+    files: dict[str, str]
+    graph_options: dict[str, str]
+    command: str | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class ShownPredictions:
+    """The predictions of one model for the shown nodes, in the same order (None: none)."""
+
+    name: str
+    predicted: list[int | None]
+    loss: list[float | None]
+
+
+@dataclass(frozen=True)
+class ShownNodes:
+    """Single nodes for the explorer: all evaluated ones, or a sample of them (``of`` in all).
+
+    ``classes`` are the names of the classes in their order, where they have any.
+    """
+
+    of: int
+    id: list[int | str]
+    value: list[float | str]
+    degree: list[int]
+    label: list[int]
+    models: list[ShownPredictions]
+    classes: list[str] | None = None
+
+    def class_name(self, number: int) -> str:
+        """The name of a class: its number where it has no other."""
+        known = self.classes is not None and 0 <= number < len(self.classes)
+        return self.classes[number] if known and self.classes else str(number)
 
 
 @dataclass(frozen=True)
@@ -79,7 +132,7 @@ class Audit:
         Returns:
             The verdict in words first, then the fields of the audit; NaN is None.
         """
-        from ..reporting.words import verdict
+        from ..reporting.audit_verdict import verdict
 
         contents = {"verdict": asdict(verdict(self)), **asdict(replace(self, results={}))}
         contents["results"] = {name: result.to_dict() for name, result in self.results.items()}
@@ -129,7 +182,7 @@ class Audit:
         return report(self, path)
 
     def __str__(self) -> str:
-        from ..reporting.words import verdict
+        from ..reporting.audit_verdict import verdict
 
         return "\n".join(verdict(self).lines)
 

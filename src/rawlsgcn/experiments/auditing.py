@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,37 +19,32 @@ from .._core import __version__
 from .._core.errors import RawlsError
 from .._core.text import printable, shown_path
 from .._core.threads import fork_safe_threads
-from ..evaluation.audit.findings import Provenance, ShownNodes, ShownPredictions
 from ..evaluation.audit.grouping import Grouping
 from ..evaluation.audit.model_audit import audit_models
 from ..evaluation.audit.node_scores import NodeScores, score_nodes
 from ..evaluation.audit.prediction_formats import PredictionSource
-from ..evaluation.audit.resampling import ResamplingSettings
+from ..evaluation.audit.resampling import LEVEL, ResamplingSettings
 from ..evaluation.degree_bias import SMALLEST_GROUP
 from ..evaluation.node_centralities import BUILT_IN, NodeColumn, check_complete, column_of, degrees
-from ..graphs import graph_notes, load
+from ..graphs import check, graph_notes, load
+from ..graphs.edges import in_degrees, is_symmetric
+from ..graphs.graph_objects import raw_from_object
+from ..graphs.notes import GraphFacts
 from ..graphs.readers.node_link import is_networkx
-from ..graphs.shards import Shards
+from ..graphs.shard_graph import ShardNodes
+from ..graphs.shards import MANIFEST, Shards
 from ..graphs.splits import MASKS
-from .audit_result import Audit
+from .audit_result import Audit, Provenance, ShownNodes, ShownPredictions
 from .evaluated_nodes import (
     evaluated_nodes,
     labeled_nodes,
     marked_split,
     predicted_by_all,
     split_notes,
-)
-from .frame_alignment import in_class_order, in_node_order
-from .module_predictions import module_scores
-from .prediction_alignment import (
-    AlignedArray,
-    AlignedFile,
-    NodeIndex,
-    checked_graph,
-    read_column,
-    whole_number,
     without_made_split,
 )
+from .node_index import NodeIndex, read_column
+from .prediction_alignment import AlignedFile, is_result, named_predictions, prediction_sources
 
 Ints = npt.NDArray[np.int64]
 SHOWN_NODES = 5000
@@ -120,18 +116,18 @@ def audit(
     began = time.perf_counter()
     if isinstance(graph, nn.Module) or (_is_graph(predictions) and not _is_graph(graph)):
         graph, predictions = predictions, graph
-    resamples, seed = whole_number("resamples", resamples), whole_number("seed", seed)
-    shown = whole_number("shown", shown)
+    resamples, seed = _whole_number("resamples", resamples), _whole_number("seed", seed)
+    shown = _whole_number("shown", shown)
     if resamples < 100:
         raise RawlsError(f"{resamples} resamples are too few for an interval: use at least 100")
-    data, incoming = checked_graph(graph, by)
+    data, incoming = _checked_graph(graph, by)
     index = NodeIndex(data.get("node_ids"), int(data.num_nodes))
     class_names = data.get("class_names")
-    named = _with_scores(_named(predictions, index.nodes, class_names), graph)
-    sources = _sources(named, index, class_names)
+    named = named_predictions(predictions, graph, index.nodes, class_names)
+    sources = prediction_sources(named, index, class_names)
     column = _column(data, by, incoming, index)
     marked = marked_split(sources)
-    if evaluate != "test" and not any(_is_result(each) for _, each in named):
+    if evaluate != "test" and not any(is_result(each) for _, each in named):
         data = without_made_split(data, noted=marked is None)
     nodes, evaluated = labeled_nodes(data, evaluate, marked)
     models = [score_nodes(source, nodes, scores) for source in sources]
@@ -143,7 +139,7 @@ def audit(
     results = {
         source.name: each
         for source, (_, each) in zip(sources, named, strict=True)
-        if _is_result(each)
+        if is_result(each)
     }
     failed = {name for name, result in results.items() if result.failure is not None}
     models = [
@@ -166,7 +162,7 @@ def audit(
             version=__version__,
             seed=seed,
             resamples=resamples,
-            level=settings.level,
+            level=LEVEL,
             by=column.name,
             bins=grouping.description,
             bias_over=grouping.bias_over,
@@ -194,79 +190,60 @@ def audit(
     )
 
 
-def _is_result(predictions: Any) -> bool:
-    """Whether these are a :class:`Result`, which is not imported here: it imports this module."""
-    return hasattr(type(predictions), "best_run")
+def _whole_number(name: str, value: Any) -> int:
+    """Check a number of draws or a seed."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise RawlsError(f"{name} must be a whole number of 0 or more, not {value!r}")
+    return number
+
+
+def _checked_graph(graph: Data | Shards | str, by: Any) -> tuple[Data, Ints | None]:
+    """Check the graph, and count its in-degrees if nodes are grouped by them.
+
+    Where every edge goes both ways the directions are not known, or there never were any. Of
+    shards only the degrees, labels and masks are read, not the edges.
+    """
+    if isinstance(graph, Shards):
+        if isinstance(by, str) and by == "in-degree":
+            raise RawlsError(
+                "shards have every edge in both directions, so that in-degrees are not known: "
+                "audit the directed file with --graph, or give a column: --by FILE "
+                "(by=(name, values))"
+            )
+        if isinstance(by, str) and by in ("pagerank", "core"):
+            raise RawlsError(
+                f"the {by} of nodes needs all edges in memory, which an audit of shards does not "
+                "read: group by degree or by a file of node ids and values"
+            )
+        return ShardNodes.of(graph).graph, None
+    if isinstance(graph, str):
+        if (Path(graph) / MANIFEST).is_file():
+            raise RawlsError(
+                f"'{graph}' is a folder of shards, and a text is the name of a dataset: give "
+                f"rawlsgcn.graphs.shards.Shards('{graph}')"
+            )
+        return load(graph, sparse=True), None
+    data = check(graph, sparse=True, need_features=False, need_labels=False)
+    incoming = graph.get("in_degree") if isinstance(graph, Data) else None
+    if isinstance(by, str) and by == "in-degree" and incoming is None:
+        raw = raw_from_object(graph)
+        source, target = raw.source, raw.target
+        if not is_symmetric(source, target, int(data.num_nodes)):
+            incoming = in_degrees(source, target, int(data.num_nodes))
+    if data.get("y") is None:
+        left_out = dict(GraphFacts.of(data).left_out)
+        why = left_out.get("labels", "give them with --labels (labels=...)")
+        raise RawlsError(f"there are no labels to compare the predictions with: {why}")
+    return data, None if incoming is None else np.asarray(incoming)
 
 
 def _is_graph(value: Any) -> bool:
     """Whether this is a graph, which predictions never are."""
     return isinstance(value, Data) or is_networkx(value)
-
-
-def _named(
-    predictions: Any, nodes: int, class_names: Sequence[str] | None
-) -> list[tuple[Any, Any]]:
-    """Each model's name, if it has one, and its predictions."""
-    if isinstance(predictions, Mapping):
-        named = list(predictions.items())
-    elif isinstance(predictions, list | tuple) and _are_classes(predictions, nodes, class_names):
-        named = [(None, np.array(predictions))]
-    elif isinstance(predictions, list | tuple):
-        named = [(None, each) for each in predictions]
-    else:
-        named = [(None, predictions)]
-    if not named:
-        raise RawlsError("there is nothing to audit: give the predictions of at least one model")
-    return named
-
-
-def _are_classes(values: Sequence[Any], nodes: int, class_names: Sequence[str] | None) -> bool:
-    """Whether a list holds the predicted class of each node, and not one model an item."""
-    if values and all(isinstance(each, int | float | np.number) for each in values):
-        return True
-    words = len(values) == nodes and all(isinstance(each, str) for each in values)
-    return words and not set(class_names or ()).isdisjoint(values)
-
-
-def _with_scores(named: list[tuple[Any, Any]], graph: Data | str | Shards) -> list[tuple[Any, Any]]:
-    """The same with the scores of each torch module in its place, by the name of its class."""
-    if not any(isinstance(each, nn.Module) for _, each in named):
-        return named
-    if isinstance(graph, Shards):
-        raise RawlsError("a module is called with the whole graph: give its predictions of shards")
-    data = load(graph) if isinstance(graph, str) else graph
-    return [
-        (name or type(each).__name__, module_scores(each, data))
-        if isinstance(each, nn.Module)
-        else (name, each)
-        for name, each in named
-    ]
-
-
-def _sources(
-    named: Sequence[tuple[Any, Any]], index: NodeIndex, class_names: list[str] | None
-) -> list[PredictionSource]:
-    """The predictions as they are read; models of the same name are numbered."""
-    sources: list[PredictionSource] = []
-    for number, (name, each) in enumerate(named, start=1):
-        if isinstance(each, str | Path):
-            sources.append(AlignedFile(each, index, name, class_names))
-        elif _is_result(each):
-            run = each.best_run
-            words = f"{each.method} on {each.dataset}, seed {each.seeds[run]}"
-            logits, title = each.logits[run], name or each.title
-            sources.append(AlignedArray(logits, index.nodes, title, words, "logits"))
-        else:
-            called = name or f"model {number}"
-            ordered = in_node_order(each, index, f"predictions '{called}'")
-            ordered = in_class_order(ordered, class_names, f"predictions '{called}'")
-            sources.append(AlignedArray(ordered, index.nodes, called, class_names=class_names))
-    names = [source.name for source in sources]
-    for number, source in enumerate(sources, start=1):
-        if names.count(source.name) > 1 or source.name in names[: number - 1]:
-            source.name = f"{source.name} #{number}"
-    return sources
 
 
 def _shown_source(source: PredictionSource) -> str:
@@ -281,7 +258,7 @@ def _column(data: Data, by: Any, incoming: Ints | None, index: NodeIndex) -> Nod
     if isinstance(by, Path) or (isinstance(by, str) and by not in BUILT_IN and Path(by).is_file()):
         return column_of(data, read_column(Path(by), index))
     if isinstance(by, pd.Series):
-        ordered = in_node_order(by, index, "the column to group by")
+        ordered = index.in_order(by, "the column to group by")
         return column_of(
             data, (str(by.name), ordered.to_numpy()) if by.name else ordered.to_numpy()
         )

@@ -150,7 +150,7 @@ class Comparison(list[Result]):
             RawlsError: If the extra ``report`` is not installed.
         """
         with needs_extra("the plot"):
-            from ..reporting.accuracy_bias_plot import accuracy_bias_plot
+            from ..reporting.figures import accuracy_bias_plot
 
         return accuracy_bias_plot(self)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,8 @@ import numpy.typing as npt
 from .._core.errors import RawlsError, unknown_name
 from ..evaluation.audit.node_scores import NodeScores
 from ..evaluation.audit.prediction_formats import LabeledNodes, PredictionSource
+from ..graphs.notes import GraphFacts
+from ..graphs.split_choice import has_own_split
 from ..graphs.splits import EVALUATE, MASKS
 from .prediction_alignment import AlignedFile
 
@@ -22,6 +25,19 @@ EVALUATE_AUDIT = (*EVALUATE, "labeled")
 """The values of ``evaluate=`` and of ``audit --evaluate``."""
 LABELED = "all labeled nodes with a prediction"
 """Which nodes are evaluated where there is no split, in words."""
+
+
+def without_made_split(data: Data, *, noted: bool = True) -> Data:
+    """Remove masks that the validation made: the predictions come from elsewhere."""
+    if has_own_split(data) or not all(key in data for key in MASKS):
+        return data
+    data = copy.copy(data)
+    for key in MASKS:
+        del data[key]
+    facts = GraphFacts.of(data)
+    facts.split_made, facts.split_drawn, facts.split_removed = "", "", noted
+    data.facts = facts.pairs()
+    return data
 
 
 def marked_split(sources: Sequence[PredictionSource]) -> Ints | None:

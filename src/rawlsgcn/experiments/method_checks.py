@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,8 @@ from .._core.random_state import kept_random_state, random_state
 from ..graphs import check
 from ..methods import Inputs, Method, Settings, find_method, with_changes
 from .fitting import train_and_evaluate
-from .saved_models import WEIGHTS, TrainedModel, read_weights
+from .model_files import WEIGHTS, read_weights
+from .saved_models import TrainedModel
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -119,7 +120,7 @@ def check_scores_are_finite(subject: Subject) -> None:
     """Training gives a finite score of every class for every node."""
     result = subject.train(small_graph())
     assert result.logits.shape == (1, 40, 3), f"logits of the shape {tuple(result.logits.shape)}"
-    assert not result.diverged, "a weight or a score is not a finite number"
+    _assert_finite(result)
 
 
 def check_same_seed_gives_the_same_bits(subject: Subject) -> None:
@@ -135,7 +136,7 @@ def check_same_seed_gives_the_same_bits(subject: Subject) -> None:
 
 def check_the_random_state_is_kept(subject: Subject) -> None:
     """Neither learning nor predicting changes the caller's generators: Python, numpy, torch."""
-    inputs = _inputs(small_graph())
+    inputs = Inputs.of(check(small_graph(), sparse=True))
     learner = subject.method.learner(inputs, subject.settings, 0)  # what it loads may be random
     with _unchanged("making a learner"):
         learner = subject.method.learner(inputs, subject.settings, 0)
@@ -204,7 +205,7 @@ def check_isolated_nodes(subject: Subject) -> None:
     graph = small_graph()
     kept = (graph.edge_index >= 8).all(0)
     graph.edge_index = graph.edge_index[:, kept]
-    assert not subject.train(graph).diverged, "a weight or a score is not a finite number"
+    _assert_finite(subject.train(graph))
 
 
 def check_a_graph_without_edges(subject: Subject) -> None:
@@ -249,8 +250,7 @@ def check_divergence_is_reported(subject: Subject) -> None:
 
 def check_early_stopping(subject: Subject) -> None:
     """With patience the best weights on the validation nodes are kept, and are finite."""
-    result = subject.train(small_graph(), patience=1, epochs=4)
-    assert not result.diverged, "a weight or a score is not a finite number"
+    _assert_finite(subject.train(small_graph(), patience=1, epochs=4))
 
 
 #: In this order: what fails first explains what would fail after it.
@@ -271,16 +271,13 @@ CHECKS: tuple[Callable[[Subject], None], ...] = (
 )
 
 
-def _inputs(graph: Data) -> Inputs:
-    return Inputs.of(check(graph, sparse=True))
+def _assert_finite(result: Result) -> None:
+    assert not result.diverged, "a weight or a score is not a finite number"
 
 
 def _assert_finite_or_error(subject: Subject, graph: Data) -> None:
-    try:
-        result = subject.train(graph)
-    except RawlsError:
-        return
-    assert not result.diverged, "a weight or a score is not a finite number"
+    with suppress(RawlsError):
+        _assert_finite(subject.train(graph))
 
 
 def _assert_same_state(first: dict[str, Tensor], second: dict[str, Tensor]) -> None:

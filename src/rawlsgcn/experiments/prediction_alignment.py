@@ -1,29 +1,25 @@
-"""The inputs of an audit: the graph, and predictions and columns in the order of its nodes."""
+"""The predictions that an audit is given: each model's name, and its rows matched with nodes."""
 
 from __future__ import annotations
 
-import copy
-import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from torch import nn
 from torch_geometric.data import Data
 
 from .._core.errors import RawlsError, reading
-from ..evaluation.audit.prediction_formats import PredictionChunk
+from ..evaluation.audit.prediction_formats import PredictionChunk, PredictionSource
 from ..evaluation.prediction_files import FileChunk, PredictionFile
-from ..graphs import check, load
-from ..graphs.edges import in_degrees, is_symmetric
-from ..graphs.graph_objects import raw_from_object
-from ..graphs.notes import GraphFacts
-from ..graphs.readers.tables import SPLIT_VALUES, numbers_of
-from ..graphs.shard_nodes import ShardNodes
-from ..graphs.shards import MANIFEST, Shards
-from ..graphs.splits import MASKS, has_own_split
+from ..graphs import load
+from ..graphs.readers.column_names import split_codes
+from ..graphs.shards import Shards
+from .module_predictions import module_scores
+from .node_index import NodeIndex
 
 Array = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
@@ -31,147 +27,69 @@ _CELLS = 1 << 18
 """The scores of an array that are copied at once, to float64."""
 
 
-def whole_number(name: str, value: Any) -> int:
-    """Check a number of draws or a seed."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = -1
-    if number < 0:
-        raise RawlsError(f"{name} must be a whole number of 0 or more, not {value!r}")
-    return number
+def is_result(predictions: Any) -> bool:
+    """Whether these are a :class:`Result`, which is not imported here: it imports this module."""
+    return hasattr(type(predictions), "best_run")
 
 
-def checked_graph(graph: Data | Shards | str, by: Any) -> tuple[Data, Ints | None]:
-    """Check the graph, and count its in-degrees if nodes are grouped by them.
-
-    Where every edge goes both ways the directions are not known, or there never were any. Of
-    shards only the degrees, labels and masks are read, not the edges.
-    """
-    if isinstance(graph, Shards):
-        if isinstance(by, str) and by == "in-degree":
-            raise RawlsError(
-                "shards have every edge in both directions, so that in-degrees are not known: "
-                "audit the directed file with --graph, or give a column: --by FILE "
-                "(by=(name, values))"
-            )
-        if isinstance(by, str) and by in ("pagerank", "core"):
-            raise RawlsError(
-                f"the {by} of nodes needs all edges in memory, which an audit of shards does not "
-                "read: group by degree or by a file of node ids and values"
-            )
-        return ShardNodes.of(graph).graph, None
-    if isinstance(graph, str):
-        if (Path(graph) / MANIFEST).is_file():
-            raise RawlsError(
-                f"'{graph}' is a folder of shards, and a text is the name of a dataset: give "
-                f"rawlsgcn.graphs.shards.Shards('{graph}')"
-            )
-        return load(graph, sparse=True), None
-    data = check(graph, sparse=True, need_features=False, need_labels=False)
-    incoming = graph.get("in_degree") if isinstance(graph, Data) else None
-    if isinstance(by, str) and by == "in-degree" and incoming is None:
-        raw = raw_from_object(graph)
-        source, target = raw.source, raw.target
-        if not is_symmetric(source, target, int(data.num_nodes)):
-            incoming = in_degrees(source, target, int(data.num_nodes))
-    if data.get("y") is None:
-        left_out = dict(GraphFacts.of(data).left_out)
-        why = left_out.get("labels", "give them with --labels (labels=...)")
-        raise RawlsError(f"there are no labels to compare the predictions with: {why}")
-    return data, None if incoming is None else np.asarray(incoming)
-
-
-def without_made_split(data: Data, *, noted: bool = True) -> Data:
-    """Remove masks that the validation made: the predictions come from elsewhere."""
-    if has_own_split(data) or not all(key in data for key in MASKS):
-        return data
-    data = copy.copy(data)
-    for key in MASKS:
-        del data[key]
-    facts = GraphFacts.of(data)
-    facts.split_made, facts.split_drawn, facts.split_removed = "", "", noted
-    data.facts = facts.pairs()
-    return data
-
-
-class NodeIndex:
-    """From the ids in the user's files to positions in the graph.
-
-    Args:
-        node_ids: The ids of the graph's nodes; None if they are numbered from 0.
-        nodes: The number of nodes.
-    """
-
-    def __init__(self, node_ids: Any, nodes: int) -> None:
-        self.nodes, self.numbered = nodes, node_ids is None
-        self.as_text = False
-        if self.numbered:
-            return
-        self.as_text = pd.api.types.infer_dtype(node_ids, skipna=False) != "integer"
-        # Not an array of texts: in one, each takes the memory of the longest.
-        known = [str(each).strip() for each in node_ids] if self.as_text else node_ids
-        self._index = pd.Index(known)
-
-    def positions(self, ids: pd.Series[Any], row_name: Any, first: int) -> Ints:
-        """Find the positions of ``ids``; ``row_name(row)`` names a row in error messages."""
-        empty = ids.isna().to_numpy()
-        if empty.any():
-            raise RawlsError(
-                f"{row_name(first + int(empty.argmax()))}: the node id is empty: fill it in or "
-                "remove that row"
-            )
-        if self.as_text:
-            positions = self._index.get_indexer(pd.Index(ids.astype(str).str.strip()))
-        else:
-            numbers = _whole_ids(ids, row_name, first)
-            if self.numbered:
-                positions = np.where((numbers >= 0) & (numbers < self.nodes), numbers, -1)
-            else:
-                positions = self._index.get_indexer(pd.Index(numbers))
-        unknown = np.flatnonzero(positions < 0)
-        if len(unknown):
-            raise self._unknown(ids, unknown, row_name, first)
-        return np.asarray(positions, dtype=np.int64)
-
-    def _unknown(self, ids: pd.Series[Any], unknown: Ints, row_name: Any, first: int) -> RawlsError:
-        row = int(unknown[0])
-        named = ", ".join(str(ids.iloc[int(i)]) for i in unknown[:3])
-        numbered = f"numbered from 0 to {self.nodes - 1}" if self.numbered else ""
-        here = f"{ids.iloc[row]} ({row_name(first + row)})"
-        if len(unknown) > len(ids) / 2:
-            return RawlsError(
-                f"the graph and the predictions do not belong together: {len(unknown):,} of "
-                f"{len(ids):,} predicted nodes are not among the graph's {self.nodes:,}"
-                f"{numbered and f' ({numbered})'}; the first is {here}"
-            )
-        more = f" (of {len(unknown):,} such, the first are {named})" if len(unknown) > 1 else ""
-        return RawlsError(
-            f"{row_name(first + row)}: node {ids.iloc[row]} is not in the graph"
-            f"{numbered and f', whose nodes are {numbered}'}{more}: remove it"
-        )
-
-
-def _whole_ids(ids: pd.Series[Any], row_name: Any, first: int) -> Ints:
-    """Ids as whole numbers, without rounding."""
-    numbers = ids
-    if not pd.api.types.is_integer_dtype(ids.dtype):
-        numbers = pd.to_numeric(ids.astype(object), errors="coerce")
-    if ids.dtype.kind in "bmM":
-        bad = np.ones(len(ids), bool)  # True, or a date, is no number
-    elif pd.api.types.is_integer_dtype(numbers.dtype):
-        bad = (numbers > np.iinfo(np.int64).max).to_numpy(dtype=bool)
+def named_predictions(
+    predictions: Any, graph: Data | str | Shards, nodes: int, class_names: Sequence[str] | None
+) -> list[tuple[Any, Any]]:
+    """Each model's name, if it has one, and its predictions: of a torch module its scores."""
+    if isinstance(predictions, Mapping):
+        named = list(predictions.items())
+    elif isinstance(predictions, list | tuple) and _are_classes(predictions, nodes, class_names):
+        named = [(None, np.array(predictions))]
+    elif isinstance(predictions, list | tuple):
+        named = [(None, each) for each in predictions]
     else:
-        numbers = pd.Series(numbers_of(ids))
-        # From 2^53 on not every whole number is a float.
-        bad = ~((numbers.abs() < 2**53) & (numbers == np.floor(numbers))).to_numpy()
-    if bad.any():
-        row = int(bad.argmax())
-        raise RawlsError(
-            f"{row_name(first + row)}: the node id '{ids.iloc[row]}' is not a whole number, as "
-            "the graph's are"
-        )
-    return numbers.to_numpy().astype(np.int64)
+        named = [(None, predictions)]
+    if not named:
+        raise RawlsError("there is nothing to audit: give the predictions of at least one model")
+    if not any(isinstance(each, nn.Module) for _, each in named):
+        return named
+    if isinstance(graph, Shards):
+        raise RawlsError("a module is called with the whole graph: give its predictions of shards")
+    data = load(graph) if isinstance(graph, str) else graph
+    return [
+        (name or type(each).__name__, module_scores(each, data))
+        if isinstance(each, nn.Module)
+        else (name, each)
+        for name, each in named
+    ]
+
+
+def _are_classes(values: Sequence[Any], nodes: int, class_names: Sequence[str] | None) -> bool:
+    """Whether a list holds the predicted class of each node, and not one model an item."""
+    if values and all(isinstance(each, int | float | np.number) for each in values):
+        return True
+    words = len(values) == nodes and all(isinstance(each, str) for each in values)
+    return words and not set(class_names or ()).isdisjoint(values)
+
+
+def prediction_sources(
+    named: Sequence[tuple[Any, Any]], index: NodeIndex, class_names: list[str] | None
+) -> list[PredictionSource]:
+    """The predictions as they are read; models of the same name are numbered."""
+    sources: list[PredictionSource] = []
+    for number, (name, each) in enumerate(named, start=1):
+        if isinstance(each, str | Path):
+            sources.append(AlignedFile(each, index, name, class_names))
+        elif is_result(each):
+            run = each.best_run
+            words = f"{each.method} on {each.dataset}, seed {each.seeds[run]}"
+            logits, title = each.logits[run], name or each.title
+            sources.append(AlignedArray(logits, index.nodes, title, words, "logits"))
+        else:
+            called = name or f"model {number}"
+            ordered = index.in_order(each, f"predictions '{called}'")
+            ordered = _in_class_order(ordered, class_names, f"predictions '{called}'")
+            sources.append(AlignedArray(ordered, index.nodes, called, class_names=class_names))
+    names = [source.name for source in sources]
+    for number, source in enumerate(sources, start=1):
+        if names.count(source.name) > 1 or source.name in names[: number - 1]:
+            source.name = f"{source.name} #{number}"
+    return sources
 
 
 class AlignedFile:
@@ -219,16 +137,16 @@ class AlignedFile:
             return None
         codes = np.full(self._index.nodes, -1)
         for chunk in self._file.split_chunks():
-            words = chunk.words.astype(object).fillna("").astype(str).str.strip().str.lower()
-            if not words.isin([*SPLIT_VALUES, "", "none"]).all():
+            found, wrong = split_codes(chunk.words)
+            if wrong.any():
                 return None
-            nodes = np.arange(chunk.first, chunk.first + len(words))
+            nodes = np.arange(chunk.first, chunk.first + len(found))
             if chunk.ids is not None:
                 with reading(self._file.path, "predictions"):
                     nodes = self._index.positions(chunk.ids, self.row, chunk.first)
-            elif len(words) > self._index.nodes:
+            elif len(found) > self._index.nodes:
                 return None  # an error is raised where the predictions are read
-            codes[nodes] = words.map(SPLIT_VALUES).fillna(-1).to_numpy(dtype=np.int64)
+            codes[nodes] = found
         return codes if bool((codes >= 0).any()) else None
 
     def _positions(self, chunk: FileChunk) -> Ints:
@@ -312,42 +230,28 @@ class AlignedArray:
 def _class_numbers(values: Array, class_names: Sequence[str], name: str) -> Array:
     """The numbers of classes that are given by their names."""
     numbers = {str(each): number for number, each in enumerate(class_names)}
-    unknown = [str(each) for each in values if str(each) not in numbers]
-    if unknown:
+    found = pd.Series(values).astype(str).map(numbers)
+    if found.isna().any():
         raise RawlsError(
-            f"predictions '{name}': '{unknown[0]}' is not a class of the graph, which has "
-            f"{', '.join(list(numbers)[:8])}"
+            f"predictions '{name}': '{values[int(found.isna().argmax())]}' is not a class of the "
+            f"graph, which has {', '.join(list(numbers)[:8])}"
         )
-    return np.array([numbers[str(each)] for each in values])
+    return found.to_numpy(dtype=np.int64)
 
 
-def read_column(path: Path, index: NodeIndex) -> tuple[str, Array]:
-    """Read a user's column in the order of the nodes; NaN or '' where a node has no value."""
-    from ..graphs.readers.table_formats import TABLES
-    from ..graphs.readers.tables import is_number, read_table
-
-    if path.suffix.lower() not in TABLES:
-        raise RawlsError(f"{path}: columns are read from {', '.join(TABLES)} files (id,value)")
-    with reading(path, "a table"):
-        table = read_table(path, lambda cells, numeric: not all(map(is_number, cells[1:])))
-        key = table.id_column()
-        others = [i for i in range(table.width) if i != key]
-        if not others:
-            raise RawlsError(
-                f"{path} has one column: give the node id first and its value after it"
-            )
-        name = table.names[others[0]] if table.names else path.stem
-        ids = table.ids(key, as_text=True) if index.as_text else table.frame[key]
-        positions = index.positions(ids, table.row, 0)
-        again = pd.Series(positions).duplicated().to_numpy()
-        if again.any():
-            raise RawlsError(f"{table.row(int(again.argmax()))}: this node appears twice")
-        column = table.frame[others[0]]
-        values: Array
-        if pd.api.types.is_numeric_dtype(column.dtype):
-            values = np.full(index.nodes, np.nan)
-            values[positions] = numbers_of(column)
-        else:
-            values = np.full(index.nodes, "", dtype=object)
-            values[positions] = column.astype(str).str.strip().where(column.notna(), "").to_numpy()
-    return name, values
+def _in_class_order(values: Any, class_names: Sequence[str] | None, name: str) -> Any:
+    """The columns of a DataFrame in the order of the classes, by their names or numbers."""
+    if not isinstance(values, pd.DataFrame):
+        return values
+    if values.shape[1] == 1:
+        return values.iloc[:, 0]
+    columns = [str(column) for column in values.columns]
+    count = len(columns) if class_names is None else len(class_names)
+    known = [*map(str, range(count))] if class_names is None else [*map(str, class_names)]
+    if sorted(columns) != sorted(known) and columns != [*map(str, range(len(columns)))]:
+        raise RawlsError(
+            f"{name}: its columns must be the classes {', '.join(known[:8])}, not "
+            f"{', '.join(columns[:8])}: rename them, or give an array in that order"
+        )
+    order = known if sorted(columns) == sorted(known) else columns
+    return values.iloc[:, [columns.index(column) for column in order]]

@@ -18,7 +18,7 @@ from .._core.progress import ProgressCallback, no_progress
 from ..evaluation.calibration import precise_temperature
 from ..evaluation.degree_bias import node_scores
 from ..evaluation.run_metrics import RunMetrics, metrics_of_scores
-from ..graphs.shard_nodes import ShardNodes
+from ..graphs.shard_graph import ShardNodes
 from ..methods.base import accuracy_of
 from ..methods.smoothed_mlp_inputs import SmoothedMLPSettings
 from ..training.sampled.checkpoints import train_with_checkpoints

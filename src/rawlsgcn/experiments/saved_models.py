@@ -1,9 +1,8 @@
-"""Saved models: a folder with the weights (safetensors), the configuration and the metrics."""
+"""Saved models: loading one from its folder, and its predictions on any graph."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,19 +13,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
-from .._core import __version__
-from .._core.atomic_folders import one_version
 from .._core.errors import RawlsError, out_of_memory
+from .._core.folder_versions import one_version
 from .._core.machine import pick_device
 from .._core.random_state import kept_random_state
-from .._core.serialization import (
-    JsonFields,
-    is_bool,
-    is_positive_int,
-    is_string,
-    read_json,
-    read_tensors,
-)
 from .._core.text import plural
 from .._core.threads import fork_safe_threads
 from ..graphs import check, load
@@ -34,77 +24,11 @@ from ..graphs.graph_statistics import fingerprint
 from ..graphs.splits import MASKS
 from ..graphs.structural_features import structural_features
 from ..methods import Inputs, Learner, Method, Settings, find_method
+from .model_files import CONFIG, WEIGHTS, read_config, read_training_graph, read_weights
 from .training_graph import TrainingGraph, in_order, split_words
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
-
-GRAPH = "graph/"
-"""The names of the tensors that describe the graph begin so, those of weights with a seed."""
-WEIGHTS, CONFIG, METRICS = "model.safetensors", "config.json", "metrics.json"
-#: The checkpoints of the runs of a search on shards, until its model is saved.
-RUNS = ".auto-runs"
-#: What the commands write beside a model, about that model alone.
-_BESIDE = (
-    "predictions.csv",
-    "report.html",
-    "by_degree.png",
-    "leaderboard.csv",
-    "leaderboard.png",
-    "tuning.json",
-)
-
-
-def outdated_in(folder: Path) -> Callable[[str], bool]:
-    """Say which files of a folder describe the model in it, and not the one that replaces it.
-
-    Args:
-        folder: The folder that a model is written into.
-
-    Returns:
-        A function of a file's name; if the folder has no model, true only for the runs that a
-        killed search left.
-    """
-    known = (RUNS, *_BESIDE) if (folder.expanduser() / CONFIG).exists() else (RUNS,)
-    return lambda name: name in known
-
-
-def write_model(
-    folder: Path,
-    states: dict[int, dict[str, Tensor]],
-    metrics: dict[str, Any],
-    graph: TrainingGraph | None = None,
-    **about: Any,
-) -> None:
-    """Write a model into a folder.
-
-    Args:
-        folder: An existing folder.
-        states: The weights of each run, by seed.
-        metrics: What ``metrics.json`` contains.
-        graph: What is kept of the graph that it was trained on.
-        **about: What ``config.json`` contains: the fields of :class:`TrainedModel` and the best
-            seed.
-    """
-    from safetensors.torch import save
-
-    tensors: dict[str, Tensor] = {}
-    stored: set[int] = set()
-    for seed, state in states.items():
-        for name, tensor in state.items():
-            own = tensor.cpu().contiguous()
-            # Runs may share what is not trained, and the format has no shared memory.
-            tensors[f"{seed}/{name}"] = own.clone() if own.data_ptr() in stored else own
-            stored.add(own.data_ptr())
-    if graph is not None:
-        tensors |= {f"{GRAPH}{name}": each.contiguous() for name, each in graph.tensors().items()}
-    # Not save_file: a full disk must be an OSError like any other.
-    (folder / WEIGHTS).write_bytes(save(tensors, metadata={"format": "pt"}))
-    config = {"rawlsgcn": __version__, **about, "seeds": list(states)}
-    if graph is not None:
-        config["edges"] = graph.edges
-    (folder / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
-    (folder / METRICS).write_text(json.dumps(metrics, indent=2) + "\n", encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -197,11 +121,8 @@ class TrainedModel:
 
         Then the number of each node in that order is the second value, else None.
         """
-        if isinstance(graph, str):
-            return load(graph, sparse=True), None
-        made = self.structural_features
-        clean = check(graph, sparse=True, need_labels=False, need_features=not made)
-        if not made:
+        clean = _checked(graph, need_features=not self.structural_features)
+        if isinstance(graph, str) or not self.structural_features:
             return clean, None
         places = None if self.training_graph is None else self.training_graph.places(clean)
         if places is None:
@@ -225,10 +146,7 @@ class TrainedModel:
         """
         if self.training_graph is None and not self.fingerprint:
             return None
-        if isinstance(graph, str):
-            clean = load(graph, sparse=True)
-        else:
-            clean = check(graph, sparse=True, need_labels=False, need_features=False)
+        clean = _checked(graph, need_features=False)
         if self.training_graph is not None:
             return self.training_graph.split(clean)
         masks = [clean[key] for key in MASKS if clean.get(key) is not None]
@@ -273,6 +191,13 @@ class TrainedModel:
             RawlsError: If the graph has another number of features, or the scores are not finite.
         """
         return torch.softmax(self.logits(graph, device=device), -1)
+
+
+def _checked(graph: Any, *, need_features: bool) -> Data:
+    """A dataset by name, or the user's own graph, validated; it needs no labels."""
+    if isinstance(graph, str):
+        return load(graph, sparse=True)
+    return check(graph, sparse=True, need_labels=False, need_features=need_features)
 
 
 def _require_sizes(state: Mapping[str, Tensor], **sizes: int) -> None:
@@ -338,7 +263,7 @@ def load_model(folder: str | Path, seed: int | None = None) -> TrainedModel:
     if not isinstance(folder, str | Path):
         raise RawlsError(f"a model is loaded from its folder's path, not from {folder!r}")
     folder = Path(folder).expanduser()
-    config = _config(folder)
+    config = read_config(folder)
     classes, chosen = config["num_classes"], config["best_seed"] if seed is None else seed
     if chosen not in config["seeds"]:
         raise RawlsError(f"{folder} has no run with seed {chosen}: it has {config['seeds']}")
@@ -369,72 +294,6 @@ def load_model(folder: str | Path, seed: int | None = None) -> TrainedModel:
         folder=folder,
         class_names=config["class_names"],
         structural_features=config["structural_features"] or bool(structure_of),
-        training_graph=_training_graph(folder / WEIGHTS, str(structure_of or config["edges"])),
+        training_graph=read_training_graph(folder / WEIGHTS, str(structure_of or config["edges"])),
         fingerprint=config["fingerprint"],
     )
-
-
-def _training_graph(path: Path, edges: str) -> TrainingGraph | None:
-    if not edges:
-        return None
-    return TrainingGraph.from_tensors(edges, read_tensors(path, GRAPH))
-
-
-def read_weights(path: Path, seed: int) -> dict[str, Tensor]:
-    """The weights of one run, by name."""
-    prefix = f"{seed}/"
-    try:
-        state = read_tensors(path, prefix)
-    except RawlsError as error:
-        raise RawlsError(f"{error}; train again") from error
-    if not state:
-        raise RawlsError(f"{path} has no weights of seed {seed}")
-    return state
-
-
-def _are_seeds(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(type(each) is int for each in value)
-
-
-_ENTRIES: JsonFields = {
-    "method": ("a method's name", is_string),
-    "settings": ("a table of settings", lambda value: isinstance(value, dict)),
-    "row_normalized": ("true or false", is_bool),
-    "num_features": ("a whole number of at least 1", is_positive_int),
-    "num_classes": ("a whole number of at least 1", is_positive_int),
-    "seeds": ("a list of whole numbers", _are_seeds),
-    "best_seed": ("one of the seeds", lambda value: type(value) is int),
-    "dataset": ("a name", is_string),
-}
-
-
-def _are_names(value: Any) -> bool:
-    return value is None or (isinstance(value, list) and all(map(is_string, value)))
-
-
-_LATER: dict[str, tuple[Any, str, Any]] = {
-    "class_names": (None, "a list of names", _are_names),
-    "structural_features": (False, "true or false", is_bool),
-    "edges": ("", "a hash", is_string),
-    "fingerprint": ("", "sizes and hashes", is_string),
-}
-"""Entries that models of earlier versions lack: their defaults, and what they must be."""
-
-
-def _config(folder: Path) -> dict[str, Any]:
-    path = folder / CONFIG
-    try:
-        config = {name: default for name, (default, _, _) in _LATER.items()}
-        config |= read_json(path, _ENTRIES)
-        for name, (_, description, is_valid) in _LATER.items():
-            if not is_valid(config[name]):
-                raise RawlsError(f"{path}: {name} must be {description}")
-        names = config["class_names"]
-        if names is not None and len(names) != config["num_classes"]:
-            raise RawlsError(f"{path} has {len(names)} names of {config['num_classes']} classes")
-        return config
-    except OSError as error:
-        raise RawlsError(
-            f"{folder} has no model: cannot read {CONFIG} ({error.strerror}); "
-            "give the folder that 'rawlsgcn train --out' wrote"
-        ) from error

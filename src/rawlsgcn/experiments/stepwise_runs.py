@@ -19,8 +19,8 @@ from ..evaluation.run_metrics import RunMetrics
 from ..methods import Settings
 from ..training.batch_training import BatchTraining
 from ..training.sampled.distributed_context import DistributedContext
-from .result import Spread
-from .saved_models import outdated_in, write_model
+from .model_files import outdated_in, write_model
+from .trained_runs import Spread
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,9 +11,8 @@ from __future__ import annotations
 import warnings
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from torch import Tensor
 
 from .._core.errors import RawlsError
 from .._core.row_files import read_rows
+from .._core.sparse import row_spans
 from .shards import Shard, Shards
 
 #: Rows and arcs together of a block that is read: some 20 MB, tens of milliseconds of work.
@@ -53,10 +53,7 @@ class ArcBlock:
     def spans(self, arcs: int) -> Iterator[ArcBlock]:
         """Cut the block into parts of about so many arcs each."""
         starts = self.row_start
-        wanted = range(int(starts[0]) + arcs, int(starts[-1]), arcs)
-        inner = torch.searchsorted(starts, starts.new_tensor(list(wanted))).tolist()
-        cuts = sorted({0, *inner, len(starts) - 1})
-        for a, b in pairwise(cuts):
+        for a, b in row_spans(starts, arcs):
             begin, end = (starts[[a, b]] - starts[0]).tolist()
             yield ArcBlock(
                 self.first + a,
@@ -143,15 +140,7 @@ class ArcBlocks:
 
 
 def least_bytes(shards: Sequence[Shard], block_size: int = BLOCK_SIZE) -> int:
-    """The memory of the longest block that is read.
-
-    Args:
-        shards: Opened shards.
-        block_size: Rows and arcs together of a block.
-
-    Returns:
-        The number of bytes.
-    """
+    """Return the bytes of the longest block that is read of opened shards."""
     most = 0
     for shard, a, b in _cuts(shards, block_size):
         arcs = _start(shard, b) - _start(shard, a)
@@ -161,15 +150,7 @@ def least_bytes(shards: Sequence[Shard], block_size: int = BLOCK_SIZE) -> int:
 
 
 def shards_of_process(shards: Shards, rank: int, world_size: int) -> range:
-    """The shards that one of several processes works on, as many as the others or one more.
-
-    Args:
-        shards: The shards.
-        rank: The number of the process.
-        world_size: The number of processes.
-
-    Returns:
-        Numbers of shards that follow each other.
+    """Return the numbers of the shards that one of several processes works on, which are in a row.
 
     Raises:
         RawlsError: If there are fewer shards than processes.
@@ -218,10 +199,5 @@ def _convert(weight: NDArray[Any], dtype: torch.dtype | None) -> bool:
 
 def _moved(block: ArcBlock, device: torch.device) -> ArcBlock:
     weight = None if block.weight is None else block.weight.to(device)
-    return ArcBlock(
-        block.first,
-        block.last,
-        block.row_start.to(device, copy=True),
-        block.column.to(device, copy=True),
-        weight,
-    )
+    rows = block.row_start.to(device, copy=True)
+    return replace(block, row_start=rows, column=block.column.to(device, copy=True), weight=weight)

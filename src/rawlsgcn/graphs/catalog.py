@@ -27,9 +27,9 @@ class DatasetEntry:
     Attributes:
         name: The name that :func:`rawlsgcn.load` knows, in lower case.
         title: The name that people read.
-        loader: The torch_geometric class that downloads the files; one of those in
-            :data:`rawlsgcn.graphs.datasets.READERS`. With None, the first of ``files``
-            is in one of the formats of :func:`rawlsgcn.read`, and is never downloaded.
+        loader: The torch_geometric class that downloads the files; one of the READERS in
+            :mod:`rawlsgcn.graphs.readers.published_files`. With None, the first of ``files`` is in
+            one of the formats of :func:`rawlsgcn.read`, and is never downloaded.
         loader_name: The name by which that class knows the graph.
         folder: The folder of the raw files, relative to the root.
         files: The raw files, in the order of the class.
@@ -62,9 +62,14 @@ _GEOM_GCN = (
     *(f"chameleon_split_0.6_0.2_{i}.npz" for i in range(10)),
 )
 
-# name, the paper's name, torch_geometric's class and name, folder, files, default split
+
+def _archive(title: str, loader: str, name: str, folder: str, file: str) -> DatasetEntry:
+    """A graph in one .npz file."""
+    return DatasetEntry(title.lower(), title, loader, name, f"{folder}/raw", (file,))
+
+
 _ENTRIES = (
-    DatasetEntry("cora-ml", "Cora-ML", "CitationFull", "Cora_ML", "cora_ml/raw", ("cora_ml.npz",)),
+    _archive("Cora-ML", "CitationFull", "Cora_ML", "cora_ml", "cora_ml.npz"),
     DatasetEntry(
         "citeseer",
         "Citeseer",
@@ -73,31 +78,12 @@ _ENTRIES = (
         "CiteSeer/raw",
         tuple(f"ind.citeseer.{part}" for part in _PLANETOID),
     ),
-    DatasetEntry("coauthor-cs", "Coauthor-CS", "Coauthor", "CS", "CS/raw", ("ms_academic_cs.npz",)),
-    DatasetEntry(
-        "coauthor-physics",
-        "Coauthor-Physics",
-        "Coauthor",
-        "Physics",
-        "Physics/raw",
-        ("ms_academic_phy.npz",),
+    _archive("Coauthor-CS", "Coauthor", "CS", "CS", "ms_academic_cs.npz"),
+    _archive("Coauthor-Physics", "Coauthor", "Physics", "Physics", "ms_academic_phy.npz"),
+    _archive(
+        "Amazon-Computers", "Amazon", "Computers", "Computers", "amazon_electronics_computers.npz"
     ),
-    DatasetEntry(
-        "amazon-computers",
-        "Amazon-Computers",
-        "Amazon",
-        "Computers",
-        "Computers/raw",
-        ("amazon_electronics_computers.npz",),
-    ),
-    DatasetEntry(
-        "amazon-photo",
-        "Amazon-Photo",
-        "Amazon",
-        "Photo",
-        "Photo/raw",
-        ("amazon_electronics_photo.npz",),
-    ),
+    _archive("Amazon-Photo", "Amazon", "Photo", "Photo", "amazon_electronics_photo.npz"),
     # The paper's Chameleon accuracies are multiples of 1/(5 x 456): they can only come from
     # the 456 test nodes of the stored split, not from the 20-per-class split of its text.
     DatasetEntry(

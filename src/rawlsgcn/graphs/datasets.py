@@ -2,41 +2,29 @@
 
 torch_geometric keeps a processed copy of each graph beside the raw files. Here the raw files are
 read each time and nothing is written, so the root may be read-only; and they are read sparsely,
-where torch_geometric would make a dense matrix (1.1 GB for Coauthor-Physics). The readers of these
-files are equal to torch_geometric's ``process`` but for that; each takes the raw paths in the order
-of the dataset class and returns a :class:`RawGraph`.
+where torch_geometric would make a dense matrix (1.1 GB for Coauthor-Physics).
 """
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
 
-import numpy as np
-import scipy.sparse as sp
-from numpy.typing import NDArray
 from torch_geometric import datasets as pyg
 from torch_geometric.data import Data
 
 from .._core.atomic_folders import atomic_directory
 from .._core.errors import RawlsError, reading
 from .._core.threads import fork_safe_threads
-from .catalog import MASKS, SYNTHETIC, DatasetEntry, catalog_entry, data_root
-from .raw_graph import RawGraph, endpoints
-from .readers.arrays import Archive, coo_matrix, csr_matrix, plausible, shape_of
+from .catalog import SYNTHETIC, DatasetEntry, catalog_entry, data_root
+from .raw_graph import RawGraph
+from .readers.published_files import READERS
 from .readers.read_graph import read_raw_graph
-from .readers.safe_pickles import NUMPY, Call, array_of, load_inert
 from .splits import SplitChoice, parse_split
 from .synthetic_graph import synthetic
 from .validation import validate
-
-Array = NDArray[Any]
-_MATRICES = {f"scipy.sparse.{module}.csr_matrix" for module in ("csr", "_csr")}
-#: What the pickles of Planetoid may name.
-_KNOWN = (NUMPY | _MATRICES | {"builtins.list"}).__contains__
 
 
 @fork_safe_threads()
@@ -176,143 +164,3 @@ def _read(entry: DatasetEntry, root: Path) -> RawGraph:
     kind: Any = type(f"InMemory{entry.loader}", (_InMemory, base), {"entry": entry})
     graph: RawGraph = kind(str(root), entry.loader_name).graph
     return graph
-
-
-def read_npz(paths: list[Path]) -> RawGraph:
-    """The archives of CitationFull, Coauthor and Amazon: binarised features, symmetric edges."""
-    archive = Archive(paths[0])
-    attr, adj, y = archive.csr("attr"), archive.csr("adj"), archive.first(("labels",))
-    if attr is None or adj is None or y is None or adj.shape[0] != adj.shape[1]:
-        raise RawlsError(f"{paths[0]} has no attr, no labels, or no square adj")
-    adj = adj.tocoo()
-    attr.data = np.where(attr.data > 0, 1, attr.data).astype(np.float32)
-    y = _labels(y, paths[0])
-    name, nodes = paths[0].stem, adj.shape[0]
-    return RawGraph(name, adj.row, adj.col, num_nodes=nodes, x=attr, y=y, undirected=True)
-
-
-def read_planetoid(paths: list[Path]) -> RawGraph:
-    """The eight files of a Planetoid graph.
-
-    Seven of them are pickles, which can run code: they are read as data
-    (:mod:`.readers.safe_pickles`). Nodes that the test index leaves out (there are some in
-    Citeseer) have no features and class 0.
-    """
-    tx, allx = (_features(paths[place]) for place in (1, 2))
-    y, ty, ally = (_one_hot(paths[place]) for place in (3, 4, 5))
-    with reading(paths[7], "the test nodes"):
-        test = np.array(paths[7].read_text("utf-8").split(), dtype=np.int64)
-        if len(test) != len(np.unique(test)) or not len(test):
-            raise RawlsError(f"{paths[7]} must name every test node once")
-        first, last = int(test.min()), int(test.max())
-        if first != len(ally) or not plausible(last, len(test)) or len(test) != len(ty):
-            raise RawlsError(
-                f"{paths[7]} does not fit the {len(ally)} other nodes or {paths[4].name}"
-            )
-    if tx.shape != (len(ty), allx.shape[1]) or allx.shape[0] != len(ally):
-        raise RawlsError(f"{paths[1]} and {paths[2].name} do not fit each other and the labels")
-    if ty.shape[1] != ally.shape[1] or len(y) > len(ally):
-        raise RawlsError(f"{paths[4]} and {paths[5].name} have different classes")
-    nodes = last + 1
-    # Row i of tx is the i-th test node as the index lists them.
-    rows = np.concatenate([np.arange(len(ally)), test])
-    stacked = sp.vstack([allx, tx]).tocoo()
-    x = coo_matrix(stacked.data, rows[stacked.row], stacked.col, (nodes, allx.shape[1]))
-    labels = np.zeros(nodes, dtype=np.int64)
-    labels[rows] = np.concatenate([ally, ty]).argmax(1)
-    masks = {name: np.zeros(nodes, dtype=bool) for name in MASKS}
-    masks["train_mask"][: len(y)] = True
-    masks["val_mask"][len(y) : len(y) + 500] = True
-    masks["test_mask"][test] = True
-    source, target = _neighbors(paths[6], nodes)
-    return RawGraph(paths[6].name, source, target, num_nodes=nodes, x=x, y=labels, masks=masks)
-
-
-def read_geom_gcn(paths: list[Path]) -> RawGraph:
-    """The text files of Geom-GCN and its ten splits: directed arcs, as they are stored."""
-    with reading(paths[0], "a table of nodes"):
-        rows = [line.split("\t") for line in paths[0].read_text("utf-8").splitlines()[1:]]
-        if not rows:
-            raise RawlsError(f"{paths[0]} has no nodes in it")
-        x = np.array([np.array(row[1].split(","), dtype=np.float32) for row in rows])
-        y = np.array([int(row[2]) for row in rows])
-    with reading(paths[1], "a table of arcs"):
-        arcs = np.loadtxt(paths[1], dtype=np.int64, skiprows=1, ndmin=2)
-        arcs = np.unique(arcs, axis=0).T.copy()
-    splits: dict[str, list[Any]] = {key: [] for key in MASKS}
-    for path in paths[2:]:
-        masks = Archive(path).masks()
-        for key in MASKS:
-            if (
-                key not in masks
-                or masks[key].shape != y.shape
-                or masks[key].dtype.kind not in "biuf"
-            ):
-                raise RawlsError(f"{path} has no {key} of {len(y)} nodes")
-            splits[key].append(masks[key].astype(bool))
-    return RawGraph(
-        paths[1].stem,
-        *endpoints(arcs, paths[1].name),
-        num_nodes=len(y),
-        x=x,
-        y=_labels(y, paths[0]),
-        masks={key: np.stack(masks, 1) for key, masks in splits.items()},
-    )
-
-
-READERS: dict[str, Callable[[list[Path]], RawGraph]] = {
-    "CitationFull": read_npz,
-    "Coauthor": read_npz,
-    "Amazon": read_npz,
-    "Planetoid": read_planetoid,
-    "WikipediaNetwork": read_geom_gcn,
-}
-
-
-def _labels(y: Any, path: Path) -> Array:
-    if y.ndim != 1 or y.dtype.kind not in "iu":
-        raise RawlsError(
-            f"{path} has labels of {y.dtype} {y.shape}: one integer a node is expected"
-        )
-    return np.asarray(y, dtype=np.int64)
-
-
-def _features(path: Path) -> Any:
-    """A pickled CSR matrix."""
-    with reading(path, "a sparse matrix"):
-        found = load_inert(path.read_bytes(), _KNOWN)
-        state = found.state if isinstance(found, Call) and found.name in _MATRICES else None
-        if not isinstance(state, dict):
-            raise RawlsError(f"{path} holds no sparse matrix")
-        data, indices, indptr = (
-            array_of(state.get(name)) for name in ("data", "indices", "indptr")
-        )
-        shape = np.array(state.get("_shape", state.get("shape")))
-        return csr_matrix(data, indices, indptr, shape_of(shape))
-
-
-def _one_hot(path: Path) -> Any:
-    """A pickled matrix with a row a node and a column a class."""
-    with reading(path, "a matrix"):
-        matrix = array_of(load_inert(path.read_bytes(), _KNOWN))
-        if matrix.ndim != 2 or not matrix.shape[1] or matrix.dtype.kind not in "biuf":
-            raise RawlsError(f"{path} must hold a row for each node and a column for each class")
-        return matrix
-
-
-def _neighbors(path: Path, nodes: int) -> tuple[Array, Array]:
-    """The arcs of a pickled table of each node's neighbors, each once and without self-loops."""
-    with reading(path, "a table of neighbors"):
-        table = load_inert(path.read_bytes(), _KNOWN)
-        if not isinstance(table, dict) or not all(
-            isinstance(each, list) for each in table.values()
-        ):
-            raise RawlsError(f"{path} holds no table of neighbors")
-        rows = list(table.values())
-        numbers = [*table, *(each for row in rows for each in row)]
-        if not all(type(each) is int and 0 <= each < nodes for each in numbers):
-            raise RawlsError(f"{path} names nodes outside of 0 to {nodes - 1}")
-        source = np.repeat(np.array([*table], np.int64), [len(row) for row in rows])
-        target = np.array(numbers[len(table) :], dtype=np.int64)
-        arcs = np.unique(source[source != target] * nodes + target[source != target])
-        return np.divmod(arcs, nodes)

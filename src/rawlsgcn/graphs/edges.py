@@ -44,7 +44,8 @@ def clean_edges(
         facts.repeated_edges += repeated
         facts.weights_summed = weight is not None
     backward = forward.T.tocsr()
-    if _same_pattern(forward, backward):
+    alike = np.array_equal(forward.indptr, backward.indptr)
+    if alike and np.array_equal(forward.indices, backward.indices):
         matrix = forward
         if weight is not None:
             differ = int(np.count_nonzero(forward.data != backward.data)) // 2
@@ -56,7 +57,15 @@ def clean_edges(
         facts.one_way_arcs, facts.arcs = matrix.nnz - forward.nnz, forward.nnz
     if weight is not None:
         facts.tiny_weights += _drop_tiny(matrix)
-    return _edge_index(matrix), _edge_weight(matrix, weight)
+    matrix.sort_indices()
+    edge_index = np.empty((2, matrix.nnz), np.int64)
+    edge_index[0] = np.repeat(np.arange(nodes), np.diff(matrix.indptr))
+    edge_index[1] = matrix.indices
+    if weight is None or bool(np.all(matrix.data == 1)):
+        return torch.from_numpy(edge_index), None
+    # What overflows to infinity is refused by the validation, with a sentence of its own.
+    with np.errstate(over="ignore"):
+        return torch.from_numpy(edge_index), torch.from_numpy(matrix.data.astype(np.float32))
 
 
 def _symmetrize(forward: Any, backward: Any, weighted: bool) -> Any:
@@ -71,10 +80,6 @@ def _symmetrize(forward: Any, backward: Any, weighted: bool) -> Any:
     return total
 
 
-def _same_pattern(a: Any, b: Any) -> bool:
-    return np.array_equal(a.indptr, b.indptr) and np.array_equal(a.indices, b.indices)
-
-
 def _drop_tiny(matrix: Any) -> int:
     """Drop weights that single precision would keep as zero: they would count as neighbors."""
     tiny = matrix.data < np.finfo(np.float32).tiny
@@ -83,22 +88,6 @@ def _drop_tiny(matrix: Any) -> int:
         matrix.data[tiny] = 0
         matrix.eliminate_zeros()
     return number
-
-
-def _edge_index(matrix: Any) -> Tensor:
-    matrix.sort_indices()
-    edge_index = np.empty((2, matrix.nnz), np.int64)
-    edge_index[0] = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    edge_index[1] = matrix.indices
-    return torch.from_numpy(edge_index)
-
-
-def _edge_weight(matrix: Any, weight: Array | None) -> Tensor | None:
-    if weight is None or bool(np.all(matrix.data == 1)):
-        return None
-    # What overflows to infinity is refused by the validation, with a sentence of its own.
-    with np.errstate(over="ignore"):
-        return torch.from_numpy(matrix.data.astype(np.float32))
 
 
 def is_symmetric(source: Array, target: Array, nodes: int) -> bool:

@@ -28,7 +28,8 @@ def compact(x: Any) -> Tensor:
     right already, it is shared and not copied.
     """
     if isinstance(x, Tensor):
-        if x.layout == torch.sparse_csr and x.dtype == torch.float32 and _density(x) < SPARSE_BELOW:
+        compact_type = x.layout == torch.sparse_csr and x.dtype == torch.float32
+        if compact_type and x._nnz() / max(x.numel(), 1) < SPARSE_BELOW:
             return x.detach().cpu()
         x = _from_torch(x.detach().cpu())
     # float64 to float32 may overflow; the check for finite features says so in its own words.
@@ -37,7 +38,9 @@ def compact(x: Any) -> Tensor:
             matrix = sp.csr_matrix(x, dtype=np.float32, copy=True)
             matrix.sum_duplicates()
             matrix.eliminate_zeros()
-            return _choose(matrix)
+            if matrix.nnz < SPARSE_BELOW * max(matrix.shape[0] * matrix.shape[1], 1):
+                return from_scipy(matrix)
+            return torch.from_numpy(matrix.toarray())
         dense = np.ascontiguousarray(x, dtype=np.float32)
     if np.count_nonzero(dense) >= SPARSE_BELOW * max(dense.size, 1):
         return torch.from_numpy(dense)
@@ -132,16 +135,6 @@ def all_finite(x: Any) -> bool:
             x = x.detach().to_sparse(layout=torch.sparse_coo).coalesce().values()
         return bool(torch.isfinite(x).all())
     return bool(np.isfinite(sp.coo_matrix(x).data if sp.issparse(x) else x).all())
-
-
-def _choose(matrix: Any) -> Tensor:
-    if matrix.nnz < SPARSE_BELOW * max(matrix.shape[0] * matrix.shape[1], 1):
-        return from_scipy(matrix)
-    return torch.from_numpy(matrix.toarray())
-
-
-def _density(x: Tensor) -> float:
-    return x.values().numel() / max(x.numel(), 1)
 
 
 def _from_torch(x: Tensor) -> Any:

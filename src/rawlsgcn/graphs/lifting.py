@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from operator import index
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from .._core.argument_checks import require_edges, require_nodes
+from .._core.argument_checks import require_edges, require_nodes, whole_number
 from .._core.errors import RawlsError
 from .._core.text import plural
 from .._core.threads import fork_safe_threads
@@ -99,7 +97,7 @@ def lift_low_degrees(
         raise RawlsError("the lift needs features in a tensor of shape (n, d)")
     nodes = features.shape[0]
     require_nodes(edge_index, nodes, "the lift")
-    least = _whole_number(min_degree)
+    least = whole_number(min_degree, "min_degree")
     if search not in _SEARCHES:
         raise RawlsError(f"search must be {', '.join(map(repr, _SEARCHES))}, not {search!r}")
     if features.layout not in (torch.strided, torch.sparse_csr):
@@ -128,13 +126,3 @@ def lift_low_degrees(
     if edge_weight is not None:
         weight = torch.cat([edge_weight, edge_weight.new_ones(2 * len(new))])[order]
     return LiftedGraph(joined[:, order], weight, len(new), len(low), search)
-
-
-def _whole_number(min_degree: Any) -> int:
-    try:
-        least = index(min_degree)
-    except TypeError:
-        least = -1
-    if least < 0 or isinstance(min_degree, bool):
-        raise RawlsError(f"min_degree must be a whole number of at least 0, not {min_degree!r}")
-    return least

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,14 +12,12 @@ import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch_geometric.data import Data
 
+from .._core.argument_checks import whole_number
 from .._core.errors import RawlsError
-from .catalog import MASKS
 from .feature_storage import physical_memory
 from .notes import GraphFacts
 from .readers.arrays import checked_matrix, plausible
-from .readers.labels import label_column
 
 Array = NDArray[Any]
 _BYTES_A_NODE = 64
@@ -63,45 +60,6 @@ class RawGraph:
         return f"node {self.node_ids[node]}"
 
 
-def raw_from_data(data: Any, where: str = "the graph") -> RawGraph:
-    """The pieces of a torch_geometric ``Data``."""
-    if not isinstance(data, Data):
-        hint = ": convert it with .to_homogeneous()" if hasattr(data, "to_homogeneous") else ""
-        raise RawlsError(f"a graph must be a torch_geometric Data, not {type(data).__name__}{hint}")
-    edge_index, weight = data.edge_index, data.get("edge_weight")
-    num_nodes = data.num_nodes if "num_nodes" in data else None
-    if edge_index is None and isinstance(data.get("adj_t"), Tensor):
-        edge_index, weight = _edges_of(data.adj_t, where)
-        num_nodes = data.adj_t.size(0) if num_nodes is None else num_nodes
-    if edge_index is None:
-        raise RawlsError(f"{where} has no edge_index: give its edges as a (2, edges) tensor")
-    source, target = endpoints(_numpy(edge_index, "edge_index", where), where)
-    facts = GraphFacts.of(data)
-    facts.edge_attr_ignored |= data.get("edge_attr") is not None
-    name, x, y, node_ids = data.get("name"), data.x, data.y, data.get("node_ids")
-    class_names = _class_names(data.get("class_names"))
-    if isinstance(y, list | tuple | np.ndarray) and np.asarray(y).dtype.kind in "OU":
-        y, class_names = label_column(list(y), f"{where}: y")
-        facts.word_labels |= class_names is not None
-    return RawGraph(
-        name=name if isinstance(name, str) else "graph",
-        source=source,
-        target=target,
-        weight=None if weight is None else _numpy(weight, "edge_weight", where),
-        num_nodes=None if num_nodes is None else node_count(num_nodes, where),
-        x=feature_matrix(x, where),
-        y=None if y is None else _numpy(y, "y", where),
-        masks={key: _numpy(data[key], key, where) for key in MASKS if data.get(key) is not None},
-        node_ids=None if node_ids is None else clean_ids(node_ids, where),
-        synthetic=data.get("synthetic") is True,
-        class_names=class_names,
-        facts=facts,
-        graph_from=where,
-        features_from=where,
-        labels_from=where,
-    )
-
-
 def endpoints(edge_index: Array, where: str) -> tuple[Array, Array]:
     """The two rows of an edge index, also when it is given as one edge a row."""
     if edge_index.ndim == 2 and edge_index.shape[0] != 2 and edge_index.shape[1] == 2:
@@ -119,21 +77,14 @@ def endpoints(edge_index: Array, where: str) -> tuple[Array, Array]:
 
 def node_count(value: Any, where: str) -> int:
     """``num_nodes`` as the user gave it."""
-    try:
-        count = operator.index(value)
-    except (TypeError, ValueError, RuntimeError) as error:
-        given = " ".join(repr(value).split())[:40]
-        raise RawlsError(f"{where}: num_nodes must be one integer, not {given}") from error
-    if count < 0:
-        raise RawlsError(f"{where}: num_nodes is {count}, a number of nodes is not negative")
-    return check_count(count, where)
+    return check_count(whole_number(value, f"{where}: num_nodes"), where)
 
 
 def clean_ids(ids: Any, where: str) -> Array:
     """The ids of the nodes as whole numbers or as texts, each once."""
     # Texts stay objects: numpy's own would all be as long as the longest of them.
     listed = isinstance(ids, list | tuple) and any(isinstance(each, str) for each in ids)
-    given = np.array(ids, dtype=object) if listed else _numpy(ids, "node_ids", where)
+    given = np.array(ids, dtype=object) if listed else as_numpy(ids, "node_ids", where)
     if given.dtype.kind == "S":
         given = np.char.decode(given, "utf-8", "replace")
     texts = given.dtype.kind == "O" and all(isinstance(each, str | int) for each in given.flat)
@@ -197,28 +148,6 @@ def highest_node(raw: RawGraph) -> int:
     return max(int(raw.source.max()), int(raw.target.max()))
 
 
-def _edges_of(adjacency: Tensor, where: str) -> tuple[Tensor, Tensor]:
-    from torch_geometric.utils import to_edge_index
-
-    if adjacency.dim() != 2 or adjacency.size(0) != adjacency.size(1):
-        raise RawlsError(
-            f"{where}: adj_t has the shape {tuple(adjacency.shape)}, it must be square, "
-            "a row and a column for each node"
-        )
-    adjacency = checked_tensor(adjacency.detach().cpu(), "adj_t", where)
-    if adjacency.layout == torch.strided:
-        adjacency = adjacency.to_sparse(layout=torch.sparse_coo)
-    edge_index, weight = to_edge_index(adjacency)
-    return edge_index, weight
-
-
-def _class_names(names: Any) -> list[str] | None:
-    """The names of the classes; an attribute of that name but of another kind is the user's own."""
-    if not isinstance(names, list | tuple) or not all(isinstance(each, str) for each in names):
-        return None
-    return list(names) if len(set(names)) == len(names) else None
-
-
 def feature_matrix(x: Any, where: str) -> Any:
     """Features as a sound matrix of torch, scipy or numpy."""
     if x is None:
@@ -230,7 +159,7 @@ def feature_matrix(x: Any, where: str) -> Any:
             return checked_matrix(x)
         except RawlsError as error:
             raise RawlsError(f"{where}: x {error}") from error
-    return _numpy(x, "x", where)
+    return as_numpy(x, "x", where)
 
 
 def checked_tensor(value: Tensor, what: str, where: str) -> Tensor:
@@ -260,7 +189,8 @@ def checked_tensor(value: Tensor, what: str, where: str) -> Tensor:
         raise RawlsError(f"{where}: {what} is a damaged sparse tensor: {reason}") from error
 
 
-def _numpy(value: Any, what: str, where: str) -> Array:
+def as_numpy(value: Any, what: str, where: str) -> Array:
+    """A dense array or tensor as an array of numpy."""
     if isinstance(value, Tensor):
         value = checked_tensor(value.detach().cpu(), what, where)
         if value.layout != torch.strided:

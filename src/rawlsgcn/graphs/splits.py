@@ -1,20 +1,17 @@
-"""Which nodes train, validate and test: the paper's split, stored masks, random, or by ratio."""
+"""Splits into training, validation and test nodes: the paper's, at random, or by ratio."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from .._core.errors import RawlsError, unknown_name
 from .catalog import MASKS as MASKS
 from .catalog import SPLIT_SEED, SPLITS
-from .notes import GraphFacts
-from .raw_graph import RawGraph
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -106,37 +103,29 @@ def paper_split(
     reason = _misfit(y, per_class, val, test, class_names)
     if reason:
         raise RawlsError(reason)
-    generator = torch.Generator().manual_seed(seed)
-    train = []
-    for nodes in _by_class(y):
-        order = torch.randperm(len(nodes), generator=generator)
-        train.append(nodes[order[:per_class]])
-    return _with_rest(y, torch.cat(train), val, test, generator)
+    return _draw(y, lambda size: per_class, val, test, seed)
 
 
-def fits_paper_split(y: Tensor, per_class: int = 20, val: int = 500, test: int = 1000) -> bool:
+def fits_paper_split(y: Tensor) -> bool:
     """Whether the graph has nodes enough for :func:`paper_split`."""
-    return not _misfit(y, per_class, val, test)
+    return not _misfit(y, per_class=20, val=500, test=1000)
 
 
-def random_split(y: Tensor, train: float = 0.1, val: float = 0.1, seed: int = SPLIT_SEED) -> Split:
-    """Draw a random split: fractions of the labeled nodes.
+def random_split(y: Tensor, seed: int = SPLIT_SEED) -> Split:
+    """Draw a random split: a tenth of the labeled nodes trains, a tenth validates, the rest tests.
 
-    Training nodes are drawn class by class, at least one of each class; what is neither
-    training nor validation is the test.
+    Training nodes are drawn class by class, at least one of each class.
     """
+
+    def tenth(size: int) -> int:
+        return max(1, round(0.1 * size))
+
     labeled = int((y >= 0).sum())
-    groups = _by_class(y)
-    rest = labeled - sum(max(1, round(train * len(nodes))) for nodes in groups)
+    rest = labeled - sum(tenth(len(nodes)) for nodes in _by_class(y))
     if rest < 2:
         raise _too_few(y)
-    generator = torch.Generator().manual_seed(seed)
-    chosen = []
-    for nodes in groups:
-        order = torch.randperm(len(nodes), generator=generator)
-        chosen.append(nodes[order[: max(1, round(train * len(nodes)))]])
-    validated = min(max(1, round(val * labeled)), rest - 1)
-    return _with_rest(y, torch.cat(chosen), validated, rest - validated, generator)
+    validated = min(tenth(labeled), rest - 1)
+    return _draw(y, tenth, validated, rest - validated, seed)
 
 
 def ratio_split(
@@ -218,7 +207,14 @@ def _misfit(
     return ""
 
 
-def _with_rest(y: Tensor, train: Tensor, val: int, test: int, generator: torch.Generator) -> Split:
+def _draw(y: Tensor, train_of: Callable[[int], int], val: int, test: int, seed: int) -> Split:
+    """Draw so many training nodes of a class of each size, and the others of all the rest."""
+    generator = torch.Generator().manual_seed(seed)
+    chosen = []
+    for nodes in _by_class(y):
+        order = torch.randperm(len(nodes), generator=generator)
+        chosen.append(nodes[order[: train_of(len(nodes))]])
+    train = torch.cat(chosen)
     taken = y < 0
     taken[train] = True
     rest = (~taken).nonzero().view(-1)
@@ -256,23 +252,6 @@ def evaluate_on(graph: Data, which: str) -> Data:
     return chosen
 
 
-def has_own_split(graph: Data) -> bool:
-    """Whether the masks were stored with the graph, asked for, or set since.
-
-    Those that the validation made for a graph without any are not the graph's own.
-    """
-    if any(graph.get(key) is None for key in MASKS):
-        return False
-    if not GraphFacts.of(graph).split_made:
-        return True
-    try:
-        made = draw_split(graph.y.cpu(), parse_split(GraphFacts.of(graph).split_made))
-    except RawlsError:
-        return True
-    masks = zip(MASKS, made, strict=True)
-    return not all(torch.equal(graph[key].cpu(), mask) for key, mask in masks)
-
-
 def default_split(y: Tensor) -> str | Ratios:
     """The split of a graph without masks.
 
@@ -298,78 +277,3 @@ def draw_split(
     if isinstance(split, Ratios):
         return ratio_split(y, split)
     return random_split(y) if split == "random" else paper_split(y, class_names=class_names)
-
-
-def choose_split(graph: Data, raw: RawGraph, split: str | Ratios | None) -> None:
-    """Give ``graph`` its three masks: see :func:`.validation.validate` for the choice."""
-    y, facts = graph.y, raw.facts
-    # Masks that are there already may have been made by an earlier validation.
-    if split is not None or not raw.masks:
-        facts.split_made = ""
-    if not bool((y >= 0).any()):
-        raise RawlsError(f"{raw.labels_from}: every node is unlabeled (-1), nothing to learn")
-    present = y[y >= 0]
-    if bool((present == present[0]).all()):
-        only = class_name(int(present[0]), raw.class_names)
-        raise RawlsError(
-            f"{raw.labels_from}: every labeled node is of class {only}: "
-            "there must be two classes or more to tell apart"
-        )
-    if split is None and not raw.masks:
-        split = default_split(y)
-        facts.split_made = str(split)
-    if split == "stored" or (split is None and raw.masks):
-        masks = _stored_split(graph, raw)
-        if not _still_drawn(y, masks, facts.split_drawn):
-            facts.split_drawn = ""
-    else:
-        try:
-            masks = draw_split(y, split, raw.class_names)
-        except RawlsError as error:
-            raise RawlsError(f"{raw.labels_from}: {error}") from error
-        facts.split_drawn = str(split)
-    for key, mask in zip(MASKS, masks, strict=True):
-        graph[key] = mask
-
-
-def _still_drawn(y: Tensor, masks: Split, drawn: str) -> bool:
-    """Whether masks are still those that an earlier validation drew; test nodes may be others."""
-    try:
-        first = draw_split(y, parse_split(drawn))
-    except RawlsError:
-        return False
-    return torch.equal(masks.train_mask, first.train_mask) and torch.equal(
-        masks.val_mask, first.val_mask
-    )
-
-
-def _stored_split(graph: Data, raw: RawGraph) -> Split:
-    where, nodes = raw.labels_from, len(graph.y)
-    absent = [key for key in MASKS if key not in raw.masks]
-    if absent:
-        raise RawlsError(
-            f"{where} stores no {' and no '.join(absent)}: "
-            "give all three masks, or choose a split such as 'paper', 'random' or '0.6,0.2,0.2'"
-        )
-    masks = []
-    for key in MASKS:
-        mask = raw.masks[key]
-        if mask.ndim == 2 and len(mask) == nodes and mask.shape[1] > 0:
-            raw.facts.stored_splits = mask.shape[1]
-            mask = mask[:, 0]
-        if mask.shape != (nodes,):
-            raise RawlsError(
-                f"{where}: {key} has the shape {tuple(mask.shape)}, but there are {nodes} nodes"
-            )
-        if mask.dtype.kind not in "biuf" or not np.isin(mask, (0, 1)).all():
-            raise RawlsError(f"{where}: {key} must be true or false for each node")
-        masks.append(torch.from_numpy(mask.astype(bool)))
-    overlap = (torch.stack(masks).sum(0) > 1).nonzero().view(-1)
-    if len(overlap):
-        raise RawlsError(f"{where}: {raw.named(int(overlap[0]))} is in more than one of the masks")
-    raw.facts.unlabeled_in_masks += int(sum((mask & (graph.y < 0)).sum() for mask in masks))
-    split = Split(*(mask & (graph.y >= 0) for mask in masks))
-    for key, chosen in zip(MASKS, split, strict=True):
-        if not bool(chosen.any()):
-            raise RawlsError(f"{where}: {key} has no labeled node in it")
-    return split

@@ -17,16 +17,7 @@ from .catalog import SYNTHETIC
 from .edges import clean_edges
 from .feature_storage import compact, dense
 from .notes import GraphFacts
-from .splits import (
-    MASKS,
-    Ratios,
-    Split,
-    SplitChoice,
-    paper_split,
-    parse_split,
-    random_split,
-    ratio_split,
-)
+from .splits import MASKS, Ratios, Split, SplitChoice, draw_split, paper_split, parse_split
 
 Array = NDArray[Any]
 
@@ -113,15 +104,7 @@ def synthetic(
 
 
 class BlockModel:
-    """A degree-corrected stochastic block model of nodes that are sorted by class.
-
-    Args:
-        random: The generator of the expected degrees.
-        label: The class of each node, in ascending order.
-        classes: The number of classes.
-        average: The mean of the expected degrees.
-        isolated: The share of nodes without any edge.
-    """
+    """A degree-corrected stochastic block model of nodes whose classes, ``label``, ascend."""
 
     def __init__(
         self,
@@ -143,14 +126,9 @@ class BlockModel:
         self._far = _reach(pull**_POPULAR, label, classes)
 
     def draw_edges(self, random: np.random.Generator, count: int) -> tuple[Array, Array]:
-        """Draw both ends of edges in proportion to the expected degrees.
+        """Draw both ends of ``count`` edges in proportion to the expected degrees.
 
-        Args:
-            random: The generator.
-            count: The number of edges; some may be loops, or the same edge twice.
-
-        Returns:
-            The two ends of each edge.
+        Some may be loops, or the same edge twice.
         """
         source = _draw(random, *self._near, np.full(count, -1))
         block = self._label[source]
@@ -199,18 +177,10 @@ def draw_words(
     words: float,
     background: Array | None = None,
 ) -> tuple[Array, Array]:
-    """Draw the words of nodes, from the topics of their classes and from a common background.
+    """Draw pairs of node and word, of which some may be equal; ``words`` of a node on average.
 
-    Args:
-        random: The generator.
-        label: The class of each node.
-        classes: The number of classes.
-        vocabulary: The number of words that there are.
-        words: The mean number of words of a node.
-        background: All words, the most frequent of the background first; by default drawn here.
-
-    Returns:
-        Pairs of node and word, of which some may be equal.
+    They come from the topic of the node's class and from a common ``background``: all words, the
+    most frequent first; by default drawn here.
     """
     count = 1 + random.poisson(words - 1, size=len(label))
     node = np.repeat(np.arange(len(label)), count)
@@ -225,12 +195,10 @@ def draw_words(
 
 def synthetic_split(y: Tensor, classes: int, split: str | Ratios | None) -> Split:
     """Draw a split; the default is the paper's, with fewer nodes where the graph is small."""
-    if isinstance(split, Ratios):
-        return ratio_split(y, split)
-    if split == "random":
-        return random_split(y)
     if split == "stored":
         raise RawlsError("the synthetic graph has no stored split: use 'paper' or 'random'")
+    if split not in (None, "paper"):
+        return draw_split(y, split)
     per_class = min(20, int(torch.bincount(y).min()) // 3)
     rest = len(y) - per_class * classes
     val = min(500, rest // 3)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -19,7 +18,8 @@ from .feature_storage import all_finite, compact, dense, first_not_finite, is_sp
 from .graph_objects import raw_from_object
 from .notes import GraphFacts
 from .raw_graph import RawGraph, check_count, clean_ids, highest_node, num_stored
-from .splits import MASKS, SplitChoice, choose_split, parse_split
+from .split_choice import choose_split
+from .splits import MASKS, SplitChoice, parse_split
 from .structural_features import is_structural, structural_features
 
 MOST_DENSE = 64 << 20
@@ -270,16 +270,11 @@ def _features(raw: RawGraph, nodes: int, sparse: bool) -> Tensor:
     # What is sparse is checked so: a dense matrix of it may be a thousand times as large.
     x = compact(raw.x) if sparse or is_sparse(raw.x) else dense(raw.x)
     row = first_not_finite(x)
-    if row is not None and all_finite(raw.x):
-        raise RawlsError(
-            f"{where}: {raw.named(row)} has a feature over 3e38, the largest number of single "
-            "precision: divide that column first"
-        )
     if row is not None:
-        raise RawlsError(
-            f"{where}: {raw.named(row)} has a feature that is NaN or infinite: "
-            "fill it in or leave that column out"
-        )
+        flaw = "that is NaN or infinite: fill it in or leave that column out"
+        if all_finite(raw.x):
+            flaw = "over 3e38, the largest number of single precision: divide that column first"
+        raise RawlsError(f"{where}: {raw.named(row)} has a feature {flaw}")
     return x if sparse else dense(x)
 
 
@@ -296,29 +291,20 @@ def check_labels(raw: RawGraph, nodes: int) -> Tensor:
     if y.dtype.kind == "f":
         missing = np.flatnonzero(np.isnan(y))
         if len(missing):
-            raise RawlsError(_missing_labels(raw, missing))
-        broken = np.flatnonzero(y != np.floor(y))
-        if len(broken):
-            first = int(broken[0])
+            named = ", ".join(raw.named(int(node)) for node in missing[:3])
+            more = f" and {len(missing) - 3} others" if len(missing) > 3 else ""
+            verb = "has" if len(missing) == 1 else "have"
             raise RawlsError(
-                f"{where}: {raw.named(first)} has the label {y[first]}: labels must be integers"
+                f"{where}: {named}{more} {verb} no label: write -1 for an unlabeled node"
             )
-    wrong = np.flatnonzero((y < -1) | (y >= max(len(y), 2)))
-    if len(wrong):
-        first = int(wrong[0])
-        raise RawlsError(
-            f"{where}: {raw.named(first)} has the label {y[first]}: number the classes 0, 1, 2, … "
-            "and write -1 for an unlabeled node"
-        )
+    whole = np.floor(y) if y.dtype.kind == "f" else y
+    numbering = "number the classes 0, 1, 2, … and write -1 for an unlabeled node"
+    outside = (y < -1) | (y >= max(len(y), 2))
+    for wrong, cure in ((y != whole, "labels must be integers"), (outside, numbering)):
+        if wrong.any():
+            first = int(wrong.argmax())
+            raise RawlsError(f"{where}: {raw.named(first)} has the label {y[first]}: {cure}")
     labels = y.astype(np.int64)
     sizes = np.bincount(labels[labels >= 0])
     raw.facts.empty_classes = np.flatnonzero(sizes == 0).tolist()
     return torch.from_numpy(labels)
-
-
-def _missing_labels(raw: RawGraph, missing: NDArray[Any]) -> str:
-    named = ", ".join(raw.named(int(node)) for node in missing[:3])
-    more = f" and {len(missing) - 3} others have" if len(missing) > 3 else " has"
-    if 1 < len(missing) <= 3:
-        more = " have"
-    return f"{raw.labels_from}: {named}{more} no label: write -1 for an unlabeled node"

@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from ._ops.convolution import GraphConvolutionalNetwork as GraphConvolutionalNetwork
     from ._ops.dropout import Dropout as Dropout
     from ._ops.fixed_matrix import FixedMatrix as FixedMatrix
-    from .base import Convolutional as Convolutional
     from .base import Learner as Learner
     from .base import Method as Method
     from .base import Stackable as Stackable
     from .base import accuracy_of as accuracy_of
     from .base import normalized_adjacency as normalized_adjacency
+    from .gcn import Convolutional as Convolutional
     from .inputs import Inputs as Inputs
     from .settings import Settings as Settings
     from .settings import with_changes as with_changes
 
 _HOMES = {
-    "Convolutional": "base",
+    "Convolutional": "gcn",
     "Dropout": "_ops.dropout",
     "FixedMatrix": "_ops.fixed_matrix",
     "GraphConvolutionalNetwork": "_ops.convolution",

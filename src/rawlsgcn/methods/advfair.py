@@ -26,7 +26,7 @@ from ._ops.dropout import Dropout
 from ._ops.fixed_matrix import FixedMatrix, times
 from ._ops.initial_weights import empty
 from ._ops.receptive_field import reached_rows, restricted
-from .base import Learner, Method, accuracy_of, normalized_adjacency
+from .base import Learner, Method, accuracy_of, normalized_adjacency, take_step
 from .inputs import Inputs
 from .settings import Settings
 
@@ -153,20 +153,14 @@ class AdvFairLearner(Learner):
         return self.model_turn(embedding)
 
     def discriminator_turn(self, embedding: Tensor) -> None:
-        self.discriminator_optimizer.zero_grad()
         loss = cross_entropy(self.module.discriminator(embedding.detach()), self.group)
-        loss.backward()  # type: ignore[no-untyped-call]
-        self.discriminator_optimizer.step()
+        take_step(self.discriminator_optimizer, loss)
 
     def model_turn(self, embedding: Tensor) -> float:
         guess = cross_entropy(self.module.discriminator(embedding), self.group)
         task = self.module.classifier(embedding)
         loss = cross_entropy(task, self.inputs.y[self.inputs.train])
-        loss = loss - self.settings.adversary * guess
-        self.model_optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        self.model_optimizer.step()
-        return loss.item()
+        return take_step(self.model_optimizer, loss - self.settings.adversary * guess)
 
     @torch.no_grad()
     def logits(self) -> Tensor:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from typing import Any, ClassVar
 
 import torch
@@ -13,9 +12,8 @@ from torch import Tensor, nn
 
 from .._core.errors import RawlsError, unknown_name
 from ..balancing import propagation_matrix
-from ._ops.convolution import GraphConvolutionalNetwork
 from ._ops.fixed_matrix import FixedMatrix
-from ._ops.layer_stack import ConvolutionalStack, LayerStack
+from ._ops.layer_stack import LayerStack
 from .inputs import Inputs
 from .settings import RENORMALIZED, Settings, with_changes
 
@@ -163,106 +161,6 @@ class Stackable(Method):
         return 0.0
 
 
-class Convolutional(Stackable):
-    """The GCN family: methods that differ only in the matrices of the forward and backward pass.
-
-    Methods of this family need no learner of their own, and the stacked engine and the sampled
-    trainer can train them.
-    """
-
-    def stack(self, inputs: Inputs, settings: Settings) -> LayerStack:
-        """Prepare the network on a graph: see :meth:`Stackable.stack`.
-
-        Args:
-            inputs: The graph.
-            settings: The settings that the runs share.
-
-        Returns:
-            The network's fixed matrices.
-        """
-        forward, gradient = (
-            self.forward_normalization(settings),
-            self.gradient_normalization(settings),
-        )
-        return ConvolutionalStack(inputs, layer_sizes(inputs, settings), forward, gradient)
-
-    @abstractmethod
-    def forward_normalization(self, settings: Settings) -> str:
-        """Return the normalization of A + I that features are propagated with.
-
-        Args:
-            settings: The settings of a run.
-
-        Returns:
-            A kind of :func:`rawlsgcn.balancing.propagation_matrix`.
-        """
-
-    def gradient_normalization(self, settings: Settings) -> str | None:
-        """Return the normalization that W's gradient is computed with.
-
-        Args:
-            settings: The settings of a run.
-
-        Returns:
-            A kind of :func:`rawlsgcn.balancing.propagation_matrix`, or None for the forward one.
-        """
-        return None
-
-    def learner(self, inputs: Inputs, settings: Settings, seed: int) -> Learner:
-        """Make a run that has not learned yet: see :meth:`Method.learner`.
-
-        Args:
-            inputs: The graph.
-            settings: The settings.
-            seed: Decides everything random.
-
-        Returns:
-            The run.
-        """
-        return ConvolutionalLearner(self, inputs, settings, seed)
-
-
-class ConvolutionalLearner(Learner):
-    """Full-graph training of the GCN family, as the paper writes it."""
-
-    def __init__(
-        self, method: Convolutional, inputs: Inputs, settings: Settings, seed: int
-    ) -> None:
-        self.inputs = inputs
-        self.x = FixedMatrix.of(inputs.x)
-        self.propagation = normalized_adjacency(inputs, method.forward_normalization(settings))
-        self.gradient_normalization = method.gradient_normalization(settings)
-        random = torch.Generator(inputs.device).manual_seed(seed)
-        sizes = layer_sizes(inputs, settings)
-        self.module = GraphConvolutionalNetwork(sizes, settings.dropout, random)
-        self.module.reset_parameters(torch.Generator().manual_seed(seed))
-        self.module.to(inputs.device, inputs.dtype)
-        self.optimizer = torch.optim.Adam(
-            self.module.parameters(), lr=settings.lr, weight_decay=settings.weight_decay
-        )
-
-    @cached_property
-    def fair(self) -> FixedMatrix | None:
-        """The gradient's matrix, made at the first epoch: predictions do not need it."""
-        kind = self.gradient_normalization
-        return None if kind is None else normalized_adjacency(self.inputs, kind)
-
-    def epoch(self) -> float:
-        self.module.train()
-        self.optimizer.zero_grad()
-        logits = self.module(self.x, self.propagation, self.fair)[self.inputs.train]
-        loss = training_loss(logits, self.inputs)
-        loss.backward()  # type: ignore[no-untyped-call]
-        self.optimizer.step()
-        return loss.item()
-
-    @torch.no_grad()
-    def logits(self) -> Tensor:
-        self.module.eval()
-        out: Tensor = self.module(self.x, self.propagation)
-        return out
-
-
 def training_loss(logits: Tensor, inputs: Inputs, label_smoothing: float = 0.0) -> Tensor:
     """Compute the cross entropy on the training nodes: their mean, or as the nodes are weighted.
 
@@ -281,6 +179,14 @@ def training_loss(logits: Tensor, inputs: Inputs, label_smoothing: float = 0.0) 
         logits, target, label_smoothing=label_smoothing, reduction="none"
     )
     return (weight * losses).sum()
+
+
+def take_step(optimizer: torch.optim.Optimizer, loss: Tensor) -> float:
+    """Move the optimizer's parameters against the gradient of the loss, and return the loss."""
+    optimizer.zero_grad()
+    loss.backward()  # type: ignore[no-untyped-call]
+    optimizer.step()
+    return loss.item()
 
 
 def layer_sizes(inputs: Inputs, settings: Settings) -> list[int]:

@@ -53,21 +53,12 @@ class EnsembleSettings(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        T = self.temperature
-        self._require(T > 0 and math.isfinite(T), "temperature", "a positive number")
+        self._require(0 < self.temperature < math.inf, "temperature", "a positive number")
         self.parsed  # noqa: B018  raises an error for a text that describes no runs
 
     @classmethod
     def of(cls, runs: Iterable[EnsembleRun], temperature: float = 1.0) -> EnsembleSettings:
-        """Describe an ensemble.
-
-        Args:
-            runs: Its runs.
-            temperature: The temperature of the result.
-
-        Returns:
-            The settings.
-        """
+        """Describe an ensemble of these runs."""
         each = [
             {"method": run.method, "settings": _changes(run), "weight": run.weight} for run in runs
         ]
@@ -134,16 +125,7 @@ class Ensemble(Method):
         raise RawlsError("auto is not trained as a method: use rawlsgcn auto, or rg.auto(graph)")
 
     def restore(self, inputs: Inputs, settings: Settings, state: dict[str, Tensor]) -> Learner:
-        """Make a learner of saved runs: see :meth:`Method.restore`.
-
-        Args:
-            inputs: The graph to predict on.
-            settings: Describe the runs.
-            state: The states of the runs, each with the number of its run and a point before it.
-
-        Returns:
-            A learner that predicts and cannot be trained.
-        """
+        """Make a learner of saved runs, which predicts and cannot be trained."""
         assert isinstance(settings, EnsembleSettings)
         return EnsembleLearner(inputs, settings, state)
 
@@ -168,11 +150,7 @@ class EnsembleLearner(Learner):
 
     @torch.no_grad()
     def probabilities(self) -> Tensor:
-        """Compute the weighted mean of the runs' probabilities, before the temperature.
-
-        Returns:
-            A tensor of shape (nodes, classes) in float64.
-        """
+        """The weighted mean of the runs' probabilities in float64, before the temperature."""
         i = self.inputs
         mean = torch.zeros(i.num_nodes, i.num_classes, dtype=torch.float64, device=i.device)
         for run, learner in zip(self.settings.parsed, self.runs, strict=True):
@@ -184,28 +162,12 @@ class EnsembleLearner(Learner):
 
 
 def scores_of(probabilities: Tensor, temperature: float = 1.0) -> Tensor:
-    """Compute logits whose softmax at temperature 1 is the given probabilities.
-
-    Args:
-        probabilities: Rows that sum to one.
-        temperature: What the logits are divided by.
-
-    Returns:
-        Logits of the same shape, all finite.
-    """
+    """Finite logits whose softmax at temperature 1 is the given probabilities."""
     return probabilities.clamp_min(1e-30).log() / temperature
 
 
 def state_of_run(state: Mapping[str, Tensor], number: int) -> dict[str, Tensor]:
-    """Return the state of one run, by its own names.
-
-    Args:
-        state: The state of an ensemble.
-        number: The number of the run.
-
-    Returns:
-        Tensors by name.
-    """
+    """The state of one run by its own names, from that of its ensemble."""
     prefix = f"{number}."
     return {
         name.removeprefix(prefix): tensor
@@ -215,14 +177,7 @@ def state_of_run(state: Mapping[str, Tensor], number: int) -> dict[str, Tensor]:
 
 
 def joined_states(states: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    """Return the states of runs as the state of their ensemble.
-
-    Args:
-        states: The state of each run.
-
-    Returns:
-        Tensors by name.
-    """
+    """The state of an ensemble: before each name the number of its run and a point."""
     return {
         f"{number}.{name}": tensor
         for number, state in enumerate(states)

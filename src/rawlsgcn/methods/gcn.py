@@ -1,11 +1,106 @@
-"""GCN (Kipf and Welling, 2017): the network that the paper makes fair."""
+"""GCN (Kipf and Welling, 2017), the network that the paper makes fair, and its family."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from functools import cached_property
 from typing import ClassVar
 
-from .base import Convolutional
+import torch
+from torch import Tensor
+
+from ._ops.convolution import GraphConvolutionalNetwork
+from ._ops.fixed_matrix import FixedMatrix
+from ._ops.layer_stack import ConvolutionalStack, LayerStack
+from .base import (
+    Learner,
+    Stackable,
+    layer_sizes,
+    normalized_adjacency,
+    take_step,
+    training_loss,
+)
+from .inputs import Inputs
 from .settings import RENORMALIZED, Settings
+
+
+class Convolutional(Stackable):
+    """The GCN family: methods that differ only in the matrices of the forward and backward pass.
+
+    Methods of this family need no learner of their own, and the stacked engine and the sampled
+    trainer can train them.
+    """
+
+    def stack(self, inputs: Inputs, settings: Settings) -> LayerStack:
+        forward = self.forward_normalization(settings)
+        gradient = self.gradient_normalization(settings)
+        return ConvolutionalStack(inputs, layer_sizes(inputs, settings), forward, gradient)
+
+    @abstractmethod
+    def forward_normalization(self, settings: Settings) -> str:
+        """Return the normalization of A + I that features are propagated with.
+
+        Args:
+            settings: The settings of a run.
+
+        Returns:
+            A kind of :func:`rawlsgcn.balancing.propagation_matrix`.
+        """
+
+    def gradient_normalization(self, settings: Settings) -> str | None:
+        """Return the normalization that W's gradient is computed with.
+
+        Args:
+            settings: The settings of a run.
+
+        Returns:
+            A kind of :func:`rawlsgcn.balancing.propagation_matrix`, or None for the forward one.
+        """
+        return None
+
+    def learner(self, inputs: Inputs, settings: Settings, seed: int) -> Learner:
+        return ConvolutionalLearner(self, inputs, settings, seed)
+
+
+class ConvolutionalLearner(Learner):
+    """Full-graph training of the GCN family, as the paper writes it."""
+
+    def __init__(
+        self, method: Convolutional, inputs: Inputs, settings: Settings, seed: int
+    ) -> None:
+        self.inputs = inputs
+        self.x = FixedMatrix.of(inputs.x)
+        self.propagation = normalized_adjacency(inputs, method.forward_normalization(settings))
+        self.gradient_normalization = method.gradient_normalization(settings)
+        random = torch.Generator(inputs.device).manual_seed(seed)
+        sizes = layer_sizes(inputs, settings)
+        self.module = GraphConvolutionalNetwork(sizes, settings.dropout, random)
+        self.module.reset_parameters(torch.Generator().manual_seed(seed))
+        self.module.to(inputs.device, inputs.dtype)
+        self.optimizer = torch.optim.Adam(
+            self.module.parameters(), lr=settings.lr, weight_decay=settings.weight_decay
+        )
+
+    @cached_property
+    def fair(self) -> FixedMatrix | None:
+        """The gradient's matrix, made at the first epoch: predictions do not need it."""
+        kind = self.gradient_normalization
+        return None if kind is None else normalized_adjacency(self.inputs, kind)
+
+    def epoch(self) -> float:
+        self.module.train()
+        logits = self.module(self.x, self.propagation, self.fair)[self.inputs.train]
+        return take_step(self.optimizer, self.loss(logits))
+
+    def loss(self, logits: Tensor) -> Tensor:
+        """The loss, from the scores of the training nodes."""
+        return training_loss(logits, self.inputs)
+
+    @torch.no_grad()
+    def logits(self) -> Tensor:
+        self.module.eval()
+        out: Tensor = self.module(self.x, self.propagation)
+        return out
 
 
 class GCN(Convolutional):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from ..balancing import ABLATION_NORMALIZATIONS
-from .base import Convolutional
+from .gcn import Convolutional
 from .settings import Settings
 
 

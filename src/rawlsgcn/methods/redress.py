@@ -34,8 +34,8 @@ import torch
 from torch import Tensor, nn
 
 from ._ops.receptive_field import select_rows
-from .base import ConvolutionalLearner, Learner, Method
-from .gcn import GCN
+from .base import Learner, Method
+from .gcn import GCN, ConvolutionalLearner
 from .inputs import Inputs
 from .settings import Settings
 
@@ -54,10 +54,8 @@ class RedressSettings(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._require(
-            self.alpha >= 0 and math.isfinite(self.alpha), "alpha", "zero or a positive number"
-        )
-        self._require(self.sigma > 0 and math.isfinite(self.sigma), "sigma", "a positive number")
+        self._require(0 <= self.alpha < math.inf, "alpha", "zero or a positive number")
+        self._require(0 < self.sigma < math.inf, "sigma", "a positive number")
         self._require(self.k >= 1, "k", "at least 1")
 
 
@@ -84,22 +82,13 @@ class RedressLearner(ConvolutionalLearner):
     @cached_property
     def features(self) -> FeatureLists:
         """Made at the first epoch: a learner that only predicts does not need them."""
-        x, train = self.inputs.x, self.inputs.train
-        return FeatureLists.of(
-            select_rows(x, train) if x.layout == torch.sparse_csr else x[train], self.settings.k
-        )
+        return FeatureLists.of(select_rows(self.inputs.x, self.inputs.train), self.settings.k)
 
-    def epoch(self) -> float:
-        self.module.train()
-        self.optimizer.zero_grad()
-        logits = self.module(self.x, self.propagation)[self.inputs.train]
-        loss = nn.functional.cross_entropy(logits, self.inputs.y[self.inputs.train])
-        if self.settings.alpha:
-            ranking = ranking_loss(logits, self.features, self.settings.sigma)
-            loss = loss + self.settings.alpha * ranking
-        loss.backward()  # type: ignore[no-untyped-call]
-        self.optimizer.step()
-        return loss.item()
+    def loss(self, logits: Tensor) -> Tensor:
+        task, alpha = super().loss(logits), self.settings.alpha
+        if not alpha:
+            return task
+        return task + alpha * ranking_loss(logits, self.features, self.settings.sigma)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from .._core.errors import RawlsError, unknown_name
 #: The normalization of GCN: Â = D̃^(-1/2) (A + I) D̃^(-1/2).
 RENORMALIZED = "renormalized"
 #: Larger values are a typing error, which would take all memory or never end.
-MOST_EPOCHS, MOST_CHANNELS, MOST_LAYERS = 10_000_000, 1_000_000, 1_000
+_MOST = {"epochs": 10_000_000, "hidden_channels": 1_000_000, "num_layers": 1_000}
 
 
 class SettingsKeywords(TypedDict, total=False):
@@ -68,18 +68,12 @@ class Settings:
     patience: int = 0
 
     def __post_init__(self) -> None:
-        self._require(self.lr > 0 and math.isfinite(self.lr), "lr", "a positive number")
-        self._require(1 <= self.epochs <= MOST_EPOCHS, "epochs", f"from 1 to {MOST_EPOCHS:,}")
+        self._require(0 < self.lr < math.inf, "lr", "a positive number")
+        for name, most in _MOST.items():
+            self._require(1 <= getattr(self, name) <= most, name, f"from 1 to {most:,}")
         decay = self.weight_decay
-        self._require(
-            decay >= 0 and math.isfinite(decay), "weight_decay", "zero or a positive number"
-        )
+        self._require(0 <= decay < math.inf, "weight_decay", "zero or a positive number")
         self._require(0 <= self.dropout < 1, "dropout", "at least 0 and less than 1")
-        channels, layers = self.hidden_channels, self.num_layers
-        self._require(
-            1 <= channels <= MOST_CHANNELS, "hidden_channels", f"from 1 to {MOST_CHANNELS:,}"
-        )
-        self._require(1 <= layers <= MOST_LAYERS, "num_layers", f"from 1 to {MOST_LAYERS:,}")
         self._require(self.patience >= 0, "patience", "zero or more")
 
     def _require(self, holds: bool, name: str, what: str) -> None:

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from ._ops.convolution import GraphConvolutionalNetwork
-from .base import Learner, Stackable, training_loss
+from .base import Learner, Stackable, take_step, training_loss
 from .inputs import Inputs
 from .settings import RENORMALIZED, Settings
 from .smoothed_mlp_inputs import SmoothedMLPSettings, SmoothedStack
@@ -37,7 +37,7 @@ class SmoothedMLP(Stackable):
     }
 
     def learner(self, inputs: Inputs, settings: Settings, seed: int) -> Learner:
-        return SmoothedMLPLearner(SmoothedStack(inputs, _own(settings)), settings, seed)
+        return SmoothedMLPLearner(self.stack(inputs, settings), settings, seed)
 
     def stack(self, inputs: Inputs, settings: Settings) -> SmoothedStack:
         return SmoothedStack(inputs, _own(settings))
@@ -78,12 +78,8 @@ class SmoothedMLPLearner(Learner):
 
     def epoch(self) -> float:
         self.module.train()
-        self.optimizer.zero_grad()
         logits = self.module(self.stack.rows, None)
-        loss = training_loss(logits, self.inputs, self.smoothing)
-        loss.backward()  # type: ignore[no-untyped-call]
-        self.optimizer.step()
-        return loss.item()
+        return take_step(self.optimizer, training_loss(logits, self.inputs, self.smoothing))
 
     def logits(self) -> Tensor:
         return self.stack.logits([parameter.detach() for parameter in self.module.parameters()])

@@ -21,6 +21,7 @@ from ._ops.fixed_matrix import FixedMatrix, suited
 from ._ops.layer_stack import Layer, LayerStack
 from ._ops.receptive_field import select_rows
 from ._ops.smoothing import PageRankSmoothing, product
+from .base import layer_sizes
 from .inputs import Inputs
 from .settings import Settings
 
@@ -63,9 +64,8 @@ class SmoothedMLPSettings(Settings):
         self._require(0 < self.teleport <= 1, "teleport", "more than 0 and at most 1")
         self._require(0 <= self.steps <= MOST_STEPS, "steps", f"from 0 to {MOST_STEPS:,}")
         self._require(self.min_degree >= 0, "min_degree", "zero or more")
-        self._require(
-            0 <= self.label_smoothing < 1, "label_smoothing", "at least 0 and less than 1"
-        )
+        smoothing = self.label_smoothing
+        self._require(0 <= smoothing < 1, "label_smoothing", "at least 0 and less than 1")
 
 
 class SmoothedStack(LayerStack):
@@ -85,15 +85,9 @@ class SmoothedStack(LayerStack):
     ) -> None:
         self.inputs, self.settings = inputs, settings
         self.fixed = dict(self._compute_fixed() if fixed is None else self._checked(fixed))
-        hidden = [settings.hidden_channels] * (settings.num_layers - 1)
-        self.sizes = [self._num_inputs, *hidden, inputs.num_classes]
-
-    @property
-    def _num_inputs(self) -> int:
-        d = self.inputs.num_features
-        extra = {"smoothed": 0, "both": d}
-        kind = self.settings.inputs
-        return d + (len(self.fixed["columns"]) if kind == "adjacency" else extra[kind])
+        features, *later = layer_sizes(inputs, settings)
+        beside = {"both": features, "adjacency": len(self.fixed.get("columns", ()))}
+        self.sizes = [features + beside.get(settings.inputs, 0), *later]
 
     @property
     def _uses_tf_idf(self) -> bool:
@@ -159,13 +153,13 @@ class SmoothedStack(LayerStack):
         """F with its transpose."""
         kind = self.settings.features
         key = ("features", kind, self._idf_key if kind == "tf-idf" else "")
-        return self._shared(key, self._compute_features)
-
-    def _compute_features(self) -> FixedMatrix:
         x = self.inputs.x
-        if self.settings.features == "tf-idf":
-            x = tf_idf(x, self.fixed["idf"])
-        return FixedMatrix.of(_short_indices(x))
+        return self._shared(
+            key,
+            lambda: FixedMatrix.of(
+                _short_indices(tf_idf(x, self.fixed["idf"]) if kind == "tf-idf" else x)
+            ),
+        )
 
     @cached_property
     def _idf_key(self) -> str:
@@ -225,7 +219,7 @@ class SmoothedStack(LayerStack):
         kind = self.settings.inputs
         if kind == "smoothed":
             return FixedMatrix.of(self._smoothing.rows(features, nodes))
-        own = _select(features.matrix, nodes)
+        own = select_rows(features.matrix, nodes)
         if kind == "both":
             dense = own if own.layout == torch.strided else own.to_dense()
             return FixedMatrix.of(torch.cat([dense, self._smoothing.rows(features, nodes)], 1))
@@ -265,10 +259,6 @@ def _short_indices(x: Tensor) -> Tensor:
     if x.layout == torch.strided:
         return x
     return csr_tensor(x.crow_indices().int(), x.col_indices().int(), x.values(), x.shape)
-
-
-def _select(matrix: Tensor, nodes: Tensor) -> Tensor:
-    return matrix[nodes] if matrix.layout == torch.strided else select_rows(matrix, nodes)
 
 
 def _side_by_side(left: Tensor, right: Tensor) -> Tensor:

@@ -24,17 +24,12 @@ from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import (
-    binary_cross_entropy_with_logits,
-    cross_entropy,
-    elu,
-    leaky_relu,
-)
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, elu, leaky_relu
 
 from ._ops.dropout import Dropout
 from ._ops.fixed_matrix import FixedMatrix, times
 from ._ops.initial_weights import draw_uniform
-from .base import Learner, Method, accuracy_of, layer_sizes
+from .base import Learner, Method, accuracy_of, layer_sizes, take_step
 from .inputs import Inputs
 from .settings import Settings
 from .tail_gnn_forged_tails import Branch, Hop, Plan, View, forged
@@ -122,9 +117,6 @@ class TailNetwork(nn.Module):
         self.discriminator = Discriminator(sizes[-1], random)
         self.dropout = Dropout(dropout, random)
 
-    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        draw_uniform(self, generator)
-
     def first(self, plan: Plan) -> Tensor:
         """The first layer's output, before ELU and dropout."""
         return torch.cat([self.layers[0](view, plan.tail) for view in plan.first])
@@ -164,7 +156,7 @@ class TailLearner(Learner):
         random = torch.Generator(inputs.device).manual_seed(seed)
         generator = torch.Generator().manual_seed(seed)
         self.module = TailNetwork(layer_sizes(inputs, settings), settings.dropout, random)
-        self.module.reset_parameters(generator)
+        draw_uniform(self.module, generator)
         self.module.to(inputs.device, inputs.dtype)
         row, column = inputs.edge_index
         weight = torch.ones_like(row) if inputs.edge_weight is None else inputs.edge_weight
@@ -197,10 +189,8 @@ class TailLearner(Learner):
         with torch.no_grad():
             head, tail = map(self.module.rest, first, self.training)
         discriminator = self.module.discriminator
-        self.discriminator_optimizer.zero_grad()
         loss = (discriminator.loss(head[0], 1) + discriminator.loss(tail[0], 0)) / 2
-        loss.backward()  # type: ignore[no-untyped-call]
-        self.discriminator_optimizer.step()
+        take_step(self.discriminator_optimizer, loss)
 
     def model_turn(self, first: list[Tensor]) -> float:
         """½ (CE_head + CE_tail) - η BCE(tail, 0) + μ Σ_l mean ‖m^(l)‖, m from the head."""
@@ -213,10 +203,7 @@ class TailLearner(Learner):
             - self.settings.adversary * self.module.discriminator.loss(tail, 0)
             + self.settings.missing * torch.stack(missing).sum()
         )
-        self.model_optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        self.model_optimizer.step()
-        return loss.item()
+        return take_step(self.model_optimizer, loss)
 
     @torch.no_grad()
     def logits(self) -> Tensor:

@@ -7,11 +7,11 @@ from typing import Any
 from torch import Tensor
 from torch_geometric.nn import APPNP
 
-from .fair_gradient import redirect
-from .fair_layer import FairLayer
+from .fair_gradient import FairMatrix, redirect
+from .fair_layer import HomogeneousFairLayer
 
 
-class FairAPPNP(FairLayer, APPNP):  # type: ignore[misc]
+class FairAPPNP(HomogeneousFairLayer, APPNP):  # type: ignore[misc]
     r"""The personalized PageRank propagation ``APPNP`` with the fair gradient of its input.
 
     .. math:: E = \Pi(\hat A)\, Z, \qquad \Pi(M) =
@@ -56,34 +56,13 @@ class FairAPPNP(FairLayer, APPNP):  # type: ignore[misc]
         torch.Size([4, 3])
     """
 
-    def forward(
-        self,
-        x: Tensor,
-        edge_index: Any,
-        edge_weight: Tensor | None = None,
-        fair_weight: Tensor | None = None,
+    def _learned(self, x: Tensor) -> list[Tensor]:
+        return [x]
+
+    def _fair_forward(
+        self, x: Tensor, edge_index: Any, edge_weight: Tensor | None, matrix: FairMatrix
     ) -> Tensor:
-        """Compute the layer.
-
-        Args:
-            x: Node features (nodes, channels).
-            edge_index: Edge indices (2, edges), or the transposed adjacency as a sparse matrix.
-            edge_weight: Edge weights (edges,); by default all are one.
-            fair_weight: B's entries at the edges (edges,), or at the edges and on the diagonal
-                (edges + nodes,); by default the graph is balanced.
-
-        Returns:
-            Node features (nodes, channels).
-
-        Raises:
-            RawlsError: If the graph has no doubly stochastic form, or ``fair_weight`` is invalid.
-        """
-        out: Tensor = super().forward(x.detach(), edge_index, edge_weight)
-        if not self._learns(edge_index, x):
-            return out
-        nodes = x.shape[self.node_dim]
-        sizes = (nodes, nodes)
-        matrix = self._fair_matrix(edge_index, edge_weight, fair_weight, sizes, x.dtype)
+        out: Tensor = APPNP.forward(self, x.detach(), edge_index, edge_weight)
         coefficients = [self.alpha * (1 - self.alpha) ** k for k in range(self.K)]
         coefficients.append((1 - self.alpha) ** self.K)
         return redirect(out, x, matrix, coefficients, self.node_dim)

@@ -23,6 +23,7 @@ from .._core.argument_checks import require_nodes
 from .._core.errors import RawlsError
 from .._core.sparse import csr_tensor
 from ..balancing import Scaling, balance
+from ..balancing.scaling import tolerance
 
 #: Graphs whose balanced form is cached. The layers of one model receive the same few.
 _CACHE_SIZE = 8
@@ -62,7 +63,7 @@ def balanced_entries(
             "stochastic form: the eps of a GINConv must stay above -1; fix it or train it at a "
             "lower rate."
         )
-    tol = 1e-12 if dtype == torch.float64 else 1e-8
+    tol = tolerance(dtype)
     row, column = edge_index
     own = row == column
     weight = row.new_ones(len(row), dtype=torch.float64)
@@ -83,9 +84,7 @@ def balanced_entries(
         node = torch.arange(num_nodes, device=edge_index.device)
         indices = torch.cat([edge_index, torch.stack([node, node])], 1)
         scaling = balance(_symmetrized(indices, torch.cat([weight, diagonal]), num_nodes), tol=tol)
-    if not scaling.converged and not scaling.residual <= 1e-8:
-        raise RawlsError(f"the graph could not be balanced: {scaling}")
-    edge = scaling.weight(edge_index, weight)
+    edge = scaling.usable("the graph").weight(edge_index, weight)
     loop = scaling.row_scale * scaling.col_scale * diagonal
     return edge.to(dtype), loop.to(dtype), scaling
 
@@ -283,16 +282,8 @@ def _operator(
     return cached.entries.clone()
 
 
-def _shape(
-    edge_index: Tensor,
-    edge_weight: Tensor | None,
-    num_nodes: int,
-    loop_weight: Tensor,
-    loops_everywhere: bool,
-    last_loop: bool,
-    dtype: torch.dtype,
-) -> Tensor:
-    return edge_index.new_empty(edge_index.shape[1] + num_nodes, dtype=dtype)
+def _shape(edge_index: Tensor, edge_weight: Any, num_nodes: int, *options: Any) -> Tensor:
+    return edge_index.new_empty(edge_index.shape[1] + num_nodes, dtype=options[-1])
 
 
 # Not torch.library.custom_op, which reads the paths of all loaded modules: a tenth of a second.

@@ -38,6 +38,8 @@ class FairLayer:
     def __init_subclass__(cls, **options: Any) -> None:
         """Make every constructor raise the errors of ``make_fair``, and keep its signature."""
         super().__init_subclass__(**options)
+        if not issubclass(cls, nn.Module):
+            return
         parent = cls.__init__
 
         @wraps(parent)
@@ -52,11 +54,7 @@ class FairLayer:
 
     @staticmethod
     def refusal(layer: Any) -> str | None:
-        """Return why a layer of the parent class has no fair form, or None.
-
-        Args:
-            layer: The layer.
-        """
+        """Return why a layer of the parent class has no fair form, or None."""
         if type(layer.aggr_module) not in (SumAggregation, MeanAggregation):
             return (
                 f"its aggregation '{layer.aggr}' is not a product with a matrix, as sum and mean "
@@ -139,11 +137,9 @@ class FairLayer:
         # Sums over hubs need the digits, whatever the type of the weights.
         dtype = torch.promote_types(dtype, torch.float32)
         entries, csr = fair_weight_of(adjacency, edge_weight, sources, self._loops(), dtype)
-        matrix = (
-            self._by_edges(adjacency, entries, sizes)
-            if csr is None
-            else FairMatrix(csr=csr, csr_transposed=csr)
-        )
+        matrix = FairMatrix(csr=csr, csr_transposed=csr)
+        if csr is None:
+            matrix = self._by_edges(adjacency, entries, sizes)
         if cached:
             self._cached_fair = matrix
         return matrix
@@ -170,15 +166,60 @@ class FairLayer:
 
     def __getstate__(self) -> dict[str, Any]:
         """Copy and pickle the layer without its caches: torch cannot copy a CSR matrix."""
-        state = self.__dict__
-        return {
-            name: state[name] for name in state.keys() - {"_cached_fair", "_stored_fair_weights"}
-        }
+        caches = ("_cached_fair", "_stored_fair_weights")
+        return {name: value for name, value in self.__dict__.items() if name not in caches}
 
     def reset_parameters(self) -> None:
         """Draw new parameters and empty the caches."""
         super().reset_parameters()  # type: ignore[misc]
         self._cached_fair = None
+
+
+class HomogeneousFairLayer(FairLayer):
+    """A fair layer between nodes of one kind, with weights of the edges; ``lin`` has the weight."""
+
+    lin: Any
+    node_dim: int
+
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Any,
+        edge_weight: Tensor | None = None,
+        fair_weight: Tensor | None = None,
+    ) -> Tensor:
+        """Compute the layer.
+
+        Args:
+            x: Node features (nodes, inputs).
+            edge_index: Edge indices (2, edges), or the transposed adjacency as a sparse matrix.
+            edge_weight: Edge weights (edges,); by default all are one.
+            fair_weight: B's entries at the edges (edges,), or at the edges and on the diagonal
+                (edges + nodes,); by default the graph is balanced.
+
+        Returns:
+            Node features (nodes, outputs).
+
+        Raises:
+            RawlsError: If the graph has no doubly stochastic form, or ``fair_weight`` is invalid.
+        """
+        learned = self._learned(x)
+        if isinstance(x, (tuple, list)) or not self._learns(edge_index, *learned):
+            return super().forward(x, edge_index, edge_weight)  # type: ignore[misc,no-any-return]
+        nodes = x.shape[self.node_dim]
+        sizes, dtype = (nodes, nodes), learned[0].dtype
+        matrix = self._fair_matrix(edge_index, edge_weight, fair_weight, sizes, dtype)
+        return self._fair_forward(x, edge_index, edge_weight, matrix)
+
+    def _learned(self, x: Tensor) -> list[Tensor]:
+        """Return what gets the fair gradient: the weight, unless a layer says otherwise."""
+        return [self.lin.weight]
+
+    def _fair_forward(
+        self, x: Tensor, edge_index: Any, edge_weight: Tensor | None, matrix: FairMatrix
+    ) -> Tensor:
+        """Compute the layer with the fair gradient by ``matrix``, B."""
+        raise NotImplementedError
 
 
 def require_fair_weight(fair_weight: Any) -> None:
@@ -220,9 +261,6 @@ def fair_weights(model: nn.Module, fair_weight: Tensor | Sequence[Tensor]) -> It
         fair_weight: One tensor for all layers, or one for each fair layer in the order of
             ``model.modules()``; each has one entry for each edge that its layer receives,
             optionally followed by one for each target node's self-loop.
-
-    Yields:
-        Nothing; use it in a ``with`` statement.
 
     Raises:
         RawlsError: If the model has no fair layers, or not as many as there are tensors.

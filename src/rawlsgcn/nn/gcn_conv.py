@@ -14,11 +14,11 @@ from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.typing import OptTensor
 
 from .balanced_weights import Loops
-from .fair_gradient import attach
-from .fair_layer import FairLayer, ready
+from .fair_gradient import FairMatrix, attach
+from .fair_layer import HomogeneousFairLayer, ready
 
 
-class FairGCNConv(FairLayer, GCNConv):  # type: ignore[misc]
+class FairGCNConv(HomogeneousFairLayer, GCNConv):  # type: ignore[misc]
     r"""The graph convolution ``GCNConv`` with the fair gradient of `RawlsGCN-Grad
     <https://arxiv.org/abs/2202.13547>`_.
 
@@ -71,40 +71,15 @@ class FairGCNConv(FairLayer, GCNConv):  # type: ignore[misc]
 
     propagate_type: ClassVar = {"x": Tensor, "edge_weight": OptTensor}
 
-    def forward(
-        self,
-        x: Tensor,
-        edge_index: Any,
-        edge_weight: Tensor | None = None,
-        fair_weight: Tensor | None = None,
+    def _fair_forward(
+        self, x: Tensor, edge_index: Any, edge_weight: Tensor | None, matrix: FairMatrix
     ) -> Tensor:
-        """Compute the layer.
-
-        Args:
-            x: Node features (nodes, inputs).
-            edge_index: Edge indices (2, edges), or the transposed adjacency as a sparse matrix.
-            edge_weight: Edge weights (edges,); by default all are one.
-            fair_weight: B's entries at the edges (edges,), or at the edges and on the diagonal
-                (edges + nodes,); by default the graph is balanced.
-
-        Returns:
-            Node features (nodes, outputs).
-
-        Raises:
-            RawlsError: If the graph has no doubly stochastic form, or ``fair_weight`` is invalid.
-        """
-        if isinstance(x, (tuple, list)) or not self._learns(edge_index, self.lin.weight):
-            out: Tensor = super().forward(x, edge_index, edge_weight)
-            return out
-        weight, nodes = ready(self.lin, x), x.shape[self.node_dim]
-        sizes = (nodes, nodes)
-        matrix = self._fair_matrix(edge_index, edge_weight, fair_weight, sizes, weight.dtype)
+        weight = ready(self.lin, x)
         edge_index, edge_weight = cached_normalized_edges(
             self, x, edge_index, edge_weight, self.improved
         )
-        out = self.propagate(
-            edge_index, x=functional.linear(x, weight.detach()), edge_weight=edge_weight
-        )
+        h = functional.linear(x, weight.detach())
+        out = self.propagate(edge_index, x=h, edge_weight=edge_weight)
         out = attach(out, x, matrix, [weight], [1], self.node_dim)
         return out if self.bias is None else out + self.bias
 

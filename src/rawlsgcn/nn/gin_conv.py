@@ -98,11 +98,7 @@ class FairGINConv(FairLayer, GINConv):  # type: ignore[misc]
 
     @staticmethod
     def refusal(layer: Any) -> str | None:
-        """Return why a ``GINConv`` has no fair form, or None.
-
-        Args:
-            layer: The layer.
-        """
+        """Return why a ``GINConv`` has no fair form, or None."""
         if type(layer.aggr_module) is MeanAggregation:
             return (
                 "with the mean, the node itself and its neighbors enter with other weights than "

@@ -58,11 +58,7 @@ class FairSAGEConv(FairLayer, SAGEConv):  # type: ignore[misc]
 
     @staticmethod
     def refusal(layer: Any) -> str | None:
-        """Return why a ``SAGEConv`` has no fair form, or None.
-
-        Args:
-            layer: The layer.
-        """
+        """Return why a ``SAGEConv`` has no fair form, or None."""
         if layer.project:
             return "with project=True it has a weight before the aggregation; use project=False"
         return FairLayer.refusal(layer)

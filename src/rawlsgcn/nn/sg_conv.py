@@ -9,12 +9,12 @@ from torch.nn import functional
 from torch_geometric.nn import SGConv
 from torch_geometric.typing import OptTensor
 
-from .fair_gradient import attach
-from .fair_layer import FairLayer, ready
+from .fair_gradient import FairMatrix, attach
+from .fair_layer import HomogeneousFairLayer, ready
 from .gcn_conv import normalized_edges
 
 
-class FairSGConv(FairLayer, SGConv):  # type: ignore[misc]
+class FairSGConv(HomogeneousFairLayer, SGConv):  # type: ignore[misc]
     r"""The simplified graph convolution ``SGConv`` with the fair gradient.
 
     .. math:: E = \hat A^K X W^\top + b, \qquad
@@ -58,46 +58,19 @@ class FairSGConv(FairLayer, SGConv):  # type: ignore[misc]
     propagate_type: ClassVar = {"x": Tensor, "edge_weight": OptTensor}
     _cached_x: Tensor | None
 
-    def forward(
-        self,
-        x: Tensor,
-        edge_index: Any,
-        edge_weight: Tensor | None = None,
-        fair_weight: Tensor | None = None,
+    def _fair_forward(
+        self, x: Tensor, edge_index: Any, edge_weight: Tensor | None, matrix: FairMatrix
     ) -> Tensor:
-        """Compute the layer.
-
-        Args:
-            x: Node features (nodes, inputs).
-            edge_index: Edge indices (2, edges), or the transposed adjacency as a sparse matrix.
-            edge_weight: Edge weights (edges,); by default all are one.
-            fair_weight: B's entries at the edges (edges,), or at the edges and on the diagonal
-                (edges + nodes,); by default the graph is balanced.
-
-        Returns:
-            Node features (nodes, outputs).
-
-        Raises:
-            RawlsError: If the graph has no doubly stochastic form, or ``fair_weight`` is invalid.
-        """
-        if not self._learns(edge_index, self.lin.weight):
-            plain: Tensor = super().forward(x, edge_index, edge_weight)
-            return plain
-        weight, nodes = ready(self.lin, x), x.shape[self.node_dim]
-        sizes = (nodes, nodes)
-        matrix = self._fair_matrix(edge_index, edge_weight, fair_weight, sizes, weight.dtype)
-        h = self._propagated(x, edge_index, edge_weight)
+        weight, h = ready(self.lin, x), self._cached_x
+        if h is None:
+            edge_index, edge_weight = normalized_edges(
+                self, x, edge_index, edge_weight, add_self_loops=self.add_self_loops
+            )
+            h = x
+            for _ in range(self.K):
+                h = self.propagate(edge_index, x=h, edge_weight=edge_weight)
+            self._cached_x = h if self.cached else None
+        else:
+            h = h.detach()
         out = functional.linear(h, weight.detach(), self.lin.bias)
         return attach(out, x, matrix, [weight], [self.K], self.node_dim)
-
-    def _propagated(self, x: Tensor, edge_index: Any, edge_weight: Tensor | None) -> Tensor:
-        if self._cached_x is not None:
-            return self._cached_x.detach()
-        edge_index, edge_weight = normalized_edges(
-            self, x, edge_index, edge_weight, add_self_loops=self.add_self_loops
-        )
-        for _ in range(self.K):
-            x = self.propagate(edge_index, x=x, edge_weight=edge_weight)
-        if self.cached:
-            self._cached_x = x
-        return x

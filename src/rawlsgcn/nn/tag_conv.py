@@ -9,12 +9,12 @@ from torch.nn import functional
 from torch_geometric.nn import TAGConv
 from torch_geometric.typing import OptTensor
 
-from .fair_gradient import attach
-from .fair_layer import FairLayer, ready
+from .fair_gradient import FairMatrix, attach
+from .fair_layer import HomogeneousFairLayer, ready
 from .gcn_conv import normalized_edges
 
 
-class FairTAGConv(FairLayer, TAGConv):  # type: ignore[misc]
+class FairTAGConv(HomogeneousFairLayer, TAGConv):  # type: ignore[misc]
     r"""The topology-adaptive convolution ``TAGConv`` with the fair gradient.
 
     .. math:: E = \sum_{k=0}^K P^k X W_k^\top + b, \qquad P = D^{-1/2} A D^{-1/2},
@@ -56,34 +56,13 @@ class FairTAGConv(FairLayer, TAGConv):  # type: ignore[misc]
 
     propagate_type: ClassVar = {"x": Tensor, "edge_weight": OptTensor}
 
-    def forward(
-        self,
-        x: Tensor,
-        edge_index: Any,
-        edge_weight: Tensor | None = None,
-        fair_weight: Tensor | None = None,
+    def _learned(self, x: Tensor) -> list[Tensor]:
+        return [lin.weight for lin in self.lins]
+
+    def _fair_forward(
+        self, x: Tensor, edge_index: Any, edge_weight: Tensor | None, matrix: FairMatrix
     ) -> Tensor:
-        """Compute the layer.
-
-        Args:
-            x: Node features (nodes, inputs).
-            edge_index: Edge indices (2, edges), or the transposed adjacency as a sparse matrix.
-            edge_weight: Edge weights (edges,); by default all are one.
-            fair_weight: B's entries at the edges (edges,), or at the edges and on the diagonal
-                (edges + nodes,); by default the graph is balanced.
-
-        Returns:
-            Node features (nodes, outputs).
-
-        Raises:
-            RawlsError: If the graph has no doubly stochastic form, or ``fair_weight`` is invalid.
-        """
-        if not self._learns(edge_index, *(lin.weight for lin in self.lins)):
-            plain: Tensor = super().forward(x, edge_index, edge_weight)
-            return plain
-        weights, nodes = [ready(lin, x) for lin in self.lins], x.shape[self.node_dim]
-        sizes = (nodes, nodes)
-        matrix = self._fair_matrix(edge_index, edge_weight, fair_weight, sizes, weights[0].dtype)
+        weights = [ready(lin, x) for lin in self.lins]
         if self.normalize:
             edge_index, edge_weight = normalized_edges(
                 self, x, edge_index, edge_weight, add_self_loops=False

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from ..balancing import ABLATION_NORMALIZATIONS
-from ..evaluation.audit.resampling import p_values
+from ..evaluation.audit.findings import Estimate
+from ..evaluation.audit.permutation_tests import p_values
 from .plan import OWN
 from .trials import Floats, NodeLosses
 
@@ -88,8 +89,8 @@ def _against_gcn(
         figure = f"{math.exp(test.difference):.2f} times the bias of GCN"
         bias.append(_test(cell, test.outcome, figure, (test.p_seeds, test.p_nodes)))
         gain = accuracy_difference(own, gcn)
-        figure = f"{gain.points:+.1f} points ({gain.low:+.1f} to {gain.high:+.1f})"
-        accuracy.append(_test(cell, gain.not_below(ACCURACY_MARGIN), figure))
+        figure = f"{gain.value:+.1f} points ({gain.low:+.1f} to {gain.high:+.1f})"
+        accuracy.append(_test(cell, not_worse(gain, ACCURACY_MARGIN), figure))
     kind = "bias" if measure == "loss" else "calibrated bias"
     lower = f"both methods reduce the {kind} of a GCN on every graph"
     margin = f"not worse by more than {ACCURACY_MARGIN:g} points"
@@ -233,12 +234,9 @@ def paired_bias_test(
     rng = np.random.default_rng(0)
     by_nodes = []
     for _ in range(draws):
-        both = [graph.swapped(rng.random(graph.nodes) < 0.5) for graph in graphs]
-        by_nodes.append(
-            statistic(
-                np.stack([a[:seeds] for a, _ in both]), np.stack([b[:seeds] for _, b in both])
-            )
-        )
+        moved = [graph.swapped(rng.random(graph.nodes) < 0.5) for graph in graphs]
+        both = (np.stack([each[:seeds] for each in side]) for side in zip(*moved, strict=True))
+        by_nodes.append(statistic(*both))
     p_seeds, q_seeds = p_values(seen, by_seeds, exhaustive=True)
     p_nodes, q_nodes = p_values(seen, by_nodes)
     return PairedTest(seen, p_seeds, p_nodes, q_seeds, q_nodes)
@@ -277,31 +275,24 @@ class _LossesByDegree:
         return self.log_bias(self.sums[0] + moved), self.log_bias(self.sums[1] - moved)
 
 
-@dataclass(frozen=True)
-class AccuracyDifference:
-    """A difference of accuracies in points, with a 95 % interval over seeds and nodes."""
-
-    points: float
-    low: float
-    high: float
-
-    def not_below(self, margin: float) -> str:
-        """Return whether the first method is worse by at most ``margin`` points."""
-        if self.low > -margin:
-            return HOLDS
-        return FAILS if self.high < -margin else UNCLEAR
-
-
-def accuracy_difference(first: NodeLosses, second: NodeLosses) -> AccuracyDifference:
+def accuracy_difference(first: NodeLosses, second: NodeLosses) -> Estimate:
     """Subtract the second method's accuracy from the first's, paired by seed and by node.
 
     The variance of the mean is that of the seeds' means plus that of the nodes' means.
+
+    Returns:
+        The difference in points, with a 95 % interval over seeds and nodes.
     """
     seeds = min(len(first.correct), len(second.correct))
     gains = 100 * (first.correct[:seeds].astype(float) - second.correct[:seeds])
     error = math.sqrt(sum(_variance_of_mean(gains.mean(axis)) for axis in (0, 1)))
     points = float(gains.mean())
-    return AccuracyDifference(points, points - 1.96 * error, points + 1.96 * error)
+    return Estimate(points, points - 1.96 * error, points + 1.96 * error)
+
+
+def not_worse(gain: Estimate, margin: float) -> str:
+    """Return whether a gain in accuracy is a loss of at most ``margin`` points."""
+    return HOLDS if gain.low > -margin else FAILS if gain.high < -margin else UNCLEAR
 
 
 def _variance_of_mean(values: Floats) -> float:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..reporting.accuracy_bias_plot import MethodPoint, draw_accuracy_bias
-from ..reporting.figures import INK, by_degree, degrees, save, side_by_side
+from ..reporting.figure_style import INK, Figure, legend, save
+from ..reporting.figures import (
+    MethodPoint,
+    by_degree,
+    degrees,
+    draw_accuracy_bias,
+    side_by_side,
+)
 from .plan import EFFICIENCY_GRAPH, MAIN, Plan
 from .tables import ordered
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 FOLDER = "figures"
 
@@ -73,13 +76,11 @@ def _has_numbers(cell: Mapping[str, Any]) -> bool:
 
 def _accuracy_bias_figure(cells: Sequence[Mapping[str, Any]]) -> Figure:
     """Draw every method of one graph: low bias to the left, high accuracy above, the front."""
-    from matplotlib.figure import Figure
-
     figure = Figure(figsize=(6.8, 4.6), layout="constrained")
     axes = figure.subplots()
     draw_accuracy_bias(axes, [_point(cell) for cell in cells])
     axes.set_title(cells[0]["graph"], color=INK)
-    figure.legend(loc="outside lower center", ncols=4, frameon=False, labelcolor=INK, fontsize=9)
+    legend(figure, axes)
     return figure
 
 

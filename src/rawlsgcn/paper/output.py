@@ -14,30 +14,18 @@ from typing import Any
 
 from .._core.atomic_files import atomic_file, is_temporary
 from .._core.errors import RawlsError
-from ..reporting.figures import inline_svg, save
+from ..reporting.figure_style import inline_svg, save
 from .agreement import with_current_verdicts
 from .figures import FOLDER, accuracy_bias_figures
 from .plan import MAIN
 from .summary import sentences
-from .tables import Table, cells_csv, chosen_values, fair, mean_and_std, state, tables, tuning
+from .table_formats import Table, latex, markdown, markdown_rows
+from .tables import cells_csv, chosen_values, fair, mean_and_std, state, tables, tuning
 
 RESULTS, SIGNIFICANCE, STUDIES = "results.json", "significance.json", "studies.db"
 _KEYS = {
     RESULTS: {"rawlsgcn", "cells", "claims", "made"},
     SIGNIFICANCE: {"rawlsgcn", "graphs", "draws", "evaluate"},
-}
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "±": r"$\pm$",
-    "α": r"$\alpha$",
-    "†": r"$\dagger$",
-    "≤": r"$\leq$",
-    "−": "$-$",
-    "–": "--",
-    "…": r"\dots{}",
 }
 
 
@@ -212,64 +200,12 @@ def _write(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8", errors="replace")
 
 
-def markdown(table: Table) -> str:
-    """Return a heading, the table and its notes."""
-    notes = "".join(f"\n{note}\n" for note in table.notes)
-    return f"## {table.title}\n\n{markdown_rows(table)}\n{notes}"
-
-
-def markdown_rows(table: Table) -> str:
-    """Return the table alone."""
-    rows = [table.head, ["---"] * len(table.head), *table.rows]
-    return "\n".join(
-        "| " + " | ".join(_one_line(cell).replace("|", "\\|") for cell in row) + " |"
-        for row in rows
-    )
-
-
-def _one_line(text: str) -> str:
-    """Put a cell on one line; its indent, which Markdown would ignore, becomes a dash."""
-    return " ".join(text.split()) if not text.startswith("  ") else f"– {text.strip()}"
-
-
-def latex(table: Table) -> str:
-    """Return a ``table`` environment that needs booktabs and, as it is wide, graphicx."""
-    lines = [
-        r"\begin{table}",
-        r"\centering",
-        rf"\caption{{{_tex(table.title)}}}",
-        rf"\label{{tab:{table.key}}}",
-        rf"\resizebox{{\linewidth}}{{!}}{{\begin{{tabular}}{{{'l' * len(table.head)}}}",
-        r"\toprule",
-        " & ".join(_tex(name) for name in table.head) + r" \\",
-        r"\midrule",
-    ]
-    before = None
-    for row in table.rows:
-        if before not in (None, row[0]) and table.head[0] == "graph" and len(table.rows) > 8:
-            lines.append(r"\midrule")
-        before = row[0]
-        lines.append(" & ".join(_tex(cell) for cell in row) + r" \\")
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}}", r"\end{table}", ""])
-
-
-def _tex(text: str) -> str:
-    return "".join(_LATEX.get(sign, sign) for sign in text.strip())
-
-
 def html_page(results: Mapping[str, Any], tables: Sequence[Table], folder: Path) -> str:
     """Return one page with tables, figures and settings; ``folder`` has Figures 1 to 3."""
-    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
-    environment = Environment(
-        # The style sheet is that of every other report.
-        loader=ChoiceLoader([PackageLoader("rawlsgcn.paper"), PackageLoader("rawlsgcn.reporting")]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    from ..reporting.page import template_environment
+
     pictures = [(folder / f"{each['file']}.svg", each["caption"]) for each in results["figures"]]
     context = {
         "results": results,
@@ -286,7 +222,7 @@ def html_page(results: Mapping[str, Any], tables: Sequence[Table], folder: Path)
         ],
         "runs": [_cell_trials(cell) for cell in results["cells"]],
     }
-    return environment.get_template("paper.html.j2").render(context)
+    return template_environment("rawlsgcn.paper").get_template("paper.html.j2").render(context)
 
 
 def _data_url(path: Path) -> str:

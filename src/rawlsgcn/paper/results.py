@@ -12,12 +12,9 @@ from ..graphs.catalog import CATALOG
 from ..methods import find_method, method_names
 from .agreement import published, published_figures, verdicts
 from .claims import claims
-from .plan import BASELINES, MAIN, PAPER_DATASETS, PARTS, Cell, Plan, best
+from .plan import BASELINES, CHOICES, MAIN, PAPER_DATASETS, PARTS, Cell, Plan, best
 from .studies import Studies, StudyContent
 from .trials import FIGURES, NodeLosses
-
-CHOICES = {"validation": "validation_accuracy", "test": "accuracy"}
-"""How settings are chosen: by validation accuracy, or by test accuracy as the paper seems to."""
 
 
 def collect(studies: Studies, plan: Plan) -> dict[str, Any]:

@@ -20,13 +20,14 @@ from .._core.machine import machine, pick_device
 from .._core.threads import fork_safe_threads
 from ..evaluation.audit.group_statistics import GroupedScores, net_variance
 from ..evaluation.audit.intervals import slopes
-from ..evaluation.audit.resampling import resampled, shuffled_bias
+from ..evaluation.audit.permutation_tests import shuffled_bias
+from ..evaluation.audit.resampling import resampled
 from ..experiments import comparing
 from ..graphs import load
 from ..graphs.catalog import CATALOG
 from .claims import LEVEL, paired_bias_test
 from .plan import MAIN
-from .tables import Table
+from .table_formats import Table
 from .trials import NodeLosses
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ failed, and its point is enqueued again. If the worker was only slow, its result
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -70,12 +71,9 @@ class Studies:
 
     def __init__(self, url: str) -> None:
         # The driver that the extra installs, whichever SQLAlchemy would choose by itself.
-        scheme, split, rest = url.partition("://")
-        plain = scheme in ("postgresql", "postgres")
-        self.url = f"postgresql+psycopg2{split}{rest}" if plain else url
+        self.url = re.sub(r"^postgres(ql)?://", "postgresql+psycopg2://", url)
         self._storage = _open(self.url)
         self._opened: dict[str, optuna.Study] = {}
-        self._described: set[str] = set()
 
     def check(self, cells: Sequence[Cell], resume: bool) -> None:
         """Raise an error for studies made with other settings, or where ``resume`` is needed."""
@@ -93,36 +91,28 @@ class Studies:
         return [cell for cell, kept in self._fingerprints(cells) if kept == cell.fingerprint]
 
     def _fingerprints(self, cells: Sequence[Cell]) -> Iterator[tuple[Cell, dict[str, Any]]]:
-        names = set(optuna.get_all_study_names(self._storage))
+        summaries = optuna.get_all_study_summaries(self._storage, include_best_trial=False)
+        kept = {each.study_name: each.user_attrs.get("fingerprint") for each in summaries}
         for cell in cells:
-            if cell.name in names:
-                kept = self._load(cell.name).user_attrs.get("fingerprint")
-                if kept is not None:
-                    yield cell, kept
+            if (fingerprint := kept.get(cell.name)) is not None:
+                yield cell, fingerprint
 
-    def _load(self, name: str) -> optuna.Study:
-        """Open a study, and create it if there is none."""
-        if name not in self._opened:
-            self._opened[name] = optuna.create_study(
+    def _study(self, cell: Cell) -> optuna.Study:
+        """Open a cell's study; its settings and way of searching are fixed when it is created."""
+        if cell.name not in self._opened:
+            study = self._opened[cell.name] = optuna.create_study(
                 storage=self._storage,
-                study_name=name,
+                study_name=cell.name,
                 direction="maximize",
                 load_if_exists=True,
                 sampler=optuna.samplers.RandomSampler(),  # all values come from the queue
             )
-        return self._opened[name]
-
-    def _study(self, cell: Cell) -> optuna.Study:
-        """Open a cell's study; its settings and way of searching are fixed when it is created."""
-        study = self._load(cell.name)
-        if cell.name not in self._described:
             # Also where another process was stopped between creating the study and this.
             known = study.user_attrs
             for name, value in (("quick", cell.quick), ("fingerprint", cell.fingerprint)):
                 if name not in known:
                     study.set_user_attr(name, value)
-            self._described.add(cell.name)
-        return study
+        return self._opened[cell.name]
 
     def read(self, cell: Cell) -> StudyContent:
         """Read a cell's study, and mark its abandoned trials as failed."""
@@ -173,23 +163,16 @@ class Studies:
         self, claim: Claim, record: Mapping[str, Any], nodes: Mapping[str, Any] | None
     ) -> bool:
         """Store a point's figures; False where the trial had been given up as abandoned."""
-        try:
-            claim.trial.set_user_attr("record", dict(record))
-            if nodes is not None:
-                claim.trial.set_user_attr("nodes", dict(nodes))
-        except UpdateFinishedTrialError:
-            return False
+        kept = {"record": dict(record)} | ({} if nodes is None else {"nodes": dict(nodes)})
         value = score(record, "validation_accuracy")
-        return _tell(claim.study, claim.trial, TrialState.COMPLETE, value)
+        return _attach(claim.trial, **kept) and _tell(
+            claim.study, claim.trial, TrialState.COMPLETE, value
+        )
 
     def fail(self, claim: Claim, reason: str | None = None) -> None:
         """End a trial that could not be trained; without a ``reason`` it may be trained again."""
-        try:
-            if reason is not None:
-                claim.trial.set_user_attr("reason", reason)
-        except UpdateFinishedTrialError:
-            return
-        _tell(claim.study, claim.trial, TrialState.FAIL)
+        if reason is None or _attach(claim.trial, reason=reason):
+            _tell(claim.study, claim.trial, TrialState.FAIL)
 
     @contextmanager
     def heartbeat(self, claims: Sequence[Claim]) -> Iterator[None]:
@@ -200,9 +183,7 @@ class Studies:
             while not stop.wait(HEARTBEAT_SECONDS):
                 for claim in claims:
                     try:
-                        claim.trial.set_user_attr("worker", this_worker())
-                    except UpdateFinishedTrialError:
-                        continue
+                        _attach(claim.trial, worker=this_worker())
                     except Exception:
                         break  # the storage is out of reach: the next beat tries again
 
@@ -249,6 +230,16 @@ def _ask(study: optuna.Study, cell: Cell) -> Claim | None:
         _tell(study, trial, TrialState.PRUNED)
         return None
     return Claim(study, trial, Point.from_key(str(key)))
+
+
+def _attach(trial: optuna.Trial, **attributes: Any) -> bool:
+    """Keep attributes with a trial; False where it had ended before."""
+    try:
+        for name, value in attributes.items():
+            trial.set_user_attr(name, value)
+    except UpdateFinishedTrialError:
+        return False
+    return True
 
 
 def _tell(
@@ -301,6 +292,4 @@ def _mismatch(cell: Cell, kept: Mapping[str, Any], where: str) -> str:
 
 
 def _without_password(url: str) -> str:
-    scheme, split, rest = url.partition("://")
-    user, at, host = rest.rpartition("@")
-    return f"{scheme}{split}{user.partition(':')[0]}{at}{host}"
+    return re.sub(r"(://[^:]*):.*@", r"\1@", url)

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
@@ -15,6 +14,7 @@ from ..reporting.formatting import join_words
 from .agreement import RULE, effectiveness_verdicts, published_figures
 from .plan import HETEROPHILY, OWN, PAPER_DATASETS
 from .summary import CHOICE_WORDS, claim_text, tuning_gains
+from .table_formats import Table
 
 METHOD_ORDER = (
     *("gcn", "demo-net", "dsgcn", "tail-gnn", "advfair", "redress"),
@@ -26,22 +26,6 @@ EFFECTIVENESS_HEAD = (
     *("calibrated bias", "low-degree accuracy", "settings chosen"),
 )
 Cell = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table as text, which every format shows alike."""
-
-    key: str
-    title: str
-    head: tuple[str, ...]
-    rows: Sequence[tuple[str, ...]]
-    notes: list[str] = field(default_factory=list)
-
-    @property
-    def verdicts(self) -> list[int]:
-        """The columns that hold a verdict."""
-        return [place for place, name in enumerate(self.head) if name == "verdict"]
 
 
 def _notes(table: str, cells: Sequence[Cell] = ()) -> list[str]:

@@ -12,7 +12,8 @@ from ..reporting.progress import stderr_is_terminal
 from .output import SIGNIFICANCE
 from .plan import Cell, Plan
 from .summary import sentences
-from .tables import Table, tables
+from .table_formats import Table
+from .tables import tables
 
 if TYPE_CHECKING:
     from rich.console import Console, Group

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .plan import Cell, diverged, score
+from .plan import CHOICES, Cell, diverged, score
 from .studies import Claim, Studies, StudyContent
 from .trials import TrainedPoint, train_points, train_timed
 
@@ -186,10 +186,7 @@ def _store(
     That point is the best one so far when it is stored; a quick search chooses among its last.
     """
     records = [*content.records.values(), *(each.record for each in trained)]
-    best = {
-        by: max(score(record, by) for record in records)
-        for by in ("validation_accuracy", "accuracy")
-    }
+    best = {by: max(score(record, by) for record in records) for by in CHOICES.values()}
     for claim, each in zip(claims, trained, strict=True):
         keep = any(score(each.record, by) >= best[by] for by in best)
         if content.quick:

@@ -13,24 +13,24 @@ from .._core import lazy_names
 if TYPE_CHECKING:
     from . import audit_figures as audit_figures
     from . import figures as figures
-    from .leaderboard import leaderboard_table as leaderboard_table
+    from .audit_tables import audit_table as audit_table
+    from .audit_verdict import verdict as verdict
     from .page import report as report
-    from .tables import audit_table as audit_table
     from .tables import datasets_table as datasets_table
+    from .tables import leaderboard_table as leaderboard_table
     from .tables import results_table as results_table
     from .tables import tuning_table as tuning_table
-    from .words import verdict as verdict
 
 _HOMES = {
     "audit_figures": "audit_figures",
-    "audit_table": "tables",
+    "audit_table": "audit_tables",
     "datasets_table": "tables",
     "figures": "figures",
-    "leaderboard_table": "leaderboard",
+    "leaderboard_table": "tables",
     "report": "page",
     "results_table": "tables",
     "tuning_table": "tables",
-    "verdict": "words",
+    "verdict": "audit_verdict",
 }
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 
 from .._core.text import printable
 from ..evaluation.audit.intervals import log_scale
-from .figures import FAINT, INK, PALETTE, PAPER, Figure, plain_axes
+from .figure_style import FAINT, INK, PAPER, Figure, color, plain_axes
 from .formatting import number
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def chance(audit: Audit) -> Figure:
     for unused in grid[len(audit.models) :]:
         unused.remove()
     for series, (axes, model) in enumerate(zip(grid, audit.models, strict=False)):
-        _draw_shuffled(axes, model, PALETTE[series % len(PALETTE)])
+        _draw_shuffled(axes, model, series)
         axes.set_xlabel("bias")
         axes.set_title(printable(model.name), fontsize=12, color=INK, parse_math=False)
         plain_axes(axes)
@@ -185,7 +185,7 @@ def _draw_single_values(
             to_axis(np.array([point.value for point in dots]), log_kind(audit)),
             [getattr(point, metric).value for point in dots],
             s=6 + 60 * size / size.max(),
-            color=PALETTE[series % len(PALETTE)],
+            color=color(series),
             marker=MARKERS[series % len(MARKERS)],
             alpha=0.3,
             linewidths=0,
@@ -193,12 +193,12 @@ def _draw_single_values(
         )
 
 
-def _draw_shuffled(axes: Axes, model: ModelAudit, color: str) -> None:
+def _draw_shuffled(axes: Axes, model: ModelAudit, series: int) -> None:
     test = model.permutation
     if not test.counts:
         axes.text(0.5, 0.5, "nothing to shuffle", transform=axes.transAxes, ha="center", color=INK)
         return
-    axes.stairs(test.counts, test.edges, fill=True, color=color, alpha=0.45)
+    axes.stairs(test.counts, test.edges, fill=True, color=color(series), alpha=0.45)
     axes.axvline(test.seen, color=INK, linewidth=2)
     # The text is above the bars, on the side on which there is room.
     axes.set_ylim(0, _HEADROOM * max(test.counts))
@@ -221,16 +221,16 @@ def _draw_groups(
     axes: Axes, audit: Audit, model: ModelAudit, estimates: Sequence[Estimate], series: int
 ) -> None:
     kind = log_kind(audit)
-    color, marker = PALETTE[series % len(PALETTE)], MARKERS[series % len(MARKERS)]
+    ink, marker = color(series), MARKERS[series % len(MARKERS)]
     x = to_axis(np.array(group_positions(model, audit.ordered, kind)), kind)
     y, low, high = np.array([(each.value, each.low, each.high) for each in estimates]).T
     large = ~np.array([group.too_small for group in model.groups], dtype=bool)
     if audit.ordered:
-        axes.fill_between(x, low, high, where=large, color=color, alpha=0.16, linewidth=0)
+        axes.fill_between(x, low, high, where=large, color=ink, alpha=0.16, linewidth=0)
         axes.plot(
             x[large],
             y[large],
-            color=color,
+            color=ink,
             linestyle=DASHES[series % len(DASHES)],
             linewidth=2,
             label="_line",
@@ -238,15 +238,15 @@ def _draw_groups(
     else:
         # Text has no order: bars next to each other, not a line.
         x = x + 0.12 * (series - (len(audit.models) - 1) / 2)
-        axes.vlines(x[large], low[large], high[large], color=color, linewidth=4, alpha=0.3)
-    axes.plot(x[large], y[large], marker, color=color, markersize=7, label=printable(model.name))
+        axes.vlines(x[large], low[large], high[large], color=ink, linewidth=4, alpha=0.3)
+    axes.plot(x[large], y[large], marker, color=ink, markersize=7, label=printable(model.name))
     # Groups that are too small do not change the scale: outside of it they are at its edge.
     bottom, top = axes.get_ylim()
     axes.plot(
         x[~large],
         np.clip(y[~large], bottom, top) if large.any() else y[~large],
         marker,
-        color=color,
+        color=ink,
         markersize=5,
         markerfacecolor=PAPER,
         alpha=0.6,

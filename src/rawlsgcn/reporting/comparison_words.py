@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .._core.text import printable
 from .formatting import SIGNIFICANT, join_words, number, p_text, percent
 
 if TYPE_CHECKING:
-    from ..evaluation.audit.findings import Estimate, ModelAudit, ModelComparison, PairedBiasTest
+    from ..evaluation.audit.findings import Estimate, ModelAudit, ModelComparison
+    from ..evaluation.audit.permutation_tests import PairedBiasTest
     from ..experiments.audit_result import Audit
 
 
@@ -19,33 +19,30 @@ def differences(audit: Audit, base: ModelAudit) -> str | None:
     """Which models serve low-degree nodes better or worse than the headline's model."""
     if base.low is None or not base.learned:
         return None
-    gains = {
-        printable(other): (pair.low_accuracy if way > 0 else negative(pair.low_accuracy))
-        for pair in audit.comparisons
-        for other, own, way in ((pair.first, pair.second, 1), (pair.second, pair.first, -1))
-        if own == base.name and math.isfinite(pair.low_accuracy.value)
-    }
+    gains = low_degree_gains(audit, base.name)
     if not gains:
         return None
-    name = printable(base.name)
-    better = [other for other, gain in gains.items() if gain.clear > 0]
-    worse = [other for other, gain in gains.items() if gain.clear < 0]
-    said = [
-        f"{join_words(who)} {'serves' if len(who) == 1 else 'serve'} low-degree nodes {how} "
-        f"than {name}"
-        for who, how in ((better, "better"), (worse, "worse"))
-        if who
-    ]
+    name, said = printable(base.name), []
+    for way, how in ((1, "better"), (-1, "worse")):
+        who = [printable(other) for other, gain in gains.items() if gain.clear == way]
+        if who:
+            serve = "serves" if len(who) == 1 else "serve"
+            said.append(f"{join_words(who)} {serve} low-degree nodes {how} than {name}")
     if said:
         return "; ".join(said) + "."
-    who = next(iter(gains)) if len(gains) == 1 else "No other model"
-    no = "no" if len(gains) == 1 else "a"
-    return f"{who} makes {no} clear difference to low-degree nodes, compared with {name}."
+    makes = f"{printable(*gains)} makes no" if len(gains) == 1 else "No other model makes a"
+    return f"{makes} clear difference to low-degree nodes, compared with {name}."
 
 
-def negative(estimate: Estimate) -> Estimate:
-    """The estimate of the opposite difference."""
-    return replace(estimate, value=-estimate.value, low=-estimate.high, high=-estimate.low)
+def low_degree_gains(audit: Audit, base: str) -> dict[str, Estimate]:
+    """How much more often low-degree nodes are right with every other model than with ``base``."""
+    gains = {}
+    for pair in audit.comparisons:
+        if pair.second == base:
+            gains[pair.first] = pair.low_accuracy
+        elif pair.first == base:
+            gains[pair.second] = -pair.low_accuracy
+    return {other: gain for other, gain in gains.items() if math.isfinite(gain.value)}
 
 
 def pair_sentence(audit: Audit, pair: ModelComparison) -> str:
@@ -131,8 +128,8 @@ def gains(audit: Audit, name: str, other: str) -> list[str]:
     """
     for pair in audit.comparisons:
         if {pair.first, pair.second} == {name, other}:
-            way = (lambda each: each) if pair.first == name else negative
-            whole, low, rest = map(way, (pair.accuracy, pair.low_accuracy, pair.rest_accuracy))
+            differences = (pair.accuracy, pair.low_accuracy, pair.rest_accuracy)
+            whole, low, rest = (each if pair.first == name else -each for each in differences)
             said = (
                 f"Compared with {printable(other)}, {printable(name)} changes accuracy by "
                 f"{_change(whole, '95 % interval over nodes ')}"

@@ -1,34 +1,34 @@
-"""The paper's Figures 1, 2 and 3 for any result or graph, and what all figures share.
-
-That is their style, and how they are saved to a file or put into an HTML page as SVG: without an
-outside address, with unique ids, in any color scheme.
-
-Figures are built as :class:`Figure` objects, without pyplot: no window, no display and no global
-state are needed, and nothing has to be closed.
-"""
+"""Figures of results: the paper's Figures 1, 2 and 3 for any result or graph, and accuracy against
+bias of several methods, with the front of those that no other beats in both."""
 
 from __future__ import annotations
 
-import io
 import math
-import re
 from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from xml.etree import ElementTree
 
-import matplotlib
 import numpy as np
 import torch
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure as MatplotlibFigure
 
-from .._core.atomic_files import atomic_file
-from .._core.errors import RawlsError
 from .._core.text import plural
 from ..evaluation.degree_bias import LINE_NODES, regression_line
 from ..evaluation.influence import degrees_in_laplacian
 from ..experiments.comparison import Comparison
+from .figure_style import (
+    FAINT,
+    INK,
+    PALETTE,
+    PAPER,
+    Figure,
+    color,
+    legend,
+    log_x_axis,
+    plain_axes,
+    save,
+    title,
+)
 from .formatting import dataset_name, num_evaluated, number, seeds_text
 
 if TYPE_CHECKING:
@@ -38,37 +38,11 @@ if TYPE_CHECKING:
 
 __all__ = ["by_degree", "degrees", "save", "side_by_side"]
 
-INK, FAINT, GRID, PAPER = "#1a1c20", "#5c6370", "#d9dce1", "#fefefe"
-# Okabe and Ito's palette, whose colors can be told apart with any kind of color vision.
-PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 _METRICS = (("loss", "average loss"), ("accuracy", "average accuracy (%)"))
-# With more nodes than this, their dots are kept as an image inside the vector formats.
 _MANY_NODES = 2_000
-_FORMATS = (".png", ".svg", ".pdf")
-_REPEATABLE: dict[Any, Any] = {"svg.hashsalt": "rawlsgcn", "svg.fonttype": "none"}
-# The page's style sheet gives these variables a value for light, for dark and for print.
-_VARIABLES = {
-    INK: "var(--ink)",
-    FAINT: "var(--faint)",
-    GRID: "var(--grid)",
-    PAPER: "var(--card)",
-    **{color: f"var(--series-{index})" for index, color in enumerate(PALETTE)},
-}
-_COLOR = re.compile("|".join(_VARIABLES))
-_FONT = re.compile(r"(font: [^;']*?)'[^;]*")
-_REFERENCE = re.compile(r"url\(#")
-
-
-class Figure(MatplotlibFigure):
-    """A matplotlib figure that a notebook shows without ``%matplotlib inline`` and without pyplot.
-
-    Where pyplot or that line has registered a display of figures, it is used instead of this one.
-    """
-
-    def _repr_png_(self) -> bytes:
-        drawn = io.BytesIO()
-        self.savefig(drawn, format="png", dpi=110)
-        return drawn.getvalue()
+"""With more nodes than this, their dots are kept as an image inside the vector formats."""
+_SMALLEST_BIAS = 1e-6
+"""A bias of zero has no position on a logarithmic axis."""
 
 
 def by_degree(result: Result) -> Figure:
@@ -135,86 +109,106 @@ def degrees(graph: Data) -> Figure:
     axes.set_ylabel("degree in Â (row sum)")
     axes.set_ylim(bottom=0)
     plain_axes(axes)
-    legend = axes.legend(
+    shown = axes.legend(
         loc="upper left", frameon=False, fontsize=10, markerscale=1.6, labelcolor=INK
     )
-    for handle in legend.legend_handles:
+    for handle in shown.legend_handles:
         if handle is not None:
             handle.set_alpha(1)
     name = dataset_name(str(graph.get("name") or "graph"), bool(graph.get("synthetic")))
-    _titles(
-        figure, f"Degrees in A and in Â: {name}", f"{plural(degree.size, 'node')}, one dot each"
-    )
+    title(figure, f"Degrees in A and in Â: {name}", f"{plural(degree.size, 'node')}, one dot each")
     return figure
 
 
-def save(figure: MatplotlibFigure, path: str | Path) -> Path:
-    """Write a figure to a file, completely or not at all; the same figure gives the same bytes.
+@dataclass(frozen=True)
+class MethodPoint:
+    """The mean and standard deviation of a method's bias and accuracy.
+
+    ``printed`` is the bias and accuracy that the paper prints, if any. A method that has not
+    ``learned`` is drawn, but is not part of the front.
+    """
+
+    title: str
+    bias: tuple[float, float]
+    accuracy: tuple[float, float]
+    printed: tuple[float, float] | None = None
+    learned: bool = True
+
+
+def accuracy_bias_plot(results: Result | Sequence[Result]) -> Figure:
+    """Draw accuracy against bias, before (left) and after calibration (right).
+
+    The bias of an under-confident model may be low for that reason only; calibration shows it.
 
     Args:
-        figure: A matplotlib figure.
-        path: The file; its suffix, .png, .svg or .pdf, chooses the format.
+        results: Results on the same graph and the same evaluated nodes.
 
     Returns:
-        The path of the file.
+        The matplotlib figure.
 
     Raises:
-        RawlsError: The suffix is another, or the file cannot be written.
+        RawlsError: The results are not on the same graph and nodes.
     """
-    path = Path(path)
-    suffix = path.suffix.lower()
-    if suffix not in _FORMATS:
-        raise RawlsError(
-            f"cannot write a figure to {path}: end its name in {', '.join(_FORMATS[:-1])} "
-            f"or {_FORMATS[-1]}"
+    results = Comparison.of(results)
+    figure = Figure(figsize=(9.6, 4.6), layout="constrained")
+    before, after = figure.subplots(1, 2, sharey=True)
+    for axes, metric, when in ((before, "bias", "before"), (after, "calibrated_bias", "after")):
+        points = []
+        for result, name in zip(results, results.names, strict=True):
+            bias, accuracy = getattr(result, metric), result.accuracy
+            if not math.isnan(bias.mean):
+                means = (bias.mean, bias.std), (accuracy.mean, accuracy.std)
+                points.append(MethodPoint(name, *means, learned=result.failure is None))
+        draw_accuracy_bias(axes, points)
+        axes.set_title(f"{when} calibration", color=INK, fontsize=12)
+    after.set_ylabel("")
+    title(
+        figure, f"Accuracy against bias: {dataset_name(results[0].dataset, results[0].synthetic)}"
+    )
+    legend(figure, before)
+    return figure
+
+
+def draw_accuracy_bias(axes: Axes, points: Sequence[MethodPoint]) -> None:
+    """Draw low bias to the left, high accuracy at the top, and the front as a dashed line."""
+    learned = []
+    for index, point in enumerate(points):
+        (bias, spread), (accuracy, accuracy_spread) = point.bias, point.accuracy
+        bias = max(bias, _SMALLEST_BIAS)
+        if point.learned:
+            learned.append((bias, accuracy))
+        style: dict[str, Any] = {"color": color(index), "markersize": 8}
+        marker = "os"[index >= len(PALETTE)]
+        axes.errorbar(
+            bias,
+            accuracy,
+            xerr=[[min(spread, 0.99 * bias)], [spread]],
+            yerr=accuracy_spread,
+            fmt=marker,
+            elinewidth=1,
+            label=point.title,
+            **style,
         )
-    # Without a date and with a fixed salt the same result gives the same bytes.
-    dates = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-    with atomic_file(path) as temporary, matplotlib.rc_context(_REPEATABLE):
-        figure.savefig(temporary, format=suffix[1:], dpi=200, metadata=dates[suffix])
-    return path
+        if point.printed is not None:
+            printed_bias, printed_accuracy = point.printed
+            place = max(printed_bias, _SMALLEST_BIAS), printed_accuracy
+            axes.plot(*place, marker, markerfacecolor="none", **style)
+    if learned:
+        front = zip(*pareto_front(learned), strict=True)
+        axes.plot(*front, color=FAINT, linestyle="--", linewidth=1, zorder=0, label="_front")
+    log_x_axis(axes)
+    axes.set_xlabel("bias (lower is better)")
+    axes.set_ylabel("accuracy in % (higher is better)")
+    plain_axes(axes)
 
 
-def inline_svg(figure: MatplotlibFigure, name: str, label: str) -> str:
-    """The figure as one ``<svg>`` element whose ids begin with ``name``.
-
-    ``label`` is what a screen reader says instead. Text remains text, in the font of the page.
-    """
-    drawn = io.BytesIO()
-    with matplotlib.rc_context(_REPEATABLE):
-        figure.savefig(drawn, format="svg", transparent=True, dpi=160, metadata={"Date": None})
-    root = ElementTree.fromstring(drawn.getvalue())
-    for parent in list(root.iter()):
-        for child in list(parent):
-            # The style sheet would reach the whole page, the metadata names outside addresses.
-            if _local(child.tag) in ("metadata", "style"):
-                parent.remove(child)
-    for element in root.iter():
-        element.tag = _local(element.tag)
-        element.attrib = {
-            _local(key): _adapt(_local(key), value, name) for key, value in element.attrib.items()
-        }
-    _, _, width, height = root.attrib["viewBox"].split()
-    root.attrib = {
-        "viewBox": root.attrib["viewBox"],
-        "style": f"aspect-ratio: {width} / {height}; stroke-linejoin: round; stroke-linecap: butt",
-        "role": "img",
-        "aria-label": label,
-    }
-    return ElementTree.tostring(root, encoding="unicode", short_empty_elements=True)
-
-
-def plain_axes(axes: Axes) -> None:
-    """Show only the lines that help reading."""
-    for side, spine in axes.spines.items():
-        spine.set_visible(side in ("left", "bottom"))
-        spine.set_color(FAINT)
-    axes.grid(color=GRID, linewidth=0.8)
-    axes.set_axisbelow(True)
-    axes.tick_params(colors=FAINT, labelcolor=INK, labelsize=10)
-    axes.xaxis.label.set(color=INK, fontsize=11)
-    axes.yaxis.label.set(color=INK, fontsize=11)
-    axes.set_facecolor("none")
+def pareto_front(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The points that no other beats in both: from the least biased to the most accurate."""
+    kept: list[tuple[float, float]] = []
+    for point in sorted(points, key=lambda point: (point[0], -point[1])):
+        if not kept or point[1] > kept[-1][1]:
+            kept.append(point)
+    return kept
 
 
 def _columns(results: Comparison, width: float) -> Figure:
@@ -223,7 +217,7 @@ def _columns(results: Comparison, width: float) -> Figure:
     for column, (result, name) in enumerate(zip(results, results.names, strict=True)):
         for row, (metric, label) in enumerate(_METRICS):
             axes = grid[row, column]
-            _draw(axes, result, metric, PALETTE[column % len(PALETTE)])
+            _draw(axes, result, metric, color(column))
             if column == 0:
                 axes.set_ylabel(label)
             plain_axes(axes)
@@ -236,7 +230,7 @@ def _columns(results: Comparison, width: float) -> Figure:
     first = results[0]
     dataset = dataset_name(first.dataset, first.synthetic)
     runs = list(dict.fromkeys(seeds_text(result) for result in results))
-    _titles(
+    title(
         figure,
         f"{results.names[0] if len(results) == 1 else 'Methods'} on {dataset}",
         f"{plural(num_evaluated(first), 'evaluated node')} · {' or '.join(runs)} · "
@@ -245,7 +239,7 @@ def _columns(results: Comparison, width: float) -> Figure:
     return figure
 
 
-def _draw(axes: Axes, result: Result, metric: str, color: str) -> None:
+def _draw(axes: Axes, result: Result, metric: str, ink: str) -> None:
     """Dots, intervals and the regression line of one method's loss or accuracy."""
     groups = result.by_degree[result.by_degree["count"] >= LINE_NODES]
     if not len(groups):
@@ -261,13 +255,13 @@ def _draw(axes: Axes, result: Result, metric: str, color: str) -> None:
     degree = groups.index.to_numpy(float)
     mean = groups[metric].to_numpy(float)
     low, high = groups[f"{metric}_low"], groups[f"{metric}_high"]
-    axes.vlines(degree, low, high, color=color, alpha=0.35, linewidth=1.6)
+    axes.vlines(degree, low, high, color=ink, alpha=0.35, linewidth=1.6)
     size = groups["count"].to_numpy(float)
     axes.scatter(
         degree,
         mean,
         s=18 + 110 * size / size.max(),
-        color=color,
+        color=ink,
         alpha=0.85,
         linewidths=0.6,
         edgecolors=PAPER,
@@ -296,24 +290,3 @@ def _slope_text(slope: float, metric: str) -> str:
     sign = "+" if slope > 0 else ""
     unit = "points per neighbor" if metric == "accuracy" else "per neighbor"
     return f"slope {sign}{number(slope)} {unit}"
-
-
-def _titles(figure: Figure, title: str, subtitle: str) -> None:
-    figure.suptitle(title, fontsize=14, fontweight="bold", color=INK, parse_math=False)
-    figure.supxlabel(subtitle, fontsize=9, color=FAINT, parse_math=False)
-
-
-def _local(name: str) -> str:
-    return name.rsplit("}", 1)[-1]
-
-
-def _adapt(key: str, value: str, name: str) -> str:
-    if key == "id":
-        return f"{name}-{value}"
-    if key == "href" and value.startswith("#"):
-        return f"#{name}-{value[1:]}"
-    value = _REFERENCE.sub(f"url(#{name}-", value)
-    if key == "style":
-        value = _COLOR.sub(lambda match: _VARIABLES[match.group()], value)
-        value = _FONT.sub(r"\1var(--font)", value)
-    return value

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from .._core.text import printable
 
 if TYPE_CHECKING:
-    from ..evaluation.audit.findings import Estimate
-    from ..experiments.result import Result, Spread
+    from ..experiments.result import Result
+    from ..experiments.trained_runs import Spread
 
 MINUS = "\N{MINUS SIGN}"
 SIGNIFICANT = 0.05
@@ -53,12 +53,11 @@ def percent(value: float) -> str:
     return f"{round(value, 1) + 0.0:,.1f}".replace("-", MINUS)
 
 
-def spread(figure: Spread, unit: str) -> str:
-    """Mean ± standard deviation; ``unit`` is "percent" or "number"; a single run has no ±.
+def spread(figure: Spread, show: Callable[[float], str]) -> str:
+    """Mean ± standard deviation, each as ``show`` shows it; a single run has no ±.
 
     A mean that is not defined, since a run has no value, is a dash.
     """
-    show = percent if unit == "percent" else number
     if len(figure.runs) == 1 or not math.isfinite(figure.mean):
         return show(figure.mean)
     return f"{show(figure.mean)} ± {show(figure.std)}"
@@ -67,10 +66,10 @@ def spread(figure: Spread, unit: str) -> str:
 def result_cells(result: Result) -> tuple[str, ...]:
     """Accuracy, that of low and of high degrees, bias and calibrated bias, as tables show them."""
     return (
-        spread(result.accuracy, "percent"),
+        spread(result.accuracy, percent),
         percent(result.low_degree_accuracy.mean),
         percent(result.high_degree_accuracy.mean),
-        spread(result.bias, "number"),
+        spread(result.bias, number),
         number(result.calibrated_bias.mean),
     )
 
@@ -79,8 +78,8 @@ def trial_cells(trial: Result) -> tuple[str, ...]:
     """Validation and test accuracy, bias and calibrated bias of a trial of a tuning."""
     return (
         percent(trial.validation_accuracy.mean),
-        spread(trial.accuracy, "percent"),
-        spread(trial.bias, "number"),
+        spread(trial.accuracy, percent),
+        spread(trial.bias, number),
         number(trial.calibrated_bias.mean),
     )
 
@@ -90,31 +89,30 @@ def join_words(items: Sequence[str]) -> str:
     return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
 
 
-def best_of(
-    values: Sequence[float],
-    learned: Sequence[bool],
-    show: Callable[[float], str],
-    choose: Callable[[list[float]], float],
-) -> list[bool]:
-    """Which values are shown as the best of those of models that have learned.
+#: The figures by which results are compared: heading, property, how it is shown, and the best.
+COMPARED: tuple[tuple[str, str, Callable[[float], str], Callable[[list[float]], float]], ...] = (
+    ("accuracy (%)", "accuracy", percent, max),
+    ("of low degrees", "low_degree_accuracy", percent, max),
+    ("of high degrees", "high_degree_accuracy", percent, max),
+    ("bias", "bias", number, min),
+    ("calibrated bias", "calibrated_bias", number, min),
+)
 
-    Values that look the same are equally good; where all do, none is the best.
+
+def best_figures(results: Sequence[Result]) -> list[tuple[bool, ...]]:
+    """Which figures of each result, in the order of ``COMPARED``, are shown as the best.
+
+    A method that has not learned is not compared. Values that look the same are equally good; where
+    all do, none is the best.
     """
-    finite = [value for value, able in zip(values, learned, strict=True) if able and value == value]
-    if len({show(value) for value in finite}) < 2:
-        return [False] * len(values)
-    best = show(choose(finite))
-    return [able and show(value) == best for value, able in zip(values, learned, strict=True)]
-
-
-def interval_text(estimate: Estimate, unit: str) -> str:
-    """``95 % interval a to b``; ``unit`` is "percent" or "number"."""
-    show = percent if unit == "percent" else number
-    if math.isnan(estimate.low) and math.isnan(estimate.high):
-        return "too few nodes for an interval"
-    if math.isnan(estimate.high):
-        return f"95 % interval {show(estimate.low)} or more"
-    return f"95 % interval {show(estimate.low)} to {show(estimate.high)}"
+    columns = []
+    for _, metric, show, choose in COMPARED:
+        means = [math.nan if each.failure else getattr(each, metric).mean for each in results]
+        finite = [mean for mean in means if mean == mean]
+        differ = len({show(mean) for mean in finite}) > 1
+        best = show(choose(finite)) if differ else None
+        columns.append([mean == mean and show(mean) == best for mean in means])
+    return list(zip(*columns, strict=True))
 
 
 def p_text(p: float, draws: int = 0) -> str:

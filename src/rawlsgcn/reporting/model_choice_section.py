@@ -10,11 +10,10 @@ import numpy as np
 
 from .._core.text import printable, share
 from ..experiments.model_search import AutoResult
-from .accuracy_bias_plot import PlainNumbers
 from .comparison_words import gains
-from .figures import FAINT, INK, PALETTE, PAPER, Figure, plain_axes
+from .figure_style import FAINT, INK, PAPER, Figure, color, legend, log_x_axis, plain_axes, title
 from .formatting import dataset_name, number, percent
-from .leaderboard import COLUMNS
+from .tables import LEADERBOARD
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,7 +37,9 @@ def model_choice_sections(
                 *map(printable, result.explanation),
                 *_against_baseline(name, result, results, audit),
             ],
-            "headings": [heading.replace("-\n", "").replace("\n", " ") for heading, *_ in COLUMNS],
+            "headings": [
+                heading.replace("-\n", "").replace("\n", " ") for heading, *_ in LEADERBOARD
+            ],
             "rows": _rows(result),
             "caption": _caption(result),
         }
@@ -77,34 +78,15 @@ def leaderboard_figure(result: AutoResult) -> Figure:
     axes = figure.subplots()
     board = result.leaderboard.reset_index(drop=True)
     losses = [loss for loss in board["validation_loss"] if math.isfinite(loss)]
-    for chosen, color, label in (
-        (False, PALETTE[0], "a member"),
-        (True, PALETTE[1], "a chosen member"),
+    sound, chosen = board["validation_loss"].map(math.isfinite), board["weight"] > 0
+    marks: dict[str, Any] = {"linestyle": "none", "markeredgecolor": PAPER}
+    for series, (label, rows) in enumerate(
+        (("a member", board[sound & ~chosen]), ("a chosen member", board[sound & chosen]))
     ):
-        sound = board["validation_loss"].map(math.isfinite)
-        rows = board[sound & ((board["weight"] > 0) == chosen)]
-        axes.plot(
-            rows["validation_loss"],
-            rows["low_degree_accuracy"],
-            linestyle="none",
-            marker="o",
-            markersize=9,
-            color=color,
-            markeredgecolor=PAPER,
-            label=label,
-            zorder=3,
-        )
-    axes.plot(
-        result.validation_loss,
-        result.low_degree_accuracy.mean,
-        linestyle="none",
-        marker="D",
-        markersize=10,
-        color=PALETTE[2],
-        markeredgecolor=PAPER,
-        label="the answer",
-        zorder=4,
-    )
+        place = rows["validation_loss"], rows["low_degree_accuracy"]
+        axes.plot(*place, "o", markersize=9, color=color(series), label=label, zorder=3, **marks)
+    answer = result.validation_loss, result.low_degree_accuracy.mean
+    axes.plot(*answer, "D", markersize=10, color=color(2), label="the answer", zorder=4, **marks)
     if result.baseline is not None:
         axes.axhline(
             result.baseline.low_degree_accuracy.mean,
@@ -114,23 +96,14 @@ def leaderboard_figure(result: AutoResult) -> Figure:
             label=result.baseline.title,
         )
     if losses and max(losses) > 4 * min(losses):
-        axes.set_xscale("log")
-        for set_formatter in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
-            set_formatter(PlainNumbers(labelOnlyBase=False, minor_thresholds=(1.5, 0.5)))
+        log_x_axis(axes)
     axes.set_xlabel("validation loss (lower is better)")
     axes.set_ylabel("accuracy of low degrees (%)")
     plain_axes(axes)
     axes.margins(0.08, 0.12)
-    axes.tick_params(which="minor", colors=FAINT, labelcolor=INK, labelsize=9)
     _number_members(axes, result)
-    figure.legend(loc="outside lower center", ncols=4, frameon=False, labelcolor=INK, fontsize=9)
-    figure.suptitle(
-        f"The pool on {dataset_name(result.dataset, result.synthetic)}",
-        fontsize=14,
-        fontweight="bold",
-        color=INK,
-        parse_math=False,
-    )
+    legend(figure, axes)
+    title(figure, f"The pool on {dataset_name(result.dataset, result.synthetic)}")
     return figure
 
 
@@ -175,7 +148,7 @@ def _rows(result: AutoResult) -> list[dict[str, Any]]:
             "weight": share(row["weight"]) if row["weight"] else "",
             "cells": [
                 f"{row[name]:,}" if name == "parameters" else show(row[name])
-                for _, name, show, _ in COLUMNS
+                for _, name, show, _ in LEADERBOARD
             ],
         }
         for place, row in enumerate(result.leaderboard.to_dict("records"), start=1)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from .._core.text import printable
 from ..graphs.catalog import datasets
+from .audit_verdict import headline_model, low_degree_significant
+from .comparison_words import low_degree_gains
 from .formatting import SIGNIFICANT, number, p_text, percent
-from .words import headline_model, low_degree_significant
 
 if TYPE_CHECKING:
     from ..evaluation.audit.findings import ModelAudit
@@ -104,19 +105,15 @@ def _about_degree(audit: Audit, model: ModelAudit) -> list[Step]:
             )
         ]
     steps = []
-    gains = {
-        other: way * pair.low_accuracy.value
-        for pair in audit.comparisons
-        for other, own, way in ((pair.first, pair.second, 1), (pair.second, pair.first, -1))
-        if own == model.name and way * pair.low_accuracy.clear > 0
-    }
+    all_gains = low_degree_gains(audit, model.name)
+    gains = {other: gain.value for other, gain in all_gains.items() if gain.clear > 0}
     if gains:
         best = max(gains, key=lambda other: gains[other])
         words = (
             f"Of the models audited here, {printable(best)} serves low-degree nodes best: they are "
             f"right {percent(gains[best])} points more often than with {name}."
         )
-        steps.append(_tune(audit, best, words) if _tunable(audit, best) else Step(words))
+        steps.append(_tune(audit, best, words))
     methods = {result.method for result in audit.results.values()}
     if _AUTO not in methods:
         steps.append(
@@ -152,20 +149,17 @@ def _about_degree(audit: Audit, model: ModelAudit) -> list[Step]:
     return steps
 
 
-def _tunable(audit: Audit, name: str) -> bool:
-    """Whether it is a method trained here: not predictions from elsewhere, nor what auto chose."""
-    return name in audit.results and audit.results[name].method != _AUTO
-
-
 def _tune(audit: Audit, name: str, words: str) -> Step:
-    """The step that tunes a trained method further."""
-    method = shlex.quote(printable(audit.results[name].method))
+    """The step that tunes a method further, if it was trained here and was not auto's choice."""
+    if name not in audit.results or audit.results[name].method == _AUTO:
+        return Step(words)
+    method = printable(audit.results[name].method)
     return _step(
         f"{words} Search better settings for it:",
         audit,
         "tune",
-        [f"--method {method} --out model"],
-        f"tuning = rg.tune(graph, {printable(audit.results[name].method)!r})",
+        [f"--method {shlex.quote(method)} --out model"],
+        f"tuning = rg.tune(graph, {method!r})",
     )
 
 

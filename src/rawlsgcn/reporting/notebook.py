@@ -15,9 +15,10 @@ from .._core.text import printable
 from ..experiments.comparison import Comparison
 from ..experiments.model_search import AutoResult
 from .audit_figures import curves
-from .figures import by_degree, inline_svg, side_by_side
+from .audit_verdict import verdict
+from .figure_style import inline_svg
+from .figures import by_degree, side_by_side
 from .formatting import number, p_text, percent, result_cells, setup_text, trial_cells
-from .words import verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from .._core import __version__
@@ -26,21 +24,22 @@ from ..experiments.audit_result import Audit
 from ..experiments.comparison import Comparison
 from ..experiments.model_search import AutoResult
 from . import audit_figures
-from .figures import inline_svg
+from .audit_verdict import DIVERGED, doubled, headline_model, verdict
+from .explorer import explorer_data, explorer_script
+from .figure_style import inline_svg
 from .formatting import dataset_name, number, p_text, percent, seeds_text, setup_text
 from .model_choice_section import model_choice_figures, model_choice_sections
 from .next_steps import next_steps
 from .training_section import training_figures, training_section
-from .words import DIVERGED, doubled, headline_model, verdict
 
 if TYPE_CHECKING:
-    from ..evaluation.audit.findings import Estimate, ModelAudit, PairedBiasTest, PermutationTest
+    from ..evaluation.audit.findings import Estimate, ModelAudit
+    from ..evaluation.audit.permutation_tests import PairedBiasTest, PermutationTest
     from ..experiments.result import Result
-    from .figures import Figure
+    from .figure_style import Figure
 
 #: Nodes in the table of a page without scripts.
 STATIC_NODES = 20
-SCRIPTS = ("chart.js", "explorer.js")
 
 
 def report(
@@ -127,7 +126,9 @@ def _render(audit: Audit | None, results: Mapping[str, Result], command: str | N
 
 
 def _audit_context(audit: Audit) -> dict[str, Any]:
-    script = _script()
+    script = explorer_script()
+    # By this hash the page's policy allows the script and no other.
+    digest = hashlib.sha256(script.encode()).digest()
     slope = audit.models[0].slope
     return {
         "graph": dataset_name(audit.graph, audit.synthetic),
@@ -143,9 +144,9 @@ def _audit_context(audit: Audit) -> dict[str, Any]:
         "headlined": headline_model(audit),
         "unlearned": [printable(model.name) for model in audit.models if not model.learned],
         "worst_nodes": _worst_nodes(audit),
-        "data": _in_script(_explorer_data(audit)),
+        "data": explorer_data(audit),
         "script": Markup(script),
-        "script_hash": _hash(script),
+        "script_hash": f"sha256-{base64.b64encode(digest).decode()}",
     }
 
 
@@ -160,15 +161,19 @@ def _setup(audit: Audit) -> str:
     return f"{said}, trained with {' or '.join(seeds)}." if seeds else f"{said}."
 
 
-def _environment() -> Environment:
-    """The templates; everything that is inserted into them is escaped."""
-    environment = Environment(
-        loader=PackageLoader(__package__ or "rawlsgcn.reporting"),
+def template_environment(*packages: str) -> Environment:
+    """The templates of these packages and of this one; all that is inserted in them is escaped."""
+    return Environment(
+        loader=ChoiceLoader([*map(PackageLoader, packages), PackageLoader("rawlsgcn.reporting")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def _environment() -> Environment:
+    environment = template_environment()
     environment.filters |= {
         # A number and its per cent sign are kept on one line.
         "unbroken": lambda text: printable(text).replace(" %", "\N{NO-BREAK SPACE}%"),
@@ -196,27 +201,6 @@ def _interval(estimate: Estimate, unit: str) -> str:
 
 def _p(test: PermutationTest | PairedBiasTest) -> str:
     return "–" if math.isnan(test.p) else p_text(test.p, test.draws)
-
-
-def _script() -> str:
-    """The explorer's files in a scope of their own."""
-    folder = files(__package__) / "templates"
-    texts = [(folder / name).read_text(encoding="utf-8") for name in SCRIPTS]
-    return '"use strict";\n(() => {\n' + "\n".join(texts) + "})();\n"
-
-
-def _hash(script: str) -> str:
-    """The hash by which the page's policy allows this script and no other."""
-    digest = hashlib.sha256(script.encode()).digest()
-    return f"sha256-{base64.b64encode(digest).decode()}"
-
-
-def _in_script(value: Any) -> Markup:
-    """JSON inside a script element: nothing in it can end the element or begin another."""
-    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return Markup(text)
 
 
 def _audit_figures(audit: Audit) -> dict[str, tuple[Figure, str]]:
@@ -258,84 +242,3 @@ def _worst_nodes(audit: Audit) -> list[int]:
     loss = audit.nodes.models[0].loss
     known = [place for place, value in enumerate(loss) if value is not None]
     return sorted(known, key=lambda place: -(loss[place] or 0))[:STATIC_NODES]
-
-
-def _explorer_data(audit: Audit) -> dict[str, Any]:
-    """What the explorer draws: groups, single values and nodes."""
-    nodes = audit.nodes
-    return {
-        "column": printable(audit.column),
-        "ordered": audit.ordered,
-        "log": audit_figures.log_kind(audit),
-        "smallest": audit.how.smallest_group,
-        "models": [_model_data(audit, model) for model in audit.models],
-        "nodes": None
-        if nodes is None
-        else {
-            "of": nodes.of,
-            "id": [_script_value(each) for each in nodes.id],
-            "value": [_script_value(each) for each in nodes.value],
-            "degree": nodes.degree,
-            "label": nodes.label,
-            "classes": None
-            if nodes.classes is None
-            else [printable(name) for name in nodes.classes],
-            "models": [
-                {"predicted": each.predicted, "loss": [_rounded(value) for value in each.loss]}
-                for each in nodes.models
-            ],
-        },
-    }
-
-
-def _model_data(audit: Audit, model: ModelAudit) -> dict[str, Any]:
-    kind = audit_figures.log_kind(audit)
-    positions = zip(
-        model.groups,
-        audit_figures.group_positions(model, audit.ordered, None),
-        audit_figures.group_positions(model, audit.ordered, kind),
-        strict=True,
-    )
-    return {
-        "name": printable(model.name),
-        "groups": [
-            {
-                "label": printable(group.label),
-                "low": _known(group.low),
-                "high": _known(group.high),
-                "nodes": group.nodes,
-                "share": group.share,
-                "small": group.too_small,
-                "pooled": group.pooled,
-                "at": at,
-                "logAt": log_at,
-                "loss": _ends(group.loss),
-                "accuracy": _ends(group.accuracy),
-            }
-            for group, at, log_at in positions
-        ],
-        "dots": [
-            [point.value, point.nodes, _known(point.loss.value), point.accuracy.value]
-            for point in model.curve
-            if audit.ordered and point.nodes >= audit.how.smallest_group
-        ],
-    }
-
-
-def _script_value(value: object) -> Any:
-    """A number where a script's numbers can represent it, else text."""
-    exact = isinstance(value, int | float) and abs(value) <= 2**53
-    return value if exact else printable(value)
-
-
-def _known(value: float | None) -> float | None:
-    return None if value is None or not math.isfinite(value) else value
-
-
-def _rounded(value: float | None) -> float | None:
-    known = _known(value)
-    return None if known is None else round(known, 5)
-
-
-def _ends(estimate: Estimate) -> list[float | None]:
-    return [_known(estimate.value), _known(estimate.low), _known(estimate.high)]

@@ -1,4 +1,4 @@
-"""Tables for the terminal: of results, of a tuning, of an audit and of the datasets.
+"""Tables for the terminal: of results, of a tuning, of the pool of ``auto`` and of the datasets.
 
 Torch and matplotlib are not imported here, because ``rawlsgcn datasets`` uses this module.
 """
@@ -6,39 +6,26 @@ Torch and matplotlib are not imported here, because ``rawlsgcn datasets`` uses t
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich import box
-from rich.console import Console, ConsoleOptions, Group, RenderResult
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
 from .._core.text import printable
-from .formatting import (
-    MINUS,
-    best_of,
-    number,
-    p_text,
-    percent,
-    result_cells,
-    setup_text,
-    trial_cells,
-)
+from .formatting import best_figures, number, percent, result_cells, setup_text, trial_cells
 
 if TYPE_CHECKING:
-    from ..evaluation.audit.findings import Estimate, GroupAudit, ModelAudit
-    from ..experiments.audit_result import Audit
     from ..experiments.comparison import Comparison
+    from ..experiments.model_search import AutoResult
     from ..experiments.result import Result
     from ..experiments.tuning import Tuning
 
-BEST = "bold green"
+_BEST = "bold green"
 _UNBOUNDED = 10_000
-_SHORT_NAME = 16
-"""Names up to this length fit the heading of a column of three in a terminal of 80."""
 
 
 class FittingTable(Table):
@@ -52,6 +39,20 @@ class FittingTable(Table):
             yield self.narrower
         else:
             yield from super().__rich_console__(console, options)
+
+
+def _empty_table(caption: str = "") -> FittingTable:
+    """A table without lines between rows, and with a caption under it."""
+    return FittingTable(
+        box=box.SIMPLE_HEAD,
+        caption=Text(f"\n{caption}", style="dim") if caption else None,
+        caption_justify="left",
+        padding=(0, 1),
+        collapse_padding=True,
+        pad_edge=False,
+        show_edge=False,
+        header_style="bold",
+    )
 
 
 def results_table(results: Result | Sequence[Result]) -> Table:
@@ -81,8 +82,8 @@ def _results_table(results: Comparison, whole: bool) -> FittingTable:
     missing = any(
         result.failure is None and math.isnan(result.calibrated_bias.mean) for result in results
     )
-    legend = f"{_LEGEND} {_NOT_CALIBRATED}" if missing else _LEGEND
-    table = plain_table(caption=Text(f"\n{setup_text(results)}. {legend}", style="dim"))
+    legend = f"{_RESULTS_LEGEND} {_NOT_CALIBRATED}" if missing else _RESULTS_LEGEND
+    table = _empty_table(f"{setup_text(results)}. {legend}")
     # Method names wrap before a number does.
     table.add_column("\nmethod", overflow="fold")
     headings = (
@@ -96,16 +97,7 @@ def _results_table(results: Comparison, whole: bool) -> FittingTable:
     )
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=whole)
-    # A number of a method that has not learned is not compared with anything.
-    learned = [result.failure is None for result in results]
-    best = zip(
-        *(
-            best_of([getattr(result, metric).mean for result in results], learned, show, choose)
-            for metric, show, choose in _COMPARED
-        ),
-        strict=True,
-    )
-    for result, name, is_best in zip(results, results.names, best, strict=True):
+    for result, name, is_best in zip(results, results.names, best_figures(results), strict=True):
         cost = (f"{result.parameters:,}", f"{sum(result.seconds.values()):,.1f}")
         shown = [*result_cells(result)]
         if not whole:
@@ -113,7 +105,7 @@ def _results_table(results: Comparison, whole: bool) -> FittingTable:
         table.add_row(
             Text(f"{name} ({result.failed})" if result.failed else name),
             *(
-                Text(text, style=BEST if emphasized else "")
+                Text(text, style=_BEST if emphasized else "")
                 for text, emphasized in zip(shown, is_best, strict=True)
             ),
             _worst_off(result),
@@ -122,14 +114,7 @@ def _results_table(results: Comparison, whole: bool) -> FittingTable:
     return table
 
 
-_COMPARED: tuple[tuple[str, Callable[[float], str], Callable[[list[float]], float]], ...] = (
-    ("accuracy", percent, max),
-    ("low_degree_accuracy", percent, max),
-    ("high_degree_accuracy", percent, max),
-    ("bias", number, min),
-    ("calibrated_bias", number, min),
-)
-_LEGEND = (
+_RESULTS_LEGEND = (
     "Low, high: accuracy of the quarters with the lowest and highest degrees. "
     "Less bias is better, but an under-confident model has less of it: read the calibrated one."
 )
@@ -157,7 +142,7 @@ def tuning_table(tuning: Tuning) -> Table:
         if best is on_test
         else "†: what the test nodes would choose (for comparison only)."
     )
-    table = plain_table(caption=Text(f"\n{setup_text([best])}. {legend}", style="dim"))
+    table = _empty_table(f"{setup_text([best])}. {legend}")
     table.add_column("")
     for name in tuning.grid:
         table.add_column(name, justify="right", no_wrap=True)
@@ -169,7 +154,68 @@ def tuning_table(tuning: Tuning) -> Table:
             "→" if chosen else "†" if trial is on_test else trial.failed,
             *(f"{trial.settings[name]}" for name in tuning.grid),
             *trial_cells(trial),
-            style=BEST if chosen else "",
+            style=_BEST if chosen else "",
+        )
+    return table
+
+
+def leaderboard_table(result: AutoResult) -> Table:
+    """Show the pool, the lowest validation loss first; chosen members are marked.
+
+    On fewer columns than it needs, the validation accuracy and the seconds are omitted.
+
+    Args:
+        result: What :func:`rawlsgcn.auto` found.
+
+    Returns:
+        A rich table with one row for each member.
+    """
+    table = _leaderboard_table(result, whole=True)
+    table.narrower = _leaderboard_table(result, whole=False)
+    return table
+
+
+def short_count(count: int) -> str:
+    """``950``, ``233 k`` or ``1.4 M``."""
+    if count < 1000:
+        return f"{count}"
+    return f"{count / 1e3:,.0f} k" if count < 999_500 else f"{count / 1e6:,.1f} M"
+
+
+#: Heading, column of the leaderboard, how it is shown, and whether it is omitted in few columns.
+LEADERBOARD: tuple[tuple[str, str, Callable[[float], str], bool], ...] = (
+    ("validation\nloss", "validation_loss", number, False),
+    ("validation\naccuracy", "validation_accuracy", percent, True),
+    ("accuracy\n(%)", "accuracy", percent, False),
+    ("of low\ndegrees", "low_degree_accuracy", percent, False),
+    ("calibrated\nbias", "calibrated_bias", number, False),
+    ("para-\nmeters", "parameters", lambda count: short_count(int(count)), False),
+    ("\nseconds", "seconds", lambda seconds: f"{seconds:,.1f}", True),
+)
+
+
+_LEADERBOARD_LEGEND = (
+    "→: a part of the answer. Everything is chosen by the loss, which is the cross entropy on the "
+    "validation nodes after temperature scaling. The accuracies and the bias are those of the "
+    "evaluated nodes; low degrees: the quarter with the lowest. Parameters: the numbers to keep."
+)
+
+
+def _leaderboard_table(result: AutoResult, whole: bool) -> FittingTable:
+    table = _empty_table(_LEADERBOARD_LEGEND)
+    table.add_column("")
+    table.add_column("\nmember", overflow="fold")
+    columns = [column for column in LEADERBOARD if whole or not column[3]]
+    for heading, *_ in columns:
+        if not whole and heading == "validation\nloss":
+            heading = "\nloss"
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in result.leaderboard.to_dict("records"):
+        table.add_row(
+            "→" if row["weight"] else "",
+            Text(printable(row["member"])),
+            *(show(row[name]) for _, name, show, _ in columns),
+            style=_BEST if row["weight"] else "",
         )
     return table
 
@@ -192,7 +238,7 @@ def datasets_table(rows: Iterable[dict[str, Any]]) -> Table:
 
 
 def _datasets_table(rows: list[dict[str, Any]], text_columns: tuple[str, ...]) -> FittingTable:
-    table = plain_table(caption=None)
+    table = _empty_table()
     for key in text_columns:
         table.add_column(_HEADINGS[key], overflow="fold")
     table.add_column("on\ndisk")
@@ -226,134 +272,3 @@ def _count(value: float | None) -> str:
     if value is None:
         return "–"
     return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
-
-
-def audit_table(audit: Audit) -> Group:
-    """Show an audit's groups (with their loss for a single model) and the metrics of each model.
-
-    Args:
-        audit: The audit.
-
-    Returns:
-        Two rich tables.
-    """
-    return Group(_groups_table(audit), _models_table(audit))
-
-
-def short_names(names: Sequence[str]) -> list[str]:
-    """Shorten long names to the words in which they differ.
-
-    Words at the beginning or the end that all names share are removed; words are separated by -,
-    _, . or spaces.
-    """
-    if len(names) < 2 or max(map(len, names)) <= _SHORT_NAME:
-        return list(names)
-    words = [re.split(r"([-_. ]+)", name) for name in names]
-    for end in (0, -1):
-        while min(map(len, words)) > 1 and len({each[end] for each in words}) == 1:
-            for each in words:
-                each.pop(end)
-    short = ["".join(each).strip("-_. ") for each in words]
-    return short if all(short) and len(set(short)) == len(set(names)) else list(names)
-
-
-def _groups_table(audit: Audit) -> Table:
-    smallest = audit.how.smallest_group
-    table = _audit_table(
-        f"95 % intervals in brackets; groups under {smallest} nodes are too small for one."
-    )
-    table.add_column(printable(audit.column))
-    table.add_column("nodes", justify="right")
-    several = len(audit.models) > 1
-    for heading in _model_headings(audit):
-        name = f"{heading}\n" if several else ""
-        table.add_column(f"{name}accuracy (%)", justify="right", overflow="fold")
-        if not several:  # four columns of intervals would not fit a terminal
-            table.add_column("loss", justify="right")
-    for index, group in enumerate(audit.models[0].groups):
-        cells = [cell for model in audit.models for cell in _cells(model.groups[index], several)]
-        style = "dim" if group.too_small else None
-        table.add_row(printable(group.label), f"{group.nodes:,}", *cells, style=style)
-    table.add_section()
-    whole = [cell for model in audit.models for cell in _cells(model, several)]
-    table.add_row("all", f"{audit.how.nodes:,}", *whole)
-    return table
-
-
-def _model_headings(audit: Audit) -> list[str]:
-    return short_names([printable(model.name) for model in audit.models])
-
-
-def _cells(figures: ModelAudit | GroupAudit, several: bool) -> list[str]:
-    accuracy = _with_interval(figures.accuracy, "percent")
-    return [accuracy] if several else [accuracy, _with_interval(figures.loss, "number")]
-
-
-def _models_table(audit: Audit) -> Table:
-    table = _audit_table(
-        f"Shuffled: the mean bias with {printable(audit.column)} shuffled among the nodes. Without "
-        "noise: the bias less what chance adds to it."
-    )
-    table.add_column("")
-    for heading in _model_headings(audit):
-        table.add_column(heading, justify="right", overflow="fold")
-    for heading, show in _MODEL_METRICS.items():
-        table.add_row(heading, *(show(model) for model in audit.models))
-    return table
-
-
-def _shuffled(model: ModelAudit) -> str:
-    test = model.permutation
-    return f"{number(test.mean)}, {p_text(test.p, test.draws)}" if test.draws else "–"
-
-
-def _worst_tenth(model: ModelAudit) -> str:
-    worst = next((each for each in model.worst if each.percent == 10), None)
-    return "–" if worst is None else _with_interval(worst.loss, "number")
-
-
-_MODEL_METRICS: dict[str, Callable[[ModelAudit], str]] = {
-    "bias": lambda model: number(model.bias),
-    "bias, shuffled": _shuffled,
-    "bias, without noise": lambda model: number(model.net_variance.value),
-    "bias, calibrated": lambda model: (
-        "–" if model.scaling is None else number(model.scaling.calibrated_bias)
-    ),
-    "loss per doubling": lambda model: (
-        "–" if model.slope is None else _with_interval(model.slope.loss, "number")
-    ),
-    "loss of worst 10 %": _worst_tenth,
-}
-
-
-def _with_interval(estimate: Estimate, unit: str) -> str:
-    show = percent if unit == "percent" else _two_decimals
-    if math.isnan(estimate.low):
-        return show(estimate.value)
-    return f"{show(estimate.value)} [{show(estimate.low)}, {show(estimate.high)}]"
-
-
-def _two_decimals(value: float) -> str:
-    """Two decimals, unless the number is very large or small."""
-    if 0.01 <= abs(value) < 100:
-        return f"{value:.2f}".replace("-", MINUS)
-    return number(value)
-
-
-def _audit_table(caption: str) -> Table:
-    text = Text(caption, style="dim")
-    return Table(box=box.SIMPLE_HEAD, caption=text, caption_justify="left", header_style="bold")
-
-
-def plain_table(caption: Text | None) -> FittingTable:
-    """An empty table without lines between rows, and with a caption under it."""
-    return FittingTable(
-        box=box.SIMPLE_HEAD,
-        caption=caption,
-        caption_justify="left",
-        padding=(0, 1),
-        collapse_padding=True,
-        pad_edge=False,
-        show_edge=False,
-        header_style="bold",
-    )

@@ -56,8 +56,8 @@ def result_line(result: Result) -> str:
             end += "   (under-confident: read the calibrated bias)"
     return (
         f"{result.title} on {result.dataset}: "
-        f"accuracy {spread(result.accuracy, 'percent')}   "
-        f"bias {spread(result.bias, 'number')} "
+        f"accuracy {spread(result.accuracy, percent)}   "
+        f"bias {spread(result.bias, number)} "
         f"(calibrated {number(result.calibrated_bias.mean)})   "
         f"low-degree accuracy {percent(result.low_degree_accuracy.mean)}{end}"
     )

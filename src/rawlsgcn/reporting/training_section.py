@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from .._core.text import printable
-from .accuracy_bias_plot import accuracy_bias_plot
-from .figures import by_degree, degrees, side_by_side
+from .figures import accuracy_bias_plot, by_degree, degrees, side_by_side
 from .formatting import (
-    best_of,
+    COMPARED,
+    best_figures,
     dataset_name,
     join_words,
     number,
@@ -22,22 +22,10 @@ from .formatting import (
 
 if TYPE_CHECKING:
     from ..experiments.result import Result
-    from .figures import Figure
+    from .figure_style import Figure
 
-#: Heading, property of a result, unit, and whether more of it is better.
-_COLUMNS = (
-    ("accuracy (%)", "accuracy", "percent", True),
-    ("of low degrees", "low_degree_accuracy", "percent", True),
-    ("of high degrees", "high_degree_accuracy", "percent", True),
-    ("bias", "bias", "number", False),
-    ("calibrated bias", "calibrated_bias", "number", False),
-)
 _RUN_COLUMNS = (
-    ("accuracy", percent),
-    ("low_degree_accuracy", percent),
-    ("high_degree_accuracy", percent),
-    ("bias", number),
-    ("calibrated_bias", number),
+    *((metric, show) for _, metric, show, _ in COMPARED),
     ("temperature", number),
     ("validation_accuracy", percent),
 )
@@ -48,7 +36,7 @@ def training_section(results: Mapping[str, Result]) -> dict[str, Any]:
     return {
         "runs_text": _runs_text(results),
         "several_runs": any(len(result.seeds) > 1 for result in results.values()),
-        "headings": [*(column[0] for column in _COLUMNS), "parameters", "seconds"],
+        "headings": [*(column[0] for column in COMPARED), "parameters", "seconds"],
         "rows": _rows(results),
         "runs": _runs(results),
         "settings": _settings(results),
@@ -109,30 +97,17 @@ def _runs_text(results: Mapping[str, Result]) -> str:
 
 def _rows(results: Mapping[str, Result]) -> list[dict[str, Any]]:
     """A row for each method; a cell says whether it is the best of those that have learned."""
-    learned = [result.failure is None for result in results.values()]
-    columns = []
-    for _, metric, unit, more in _COLUMNS:
-        values = [getattr(result, metric) for result in results.values()]
-        show = percent if unit == "percent" else number
-        best = best_of([value.mean for value in values], learned, show, max if more else min)
-        columns.append(
-            [
-                {"text": spread(value, unit), "best": is_best}
-                for value, is_best in zip(values, best, strict=True)
-            ]
-        )
-    return [
-        {
-            "name": printable(name),
-            "failed": result.failed,
-            "cells": [
-                *(column[row] for column in columns),
-                {"text": f"{result.parameters:,}", "best": False},
-                {"text": f"{sum(result.seconds.values()):,.1f}", "best": False},
-            ],
-        }
-        for row, (name, result) in enumerate(results.items())
-    ]
+    rows = []
+    best = best_figures(list(results.values()))
+    for (name, result), is_best in zip(results.items(), best, strict=True):
+        texts = [spread(getattr(result, metric), show) for _, metric, show, _ in COMPARED]
+        texts += [f"{result.parameters:,}", f"{sum(result.seconds.values()):,.1f}"]
+        cells = [
+            {"text": text, "best": emphasized}
+            for text, emphasized in zip(texts, (*is_best, False, False), strict=True)
+        ]
+        rows.append({"name": printable(name), "failed": result.failed, "cells": cells})
+    return rows
 
 
 def _runs(results: Mapping[str, Result]) -> list[dict[str, Any]]:
@@ -176,16 +151,12 @@ def _setting(value: object) -> str:
 
 def _order_after_calibration(results: Mapping[str, Result]) -> list[str]:
     """Say so where another method has the least bias once all are calibrated."""
-    learned = {name: result for name, result in results.items() if result.failure is None}
-    least = [
-        min(
-            (getattr(result, metric).mean, printable(name))
-            for name, result in learned.items()
-            if math.isfinite(getattr(result, metric).mean)
-        )[1]
-        for metric in ("bias", "calibrated_bias")
-        if sum(math.isfinite(getattr(each, metric).mean) for each in learned.values()) > 1
-    ]
+    learned = {printable(name): each for name, each in results.items() if each.failure is None}
+    least = []
+    for metric in ("bias", "calibrated_bias"):
+        means = [(getattr(result, metric).mean, name) for name, result in learned.items()]
+        finite = [pair for pair in means if math.isfinite(pair[0])]
+        least += [min(finite)[1]] if len(finite) > 1 else []
     if len(set(least)) < 2:
         return []
     return [

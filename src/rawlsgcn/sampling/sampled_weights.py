@@ -93,7 +93,7 @@ class Factors:
         return cls(s / np.sqrt(t), s / np.sqrt(t))
 
 
-def doubly_stochastic_scale(adjacency: Adjacency, tol: float = 1e-8) -> Array:
+def doubly_stochastic_scale(adjacency: Adjacency) -> Array:
     """Compute x with diag(x) (A + I) diag(x) doubly stochastic, for a graph in memory."""
     from scipy.sparse import csr_array
 
@@ -106,13 +106,11 @@ def doubly_stochastic_scale(adjacency: Adjacency, tol: float = 1e-8) -> Array:
     weights = [np.ones(len(column), np.uint8)] if adjacency.weights is None else adjacency.weights
     size = (adjacency.num_nodes, adjacency.num_nodes)
     matrix = csr_array((weights[0], column, adjacency.row_start), shape=size)
-    scaling = balance(matrix, self_loops=True, tol=tol)
+    scaling = balance(matrix, self_loops=True).usable("the graph")
     if scaling.scale is None:
         raise RawlsError(
             "the graph is not symmetric: make its edges run both ways before it is balanced"
         )
-    if not scaling.converged and not scaling.residual <= tol:
-        raise RawlsError(f"the graph could not be balanced: {scaling}")
     return np.asarray(scaling.scale.numpy())
 
 

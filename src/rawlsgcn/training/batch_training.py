@@ -34,14 +34,7 @@ class DivergedError(RawlsError):
 
 
 def require_average(average: float) -> None:
-    """Raise an error unless the share of averaged steps is from 0 to 1.
-
-    Args:
-        average: The share of steps whose weights are averaged.
-
-    Raises:
-        RawlsError: If it is another number.
-    """
+    """Raise an error unless the share of averaged steps is from 0 to 1."""
     if not 0 <= average <= 1:
         raise RawlsError(f"average is a share of the steps, from 0 to 1, not {average:g}")
 
@@ -147,15 +140,7 @@ class BatchTraining(ABC, Generic[B]):
 
     @abstractmethod
     def batches(self, epoch: int, first: int = 0) -> Iterator[B]:
-        """Make this process's shares of the steps of an epoch.
-
-        Args:
-            epoch: The epoch, from 0.
-            first: The first step that is made.
-
-        Returns:
-            An iterator over the batches, in order.
-        """
+        """Make this process's shares of the steps of an epoch, from the step ``first`` on."""
 
     @abstractmethod
     def loss(self, batch: B) -> Tensor:
@@ -163,21 +148,11 @@ class BatchTraining(ABC, Generic[B]):
 
         DistributedDataParallel takes the mean over processes, which makes it the step's loss
         whatever the sizes of the shares.
-
-        Args:
-            batch: The process's share of a step.
-
-        Returns:
-            The loss, a scalar with a gradient.
         """
 
     @abstractmethod
     def seed_dropout(self, key: int) -> None:
-        """Draw the masks of the next step from a generator with this seed.
-
-        Args:
-            key: A seed of 63 bits.
-        """
+        """Draw the masks of the next step from a generator with this seed, of 63 bits."""
 
     def validation_accuracy(self) -> float:
         """Compute the accuracy of the last weights on validation nodes, for early stopping.
@@ -208,26 +183,11 @@ class BatchTraining(ABC, Generic[B]):
         self.best.compare(self.network, score.cpu())
 
     def epoch_ended(self, epoch: int) -> str:
-        """Return what the progress says after an epoch.
-
-        Args:
-            epoch: The epoch, from 0.
-
-        Returns:
-            Words for the user.
-        """
+        """Return what the progress says after an epoch, which is numbered from 0."""
         return f"epoch {epoch + 1}"
 
     def step(self, batch: B, epoch: int, number: int) -> float:
-        """Train on one batch.
-
-        Args:
-            batch: The process's share of the step.
-            epoch: The epoch, from 0.
-            number: The step in the epoch, from 0.
-
-        Returns:
-            This share's loss.
+        """Train on the batch of an epoch and a step, both from 0; return this share's loss.
 
         Raises:
             DivergedError: If the loss is not finite.
@@ -248,15 +208,3 @@ class BatchTraining(ABC, Generic[B]):
         if epoch * self.steps + number >= self.total - self.averaged:
             self.mean.update_parameters(self.network)
         return value
-
-    def epoch(self, epoch: int) -> float:
-        """Train on all training nodes once.
-
-        Args:
-            epoch: The epoch, from 0.
-
-        Returns:
-            The mean loss of the steps.
-        """
-        losses = [self.step(batch, epoch, n) for n, batch in enumerate(self.batches(epoch))]
-        return sum(losses) / len(losses)

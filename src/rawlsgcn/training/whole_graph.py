@@ -100,7 +100,7 @@ def _train_stacked(
             for index, state in zip(indices, states, strict=True):
                 notes = (*engine.stack.notes, *(() if engine.note is None else (engine.note,)))
                 kept = _named(state) | _on_cpu(dict(engine.stack.fixed))
-                runs[index] = TrainedRun(count, kept, engine.logits(state).cpu(), notes)
+                runs[index] = TrainedRun(count, kept, engine.stack.logits(state).cpu(), notes)
         clock.lap("evaluate")
         done += share
     return [runs[index] for index in range(len(jobs))]

@@ -15,7 +15,8 @@ import pytest
 from rawlsgcn.evaluation.audit.findings import Estimate
 from rawlsgcn.evaluation.audit.group_statistics import GroupedScores, net_variance
 from rawlsgcn.evaluation.audit.intervals import GroupMeans, difference, slopes
-from rawlsgcn.evaluation.audit.resampling import resampled, shuffled_bias, swapped_bias
+from rawlsgcn.evaluation.audit.permutation_tests import shuffled_bias, swapped_bias
+from rawlsgcn.evaluation.audit.resampling import resampled
 
 RESAMPLES = 400
 FEW, MANY = 150, pytest.param(1000, marks=pytest.mark.slow)

@@ -15,11 +15,11 @@ from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.cli import app
 from rawlsgcn.cli import auto as auto_command
 from rawlsgcn.evaluation.run_metrics import evaluate_run
+from rawlsgcn.experiments.model_files import outdated_in
 from rawlsgcn.experiments.model_search import pool, row_search
 from rawlsgcn.experiments.model_search.row_search import auto_rows, row_candidates
-from rawlsgcn.experiments.saved_models import outdated_in
 from rawlsgcn.experiments.shard_predictions import predict_shards
-from rawlsgcn.graphs.shard_nodes import ShardNodes
+from rawlsgcn.graphs.shard_graph import ShardNodes
 from rawlsgcn.graphs.shards import write_shards
 
 

@@ -489,7 +489,7 @@ def planetoid(root: Path, **changes: Any) -> Path:
 def test_planetoid_files_are_read_as_torch_geometric_reads_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from rawlsgcn.graphs.datasets import read_planetoid
+    from rawlsgcn.graphs.readers.published_files import read_planetoid
 
     folder = planetoid(tmp_path)
     ours = read_planetoid(CATALOG["citeseer"].raw_paths(tmp_path))

@@ -438,7 +438,7 @@ def test_a_flipped_byte_in_an_npz_is_noticed(tmp_path: Path) -> None:
             {"adj_data": [1], "adj_indices": [1], "adj_indptr": [0, 1, 1], "adj_shape": [2, 3]},
             "must be square",
         ),
-        ({"edge_index": [[0], [1]], "num_nodes": [1, 2]}, "num_nodes must be one integer"),
+        ({"edge_index": [[0], [1]], "num_nodes": [1, 2]}, "num_nodes must be a whole number"),
         ({"edge_index": [[0], [1]], "x": [["a"], ["b"]], "y": [0, 1]}, "features must be real"),
         (
             {"edge_index": [[0], [1]], "x": [[1.0], [2.0]], "y": ["a", "1"]},
@@ -448,7 +448,7 @@ def test_a_flipped_byte_in_an_npz_is_noticed(tmp_path: Path) -> None:
             {"edge_index": [[0], [1]], "num_nodes": 3, "x": [[1.0], [2.0]], "y": [0, 1]},
             "3 nodes, but .*2 rows",
         ),
-        ({"edge_index": [[0], [1]], "num_nodes": -3}, "num_nodes is -3"),
+        ({"edge_index": [[0], [1]], "num_nodes": -3}, "whole number of at least 0, not -3"),
         ({"edge_index": [[0], [1]], "num_nodes": 10**9}, "has no node features|too many for this"),
         ({"edge_index": [[0], [2**62]], "x": X, "y": Y}, f"node {2**62}, which is out of range"),
         ({"edge_index": np.array([[0], [2**63 + 5]], np.uint64), "x": X, "y": Y}, "out of range"),

@@ -78,7 +78,7 @@ def test_one_known_name_is_kept_to(tmp_path: Path) -> None:
     graph = bare(written(tmp_path / "g.csv", "weight,source,friend\n5,10,30\n5,30,70\n"))
     assert graph.node_ids.tolist() == [10, 30, 70]
     assert set(graph.edge_weight.tolist()) == {5.0}
-    with pytest.raises(RawlsError, match="no two columns of nodes"):
+    with pytest.raises(RawlsError, match="no column of target nodes"):
         bare(written(tmp_path / "h.csv", "source,weight\n5,10\n"))
 
 

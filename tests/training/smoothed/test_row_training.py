@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from epochs import train_epoch
 from torch import nn
 
 from rawlsgcn._core.errors import RawlsError
@@ -93,7 +94,7 @@ def test_rows_from_disk_give_the_steps_of_rows_in_memory() -> None:
     assert kept.in_memory
     assert kept.steps == streamed.steps > 5
     for epoch in range(3):
-        assert kept.epoch(epoch) == streamed.epoch(epoch)
+        assert train_epoch(kept, epoch) == train_epoch(streamed, epoch)
     assert torch.equal(weights(kept), weights(streamed))
 
 
@@ -127,7 +128,7 @@ def test_rows_that_fit_are_read_once_and_others_in_every_epoch(
     rows = labeled_rows()
     training = training_of(rows)
     for epoch in range(3):
-        training.epoch(epoch)
+        train_epoch(training, epoch)
     assert rows.file.read_rows <= 500
     monkeypatch.setattr(row_training, "READ_BYTES", 10)
     monkeypatch.setattr(row_training, "WINDOW_CHUNKS", 1)

@@ -21,7 +21,7 @@ from rawlsgcn.balancing import propagation_matrix
 from rawlsgcn.graphs import synthetic
 from rawlsgcn.graphs.shards import Shards, write_shards
 from rawlsgcn.methods import find_method
-from rawlsgcn.methods.row_normalization import row_normalized
+from rawlsgcn.methods.inputs import row_normalized
 from rawlsgcn.training.sampled.distributed_context import DistributedContext
 from rawlsgcn.training.sampled.shard_balancing import balance_and_save
 from rawlsgcn.training.smoothed import column_blocks as column_blocks_module

@@ -9,7 +9,8 @@ import pandas as pd
 
 from rawlsgcn.evaluation.audit.node_scores import score_nodes
 from rawlsgcn.evaluation.audit.prediction_formats import LabeledNodes
-from rawlsgcn.experiments.prediction_alignment import AlignedFile, NodeIndex
+from rawlsgcn.experiments.node_index import NodeIndex
+from rawlsgcn.experiments.prediction_alignment import AlignedFile
 
 from ..reader import Files, Reader
 from . import graphs as tiny

@@ -9,6 +9,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from .group_statistics import NetVariance
+from .permutation_tests import PairedBiasTest, PermutationTest
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -22,6 +25,9 @@ class Estimate:
     def clear(self) -> int:
         """1 or -1 where the interval excludes zero, else 0."""
         return int(self.low > 0) - int(self.high < 0)
+
+    def __neg__(self) -> Estimate:
+        return Estimate(-self.value, -self.high, -self.low)
 
 
 @dataclass(frozen=True)
@@ -126,50 +132,6 @@ class LowAgainstRest:
     difference: Estimate
     ratio: Estimate
     p: float
-
-
-@dataclass(frozen=True)
-class PermutationTest:
-    """The paper's bias where degree does not matter: degrees shuffled among the nodes.
-
-    Attributes:
-        seen: The bias of the data.
-        mean: The mean of the shuffled biases.
-        low: The lower end of their middle 95 %.
-        high: The upper end.
-        p: (1 + #{shuffled >= seen}) / (1 + draws); NaN where shuffling cannot change the bias.
-        draws: How often the degrees were shuffled; 0 likewise.
-        edges: The edges of the bins of their histogram, one more than ``counts``.
-        counts: The shuffled biases in each bin.
-    """
-
-    seen: float
-    mean: float
-    low: float
-    high: float
-    p: float
-    draws: int
-    edges: list[float]
-    counts: list[int]
-
-
-@dataclass(frozen=True)
-class NetVariance:
-    """The between-degree variance net of noise: bias = net + noise.
-
-    Attributes:
-        value: The estimate, or 0 if it is negative.
-        unbiased: The unbiased estimate, which may be negative.
-        noise: The bias that chance alone gives.
-        groups: The number of degrees.
-        single: How many of them have one node only.
-    """
-
-    value: float
-    unbiased: float
-    noise: float
-    groups: int
-    single: int
 
 
 @dataclass(frozen=True)
@@ -289,29 +251,6 @@ class ModelAudit:
 
 
 @dataclass(frozen=True)
-class PairedBiasTest:
-    """Paired test of two biases: at every node the two models' losses may be swapped.
-
-    Attributes:
-        first: The bias of the first model.
-        second: The bias of the second.
-        ratio: The first over the second.
-        p_lower: The p-value for 'the first is not fairer'.
-        p_higher: The p-value for 'the second is not fairer'.
-        draws: How often the losses were swapped.
-        p: The two-sided p-value for 'neither is fairer': twice the smaller of the two.
-    """
-
-    first: float
-    second: float
-    ratio: float
-    p_lower: float
-    p_higher: float
-    draws: int
-    p: float = math.nan
-
-
-@dataclass(frozen=True)
 class ModelComparison:
     """Two models on the same nodes; differences are the first's less the second's.
 
@@ -337,62 +276,3 @@ class ModelComparison:
     rest_accuracy: Estimate
     bias: PairedBiasTest
     calibrated_bias: PairedBiasTest | None
-
-
-@dataclass(frozen=True)
-class Provenance:
-    """How an audit was computed, for the reader and for whoever repeats it.
-
-    ``graph_options`` are the options of the command line that name the graph and what its nodes are
-    grouped by; ``predicted`` counts the labeled nodes outside training and validation that every
-    model predicts.
-    """
-
-    version: str
-    seed: int
-    resamples: int
-    level: float
-    by: str
-    bins: str
-    bias_over: str
-    evaluated: str
-    graph_nodes: int
-    graph_edges: int
-    graph_features: bool
-    nodes: int
-    predicted: int
-    smallest_group: int
-    files: dict[str, str]
-    graph_options: dict[str, str]
-    command: str | None
-    seconds: float
-
-
-@dataclass(frozen=True)
-class ShownPredictions:
-    """The predictions of one model for the shown nodes, in the same order (None: none)."""
-
-    name: str
-    predicted: list[int | None]
-    loss: list[float | None]
-
-
-@dataclass(frozen=True)
-class ShownNodes:
-    """Single nodes for the explorer: all evaluated ones, or a sample of them (``of`` in all).
-
-    ``classes`` are the names of the classes in their order, where they have any.
-    """
-
-    of: int
-    id: list[int | str]
-    value: list[float | str]
-    degree: list[int]
-    label: list[int]
-    models: list[ShownPredictions]
-    classes: list[str] | None = None
-
-    def class_name(self, number: int) -> str:
-        """The name of a class: its number where it has no other."""
-        known = self.classes is not None and 0 <= number < len(self.classes)
-        return self.classes[number] if known and self.classes else str(number)

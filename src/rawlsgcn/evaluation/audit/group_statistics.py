@@ -26,8 +26,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .findings import NetVariance
-
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 _POOLED = 40
@@ -114,6 +112,25 @@ class GroupedScores:
     def bias(self) -> float:
         """Var({AvgCE(k)}), the paper's bias; NaN for one group only."""
         return float(self.mean_loss.var(ddof=1)) if len(self.count) > 1 else float("nan")
+
+
+@dataclass(frozen=True)
+class NetVariance:
+    """The between-degree variance net of noise: bias = net + noise.
+
+    Attributes:
+        value: The estimate, or 0 if it is negative.
+        unbiased: The unbiased estimate, which may be negative.
+        noise: The bias that chance alone gives.
+        groups: The number of degrees.
+        single: How many of them have one node only.
+    """
+
+    value: float
+    unbiased: float
+    noise: float
+    groups: int
+    single: int
 
 
 def net_variance(grouped: GroupedScores, ordered: bool = True) -> NetVariance:

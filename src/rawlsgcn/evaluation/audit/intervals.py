@@ -15,6 +15,7 @@ from scipy.special import ndtri
 from ..degree_bias import SMALLEST_GROUP
 from .findings import Estimate, Slope
 from .group_statistics import GroupedScores, GroupSums
+from .resampling import LEVEL
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -42,7 +43,7 @@ class GroupMeans:
     """
 
     def __init__(
-        self, seen: GroupSums, drawn: GroupSums, level: float = 0.95, zero_one: bool = False
+        self, seen: GroupSums, drawn: GroupSums, level: float = LEVEL, zero_one: bool = False
     ) -> None:
         self._seen, self._drawn, self._level, self._zero_one = seen, drawn, level, zero_one
         self.count, self.right = seen.count[0], seen.right[0]
@@ -65,11 +66,10 @@ class GroupMeans:
         grouped: GroupedScores,
         drawn: GroupSums,
         member: Ints,
-        level: float = 0.95,
         zero_one: bool = False,
     ) -> GroupMeans:
         """Unions of the groups of ``grouped``; ``member`` is the union of each group."""
-        return cls(grouped.sums().joined(member), drawn.joined(member), level, zero_one)
+        return cls(grouped.sums().joined(member), drawn.joined(member), zero_one=zero_one)
 
     def others(self) -> GroupMeans:
         """For every group, all nodes but its own."""
@@ -89,7 +89,7 @@ def normal_quantile(level: float) -> float:
     return float(ndtri((1 + level) / 2))
 
 
-def wilson(right: Floats, nodes: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
+def wilson(right: Floats, nodes: Floats, level: float = LEVEL) -> tuple[Floats, Floats]:
     """Wilson's score interval of a share: every p with |p̂ - p| <= z sqrt(p (1 - p) / n).
 
     The bootstrap of a share is binomial and needs no draws, but its percentiles cover too little,
@@ -107,7 +107,7 @@ def wilson(right: Floats, nodes: Floats, level: float = 0.95) -> tuple[Floats, F
 
 
 def bootstrap_t(
-    seen: Floats, error: Floats, drawn: Floats, drawn_error: Floats, level: float = 0.95
+    seen: Floats, error: Floats, drawn: Floats, drawn_error: Floats, level: float = LEVEL
 ) -> tuple[Floats, Floats]:
     """The studentized bootstrap interval (Efron 1979; Hall 1988), for several figures at once.
 
@@ -162,7 +162,7 @@ def ratio(a: Estimate, b: Estimate) -> Estimate:
     return Estimate(value, 0.0 if a.low <= 0 else low, high)
 
 
-def paired_mean(values: Floats, level: float = 0.95) -> Estimate:
+def paired_mean(values: Floats) -> Estimate:
     """The mean of single values (differences of the same nodes) with Student's interval."""
     from scipy.stats import t as student
 
@@ -170,7 +170,7 @@ def paired_mean(values: Floats, level: float = 0.95) -> Estimate:
     mean = float(values.mean()) if nodes else math.nan
     if nodes < SMALLEST_GROUP:
         return Estimate(mean)
-    margin = float(student.ppf((1 + level) / 2, nodes - 1)) * float(values.std(ddof=1))
+    margin = float(student.ppf((1 + LEVEL) / 2, nodes - 1)) * float(values.std(ddof=1))
     margin /= math.sqrt(nodes)
     return Estimate(mean, mean - margin, mean + margin)
 
@@ -193,7 +193,7 @@ def log_scale(values: Floats) -> str | None:
     return "plain" if (values > 0).all() else None
 
 
-def slopes(grouped: GroupedScores, drawn: GroupSums, level: float = 0.95) -> Slope | None:
+def slopes(grouped: GroupedScores, drawn: GroupSums) -> Slope | None:
     """Fit loss and accuracy by least squares over all nodes on x = log2(1 + degree).
 
     Other positive columns are taken on log2 of their values. The intervals are the studentized
@@ -207,7 +207,6 @@ def slopes(grouped: GroupedScores, drawn: GroupSums, level: float = 0.95) -> Slo
     Args:
         grouped: The nodes by degree.
         drawn: The sums of the bootstrap draws.
-        level: The confidence level.
 
     Returns:
         The slopes; None where the column has no :func:`log_scale`. With fewer than
@@ -226,9 +225,9 @@ def slopes(grouped: GroupedScores, drawn: GroupSums, level: float = 0.95) -> Slo
     rate_known = min(right.sum(), (count - right).sum()) >= SMALLEST_GROUP
     if np.array_equal(grouped.loss, 1 - grouped.right):
         loss_known = rate_known
-    loss, loss_r = _slope(x, (count, total, square), (draws[0], draws[1], draws[2]), level)
+    loss, loss_r = _slope(x, (count, total, square), (draws[0], draws[1], draws[2]))
     # A right answer is 0 or 1, so its square is itself.
-    rate, _ = _slope(x, (count, right, right), (draws[0], draws[3], draws[3]), level)
+    rate, _ = _slope(x, (count, right, right), (draws[0], draws[3], draws[3]))
     percent = Estimate(100 * rate.value, 100 * rate.low, 100 * rate.high)
     return Slope(
         loss if loss_known else Estimate(loss.value),
@@ -260,11 +259,10 @@ def _slope(
     x: Floats,
     seen: tuple[Floats, Floats, Floats],
     drawn: tuple[Floats, Floats, Floats],
-    level: float,
 ) -> tuple[Estimate, float]:
     slope, error, correlation = _fit(x, *(each[None] for each in seen))
     drawn_slope, drawn_error, _ = _fit(x, *drawn)
-    low, high = bootstrap_t(slope, error, drawn_slope[:, None], drawn_error[:, None], level)
+    low, high = bootstrap_t(slope, error, drawn_slope[:, None], drawn_error[:, None])
     value = Estimate(float(slope[0]), float(low[0]), float(high[0]))
     return value, float(correlation[0])
 

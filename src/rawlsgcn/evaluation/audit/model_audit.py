@@ -26,7 +26,8 @@ from .group_statistics import GroupedScores, net_variance
 from .grouping import Grouping
 from .intervals import GroupMeans, difference, paired_mean, slopes
 from .node_scores import NodeScores
-from .resampling import ResamplingSettings, resampled, shuffled_bias, swapped_bias
+from .permutation_tests import shuffled_bias, swapped_bias
+from .resampling import ResamplingSettings, resampled
 from .worst_off import low_against_rest, worst_and_best, worst_nodes
 
 Floats = npt.NDArray[np.float64]
@@ -46,7 +47,7 @@ def audit_models(
         models: The scores of each model on the evaluated nodes.
         y: The labels of these nodes, (nodes,).
         grouping: The groups of these nodes.
-        settings: Draws, seed and confidence level.
+        settings: Draws and seed.
         failed: The names of models whose training failed; they have not learned.
 
     Returns:
@@ -60,34 +61,26 @@ def audit_models(
         checked.append(replace(model, learned=learned, majority=majority))
     pairs = combinations([model for model in checked if model.learned], 2)
     return (
-        [audit_model(model, grouping, settings) for model in checked],
-        [compare_models(first, second, grouping, settings) for first, second in pairs],
+        [_audit_model(model, grouping, settings) for model in checked],
+        [_compare(first, second, grouping, settings) for first, second in pairs],
     )
 
 
-def audit_model(scores: NodeScores, grouping: Grouping, settings: ResamplingSettings) -> ModelAudit:
-    """Compute all figures of one model.
-
-    Args:
-        scores: The model's scores on the evaluated nodes.
-        grouping: The groups of these nodes.
-        settings: Draws, seed and confidence level.
-
-    Returns:
-        The figures of the model.
-    """
-    resamples, seed, level = settings.resamples, settings.seed, settings.level
+def _audit_model(
+    scores: NodeScores, grouping: Grouping, settings: ResamplingSettings
+) -> ModelAudit:
+    resamples, seed = settings.resamples, settings.seed
     grouped = GroupedScores.of(grouping.member, scores.loss, scores.right)
     grouped = replace(grouped, value=grouping.value)
     drawn = resampled(grouped, resamples, seed)
     zero_one = scores.loss_kind == "zero-one"
-    single = GroupMeans(grouped.sums(), drawn, level, zero_one)
-    binned = GroupMeans.of(grouped, drawn, grouping.bin_of, level, zero_one)
-    overall = GroupMeans.of(grouped, drawn, np.zeros(len(grouped.count), np.int64), level, zero_one)
-    groups = _groups(binned, grouping, scores, level)
+    single = GroupMeans(grouped.sums(), drawn, zero_one=zero_one)
+    binned = GroupMeans.of(grouped, drawn, grouping.bin_of, zero_one)
+    overall = GroupMeans.of(grouped, drawn, np.zeros(len(grouped.count), np.int64), zero_one)
+    groups = _groups(binned, grouping, scores)
     headline = None
     if grouping.column == "degree":
-        headline = low_against_rest(grouping.low, grouping.low_degree, scores.right, level)
+        headline = low_against_rest(grouping.low, grouping.low_degree, scores.right)
     low = grouping.low if headline else None
     return ModelAudit(
         name=scores.name,
@@ -102,44 +95,27 @@ def audit_model(scores: NodeScores, grouping: Grouping, settings: ResamplingSett
         loss=overall.loss(0),
         groups=groups,
         curve=[
-            CurvePoint(
-                float(grouping.value[k]),
-                label,
-                int(grouped.count[k]),
-                single.loss(k),
-                single.accuracy(k),
+            CurvePoint(value, label, int(count), single.loss(k), single.accuracy(k))
+            for k, (value, label, count) in enumerate(
+                zip(grouping.value.tolist(), grouping.labels, grouped.count, strict=True)
             )
-            for k, label in enumerate(grouping.labels)
         ],
-        by_accuracy=worst_and_best(groups, level),
+        by_accuracy=worst_and_best(groups),
         low=headline,
         bias=grouped.bias,
         net_variance=net_variance(grouped, grouping.ordered),
-        permutation=shuffled_bias(grouped, resamples, seed, level),
-        slope=slopes(grouped, drawn, level) if grouping.ordered else None,
-        worst=worst_nodes(scores.loss, low, resamples, seed, level),
+        permutation=shuffled_bias(grouped, resamples, seed),
+        slope=slopes(grouped, drawn) if grouping.ordered else None,
+        worst=worst_nodes(scores.loss, low, resamples, seed),
         scaling=_scaling(scores, grouped),
         warnings=[*scores.warnings, *_cautions(scores, grouped.bias)],
     )
 
 
-def compare_models(
-    first: NodeScores,
-    second: NodeScores,
-    grouping: Grouping,
-    settings: ResamplingSettings,
+def _compare(
+    first: NodeScores, second: NodeScores, grouping: Grouping, settings: ResamplingSettings
 ) -> ModelComparison:
-    """Compare two models by paired differences, and by paired tests of their biases.
-
-    Args:
-        first: The scores of one model on the evaluated nodes.
-        second: The scores of the other on the same nodes.
-        grouping: The groups of these nodes.
-        settings: Draws, seed and confidence level.
-
-    Returns:
-        The first's figures less the second's, and the tests.
-    """
+    """Paired differences of two models on the same nodes, and paired tests of their biases."""
     low = grouping.low
     gain = 100 * (first.right - second.right)
     same_loss = first.loss_kind == second.loss_kind
@@ -161,19 +137,17 @@ def compare_models(
         first=first.name,
         second=second.name,
         nodes=len(gain),
-        accuracy=paired_mean(gain, settings.level),
-        loss=paired_mean(first.loss - second.loss, settings.level) if same_loss else unknown,
+        accuracy=paired_mean(gain),
+        loss=paired_mean(first.loss - second.loss) if same_loss else unknown,
         # If all nodes have the same degree, none of them is a low-degree node.
-        low_accuracy=unknown if low.all() else paired_mean(gain[low], settings.level),
-        rest_accuracy=unknown if low.all() else paired_mean(gain[~low], settings.level),
+        low_accuracy=unknown if low.all() else paired_mean(gain[low]),
+        rest_accuracy=unknown if low.all() else paired_mean(gain[~low]),
         bias=swapped_bias(grouped[0], grouped[1], settings.resamples, settings.seed),
         calibrated_bias=calibrated,
     )
 
 
-def _groups(
-    binned: GroupMeans, grouping: Grouping, scores: NodeScores, level: float
-) -> list[GroupAudit]:
+def _groups(binned: GroupMeans, grouping: Grouping, scores: NodeScores) -> list[GroupAudit]:
     """The figures of every bin."""
     node_bin = grouping.bin_of[grouping.member]
     rest = binned.others()
@@ -182,8 +156,12 @@ def _groups(
         nodes = int(binned.count[g])
         calibration = None
         if scores.confidence is not None:
-            inside = node_bin == g
-            calibration = _group_calibration(scores.confidence[inside], scores.right[inside], level)
+            confidence, right = scores.confidence[node_bin == g], scores.right[node_bin == g]
+            calibration = GroupCalibration(
+                confidence=100 * float(confidence.mean()),
+                excess=paired_mean(100 * (confidence - right)),
+                error=calibration_error(confidence, right),
+            )
         groups.append(
             GroupAudit(
                 label=each.label,
@@ -202,14 +180,6 @@ def _groups(
             )
         )
     return groups
-
-
-def _group_calibration(confidence: Floats, right: Floats, level: float) -> GroupCalibration:
-    """One group's confidence, its excess over accuracy with an interval, and its error."""
-    excess = paired_mean(100 * (confidence - right), level)
-    return GroupCalibration(
-        100 * float(confidence.mean()), excess, calibration_error(confidence, right)
-    )
 
 
 def _scaling(scores: NodeScores, grouped: GroupedScores) -> TemperatureScaling | None:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from ..._core.errors import RawlsError
 
@@ -203,19 +204,15 @@ def check_duplicates(
     predictions: PredictionSource, chunk: PredictionChunk, seen_at: Ints, nodes: LabeledNodes
 ) -> None:
     """Raise an error for a node that appears twice, in this chunk or in an earlier one."""
-    rows = chunk.first + np.arange(len(chunk.nodes))
-    _, once = np.unique(chunk.nodes, return_index=True)
-    again = np.ones(len(rows), bool)
-    again[once] = False
-    again |= seen_at[chunk.nodes] >= 0
+    again = pd.Series(chunk.nodes).duplicated().to_numpy() | (seen_at[chunk.nodes] >= 0)
     if again.any():
         row = int(again.argmax())
         node = int(chunk.nodes[row])
         earlier = int(seen_at[node])
         if earlier < 0:
-            earlier = int(rows[np.flatnonzero(chunk.nodes == node)[0]])
+            earlier = chunk.first + int((chunk.nodes == node).argmax())
         raise RawlsError(
-            f"{predictions.row(int(rows[row]))}: {nodes.who(node)} appears twice "
+            f"{predictions.row(chunk.first + row)}: {nodes.who(node)} appears twice "
             f"(first: {predictions.row(earlier)}); keep one prediction for each node"
         )
-    seen_at[chunk.nodes] = rows
+    seen_at[chunk.nodes] = chunk.first + np.arange(len(chunk.nodes))

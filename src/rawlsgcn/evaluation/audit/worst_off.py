@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ..degree_bias import SMALLEST_GROUP
 from .findings import Estimate, GroupAudit, GroupGap, LowAgainstRest, WorstNodes
 from .intervals import difference, difference_ends, normal_quantile, ratio, wilson
-from .resampling import in_blocks, poisson
+from .resampling import LEVEL, in_blocks, poisson
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -19,7 +19,7 @@ PERCENTS = (1.0, 5.0, 10.0)
 
 
 def low_against_rest(
-    low: npt.NDArray[np.bool_], low_degree: float, right: Floats, level: float = 0.95
+    low: npt.NDArray[np.bool_], low_degree: float, right: Floats
 ) -> LowAgainstRest | None:
     """Compare the quarter of lowest degree with all other nodes: a comparison fixed in advance.
 
@@ -27,7 +27,6 @@ def low_against_rest(
         low: Which of the evaluated nodes are low-degree nodes, (nodes,).
         low_degree: The degree up to which they are.
         right: Whether each node is classified correctly, 0 or 1, (nodes,).
-        level: The confidence level.
 
     Returns:
         The error rates and Fisher's exact test; None where there are no others or either side is
@@ -39,7 +38,7 @@ def low_against_rest(
     if nodes.min() < SMALLEST_GROUP:
         return None
     wrong = np.array([(1 - right[low]).sum(), (1 - right[~low]).sum()])
-    ends = wilson(wrong, nodes, level)
+    ends = wilson(wrong, nodes)
     error, rest = (
         Estimate(100 * float(wrong[i] / nodes[i]), 100 * float(ends[0][i]), 100 * float(ends[1][i]))
         for i in (0, 1)
@@ -57,7 +56,7 @@ def low_against_rest(
     )
 
 
-def worst_and_best(groups: Sequence[GroupAudit], level: float = 0.95) -> GroupGap | None:
+def worst_and_best(groups: Sequence[GroupAudit]) -> GroupGap | None:
     """Compare the accuracy of the worst group with the best, of the groups that are large enough.
 
     The largest of several shares looks larger than it is. So the interval is that of the largest
@@ -66,7 +65,6 @@ def worst_and_best(groups: Sequence[GroupAudit], level: float = 0.95) -> GroupGa
 
     Args:
         groups: The groups of one model.
-        level: The confidence level.
 
     Returns:
         The two groups and their difference; None for fewer than two large groups.
@@ -75,7 +73,7 @@ def worst_and_best(groups: Sequence[GroupAudit], level: float = 0.95) -> GroupGa
     if len(named) < 2:
         return None
     pairs = len(named) * (len(named) - 1) / 2
-    by = normal_quantile(1 - (1 - level) / pairs) / normal_quantile(level)
+    by = normal_quantile(1 - (1 - LEVEL) / pairs) / normal_quantile(LEVEL)
     value, low, high = np.array(
         [[each.accuracy.value, each.accuracy.low, each.accuracy.high] for each in named]
     ).T
@@ -94,7 +92,7 @@ def worst_and_best(groups: Sequence[GroupAudit], level: float = 0.95) -> GroupGa
 
 
 def worst_nodes(
-    loss: Floats, low: npt.NDArray[np.bool_] | None, draws: int, seed: int, level: float = 0.95
+    loss: Floats, low: npt.NDArray[np.bool_] | None, draws: int, seed: int
 ) -> list[WorstNodes]:
     """Compute the mean loss of the worst 1, 5 and 10 per cent (conditional value at risk).
 
@@ -106,7 +104,6 @@ def worst_nodes(
         low: Which of them are low-degree nodes, if these are to be counted.
         draws: Draws of the bootstrap.
         seed: Their seed.
-        level: The confidence level.
 
     Returns:
         The figures of each of the three shares that is at least one node.
@@ -122,9 +119,8 @@ def worst_nodes(
         upto, total = np.cumsum(weights, 1), np.cumsum(weights * top, 1)
         return np.stack([_tail(upto, total, top, p / 100 * nodes) for p in PERCENTS], 1)
 
-    at_once = min(draws, max(1, (1 << 20) // reach))
-    drawn = np.concatenate(in_blocks(draw, draws, reach, (seed, 6), at_once))
-    ends = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    drawn = in_blocks(draw, draws, reach, (seed, 6))
+    ends = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
     ones = np.arange(1.0, reach + 1)[None]
     sums, everything = np.cumsum(loss[order[:reach]])[None], float(loss.sum())
     findings = []

@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 from torch_geometric.data import Data
 
 from ..._core.text import plural, share
+from ...evaluation.calibration import CalibrationOutcome, temperature
 from ...evaluation.run_metrics import evaluate_run
 from ...graphs.notes import GraphFacts
 from ...methods import Inputs
-from ...methods.ensemble import Ensemble, scores_of
+from ...methods.ensemble import (
+    Ensemble,
+    EnsembleLearner,
+    EnsembleRun,
+    EnsembleSettings,
+    joined_states,
+    scores_of,
+)
 from ...training import TrainedRun
 from ..fitting import evaluate_runs
 from ..result import Result
+from .baseline import TunedGCN
 from .judge import Judge
 from .pool import Member
 from .result import AutoResult, EnsembleResult
 from .selection import WeightedMean, select
-from .trained_ensemble import TrainedEnsemble
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,9 +39,9 @@ if TYPE_CHECKING:
 RIVAL = "Tuned GCN"
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What a search has trained, to be made a result.
+@dataclass
+class SearchState:
+    """What a search has trained so far, and the answer that is made of it.
 
     Attributes:
         graph: The graph.
@@ -42,7 +50,7 @@ class Answer:
         seed: The seed of ``auto``.
         members: The trained members.
         teacher: The mean of members that was the teacher; None if there was none.
-        gcn: The GCN that was tuned with as many runs, and how many; None for that of the pool.
+        gcn: The GCN that was tuned with as many runs; None for that of the pool.
         gcn_seconds: The time that it took.
         notes: Sentences for the user.
         skipped: The names of members for which there was no time.
@@ -53,25 +61,19 @@ class Answer:
     inputs: Inputs
     judge: Judge
     seed: int
-    members: Sequence[Member]
-    teacher: WeightedMean | None
-    gcn: tuple[TrainedEnsemble, int] | None
-    gcn_seconds: float
-    notes: Sequence[str]
-    skipped: Sequence[str]
-    began: float
+    members: list[Member] = field(default_factory=list)
+    teacher: WeightedMean | None = None
+    gcn: TunedGCN | None = None
+    gcn_seconds: float = 0.0
+    notes: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    began: float = field(default_factory=time.perf_counter)
 
     def result(self) -> AutoResult:
         """Choose the answer and describe it."""
         chosen = select(self.members, self.judge)
-        trained = time.perf_counter()
-        answer = TrainedEnsemble.of(self.inputs, self.judge, chosen.runs(), chosen.states())
-        own, rival = trained - self.began - self.gcn_seconds, self.gcn_seconds
-        if self.gcn is None:
-            baseline = self._gcn_of_pool()
-        else:
-            baseline = self._result(self.gcn[0], RIVAL, rival)
-        found = self._result(answer, Ensemble.title, own)
+        own = time.perf_counter() - self.began - self.gcn_seconds
+        found = self._result(chosen.runs(), chosen.states(), Ensemble.title, own)
         found.notes += self.notes
         found.notes += dict.fromkeys(note for member in chosen.members for note in member.notes)
         found.notes += time_notes(self.skipped)
@@ -82,24 +84,39 @@ class Answer:
             parts=self._parts(chosen),
             validation_loss=loss,
             explanation=self._explanation(chosen, loss),
-            baseline=baseline,
+            baseline=self._baseline(),
         )
 
-    def _gcn_of_pool(self) -> EnsembleResult | None:
-        """The GCN that was tuned as every other member was; None if it diverged."""
-        for member in self.members:
-            if member.candidate.method == "gcn":
-                runs, states = member.ensemble_runs(1.0), member.states
-                model = TrainedEnsemble.of(self.inputs, self.judge, runs, states)
-                return self._result(model, RIVAL, member.seconds)
+    def _baseline(self) -> EnsembleResult | None:
+        """The GCN to compare with; None if that of the pool diverged and there is no other."""
+        if self.gcn is not None:
+            return self._result(self.gcn.runs, self.gcn.states, RIVAL, self.gcn_seconds)
+        for member in self._pool_gcn():
+            return self._result(member.ensemble_runs(1.0), member.states, RIVAL, member.seconds)
         return None
 
-    def _result(self, model: TrainedEnsemble, title: str, trained: float) -> EnsembleResult:
-        count = sum(tensor.numel() for tensor in model.state.values())
-        run = TrainedRun(count, model.state, model.logits)
+    def _pool_gcn(self) -> list[Member]:
+        """The GCN that was tuned as every other member was, unless it diverged."""
+        return [each for each in self.members if each.candidate.method == "gcn"]
+
+    def _result(
+        self,
+        runs: Sequence[EnsembleRun],
+        states: Sequence[Mapping[str, Tensor]],
+        title: str,
+        trained: float,
+    ) -> EnsembleResult:
+        """Trained runs as one model: their mean, scaled by a temperature on validation nodes."""
         began, seconds = time.perf_counter(), {"prepare": 0.0, "train": trained, "evaluate": 0.0}
+        settings, state = EnsembleSettings.of(runs), joined_states(states)
+        mean = EnsembleLearner(self.inputs, settings, state).probabilities()
+        found = temperature(scores_of(mean)[self.judge.nodes.to(mean.device)].cpu(), self.judge.y)
+        if found.outcome is CalibrationOutcome.FOUND:
+            settings = replace(settings, temperature=found.value)
+        logits = scores_of(mean, settings.temperature).to(self.inputs.dtype).cpu()
+        run = TrainedRun(sum(tensor.numel() for tensor in state.values()), state, logits)
         made = evaluate_runs(
-            self.graph, self.inputs, Ensemble(), model.settings, [self.seed], [run], seconds
+            self.graph, self.inputs, Ensemble(), settings, [self.seed], [run], seconds
         )
         seconds["evaluate"] = time.perf_counter() - began
         return EnsembleResult(**_fields(replace(made, title=title)))
@@ -124,9 +141,7 @@ class Answer:
         import pandas as pd
 
         first = [each for each in self.members if not each.candidate.student]
-        parts: dict[str, Member | WeightedMean] = {
-            each.name: each for each in first if each.candidate.method == "gcn"
-        }
+        parts: dict[str, Member | WeightedMean] = {each.name: each for each in self._pool_gcn()}
         parts["best member"] = min(first, key=lambda each: each.loss)
         parts["mean without students"] = self.teacher or select(first, self.judge)
         parts["mean with students"] = chosen
@@ -154,15 +169,14 @@ class Answer:
     def _about_rival(self) -> list[str]:
         """What the GCN is that the answer is compared with."""
         if self.gcn is not None:
-            made = f"the best six of {plural(self.gcn[1], 'run')} of a GCN"
-        else:
-            pool = [each for each in self.members if each.candidate.method == "gcn"]
-            if not pool:
-                return []
+            made = f"the best six of {plural(self.gcn.trained, 'run')} of a GCN"
+        elif pool := self._pool_gcn():
             made = (
                 f"{plural(len(pool[0].runs), 'run')} with the best settings of the GCN in the "
                 f"pool, of which {plural(pool[0].trained, 'run')} were trained"
             )
+        else:
+            return []
         return [f"{RIVAL} is the mean of {made}, chosen by the same validation nodes."]
 
     def _explanation(self, chosen: WeightedMean, loss: float) -> list[str]:

@@ -20,7 +20,7 @@ from ...graphs.notes import GraphFacts
 from ...graphs.splits import evaluate_on
 from ...methods import Inputs, Settings
 from ..fitting import checked, prepare_inputs
-from .answer import Answer
+from .answer import SearchState
 from .baseline import train_gcn, work_of_gcn
 from .judge import Judge
 from .pool import (
@@ -29,16 +29,14 @@ from .pool import (
     POOL,
     RUNS_OF_SETTING,
     Candidate,
-    Member,
     grid,
     runs_on_graph,
     train_member,
 )
 from .result import AutoResult
-from .selection import WeightedMean, select
+from .selection import select
 from .students import MOST_ROWS, SHARES, PseudoLabels
 from .time_estimate import Cost, TimeEstimate
-from .trained_ensemble import TrainedEnsemble
 
 #: Members that get students, and how many of its best settings a student is trained with.
 WITH_STUDENTS, SETTINGS_OF_STUDENT = 2, 2
@@ -101,22 +99,11 @@ def auto(
 
 
 @dataclass
-class Search:
-    """One call of ``auto``: the graph, the members so far and what is left to do."""
+class Search(SearchState):
+    """One call of ``auto``: the members so far, and what is left to do."""
 
-    graph: Data
-    inputs: Inputs
-    judge: Judge
-    seed: int
-    deadline: float
-    progress: ProgressCallback | None
-    started: float = field(default_factory=time.perf_counter)
-    members: list[Member] = field(default_factory=list)
-    teacher: WeightedMean | None = None
-    notes: list[str] = field(default_factory=list)
-    skipped: list[str] = field(default_factory=list)
-    gcn: tuple[TrainedEnsemble, int] | None = None
-    gcn_seconds: float = 0.0
+    deadline: float = math.inf
+    progress: ProgressCallback | None = None
     estimate: TimeEstimate = field(init=False)
 
     @classmethod
@@ -141,9 +128,9 @@ class Search:
         clean = evaluate_on(checked(graph), evaluate)
         nodes = (clean.val_mask & (clean.y >= 0)).nonzero().view(-1)
         inputs = prepare_inputs(clean, Settings(), device)
-        limit = math.inf if time_limit is None else float(time_limit)
-        judge = Judge(nodes, clean.y[nodes])
-        search = cls(clean, inputs, judge, seed, time.perf_counter() + limit, progress)
+        search = cls(clean, inputs, Judge(nodes, clean.y[nodes]), seed, progress=progress)
+        if time_limit is not None:
+            search.deadline = search.began + float(time_limit)
         if len(nodes) < FEW_NODES:
             search.notes.append(
                 f"everything is chosen by {plural(len(nodes), 'validation node')}, too few to tell "
@@ -164,9 +151,8 @@ class Search:
 
     def run(self, candidates: Sequence[Candidate], baseline: bool) -> None:
         """Train the members, then students of the best, then the GCN to compare with."""
-        self.estimate = TimeEstimate(
-            self.progress, self._costs(candidates, baseline), self.deadline
-        )
+        costs = self._costs(candidates, baseline)
+        self.estimate = TimeEstimate(self.progress, costs, self.deadline)
         try:
             for candidate in candidates:
                 self._train(candidate, grid(candidate), self.inputs, candidate.method)
@@ -259,29 +245,8 @@ class Search:
     def _train_gcn(self) -> None:
         began = time.perf_counter()
         try:
-            self.gcn = train_gcn(
-                self.inputs,
-                self.judge,
-                self.seed,
-                progress=self.estimate.within,
-            )
+            self.gcn = train_gcn(self.inputs, self.judge, self.seed, self.estimate.within)
             if self.gcn is None:
                 self.notes.append("the GCN to compare with diverged in every run.")
         finally:
             self.gcn_seconds = time.perf_counter() - began
-
-    def result(self) -> AutoResult:
-        """Choose the answer and describe it."""
-        return Answer(
-            self.graph,
-            self.inputs,
-            self.judge,
-            self.seed,
-            self.members,
-            self.teacher,
-            self.gcn,
-            self.gcn_seconds,
-            self.notes,
-            self.skipped,
-            self.started,
-        ).result()

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import NamedTuple
+
+from torch import Tensor
 
 from ..._core.progress import ProgressCallback, no_progress
 from ...methods import Inputs, Settings, find_method
@@ -10,12 +13,19 @@ from ...methods.ensemble import EnsembleRun
 from ...training import Job, train_runs
 from .judge import Judge
 from .pool import RATES, RUNS_OF_SETTING
-from .trained_ensemble import TrainedEnsemble
 
 DECAYS = (5e-3, 5e-4, 5e-5, 0.0)
 WIDTHS, DROPOUTS = (64, 256), (0.5, 0.8)
 #: Runs that the answer is the mean of.
 BEST_RUNS = 6
+
+
+class TunedGCN(NamedTuple):
+    """The runs with the highest validation accuracy, their weights, and how many were trained."""
+
+    runs: list[EnsembleRun]
+    states: list[dict[str, Tensor]]
+    trained: int
 
 
 def gcn_settings() -> list[Settings]:
@@ -37,24 +47,9 @@ def work_of_gcn() -> float:
 
 
 def train_gcn(
-    inputs: Inputs,
-    judge: Judge,
-    seed: int,
-    *,
-    progress: ProgressCallback = no_progress,
-) -> tuple[TrainedEnsemble, int] | None:
-    """Train the GCN with every setting and two seeds.
-
-    Args:
-        inputs: The graph.
-        judge: The validation nodes.
-        seed: The seed of ``auto``.
-        progress: Called with the epochs done and in total.
-
-    Returns:
-        The mean of the six runs with the highest validation accuracy, and the number of all runs;
-        None if every run diverged.
-    """
+    inputs: Inputs, judge: Judge, seed: int, progress: ProgressCallback = no_progress
+) -> TunedGCN | None:
+    """Train the GCN with every setting and two seeds; None if every run diverged."""
     jobs = [
         Job(settings, RUNS_OF_SETTING * seed + run)
         for settings in gcn_settings()
@@ -65,5 +60,4 @@ def train_gcn(
     if not best:
         return None
     each = [EnsembleRun("gcn", jobs[place].settings, 1 / len(best)) for place in best]
-    states = [runs[place].state for place in best]
-    return TrainedEnsemble.of(inputs, judge, each, states), len(jobs)
+    return TunedGCN(each, [runs[place].state for place in best], len(jobs))

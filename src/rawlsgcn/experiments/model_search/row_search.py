@@ -19,7 +19,7 @@ from ..._core.errors import RawlsError
 from ..._core.progress import ProgressCallback, no_progress
 from ..._core.serialization import jsonable
 from ...evaluation.calibration import CalibrationOutcome, temperature
-from ...graphs.shard_nodes import ShardNodes
+from ...graphs.shard_graph import ShardNodes
 from ...methods import Method
 from ...methods.ensemble import Ensemble, EnsembleSettings, joined_states, scores_of
 from ...methods.smoothed_mlp_inputs import SmoothedMLPSettings
@@ -41,8 +41,9 @@ from ...training.smoothed.row_training import (
 from ...training.smoothed.smooth_shards import smooth_shards
 from ...training.smoothed.smoothed_files import SmoothedForm, why_not_rows
 from ...training.whole_graph import PartialProgress
+from ..model_files import RUNS, outdated_in, write_model
 from ..row_fit import evaluate_rows, evenly
-from ..saved_models import RUNS, TrainedModel, outdated_in, write_model
+from ..saved_models import TrainedModel
 from ..shard_predictions import row_models
 from .judge import Judge
 from .pool import POOL, Candidate, Member, grid, train_member

@@ -30,6 +30,8 @@ SMALL_FILE, MOST_CELLS = 2 << 20, 16_000_000
 """A compressed file of fewer bytes than the first may not hold an array of more cells than the
 second, nor ``LARGEST_UNPACKED`` bytes in all."""
 LARGEST_UNPACKED = 128 << 20
+#: The arrays of scipy's matrices besides the data.
+_FORMS = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col")}
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
@@ -107,19 +109,17 @@ class Archive:
         return self._matrix(name, "")
 
     def _matrix(self, form: str, prefix: str) -> Any:
-        places = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col")}
         with reading(self.path, "a sparse matrix"):
-            if form not in places:
+            if form not in _FORMS:
                 raise RawlsError(f"{self.path} {unread(form[:20])}")
-            parts = [f"{prefix}{part}" for part in ("data", *places[form], "shape")]
+            parts = [f"{prefix}{part}" for part in ("data", *_FORMS[form], "shape")]
             absent = [part for part in parts if part not in self.keys]
             if absent:
                 there = next(part for part in [*parts[::-1], "format"] if part in self.keys)
                 raise RawlsError(f"{self.path} has {there} but no {', no '.join(absent)}")
             data, one, other, shape = (self[part] for part in parts)
-            make = {"csr": csr_matrix, "csc": csc_matrix, "coo": coo_matrix}[form]
             try:
-                return make(data, one, other, shape_of(shape))
+                return sparse_matrix(form, data, one, other, shape_of(shape))
             except RawlsError as error:
                 raise RawlsError(f"{self.path} {error}") from error
 
@@ -225,48 +225,29 @@ def shape_of(array: Array) -> tuple[int, int]:
     return rows, columns
 
 
-def csr_matrix(data: Array, indices: Array, indptr: Array, shape: tuple[int, int]) -> Any:
-    """A CSR matrix."""
-    return _compressed(sp.csr_matrix, data, indices, indptr, shape)
-
-
-def csc_matrix(data: Array, indices: Array, indptr: Array, shape: tuple[int, int]) -> Any:
-    """A CSC matrix."""
-    _require_rows(shape[0], len(data) if data.ndim else 0)
-    return _compressed(sp.csc_matrix, data, indices, indptr, shape)
-
-
-def coo_matrix(data: Array, row: Array, column: Array, shape: tuple[int, int]) -> Any:
-    """A COO matrix."""
-    data = _values(data)
-    _require_rows(shape[0], len(data))
-    for name, index, size in (("row", row, shape[0]), ("column", column, shape[1])):
+def sparse_matrix(form: str, data: Array, one: Array, other: Array, shape: tuple[int, int]) -> Any:
+    """A matrix by its rows and columns (form coo), or its indices and indptr (csr and csc)."""
+    if data.ndim != 1 or data.dtype.kind not in "biufc":
+        raise RawlsError(f"has entries of {data.dtype} {data.shape} instead of a list of numbers")
+    if data.dtype == np.float16:
+        data = data.astype(np.float32)  # scipy has no halves
+    if form != "csr" and not plausible(shape[0], len(data)):
+        raise RawlsError(
+            f"has a matrix of {shape[0]:,} rows with {len(data):,} entries, too empty to read"
+        )
+    if form != "coo":
+        return _compressed(form, data, one, other, shape)
+    for name, index, size in (("row", one, shape[0]), ("column", other, shape[1])):
         if index.shape != data.shape:
             raise RawlsError(f"has a {name} of the shape {index.shape} for {len(data)} entries")
         _require_range(index, size, name)
-    return sp.coo_matrix((data, (row.astype(np.int64), column.astype(np.int64))), shape=shape)
-
-
-def checked_matrix(matrix: Any) -> Any:
-    """A scipy matrix in CSR, CSC or COO form, its indices checked; other forms are refused."""
-    if matrix.format in ("csr", "csc"):
-        make = csr_matrix if matrix.format == "csr" else csc_matrix
-        return make(matrix.data, matrix.indices, matrix.indptr, matrix.shape)
-    if matrix.format == "coo":
-        return coo_matrix(matrix.data, matrix.row, matrix.col, matrix.shape)
-    raise RawlsError(unread(matrix.format))
-
-
-def unread(form: str) -> str:
-    """Why a matrix in another form is not read."""
-    return f"has a matrix in {form} form: save it in CSR form (matrix.tocsr())"
+    return sp.coo_matrix((data, (one.astype(np.int64), other.astype(np.int64))), shape=shape)
 
 
 def _compressed(
-    kind: Any, data: Array, indices: Array, indptr: Array, shape: tuple[int, int]
+    form: str, data: Array, indices: Array, indptr: Array, shape: tuple[int, int]
 ) -> Any:
-    data = _values(data)
-    major, minor = shape if kind is sp.csr_matrix else shape[::-1]
+    major, minor = shape if form == "csr" else shape[::-1]
     if indices.shape != data.shape:
         raise RawlsError(f"has indices of the shape {indices.shape} for {len(data)} entries")
     if indptr.dtype.kind not in "iu" or indptr.shape != (major + 1,):
@@ -274,30 +255,27 @@ def _compressed(
             f"has an indptr of {indptr.dtype} {indptr.shape}: for this matrix it must be "
             f"{major + 1} integers"
         )
-    if (
-        int(indptr[0]) != 0
-        or int(indptr[-1]) != len(data)
-        or bool((indptr[1:] < indptr[:-1]).any())
-    ):
+    if indptr[0] != 0 or indptr[-1] != len(data) or bool((indptr[1:] < indptr[:-1]).any()):
         raise RawlsError(
             f"has an indptr that does not rise from 0 to the number of entries, {len(data)}"
         )
-    _require_range(indices, minor, "column" if kind is sp.csr_matrix else "row")
+    _require_range(indices, minor, "column" if form == "csr" else "row")
     parts = (data, indices.astype(np.int64, copy=False), indptr.astype(np.int64, copy=False))
-    return kind(parts, shape=shape)
+    return (sp.csr_matrix if form == "csr" else sp.csc_matrix)(parts, shape=shape)
 
 
-def _values(data: Array) -> Array:
-    if data.ndim != 1 or data.dtype.kind not in "biufc":
-        raise RawlsError(f"has entries of {data.dtype} {data.shape} instead of a list of numbers")
-    return data.astype(np.float32) if data.dtype == np.float16 else data  # scipy has no halves
+def checked_matrix(matrix: Any) -> Any:
+    """A scipy matrix in CSR, CSC or COO form, its indices checked; other forms are refused."""
+    if matrix.format not in _FORMS:
+        raise RawlsError(unread(matrix.format))
+    one, other = _FORMS[matrix.format]
+    places = getattr(matrix, one), getattr(matrix, other)
+    return sparse_matrix(matrix.format, matrix.data, *places, matrix.shape)
 
 
-def _require_rows(rows: int, stored: int) -> None:
-    if not plausible(rows, stored):
-        raise RawlsError(
-            f"has a matrix of {rows:,} rows with {stored:,} entries, too empty to read"
-        )
+def unread(form: str) -> str:
+    """Why a matrix in another form is not read."""
+    return f"has a matrix in {form} form: save it in CSR form (matrix.tocsr())"
 
 
 def _require_range(index: Array, size: int, name: str) -> None:

@@ -13,20 +13,18 @@ from numpy.typing import NDArray
 from ..._core.errors import RawlsError
 from ..notes import GraphFacts
 from ..raw_graph import RawGraph
-from .node_tables import NodeRows, NodeTable
-from .table_formats import separator_name
-from .tables import (
+from .column_names import (
     SOURCE_COLUMNS,
     TARGET_COLUMNS,
     UNNAMED_COLUMNS,
     WEIGHT_COLUMNS,
-    TableFile,
-    TableHeader,
-    is_index_header,
+    edges_have_header,
     is_number,
-    listed,
-    read_table,
+    missing_column,
 )
+from .node_tables import NodeRows, NodeTable
+from .table_formats import separator_name
+from .tables import TableFile, TableHeader, read_table
 
 Array = NDArray[Any]
 _NUMBERINGS = UNNAMED_COLUMNS | {"index", "edge_id"}
@@ -107,18 +105,6 @@ def is_range(order: Array) -> bool:
     return order.dtype != object and bool(np.array_equal(order, np.arange(len(order))))
 
 
-def edges_have_header(cells: list[str], numeric: Callable[[int], bool]) -> bool:
-    """A line of known names, or words over numbers; words over words may well be ids."""
-    words = [cell.strip().lower() for cell in cells]
-    if len(words) > 1 and SOURCE_COLUMNS & set(words) and TARGET_COLUMNS & set(words):
-        return True
-    if len(words) > 2 and (words[2] in WEIGHT_COLUMNS or is_index_header(words)):
-        return True
-    if any(word == "" or is_number(word) for word in words):
-        return False
-    return any(numeric(index) for index in range(len(words)))
-
-
 def edge_columns(table: TableHeader, facts: GraphFacts) -> tuple[int, int, int | None]:
     """Which columns hold source, target and weight."""
     width = table.width
@@ -140,11 +126,9 @@ def edge_columns(table: TableHeader, facts: GraphFacts) -> tuple[int, int, int |
         if width > 2 and table.names[0].strip().lower() in _NUMBERINGS:
             rest.remove(0)
         if len(rest) < (source is None) + (target is None):
-            lacks = SOURCE_COLUMNS if source is None else TARGET_COLUMNS
-            raise RawlsError(
-                f"{table.path} has no two columns of nodes: call them source,target (one of the "
-                f"accepted names is missing: {listed(lacks)})"
-            )
+            if source is None:
+                raise missing_column(table.path, "source nodes", SOURCE_COLUMNS)
+            raise missing_column(table.path, "target nodes", TARGET_COLUMNS)
         source = rest.pop(0) if source is None else source
         target = rest.pop(0) if target is None else target
         if weight is None and rest and table.has_unnamed_index and _numbered(table.names):

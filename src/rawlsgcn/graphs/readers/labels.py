@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError
-from .tables import is_number
+from .column_names import is_number
 
 Array = NDArray[Any]
 
@@ -29,6 +29,16 @@ def encode_words(cells: pd.Series[Any]) -> tuple[Array, list[str]] | None:
         return None
     numbers = {**{name: number for number, name in enumerate(names)}, "-1": -1}
     return texts.map(numbers).to_numpy(dtype=np.float64, na_value=np.nan), names
+
+
+def with_class_names(y: Array, where: str) -> tuple[Array, list[str] | None]:
+    """An array of labels as numbers, and the names of the classes if they are words."""
+    encoded = None
+    if y.ndim == 1 and y.dtype.kind == "U":
+        cells = pd.Series(y.tolist(), dtype=object)
+        require_one_kind(cells, lambda row: f"{where}, label {row} (counted from 0)")
+        encoded = encode_words(cells)
+    return (y, None) if encoded is None else encoded
 
 
 def require_one_kind(cells: pd.Series[Any], named: Callable[[int], str]) -> None:

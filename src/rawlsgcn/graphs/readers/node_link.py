@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError, reading
 from ..catalog import MASKS
 from ..raw_graph import RawGraph
 from .arrays import FEATURE_KEYS
+from .column_names import LABEL_COLUMNS, SPLIT_COLUMNS, WEIGHT_COLUMNS, split_codes
 from .labels import label_column
-from .tables import LABEL_COLUMNS, SPLIT_COLUMNS, SPLIT_VALUES, WEIGHT_COLUMNS
 
 Array = NDArray[Any]
 _EXPECTED = "expected the keys nodes and edges (or links), as networkx.node_link_data writes them"
@@ -132,11 +133,9 @@ class NodeLinkGraph:
             return {key: np.array([node.get(key) is True for node in self.nodes]) for key in MASKS}
         if split is None:
             return {}
-        words = [str(node.get(split) or "").strip().lower() for node in self.nodes]
-        if not set(words) <= {*SPLIT_VALUES, "", "none"}:
-            return {}
-        codes = np.array([SPLIT_VALUES.get(word, -1) for word in words])
-        return {key: codes == code for code, key in enumerate(MASKS)}
+        cells = pd.Series([node.get(split) or "" for node in self.nodes], dtype=object)
+        codes, wrong = split_codes(cells)
+        return {} if wrong.any() else {key: codes == code for code, key in enumerate(MASKS)}
 
     def _numbers(self, name: str) -> Array:
         rows = [node.get(name) for node in self.nodes]

@@ -11,26 +11,24 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from ..._core.errors import RawlsError, reading
 from ..catalog import MASKS
 from ..notes import GraphFacts
 from .arrays import FEATURE_KEYS, LABEL_KEYS, Archive, read_npy
-from .labels import encode_words, require_one_kind
-from .table_formats import TABLES, separator_name
-from .tables import (
-    FIRST_ID_COLUMNS,
-    ID_COLUMNS,
+from .column_names import (
     LABEL_COLUMNS,
     SPLIT_COLUMNS,
-    SPLIT_VALUES,
-    TableFile,
-    TableHeader,
-    is_index_header,
+    features_have_header,
     is_number,
-    listed,
-    read_table,
+    labels_have_header,
+    missing_column,
+    split_codes,
 )
+from .labels import encode_words, require_one_kind, with_class_names
+from .table_formats import TABLES, separator_name
+from .tables import TableFile, TableHeader, read_table
 from .torch_files import read_tensor
 
 Array = NDArray[Any]
@@ -116,79 +114,56 @@ def refuse_repeated(table: TableHeader, ids: pd.Series[Any]) -> None:
 
 
 def read_features(path: Path) -> NodeTable:
-    """Features from .csv, .tsv, .parquet (id first), .npy, or .npz (dense or scipy sparse)."""
+    """Features from .csv, .tsv, .parquet (id first), .npy, .pt, or .npz (dense or sparse)."""
     with reading(path, "features"):
-        return _read_features(path)
+        if path.suffix.lower() in TABLES:
+            table = read_table(path, features_have_header)
+            key, columns = feature_columns(table)
+            return NodeTable(path, table.numbers(columns), table=table, key=key)
+        return NodeTable(path, _read_array(path, "features")[0])
 
 
 def read_labels(path: Path) -> NodeTable:
-    """Labels from .csv, .tsv, .parquet (``id,label[,split]``), .npy, or .npz (maybe with masks)."""
+    """Labels from .csv, .tsv, .parquet (``id,label[,split]``), .npy, .pt, or .npz (with masks)."""
     with reading(path, "labels"):
-        return _read_labels(path)
+        if path.suffix.lower() in TABLES:
+            return _label_table(path)
+        y, masks = _read_array(path, "labels")
+        if isinstance(y, Tensor):
+            if y.layout != torch.strided:
+                raise RawlsError(f"{path} holds a sparse tensor: labels are a dense one")
+            y = y.numpy()
+        y, class_names = with_class_names(y, path.name)
+        return NodeTable(path, y, masks, class_names=class_names)
 
 
-def _read_features(path: Path) -> NodeTable:
+def _read_array(path: Path, what: str) -> tuple[Any, dict[str, Array]]:
+    """The features or labels of a file in the order of the nodes, and masks beside labels."""
     suffix = path.suffix.lower()
-    if suffix in TABLES:
-        table = read_table(path, features_have_header)
-        key, columns = feature_columns(table)
-        return NodeTable(path, table.numbers(columns), table=table, key=key)
     if suffix == ".npy":
-        return NodeTable(path, read_npy(path))
-    if suffix == ".npz":
-        archive = Archive(path)
-        x = archive.whole()
-        if x is None:
-            x = archive.features()
-        if x is None and len(archive.keys) == 1:
-            x = archive[next(iter(archive.keys))]
-        if x is None:
-            raise RawlsError(f"{path} has none of the keys attr_data, {', '.join(FEATURE_KEYS)}")
-        return NodeTable(path, x.tocsr() if hasattr(x, "tocsr") else x)
+        return read_npy(path), {}
     if suffix in TORCH:
-        return NodeTable(path, read_tensor(path))
-    raise _unknown(path, "features")
-
-
-def _read_labels(path: Path) -> NodeTable:
-    suffix = path.suffix.lower()
-    if suffix in TABLES:
-        return _label_table(path)
-    if suffix == ".npy":
-        return _label_array(path, read_npy(path))
-    if suffix == ".npz":
-        archive = Archive(path)
-        y = archive.first(LABEL_KEYS)
-        if y is None and len(archive.keys) == 1:
-            y = archive[next(iter(archive.keys))]
-        if y is None:
-            raise RawlsError(f"{path} has none of the keys {', '.join(LABEL_KEYS)}")
-        return _label_array(path, y, archive.masks())
-    if suffix in TORCH:
-        tensor = read_tensor(path)
-        if tensor.layout != torch.strided:
-            raise RawlsError(f"{path} holds a sparse tensor: labels are a dense one")
-        return _label_array(path, tensor.numpy())
-    raise _unknown(path, "labels")
-
-
-def _label_array(path: Path, y: Array, masks: dict[str, Array] | None = None) -> NodeTable:
-    y, class_names = with_class_names(y, path.name)
-    return NodeTable(path, y, masks or {}, class_names=class_names)
-
-
-def with_class_names(y: Array, where: str) -> tuple[Array, list[str] | None]:
-    """An array of labels as numbers, and the names of the classes if they are words."""
-    encoded = None
-    if y.ndim == 1 and y.dtype.kind == "U":
-        cells = pd.Series(y.tolist(), dtype=object)
-        require_one_kind(cells, lambda row: f"{where}, label {row} (counted from 0)")
-        encoded = encode_words(cells)
-    return (y, None) if encoded is None else encoded
+        return read_tensor(path), {}
+    if suffix != ".npz":
+        raise RawlsError(
+            f"{path}: {what} are read from .csv, .tsv, .txt, .parquet, .npy, .npz and .pt files"
+        )
+    archive = Archive(path)
+    keys = LABEL_KEYS if what == "labels" else ("attr_data", *FEATURE_KEYS)
+    if what == "labels":
+        found = archive.first(LABEL_KEYS)
+    else:
+        whole = archive.whole()
+        found = archive.features() if whole is None else whole.tocsr()
+    if found is None and len(archive.keys) == 1:
+        found = archive[next(iter(archive.keys))]
+    if found is None:
+        raise RawlsError(f"{path} has none of the keys {', '.join(keys)}")
+    return found, archive.masks() if what == "labels" else {}
 
 
 def _label_table(path: Path) -> NodeTable:
-    table = read_table(path, _labels_have_header)
+    table = read_table(path, labels_have_header)
     width = table.width
     key, columns = node_columns(table)
     split = table.find(SPLIT_COLUMNS, apart=[key])
@@ -205,8 +180,15 @@ def _label_table(path: Path) -> NodeTable:
             f"and the label after it, separated by {separator_name(path)}"
         )
     if label is None:
-        raise RawlsError(f"{path} has no column of labels: call it one of {listed(LABEL_COLUMNS)}")
-    values, class_names = _label_values(table, label)
+        raise missing_column(path, "labels", LABEL_COLUMNS)
+    cells = table.frame[label]
+    encoded = None
+    if not pd.api.types.is_numeric_dtype(cells.dtype):
+        encoded = encode_words(cells)
+        words = cells.astype(object).map(lambda each: isinstance(each, str) and not is_number(each))
+        if encoded is None and words.sum() > 1:  # a single one may be the name of a column
+            require_one_kind(cells, lambda row: f"{table.row(row)}, {table.column(label)}")
+    values, class_names = encoded or (table.numbers([label])[:, 0], None)
     nodes = NodeTable(path, values, table=table, key=key, class_names=class_names, absent=-1)
     nodes.ignored = [table.column(index) for index in sorted(set(columns) - {label, split})]
     if split is not None:
@@ -214,31 +196,15 @@ def _label_table(path: Path) -> NodeTable:
     return nodes
 
 
-def _label_values(table: TableFile, column: int) -> tuple[Array, list[str] | None]:
-    """The labels as numbers, and the names of the classes if they are words."""
-    cells = table.frame[column]
-    if not pd.api.types.is_numeric_dtype(cells.dtype):
-        encoded = encode_words(cells)
-        if encoded is not None:
-            return encoded
-        words = cells.astype(object).map(lambda each: isinstance(each, str) and not is_number(each))
-        if words.sum() > 1:  # a single one may be the name of a column
-            require_one_kind(cells, lambda row: f"{table.row(row)}, {table.column(column)}")
-    return table.numbers([column])[:, 0], None
-
-
 def _masks(table: TableFile, column: int) -> dict[str, Array]:
     """The masks of a column that says train, val or test, or nothing, for each node."""
-    words = table.frame[column].astype("object").fillna("").astype(str)
-    words = words.str.strip().str.lower()
-    wrong = ~words.isin([*SPLIT_VALUES, "", "none"])
+    codes, wrong = split_codes(table.frame[column])
     if wrong.any():
-        row = int(wrong.to_numpy().argmax())
+        row = int(wrong.argmax())
         raise RawlsError(
             f"{table.row(row)}, {table.column(column)}: '{table.frame[column].iloc[row]}' "
             "is not train, val or test"
         )
-    codes = words.map(SPLIT_VALUES).fillna(-1).to_numpy(dtype=np.int64)
     return {key: codes == code for code, key in enumerate(MASKS)}
 
 
@@ -258,31 +224,3 @@ def feature_columns(table: TableHeader) -> tuple[int, list[int]]:
             f"separated by {separator_name(table.path)}"
         )
     return key, columns
-
-
-def features_have_header(cells: list[str], numeric: Callable[[int], bool]) -> bool:
-    """Whether the first line of a table of features names its columns."""
-    words = [cell.strip().lower() for cell in cells]
-    if words[0] in FIRST_ID_COLUMNS or ID_COLUMNS & set(words) or is_index_header(cells):
-        return True
-    # Features may be named by numbers (years): then a word over ids that are numbers tells.
-    return not any(map(is_number, words[1:])) or (
-        words[0] != "" and not is_number(words[0]) and numeric(0)
-    )
-
-
-def _labels_have_header(cells: list[str], numeric: Callable[[int], bool]) -> bool:
-    words = [cell.strip().lower() for cell in cells]
-    label = words[1] if len(words) > 1 else ""
-    if words[0] in FIRST_ID_COLUMNS or label in LABEL_COLUMNS or is_index_header(cells):
-        return True
-    if label == "" or is_number(label):
-        return False
-    # A word over numbers is a header; a word over words may be the label of the first node.
-    return numeric(1) or (numeric(0) and not is_number(words[0]))
-
-
-def _unknown(path: Path, what: str) -> RawlsError:
-    return RawlsError(
-        f"{path}: {what} are read from .csv, .tsv, .txt, .parquet, .npy, .npz and .pt files"
-    )

@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 
 from ..._core.errors import RawlsError, reading
 from ..._core.threads import fork_safe_threads
-from ..graph_objects import raw_from_adjacency, raw_from_object
+from ..graph_objects import raw_from_adjacency, raw_from_data, raw_from_object
 from ..raw_graph import (
     RawGraph,
     check_count,
@@ -25,15 +25,14 @@ from ..raw_graph import (
     highest_node,
     node_count,
     num_stored,
-    raw_from_data,
 )
 from ..splits import SplitChoice, parse_split
 from ..validation import validate
 from .arrays import LABEL_KEYS, Archive
 from .edge_lists import attach, read_edge_list
-from .labels import label_column
+from .labels import label_column, with_class_names
 from .node_link import NodeLinkGraph, from_networkx, is_networkx, read_node_link
-from .node_tables import TORCH, NodeTable, read_features, read_labels, with_class_names
+from .node_tables import TORCH, NodeTable, read_features, read_labels
 from .table_formats import TABLES
 from .torch_files import read_saved
 
@@ -105,34 +104,28 @@ def read(
 
 def read_raw_graph(path: Any, *, features: Any = None, labels: Any = None) -> RawGraph:
     """What the files or objects hold, before any check: the edges still have their directions."""
-    if not isinstance(path, str | Path):
-        return _read_object(path, features, labels)
-    path = Path(path).expanduser()
-    suffix = path.suffix.lower()
-    require_file(path)
-    if suffix == ".json":
-        return _read_attributed(read_node_link(path), features, labels)
+    if is_networkx(path):
+        return _read_attributed(from_networkx(path), features, labels)
+    from_file = isinstance(path, str | Path)
+    if from_file:
+        path = Path(path).expanduser()
+        require_file(path)
+        if path.suffix.lower() == ".json":
+            return _read_attributed(read_node_link(path), features, labels)
     label_table, feature_table = _label_table(labels), _feature_table(features)
     tables = [each for each in (label_table, feature_table) if each is not None]
+    suffix = path.suffix.lower() if from_file else None
     if suffix in TABLES:
-        raw = read_edge_list(path, tables)
+        return _finished(read_edge_list(path, tables), label_table, feature_table)
+    if suffix is None:
+        raw, words = raw_from_object(path), label_table is not None
     elif suffix == ".npz":
-        raw = _with_tables(_read_npz(path), tables)
+        raw, words = _read_npz(path), True
     elif suffix in TORCH:
-        raw = _with_tables(raw_from_data(read_saved(path), path.name), tables)
+        raw, words = raw_from_data(read_saved(path), path.name), False
     else:
         raise RawlsError(f"{path}: graphs are read from {', '.join(FORMATS)} files")
-    return _finished(raw, label_table, feature_table, words=suffix not in TORCH)
-
-
-def _read_object(graph: Any, features: Any, labels: Any) -> RawGraph:
-    """A graph of another library, with features and labels of files, arrays or attributes."""
-    if is_networkx(graph):
-        return _read_attributed(from_networkx(graph), features, labels)
-    label_table, feature_table = _label_table(labels), _feature_table(features)
-    tables = [each for each in (label_table, feature_table) if each is not None]
-    raw = _with_tables(raw_from_object(graph), tables)
-    return _finished(raw, label_table, feature_table, words=label_table is not None)
+    return _finished(_with_tables(raw, tables), label_table, feature_table, words=words)
 
 
 def _read_attributed(graph: NodeLinkGraph, features: Any, labels: Any) -> RawGraph:
@@ -241,7 +234,8 @@ def _read_npz(path: Path) -> RawGraph:
         if "edge_weight" in archive.keys:
             raw.weight = archive["edge_weight"]
         if "num_nodes" in archive.keys:
-            raw.num_nodes = _num_nodes(archive["num_nodes"], path)
+            count = archive["num_nodes"]
+            raw.num_nodes = node_count(count.item() if count.size == 1 else count, path.name)
     else:
         raise RawlsError(
             f"{path} has no graph in it: expected the keys adj_data, adj_indices, adj_indptr and "
@@ -254,9 +248,3 @@ def _read_npz(path: Path) -> RawGraph:
         raw.node_ids = archive["node_ids"]
     raw.graph_from = raw.features_from = raw.labels_from = path.name
     return raw
-
-
-def _num_nodes(value: Array, path: Path) -> int:
-    if value.size != 1 or value.dtype.kind not in "iu":
-        raise RawlsError(f"{path}: num_nodes must be one integer")
-    return node_count(value.reshape(-1)[0], path.name)

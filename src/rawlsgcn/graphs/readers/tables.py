@@ -1,8 +1,4 @@
-"""Tables in .csv, .tsv, .txt or .parquet files: whole for graphs, in chunks for predictions.
-
-The names of columns that they are read by are here and nowhere else, in lower case;
-docs/graphs.md and docs/audit.md list them for users.
-"""
+"""Tables in .csv, .tsv, .txt or .parquet files: whole for graphs, in chunks for predictions."""
 
 from __future__ import annotations
 
@@ -19,6 +15,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError, reading
+from .column_names import (
+    COLUMN_NAMES,
+    FIRST_ID_COLUMNS,
+    ID_COLUMNS,
+    UNNAMED_COLUMNS,
+    HeaderRule,
+    is_number,
+)
 from .table_formats import (
     ParquetTable,
     first_line,
@@ -29,34 +33,6 @@ from .table_formats import (
 )
 
 Array = NDArray[Any]
-HeaderRule = Callable[[list[str], Callable[[int], bool]], bool]
-"""Judges the cells of the first line; it may ask whether a column is all numbers below it."""
-
-SOURCE_COLUMNS = frozenset(
-    {"source", "src", "from", "u", "node1", "source_id", "from_id", "head"}
-)  # fmt: skip
-TARGET_COLUMNS = frozenset(
-    {"target", "dst", "to", "v", "node2", "target_id", "to_id", "tail", "destination"}
-)
-WEIGHT_COLUMNS = frozenset({"weight", "weights", "w", "edge_weight", "value", "count"})
-ID_COLUMNS = frozenset({"id", "ids", "node", "node_id", "nodeid"})
-FIRST_ID_COLUMNS = ID_COLUMNS | {"nodes", "name", "index"}
-"""Names of node ids that count only for a first column."""
-LABEL_COLUMNS = frozenset(
-    {"label", "labels", "y", "class", "target"}
-    | {"y_true", "true", "truth", "true_label", "true_class", "ground_truth"}
-)
-PREDICTED_COLUMNS = frozenset(
-    {"predicted", "prediction", "predictions", "pred", "preds", "y_pred", "y_hat", "yhat"}
-    | {"predicted_class", "predicted_label", "pred_class", "pred_label"}
-)
-SPLIT_COLUMNS = frozenset({"split", "set", "mask"})
-SPLIT_VALUES = {"train": 0, "val": 1, "valid": 1, "validation": 1, "test": 2}
-"""The words of a split column, and the number of the mask that each one means."""
-_COLUMN_NAMES = WEIGHT_COLUMNS | FIRST_ID_COLUMNS | LABEL_COLUMNS | PREDICTED_COLUMNS
-UNNAMED_COLUMNS = frozenset({"", "unnamed: 0"})
-"""What pandas calls an index that it writes, or reads back, as the first column."""
-
 _SAMPLE, _CHUNK = 100, 1 << 20
 MOST_COLUMNS = 20_000
 """pandas needs its time for every column, also of a single row."""
@@ -196,7 +172,7 @@ class TableFile(TableHeader):
         row = next((row for row, cell in enumerate(column) if not holds(cell)), 0)
         cell = column.iloc[row]
         header = ""
-        if str(cell).strip().lower() in _COLUMN_NAMES:
+        if str(cell).strip().lower() in COLUMN_NAMES:
             header = ", but the name of a column: the header must be the first line, and only there"
         raise RawlsError(
             f"{self.row(row)}, {self.column(index)}: '{cell}' is not {expected}{header}"
@@ -210,15 +186,11 @@ def read_header(
 
     If the first lines do not say so, ``whole`` columns show whether there is a header.
     """
-    if is_parquet(path):
-        cells, named = ParquetTable(path).names, True
-    else:
-        cells, named = first_line(path), None
+    cells = ParquetTable(path).names if is_parquet(path) else first_line(path)
     _require_width(path, len(cells), most_columns)
-    if named is None:
-        named = has_header(cells, _below(path))
-        if named and whole:
-            named = has_header(cells, lambda index: _whole_below(path, index))
+    named = is_parquet(path) or has_header(cells, lambda index: _numeric_sample(path, index))
+    if named and whole and not is_parquet(path):
+        named = has_header(cells, lambda index: _whole_below(path, index))
     return TableHeader(path, cells if named else None, len(cells))
 
 
@@ -226,15 +198,13 @@ def read_table(path: Path, has_header: HeaderRule) -> TableFile:
     """Read a table; for text files ``has_header`` judges whether the first line is a header."""
     if is_parquet(path):
         return _read_parquet(path)
-    _require_width(path, len(first_line(path)), MOST_COLUMNS)
-    sample = read_text(path, False, nrows=_SAMPLE, dtype=str).fillna("")
-    first = [str(cell) for cell in sample.iloc[0]]
-    if has_header(first, lambda index: len(sample) > 1 and all(map(is_number, sample[index][1:]))):
+    names = read_header(path, has_header, MOST_COLUMNS).names
+    if names is not None:
         frame = read_text(path, True)
         # A text further down than the sample may show that the first line was no header.
-        if has_header(first, lambda index: pd.api.types.is_numeric_dtype(frame[index].dtype)):
-            _require_cells(path, len(first), frame.shape[1])
-            return TableFile(path, first, len(first), frame)
+        if has_header(names, lambda index: pd.api.types.is_numeric_dtype(frame[index].dtype)):
+            _require_cells(path, len(names), frame.shape[1])
+            return TableFile(path, names, len(names), frame)
     frame = read_text(path, False)
     return TableFile(path, None, frame.shape[1], frame)
 
@@ -244,41 +214,16 @@ def _require_cells(path: Path, header: int, below: int) -> None:
         raise RawlsError(f"{path} has {header} columns in its header and {below} below it")
 
 
-def _below(path: Path) -> Callable[[int], bool]:
+def _numeric_sample(path: Path, index: int) -> bool:
     """Whether a column is all numbers below the first line, as far as a sample says."""
-
-    def numeric(index: int) -> bool:
-        sample = read_text(path, True, nrows=_SAMPLE, usecols=[index], dtype=str).fillna("")
-        return len(sample) > 0 and all(map(is_number, sample[index]))
-
-    return numeric
+    sample = read_text(path, False, nrows=_SAMPLE, usecols=[index], dtype=str).fillna("")
+    return len(sample) > 1 and all(map(is_number, sample[index][1:]))
 
 
 def _whole_below(path: Path, index: int) -> bool:
     """Whether a column is all numbers below the first line; reads up to the first text."""
     frames = text_chunks(path, True, _CHUNK, usecols=[index])
     return all(pd.api.types.is_numeric_dtype(frame[index].dtype) for frame in frames)
-
-
-def listed(names: frozenset[str]) -> str:
-    """The names for an error message."""
-    return ", ".join(sorted(names))
-
-
-def is_index_header(cells: list[str]) -> bool:
-    """Whether this is the first line of ``DataFrame.to_csv()``, which writes the index too."""
-    rest = [cell.strip() for cell in cells[1:]]
-    if cells[0].strip().lower() not in UNNAMED_COLUMNS or not rest:
-        return False
-    return rest == [str(i) for i in range(len(rest))] or not any(map(is_number, rest))
-
-
-def is_number(cell: Any) -> bool:
-    try:
-        float(cell)
-    except (ValueError, TypeError, OverflowError):
-        return False
-    return True
 
 
 def _is_number_or_empty(cell: Any) -> bool:
@@ -321,14 +266,13 @@ def _read_parquet(path: Path) -> TableFile:
 
 
 def _replace_decimals(frame: pd.DataFrame, index: Any) -> None:
+    """Put int64 for a database's decimals where all are whole (ids, labels), else float64."""
     valid = frame[index].first_valid_index()
-    if valid is not None and isinstance(frame[index][valid], Decimal):
-        frame[index] = _without_decimals(frame[index])
-
-
-def _without_decimals(column: pd.Series[Any]) -> pd.Series[Any]:
-    """A database's decimals as int64 where all are whole (ids, labels), else as float64."""
+    if valid is None or not isinstance(frame[index][valid], Decimal):
+        return
+    column = frame[index]
     if column.notna().all() and all(value == int(value) for value in column):
         with contextlib.suppress(OverflowError):
-            return column.map(int).astype(np.int64)
-    return column.astype(np.float64)
+            frame[index] = column.map(int).astype(np.int64)
+            return
+    frame[index] = column.astype(np.float64)

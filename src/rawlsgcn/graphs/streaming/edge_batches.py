@@ -15,16 +15,16 @@ from ..._core.errors import RawlsError, reading
 from ..._core.ordered_threads import ordered_map
 from ..._core.progress import ProgressCallback, no_progress
 from ..notes import GraphFacts
+from ..readers.column_names import edges_have_header, is_number
 from ..readers.edge_lists import (
     edge_columns,
-    edges_have_header,
     encode,
     no_column_names,
     refuse_repeated_header,
     unknown_end,
 )
 from ..readers.table_formats import ParquetTable, is_parquet
-from ..readers.tables import MOST_COLUMNS, TableFile, is_number, read_header
+from ..readers.tables import MOST_COLUMNS, TableFile, read_header
 from .node_numbers import NodeNumbers, TextIdsError
 
 Array = NDArray[Any]

@@ -18,14 +18,9 @@ from ..feature_storage import compact, dense_rows
 from ..notes import GraphFacts
 from ..readers.arrays import checked_array
 from ..readers.arrays import read_header as read_npy_header
+from ..readers.column_names import features_have_header
 from ..readers.edge_lists import no_row, unknown_node
-from ..readers.node_tables import (
-    NodeRows,
-    feature_columns,
-    features_have_header,
-    read_features,
-    refuse_repeated,
-)
+from ..readers.node_tables import NodeRows, feature_columns, read_features, refuse_repeated
 from ..readers.table_formats import TABLES
 from ..readers.tables import MOST_COLUMNS, TableFile, read_header
 from .edge_batches import estimated_rows

@@ -26,7 +26,8 @@ from ..readers.node_tables import NodeTable, read_labels
 from ..readers.read_graph import require_file
 from ..readers.table_formats import TABLES, is_parquet
 from ..shards import Shards, require_count, require_own
-from ..splits import MASKS, SplitChoice, choose_split, parse_split
+from ..split_choice import choose_split
+from ..splits import MASKS, SplitChoice, parse_split
 from ..validation import check_labels, settle_labels
 from .arc_sorter import ArcSorter
 from .build_shards import GraphParts, build_shards

@@ -62,13 +62,9 @@ class LayerStack(ABC):
 
     @abstractmethod
     def logits(self, state: Sequence[Tensor]) -> Tensor:
-        """Compute the class scores of every node in evaluation mode.
+        """The class scores of every node in evaluation mode.
 
-        Args:
-            state: Weight and bias of each layer, in turn.
-
-        Returns:
-            A tensor of shape (nodes, classes).
+        ``state`` has the weight and bias of each layer, in turn.
         """
 
 

@@ -41,7 +41,9 @@ def restricted(matrix: Tensor, rows: list[Tensor], x: Tensor) -> list[FixedMatri
 
 
 def select_rows(matrix: Tensor, rows: Tensor) -> Tensor:
-    """matrix[rows], for a CSR matrix, without a loop."""
+    """matrix[rows], for a dense or CSR matrix, without a loop."""
+    if matrix.layout == torch.strided:
+        return matrix[rows]
     crow, columns, values = matrix.crow_indices(), matrix.col_indices(), matrix.values()
     start = crow[rows].long()
     count = crow[rows + 1].long() - start

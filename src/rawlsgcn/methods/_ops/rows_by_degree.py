@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from ..._core.sparse import csr_from_entries
-from ..base import Learner, accuracy_of
+from ..base import Learner, accuracy_of, take_step
 from ..inputs import Inputs
 from ..settings import Settings
 from .fixed_matrix import FixedMatrix
@@ -101,12 +101,9 @@ class GroupedLearner(Learner):
 
     def epoch(self) -> float:
         self.module.train()
-        self.optimizer.zero_grad()
         labels = self.inputs.y[self.training[-1].targets]
         loss = nn.functional.cross_entropy(self.module(*self.training), labels)
-        loss.backward()  # type: ignore[no-untyped-call]
-        self.optimizer.step()
-        return loss.item()
+        return take_step(self.optimizer, loss)
 
     @torch.no_grad()
     def logits(self) -> Tensor:

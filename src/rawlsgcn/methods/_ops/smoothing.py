@@ -40,14 +40,7 @@ class PageRankSmoothing:
     block_bytes: int = BLOCK_BYTES
 
     def __call__(self, dense: Tensor) -> Tensor:
-        """Compute Π F, the columns in blocks.
-
-        Args:
-            dense: F, a dense matrix of shape (nodes, columns).
-
-        Returns:
-            A new matrix of the same shape.
-        """
+        """Π F for a dense F of shape (nodes, columns), the columns in blocks."""
         size = self._columns(dense)
         if dense.shape[1] <= size:
             return self._block(dense)
@@ -55,15 +48,7 @@ class PageRankSmoothing:
         return torch.cat([self._block(block.contiguous()) for block in blocks], dim=1)
 
     def rows(self, features: FixedMatrix, nodes: Tensor) -> Tensor:
-        """Compute the rows of Π F of some nodes.
-
-        Args:
-            features: F, dense or CSR, of shape (nodes, features).
-            nodes: The numbers of the nodes.
-
-        Returns:
-            A dense matrix of shape (number of nodes, features).
-        """
+        """The rows of Π F of some nodes, dense, for a dense or CSR F."""
         matrix = features.matrix
         out = matrix.new_zeros((len(nodes), matrix.shape[1]), layout=torch.strided)
         if len(nodes) < matrix.shape[1]:

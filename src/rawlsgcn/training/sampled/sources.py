@@ -18,7 +18,7 @@ from ...graphs.feature_storage import has_negative_features
 from ...graphs.graph_statistics import fingerprint
 from ...graphs.splits import MASKS, evaluate_on
 from ...methods._ops.receptive_field import select_rows
-from ...methods.row_normalization import row_normalized
+from ...methods.inputs import row_normalized
 from ...sampling import Adjacency
 from ...sampling.adjacency import take_concatenated
 

@@ -27,7 +27,7 @@ from ..._core.row_files import read_rows
 from ..._core.sparse import as_tensor, empty_array
 from ...graphs.arc_blocks import ArcBlocks, shards_of_process
 from ...graphs.shards import Shard, Shards
-from ...methods.row_normalization import row_sums
+from ...methods.inputs import row_sums
 from ..sampled.distributed_context import DistributedContext
 from ..sampled.shard_balancing import balance_and_save
 from .column_blocks import PART_SIZE, ColumnBlocks

@@ -149,7 +149,7 @@ class StackedEngine:
 
     def step(self, replicas: Replicas, block: list[Job]) -> Callable[[], None]:
         """One epoch of the block: gradients, then Adam."""
-        if self.inputs.device.type == "cuda":
+        if self.on_gpu:
             adam = VectorAdam(
                 replicas.parameters,
                 replicas.gradients,
@@ -162,10 +162,6 @@ class StackedEngine:
         rate, decay = block[0].settings.lr, block[0].settings.weight_decay
         fused = FusedAdam(replicas.parameters, replicas.gradients, rate, decay)
         return lambda: _both(replicas.step, fused.step)
-
-    def logits(self, state: list[Tensor]) -> Tensor:
-        """The class scores of every node by one run's weights, on the whole graph."""
-        return self.stack.logits(state)
 
 
 def free_memory(device: torch.device) -> int:

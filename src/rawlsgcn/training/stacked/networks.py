@@ -56,7 +56,6 @@ class Replicas:
             ):
                 view.copy_(tensor)
         # The gradient of the mean cross entropy is (softmax - one-hot) / nodes.
-        self.labels = labels
         self.target = torch.zeros(len(labels), self.sizes[-1], device=device, dtype=dtype)
         self.target[torch.arange(len(labels), device=device), labels] = 1
         if label_smoothing:
@@ -88,11 +87,6 @@ class Replicas:
         """A copy of one run's weights and biases, layer by layer."""
         return [view.clone() for view in self._of_run(run, self.weights, self.biases)]
 
-    def gradient(self, run: int) -> list[Tensor]:
-        """A copy of one run's gradients, in the order of :meth:`state`."""
-        views = self._of_run(run, self.weight_gradients, self.bias_gradients)
-        return [view.clone() for view in views]
-
     def spread(self, values: list[float]) -> Tensor:
         """A vector as long as the parameters, with every run's value at its own parameters."""
         flat = torch.empty_like(self.parameters)
@@ -105,11 +99,6 @@ class Replicas:
             bias.copy_(each[:, None])
         return flat
 
-    def losses(self, logits: Tensor) -> Tensor:
-        """The mean cross entropy of every run, from logits of the shape (runs, nodes, classes)."""
-        rows = torch.arange(len(self.labels), device=logits.device)
-        return -torch.log_softmax(logits, -1)[:, rows, self.labels].mean(1)
-
     @torch.no_grad()
     def step(self) -> Tensor:
         """Forward and backward for all runs: fills ``gradients`` and returns the logits.
@@ -119,7 +108,7 @@ class Replicas:
         inputs, hidden = self._forward()
         logits = hidden[-1]
         grad = torch.softmax(logits, -1).sub_(self.target)
-        grad = grad.div_(len(self.labels)) if self.weight is None else grad.mul_(self.weight)
+        grad = grad.div_(len(self.target)) if self.weight is None else grad.mul_(self.weight)
         for index in range(len(self.layers) - 1, 0, -1):
             self.bias_gradients[index].copy_(grad.sum(1))
             layer = self.layers[index]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextvars
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import TypeVar
 
 from ..._core.progress import ProgressCallback
@@ -48,14 +48,7 @@ def train_side_by_side(
 ) -> list[R]:
     """Call ``train`` for every block, in ``workers`` threads that use one thread each.
 
-    Args:
-        train: Trains a block; it calls ``counter`` after every epoch.
-        blocks: The blocks.
-        workers: The number of threads.
-        counter: Stops the other blocks if one of them fails.
-
-    Returns:
-        What ``train`` returned, in the order of the blocks.
+    ``train`` calls ``counter`` after every epoch, which stops the other blocks if one fails.
     """
 
     def one(block: B) -> R:
@@ -66,24 +59,10 @@ def train_side_by_side(
         # Every thread has a copy of the caller's context, which may forbid the compiled kernels.
         futures = [pool.submit(contextvars.copy_context().run, one, block) for block in blocks]
         try:
-            failed = any(future.exception() for future in wait(futures, None, FIRST_EXCEPTION).done)
-        except BaseException:  # Ctrl-C
-            _end(futures, counter)
+            for future in as_completed(futures):
+                future.result()
+        except BaseException:  # a block has failed, or Ctrl-C
+            counter.stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
             raise
-        if failed:
-            _end(futures, counter)
-            raise next(error for error in map(_failure, futures) if error is not None)
     return [future.result() for future in futures]
-
-
-def _end(futures: Sequence[Future[R]], counter: EpochCounter) -> None:
-    """Let no block go on."""
-    counter.stop.set()
-    for future in futures:
-        future.cancel()
-
-
-def _failure(future: Future[R]) -> BaseException | None:
-    """Why a block failed; None if it ended, or was ended because of another."""
-    error = None if future.cancelled() else future.exception()
-    return None if isinstance(error, StoppedError) else error

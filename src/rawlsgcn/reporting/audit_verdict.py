@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from .._core.text import plural, printable
-from .comparison_words import differences, negative, pair_sentence
-from .formatting import SIGNIFICANT, interval_text, join_words, number, p_text, percent
+from .comparison_words import differences, pair_sentence
+from .formatting import SIGNIFICANT, join_words, number, p_text, percent
 
 if TYPE_CHECKING:
     from ..evaluation.audit.findings import LowAgainstRest, ModelAudit
@@ -81,21 +81,16 @@ def verdict(audit: Audit) -> Verdict:
 def headline_model(audit: Audit) -> ModelAudit:
     """The trained GCN if it has learned, else the first model that has, else the first model."""
     learned = [model for model in audit.models if model.learned]
-    for model in learned:
-        result = audit.results.get(model.name)
-        if result is not None and result.method == "gcn":
-            return model
-    return learned[0] if learned else audit.models[0]
+    methods = {name: result.method for name, result in audit.results.items()}
+    gcn = [model for model in learned if methods.get(model.name) == "gcn"]
+    return [*gcn, *learned, *audit.models][0]
 
 
 def _reference(audit: Audit, headline: ModelAudit) -> ModelAudit:
     """The model that the others are compared with: of ``auto`` the tuned GCN."""
-    result = audit.results.get(headline.name)
-    rival = getattr(result, "baseline", None)
-    for model in audit.models:
-        if rival is not None and audit.results.get(model.name) is rival:
-            return model
-    return headline
+    rival = getattr(audit.results.get(headline.name), "baseline", None)
+    rivals = [model for model in audit.models if audit.results.get(model.name) is rival]
+    return rivals[0] if rival is not None and rivals else headline
 
 
 def doubled(audit: Audit, scale: str) -> str:
@@ -244,10 +239,11 @@ def _trend(audit: Audit, model: ModelAudit) -> list[str]:
         ]
     if not slope.clear:
         return [f"{loss} shows no clear trend with {printable(audit.column)}."]
-    way, change = ("falls", negative(slope)) if slope.value < 0 else ("rises", slope)
+    way, change = ("falls", -slope) if slope.value < 0 else ("rises", slope)
     return [
         f"{loss} {way} by {number(change.value)} with each doubling of "
-        f"{doubled(audit, model.slope.scale)} ({interval_text(change, 'number')})."
+        f"{doubled(audit, model.slope.scale)} "
+        f"(95 % interval {number(change.low)} to {number(change.high)})."
     ]
 
 

@@ -9,11 +9,11 @@ import torch
 
 from rawlsgcn.evaluation.run_metrics import evaluate_run
 from rawlsgcn.experiments.comparison import Comparison
-from rawlsgcn.reporting.accuracy_bias_plot import accuracy_bias_plot
+from rawlsgcn.reporting.audit_verdict import Verdict, headline_model, verdict
+from rawlsgcn.reporting.figures import accuracy_bias_plot
 from rawlsgcn.reporting.notebook import results_html
 from rawlsgcn.reporting.page import render
 from rawlsgcn.reporting.tables import results_table
-from rawlsgcn.reporting.words import Verdict, headline_model, verdict
 
 
 def said(*results) -> Verdict:

@@ -1,0 +1,222 @@
+"""The commands that compare methods or settings: demo, compare and tune."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..methods import MAIN_METHODS, find_method
+from .base import command, naming, parse_grid, parse_settings, read_graph, split_names
+from .options import (
+    COMPARED,
+    DataRoot,
+    Dataset,
+    Device,
+    Engine,
+    Epochs,
+    Evaluate,
+    Features,
+    Graph,
+    Json,
+    Labels,
+    Lr,
+    MethodName,
+    MethodNames,
+    Normalization,
+    Seeds,
+    Set,
+    Split,
+    out_option,
+)
+from .outputs import (
+    audited,
+    check_outputs,
+    graph_options,
+    people,
+    say_notes,
+    show,
+    typed_command,
+    write_json,
+)
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+
+@command("", "--nodes 500 --out demo")
+def demo(
+    out: Annotated[Path, out_option("Where the page and the picture go.")] = Path("out"),
+    nodes: Annotated[int, typer.Option(min=120, help="Size of the synthetic graph.")] = 3000,
+    seeds: Seeds = 5,
+    device: Device = "auto",
+    json_path: Json = None,
+) -> None:
+    """Compare GCN and both RawlsGCN methods on the embedded synthetic graph."""
+    from ..graphs import synthetic
+
+    check_outputs(json_path, folder=out)
+    how = {"command": "rawlsgcn demo", "graph_options": {}}
+    _compare(synthetic(nodes), MAIN_METHODS, out, json_path, how, seeds=seeds, device=device)
+
+
+@command("--dataset cora-ml --out out", "--dataset cora-ml --methods gcn,rawlsgcn-graph --tune")
+def compare(
+    context: typer.Context,
+    dataset: Dataset = None,
+    graph: Graph = None,
+    features: Features = None,
+    labels: Labels = None,
+    methods: MethodNames = COMPARED,
+    lr: Lr = None,
+    epochs: Epochs = None,
+    normalization: Normalization = None,
+    settings: Set = None,
+    tune: Annotated[
+        bool,
+        typer.Option(
+            "--tune",
+            help="Train each method at the learning rate and weight decay that are best on the "
+            "validation nodes (a given rate or decay is not searched).",
+        ),
+    ] = False,
+    seeds: Seeds = 5,
+    split: Split = None,
+    evaluate: Evaluate = "test",
+    device: Device = "auto",
+    engine: Engine = "auto",
+    data_root: DataRoot = None,
+    out: Annotated[
+        Path | None, out_option("Write a page, the figures, predictions and the results here.")
+    ] = None,
+    json_path: Json = None,
+) -> None:
+    """Train several methods on one graph and compare them."""
+    from ..experiments.comparing import configure_all
+    from ..graphs.splits import evaluate_on
+
+    names = split_names(methods)
+    changes = parse_settings(settings, lr=lr, epochs=epochs, normalization=normalization)
+    configure_all([find_method(name) for name in names], changes)
+    check_outputs(json_path, folder=out, inputs=[graph, features, labels])
+    data = evaluate_on(read_graph(dataset, graph, features, labels, split, data_root), evaluate)
+    how = {"command": typed_command(), "graph_options": graph_options(context)}
+    changes |= {"seeds": seeds, "device": device, "engine": engine, "tune": tune}
+    _compare(data, names, out, json_path, how, **changes)
+
+
+def _compare(
+    data: Data,
+    names: Sequence[str],
+    out: Path | None,
+    json_path: str | None,
+    how: dict[str, Any],
+    **settings: Any,
+) -> None:
+    """Compare methods; the page shows ``how``: the command and the options of the graph."""
+    from ..experiments.comparing import compare as compare_methods
+    from ..reporting.progress import progress
+
+    with progress("training") as tell:
+        results = compare_methods(data, names, progress=tell, **settings)
+    figures_json = [result.to_dict() for result in results]
+    audit = audited(results, **how)
+    if out is not None:
+        from .._core.atomic_folders import atomic_directory
+        from ..reporting import figures
+        from ..reporting.figures import accuracy_bias_plot
+        from ..reporting.page import report
+
+        with atomic_directory(out) as folder, progress("drawing") as tell:
+            tell(0, len(results) + 3)
+            for count, result in enumerate(results, start=1):
+                picture = folder / f"by_degree-{result.method}.png"
+                figures.save(figures.by_degree(result), picture)
+                if len(result.diverged) < len(result.seeds):
+                    result.to_predictions(folder / f"predictions-{result.method}.csv")
+                tell(count, len(results) + 3)
+            figures.save(figures.degrees(results[0].graph), folder / "degrees.png")
+            figures.save(figures.side_by_side(results), folder / "side_by_side.png")
+            figures.save(accuracy_bias_plot(results), folder / "accuracy_bias.png")
+            report(audit or results, folder / "report.html", command=how["command"])
+            (folder / "results.json").write_text(json.dumps(figures_json, indent=2) + "\n")
+    show(results, audit, json_path)
+    if out is not None:
+        where = f"Page: {out / 'report.html'}   Picture: {out / 'side_by_side.png'}"
+        people(json_path).print(where)
+    write_json(json_path, figures_json)
+
+
+@command(
+    "--dataset cora-ml --method gcn --out model",
+    "--dataset cora-ml --grid lr=0.05,0.01 --grid weight_decay=5e-4,0",
+)
+def tune(
+    dataset: Dataset = None,
+    graph: Graph = None,
+    features: Features = None,
+    labels: Labels = None,
+    method: MethodName = "rawlsgcn-graph",
+    grid: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Values to try, as name=a,b,c; may be repeated (by default learning rates and "
+            "weight decays, without those that --set gives)."
+        ),
+    ] = None,
+    normalization: Normalization = None,
+    settings: Set = None,
+    seeds: Seeds = 5,
+    split: Split = None,
+    device: Device = "auto",
+    engine: Engine = "auto",
+    data_root: DataRoot = None,
+    out: Annotated[
+        Path | None, out_option("Keep the chosen model, its metrics and all trials here.")
+    ] = None,
+    json_path: Json = None,
+) -> None:
+    """Search a grid of settings, all runs at once, and choose by validation accuracy."""
+    from ..experiments.tuning import tune as tune_method
+    from ..reporting.progress import progress
+    from ..reporting.tables import tuning_table
+
+    changes = parse_settings(settings, normalization=normalization)
+    chosen = find_method(method)
+    chosen.configure(changes)
+    values = parse_grid(grid)
+    for name, each in (values or {}).items():
+        for value in each:
+            with naming(f"--grid {name}={','.join(each)}"):
+                chosen.configure({**changes, name: value})
+    check_outputs(json_path, folder=out, inputs=[graph, features, labels])
+    data = read_graph(dataset, graph, features, labels, split, data_root)
+    with progress("training") as tell:
+        tuning = tune_method(
+            data,
+            method,
+            values,
+            seeds=seeds,
+            device=device,
+            engine=engine,
+            progress=tell,
+            **changes,
+        )
+    if out is not None:
+        from .._core.atomic_folders import atomic_directory
+        from ..experiments.model_files import outdated_in
+
+        with atomic_directory(out, outdated_in(out)) as folder:
+            tuning.best.write_model(folder)
+            text = json.dumps(tuning.to_dict(), indent=2, allow_nan=False) + "\n"
+            (folder / "tuning.json").write_text(text, encoding="utf-8")
+    console = people(json_path)
+    say_notes(tuning.best.notes, console)
+    console.print(tuning_table(tuning))
+    took = f"{len(tuning.trials) * seeds} runs in {sum(tuning.seconds.values()):.1f} s"
+    kept = "" if out is None else f"; the chosen model is in {out}"
+    console.print(f"{took}{kept}")
+    write_json(json_path, tuning.to_dict())

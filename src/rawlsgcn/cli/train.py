@@ -1,0 +1,229 @@
+"""The command that trains one method: train."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .._core.errors import RawlsError
+from ..methods import find_method
+from .base import command, parse_settings, read_graph
+from .options import (
+    DataRoot,
+    Dataset,
+    Device,
+    Epochs,
+    Evaluate,
+    Features,
+    Graph,
+    Json,
+    Labels,
+    Lr,
+    Memory,
+    MethodName,
+    Normalization,
+    Seeds,
+    Set,
+    Shards,
+    Split,
+    TrainEngine,
+    out_option,
+)
+from .outputs import (
+    audited,
+    check_outputs,
+    graph_options,
+    people,
+    say_written,
+    show,
+    typed_command,
+    write_json,
+)
+from .row_training import train_on_rows
+from .shards import (
+    given_options,
+    require_one_process,
+    require_options,
+    say_choice,
+    train_on_samples,
+)
+
+#: The heading in --help of the options for training on samples and on smoothed rows.
+_SAMPLES = "Training in steps (with --num-neighbors or --shards)"
+
+
+@command(
+    "--dataset cora-ml --method rawlsgcn-graph --lr 0.05 --out model",
+    "--graph edges.csv --features features.csv --labels labels.csv",
+)
+def train(
+    context: typer.Context,
+    dataset: Dataset = None,
+    graph: Graph = None,
+    features: Features = None,
+    labels: Labels = None,
+    shards: Shards = None,
+    method: MethodName = "rawlsgcn-graph",
+    lr: Lr = None,
+    epochs: Epochs = None,
+    normalization: Normalization = None,
+    settings: Set = None,
+    seeds: Seeds = 5,
+    split: Split = None,
+    evaluate: Evaluate = "test",
+    device: Device = "auto",
+    engine: TrainEngine = "auto",
+    memory: Memory = None,
+    data_root: DataRoot = None,
+    out: Annotated[
+        Path | None,
+        out_option("Keep the model, metrics, predictions, a page and a picture here."),
+    ] = None,
+    json_path: Json = None,
+    num_neighbors: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=_SAMPLES,
+            help="Neighbors drawn in each layer, outermost first; -1 for all (10,10 with "
+            "--shards).",
+        ),
+    ] = None,
+    batch_size: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            rich_help_panel=_SAMPLES,
+            help="Training nodes of a step, shared by all processes (1024 on samples, 4096 on "
+            "smoothed rows).",
+        ),
+    ] = None,
+    seed: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=2**63 - 1,
+            rich_help_panel=_SAMPLES,
+            help="Decides weights, order and draws.",
+        ),
+    ] = 0,
+    workers: Annotated[
+        int,
+        typer.Option(min=0, rich_help_panel=_SAMPLES, help="Further processes that draw ahead."),
+    ] = 0,
+    average: Annotated[
+        float,
+        typer.Option(
+            rich_help_panel=_SAMPLES,
+            help="Share of the steps, the last ones, whose mean weights are kept.",
+        ),
+    ] = 0.1,
+    checkpoint_every: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            rich_help_panel=_SAMPLES,
+            help="Steps between checkpoints (0: after epochs alone).",
+        ),
+    ] = 0,
+) -> None:
+    """Train one method on a graph and evaluate it by degree.
+
+    The engine is chosen by the size of the graph, the method and the memory. With --shards it is
+    trained on smoothed rows or on sampled neighborhoods, also by several processes under
+    torchrun, and goes on from the checkpoint in --out if there is one.
+    """
+    from .._core.memory import memory_limit
+    from ..experiments.fitting import fit
+    from ..reporting.progress import progress
+    from ..training.engine_choice import EngineChoice, GraphSize, choose_engine
+
+    changes = parse_settings(settings, lr=lr, epochs=epochs, normalization=normalization)
+    given, chosen, limit = given_options(context), find_method(method), memory_limit(memory)
+    names = ("dataset", "graph", "features", "labels", "split", "data_root")
+    files = {name: context.params[name] for name in names}
+    in_steps: dict[str, Any] = {"average": average, "checkpoint_every": checkpoint_every}
+    in_steps |= {"evaluate": evaluate, "seeds": range(seeds) if "seeds" in given else (seed,)}
+    if {"seed", "seeds"} <= given:
+        raise RawlsError("--seed is of one run, --seeds the number of several: give one of them")
+    if shards is not None and any(files[name] for name in names[:-1]):
+        raise RawlsError("--shards has the whole graph: leave out --dataset, --split and files")
+    if num_neighbors is not None and engine not in ("auto", "sampled"):
+        raise RawlsError(f"--num-neighbors is for the engine 'sampled', not '{engine}'")
+    data = None
+    if num_neighbors is not None or (engine == "sampled" and shards is None):
+        choice = EngineChoice("sampled", "you said so")
+    else:
+        configured = chosen.configure(changes)  # an error before a graph is read
+        if shards is not None:
+            from ..graphs.shards import Shards as ShardFolder
+
+            opened = ShardFolder(shards)
+            opened.require_labels()
+            size = GraphSize.of_shards(opened)
+        else:
+            require_options(given, "the whole graph", in_shards=False)
+            require_one_process("train", "--num-neighbors or --shards")
+            check_outputs(json_path, folder=out, inputs=[graph, features, labels])
+            data = read_graph(**files)
+            size = GraphSize.of(data)
+        choice = choose_engine(chosen, configured, size, limit, engine=engine, runs=seeds)
+    if choice.reason != "you said so":
+        say_choice(choice.trained_on, choice.reason, json_path)
+    require_options(given, choice.trained_on)
+    if choice.engine == "sampled":
+        train_on_samples(
+            method,
+            changes,
+            num_neighbors or "10,10",
+            files,
+            shards,
+            out,
+            json_path,
+            device,
+            limit,
+            data=data,
+            batch_size=batch_size or 1024,
+            workers=workers,
+            **in_steps,
+        )
+        return
+    if choice.engine == "smoothed":
+        named = configured.epochs if "epochs" in changes else None
+        in_steps["batch_size"] = batch_size
+        train_on_rows(opened, configured, named, out, json_path, device, limit, **in_steps)
+        return
+    if shards is not None:
+        from ..graphs.shard_graph import graph_of_shards
+
+        require_one_process(f"train --method {method}")
+        check_outputs(json_path, folder=out, shards=shards)
+        data = graph_of_shards(opened)
+    with progress("training") as tell:
+        result = fit(
+            data,
+            method,
+            seeds=seeds,
+            device=device,
+            engine=choice.engine,
+            evaluate=evaluate,
+            progress=tell,
+            **changes,
+        )
+    audit = audited([result], command=typed_command(), graph_options=graph_options(context))
+    if out is not None:
+        from .._core.atomic_folders import atomic_directory
+        from ..experiments.model_files import outdated_in
+        from ..reporting import figures
+        from ..reporting.page import report
+
+        with atomic_directory(out, outdated_in(out)) as folder:
+            result.write_model(folder)
+            result.to_predictions(folder / "predictions.csv")
+            figures.save(figures.by_degree(result), folder / "by_degree.png")
+            report(audit or result, folder / "report.html", command=typed_command())
+    show([result], audit, json_path)
+    if out is not None:
+        say_written(out, people(json_path))
+    write_json(json_path, result.to_dict())

@@ -1,0 +1,149 @@
+"""The files of a saved model: weights (safetensors), configuration and metrics, in a folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from .._core import __version__
+from .._core.errors import RawlsError
+from .._core.serialization import (
+    JsonFields,
+    is_bool,
+    is_positive_int,
+    is_string,
+    read_json,
+    read_tensors,
+)
+from .training_graph import TrainingGraph
+
+GRAPH = "graph/"
+"""The names of the tensors that describe the graph begin so, those of weights with a seed."""
+WEIGHTS, CONFIG, METRICS = "model.safetensors", "config.json", "metrics.json"
+#: The checkpoints of the runs of a search on shards, until its model is saved.
+RUNS = ".auto-runs"
+#: What the commands write beside a model, about that model alone.
+_BESIDE = (
+    "predictions.csv",
+    "report.html",
+    "by_degree.png",
+    "leaderboard.csv",
+    "leaderboard.png",
+    "tuning.json",
+)
+
+
+def outdated_in(folder: Path) -> Callable[[str], bool]:
+    """Which files of a folder describe the model in it, and not the one that replaces it.
+
+    If the folder has no model, these are only the runs that a killed search left.
+    """
+    known = (RUNS, *_BESIDE) if (folder.expanduser() / CONFIG).exists() else (RUNS,)
+    return lambda name: name in known
+
+
+def write_model(
+    folder: Path,
+    states: dict[int, dict[str, Tensor]],
+    metrics: dict[str, Any],
+    graph: TrainingGraph | None = None,
+    **about: Any,
+) -> None:
+    """Write a model into a folder.
+
+    Args:
+        folder: An existing folder.
+        states: The weights of each run, by seed.
+        metrics: What ``metrics.json`` contains.
+        graph: What is kept of the graph that it was trained on.
+        **about: What ``config.json`` contains: the fields of :class:`TrainedModel` and the best
+            seed.
+    """
+    from safetensors.torch import save
+
+    tensors: dict[str, Tensor] = {}
+    stored: set[int] = set()
+    for seed, state in states.items():
+        for name, tensor in state.items():
+            own = tensor.cpu().contiguous()
+            # Runs may share what is not trained, and the format has no shared memory.
+            tensors[f"{seed}/{name}"] = own.clone() if own.data_ptr() in stored else own
+            stored.add(own.data_ptr())
+    if graph is not None:
+        tensors |= {f"{GRAPH}{name}": each.contiguous() for name, each in graph.tensors().items()}
+    # Not save_file: a full disk must be an OSError like any other.
+    (folder / WEIGHTS).write_bytes(save(tensors, metadata={"format": "pt"}))
+    config = {"rawlsgcn": __version__, **about, "seeds": list(states)}
+    if graph is not None:
+        config["edges"] = graph.edges
+    (folder / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+    (folder / METRICS).write_text(json.dumps(metrics, indent=2) + "\n", encoding="utf-8")
+
+
+def read_training_graph(path: Path, edges: str) -> TrainingGraph | None:
+    """What is kept of the graph with this hash of the edges; None without one."""
+    return TrainingGraph.from_tensors(edges, read_tensors(path, GRAPH)) if edges else None
+
+
+def read_weights(path: Path, seed: int) -> dict[str, Tensor]:
+    """The weights of one run, by name."""
+    try:
+        state = read_tensors(path, f"{seed}/")
+    except RawlsError as error:
+        raise RawlsError(f"{error}; train again") from error
+    if not state:
+        raise RawlsError(f"{path} has no weights of seed {seed}")
+    return state
+
+
+def _are_seeds(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(type(each) is int for each in value)
+
+
+_ENTRIES: JsonFields = {
+    "method": ("a method's name", is_string),
+    "settings": ("a table of settings", lambda value: isinstance(value, dict)),
+    "row_normalized": ("true or false", is_bool),
+    "num_features": ("a whole number of at least 1", is_positive_int),
+    "num_classes": ("a whole number of at least 1", is_positive_int),
+    "seeds": ("a list of whole numbers", _are_seeds),
+    "best_seed": ("one of the seeds", lambda value: type(value) is int),
+    "dataset": ("a name", is_string),
+}
+
+
+def _are_names(value: Any) -> bool:
+    return value is None or (isinstance(value, list) and all(map(is_string, value)))
+
+
+_LATER: dict[str, tuple[Any, str, Any]] = {
+    "class_names": (None, "a list of names", _are_names),
+    "structural_features": (False, "true or false", is_bool),
+    "edges": ("", "a hash", is_string),
+    "fingerprint": ("", "sizes and hashes", is_string),
+}
+"""Entries that models of earlier versions lack: their defaults, and what they must be."""
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """What ``config.json`` says, checked; entries that earlier versions lack have defaults."""
+    path = folder / CONFIG
+    try:
+        config = {name: default for name, (default, _, _) in _LATER.items()}
+        config |= read_json(path, _ENTRIES)
+        for name, (_, description, is_valid) in _LATER.items():
+            if not is_valid(config[name]):
+                raise RawlsError(f"{path}: {name} must be {description}")
+        names = config["class_names"]
+        if names is not None and len(names) != config["num_classes"]:
+            raise RawlsError(f"{path} has {len(names)} names of {config['num_classes']} classes")
+        return config
+    except OSError as error:
+        raise RawlsError(
+            f"{folder} has no model: cannot read {CONFIG} ({error.strerror}); "
+            "give the folder that 'rawlsgcn train --out' wrote"
+        ) from error
