@@ -24,7 +24,8 @@ from ..._core.atomic_files import atomic_file, cannot_write, only_writer, resolv
 from ..._core.atomic_folders import atomic_directory
 from ..._core.progress import ProgressCallback, no_progress
 from ..notes import GraphFacts
-from ..shards import Shards, outdated
+from ..shard_folder import outdated
+from ..shards import Shards
 from .feature_batches import FeatureBatch
 from .merged_arcs import SortedArcs
 from .shard_writer import FeatureFiles, ShardWriter

@@ -24,7 +24,8 @@ from ..catalog import MASKS
 from ..raw_graph import RawGraph, node_count
 from ..readers.arrays import Archive
 from ..readers.tables import TableFile
-from ..shards import Shards, require_own
+from ..shard_folder import require_own
+from ..shards import Shards
 from ..splits import SplitChoice, parse_split
 from .edge_batches import ROWS, EdgeBatch, EdgeSource, edge_batch
 from .feature_batches import CELLS, FeatureBatch, FeatureSource, batch_in_order

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..._core.progress import ProgressCallback, no_progress
 from ..shard_files import array_path, save_node_ids
-from ..shards import shard_cuts, write_manifest
+from ..shard_folder import shard_cuts, write_manifest
 from .merged_arcs import SortedArcs
 from .shard_fingerprint import shard_fingerprint
 
