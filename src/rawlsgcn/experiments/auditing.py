@@ -31,8 +31,9 @@ from ..graphs.edges import in_degrees, is_symmetric
 from ..graphs.graph_objects import raw_from_object
 from ..graphs.notes import GraphFacts
 from ..graphs.readers.node_link import is_networkx
+from ..graphs.shard_folder import MANIFEST
 from ..graphs.shard_graph import ShardNodes
-from ..graphs.shards import MANIFEST, Shards
+from ..graphs.shards import Shards
 from ..graphs.splits import MASKS
 from .audit_result import Audit, Provenance, ShownNodes, ShownPredictions
 from .evaluated_nodes import (
