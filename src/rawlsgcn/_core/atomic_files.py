@@ -22,6 +22,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from .errors import RawlsError
@@ -57,12 +58,16 @@ def atomic_file(path: str | Path) -> Iterator[Path]:
     final = resolved(path)
     try:
         final.parent.mkdir(parents=True, exist_ok=True)
-        with temporary_file(final.parent, path.suffix) as temporary:
-            yield temporary
-            # What lies in a temporary folder is synchronized together with it.
-            if not is_temporary(final.parent):
-                sync(temporary)
-            os.replace(temporary, final)
+        make_file = partial(Path.touch, exist_ok=False)
+        with locked_temporary(final.parent, path.suffix, make_file) as temporary:
+            try:
+                yield temporary
+                # What lies in a temporary folder is synchronized together with it.
+                if not is_temporary(final.parent):
+                    sync(temporary)
+                os.replace(temporary, final)
+            finally:
+                temporary.unlink(missing_ok=True)
             if not is_temporary(final.parent):
                 sync(final.parent)
     except OSError as error:
@@ -141,16 +146,6 @@ def is_temporary(path: Path) -> bool:
 
 
 @contextmanager
-def temporary_file(folder: Path, suffix: str) -> Iterator[Path]:
-    """Create an empty file in ``folder``; at the end it is removed if it still exists."""
-    with locked_temporary(folder, suffix, _make_file) as path:
-        try:
-            yield path
-        finally:
-            path.unlink(missing_ok=True)
-
-
-@contextmanager
 def locked_temporary(folder: Path, suffix: str, make: Callable[[Path], None]) -> Iterator[Path]:
     """Make a temporary file or folder by ``make`` and hold its lock."""
     remove_leftovers(folder)
@@ -170,10 +165,6 @@ def locked_temporary(folder: Path, suffix: str, make: Callable[[Path], None]) ->
     finally:
         if handle is not None:
             os.close(handle)
-
-
-def _make_file(path: Path) -> None:
-    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
 
 
 def remove_leftovers(folder: Path) -> None:

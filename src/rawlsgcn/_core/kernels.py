@@ -218,17 +218,9 @@ class Kernels:
         """
         constant, diagonal = coefficients
         alike = isinstance(diagonal, float)
-        self._move(
-            *where,
-            size,
-            *vectors,
-            *weights,
-            constant,
-            diagonal if alike else 0.0,
-            None if alike else diagonal.ctypes.data,
-            room.ctypes.data,
-            torch.get_num_threads(),
-        )
+        number, at = (diagonal, None) if alike else (0.0, diagonal.ctypes.data)
+        numbers, memory = (*weights, constant, number), (at, room.ctypes.data)
+        self._move(*where, size, *vectors, *numbers, *memory, torch.get_num_threads())
         sums: list[float] = room[0].tolist()
         return sums
 

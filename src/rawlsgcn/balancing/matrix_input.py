@@ -178,19 +178,17 @@ def _from_torch(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
             _require_inside(index, len(matrix))
     else:
         raise RawlsError(f"cannot balance layout {matrix.layout}: use matrix.to_sparse_csr().")
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Sparse (CS[RC] tensor|invariant)")
-        csr = matrix.to_sparse_csr()
+    csr = matrix.to_sparse_csr()
+    starts, column = csr.crow_indices(), csr.col_indices()
+    if not _is_sorted(starts, column):
+        _require_inside(column, len(matrix))
+        # The conversion assumes that its entries are unique: count them again.
+        coo = csr.to_sparse(layout=torch.sparse_coo)
+        coo = torch.sparse_coo_tensor(
+            coo.indices(), _summable(coo.values()), coo.shape, check_invariants=False
+        )
+        csr = coo.coalesce().to_sparse_csr()
         starts, column = csr.crow_indices(), csr.col_indices()
-        if not _is_sorted(starts, column):
-            _require_inside(column, len(matrix))
-            # The conversion assumes that its entries are unique: count them again.
-            coo = csr.to_sparse(layout=torch.sparse_coo)
-            coo = torch.sparse_coo_tensor(
-                coo.indices(), _summable(coo.values()), coo.shape, check_invariants=False
-            )
-            csr = coo.coalesce().to_sparse_csr()
-            starts, column = csr.crow_indices(), csr.col_indices()
     return starts, column, csr.values()
 
 

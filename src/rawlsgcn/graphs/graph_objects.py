@@ -40,10 +40,7 @@ def raw_from_object(graph: Any) -> RawGraph:
         return from_networkx(graph).raw()
     if sp.issparse(graph):
         known = graph.format in ("csr", "csc", "coo")
-        try:
-            matrix = checked_matrix(graph if known else graph.tocsr())
-        except RawlsError as error:
-            raise RawlsError(f"the graph {error}") from error
+        matrix = checked_matrix(graph if known else graph.tocsr(), "the graph")
         return raw_from_adjacency(matrix, "the graph")
     if isinstance(graph, str | Path):
         raise file_for_graph(graph)

@@ -155,10 +155,7 @@ def feature_matrix(x: Any, where: str) -> Any:
     if isinstance(x, Tensor):
         return checked_tensor(x, "x", where)
     if sp.issparse(x):
-        try:
-            return checked_matrix(x)
-        except RawlsError as error:
-            raise RawlsError(f"{where}: x {error}") from error
+        return checked_matrix(x, f"{where}: x")
     return as_numpy(x, "x", where)
 
 

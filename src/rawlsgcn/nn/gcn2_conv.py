@@ -11,7 +11,7 @@ from torch_geometric.typing import OptTensor
 
 from .fair_gradient import attach
 from .fair_layer import FairLayer
-from .gcn_conv import cached_normalized_edges
+from .gcn_conv import normalized_edges
 
 
 class FairGCN2Conv(FairLayer, GCN2Conv):  # type: ignore[misc]
@@ -92,7 +92,7 @@ class FairGCN2Conv(FairLayer, GCN2Conv):  # type: ignore[misc]
         nodes, weight = x.shape[self.node_dim], self.weight1
         sizes = (nodes, nodes)
         matrix = self._fair_matrix(edge_index, edge_weight, fair_weight, sizes, weight.dtype)
-        edge_index, edge_weight = cached_normalized_edges(self, x, edge_index, edge_weight)
+        edge_index, edge_weight = normalized_edges(self, x, edge_index, edge_weight)
         h = self.propagate(edge_index, x=x, edge_weight=edge_weight) * (1 - self.alpha)
         initial = self.alpha * x_0[: h.size(0)]
         first = h + initial if self.weight2 is None else h

@@ -75,9 +75,7 @@ class FairGCNConv(HomogeneousFairLayer, GCNConv):  # type: ignore[misc]
         self, x: Tensor, edge_index: Any, edge_weight: Tensor | None, matrix: FairMatrix
     ) -> Tensor:
         weight = ready(self.lin, x)
-        edge_index, edge_weight = cached_normalized_edges(
-            self, x, edge_index, edge_weight, self.improved
-        )
+        edge_index, edge_weight = normalized_edges(self, x, edge_index, edge_weight)
         h = functional.linear(x, weight.detach())
         out = self.propagate(edge_index, x=h, edge_weight=edge_weight)
         out = attach(out, x, matrix, [weight], [1], self.node_dim)
@@ -88,47 +86,22 @@ class FairGCNConv(HomogeneousFairLayer, GCNConv):  # type: ignore[misc]
 
 
 def normalized_edges(
-    layer: Any,
-    x: Tensor,
-    edge_index: Any,
-    edge_weight: Tensor | None,
-    *,
-    add_self_loops: bool,
-    improved: bool = False,
+    layer: Any, x: Tensor, edge_index: Any, edge_weight: Tensor | None
 ) -> tuple[Any, Tensor | None]:
-    """Return the edges and weights of Â as ``gcn_norm`` makes them for a layer."""
-    edges = gcn_norm(
-        edge_index,
-        edge_weight,
-        x.size(layer.node_dim),
-        improved,
-        add_self_loops,
-        layer.flow,
-        x.dtype,
-    )
-    return edges if isinstance(edge_index, Tensor) else (edges, None)
+    """Return the edges and weights of Â as ``gcn_norm`` makes them for a layer, if it normalizes.
 
-
-def cached_normalized_edges(
-    layer: Any, x: Tensor, edge_index: Any, edge_weight: Tensor | None, improved: bool = False
-) -> tuple[Any, Tensor | None]:
-    """Return the edges and weights of Â for GCNConv and GCN2Conv, from their cache if it is filled.
-
-    The caches are torch_geometric's own, so a layer means the same before and after ``make_fair``,
-    and ``reset_parameters`` empties them.
+    The caches of GCNConv and GCN2Conv are torch_geometric's own, so a layer means the same before
+    and after ``make_fair``, and ``reset_parameters`` empties them.
     """
-    if not layer.normalize:
+    if not getattr(layer, "normalize", True):
         return edge_index, edge_weight
     tensor = isinstance(edge_index, Tensor)
-    cache = layer._cached_edge_index if tensor else layer._cached_adj_t
-    if cache is not None:
-        return (cache[0], cache[1]) if tensor else (cache, None)
-    edges = normalized_edges(
-        layer, x, edge_index, edge_weight, add_self_loops=layer.add_self_loops, improved=improved
-    )
-    if layer.cached:
-        if tensor:
-            layer._cached_edge_index = edges
-        else:
-            layer._cached_adj_t = edges[0]
-    return edges
+    cache = "_cached_edge_index" if tensor else "_cached_adj_t"
+    edges = getattr(layer, cache, None)
+    if edges is None:
+        nodes, loops = x.size(layer.node_dim), getattr(layer, "add_self_loops", False)
+        improved = getattr(layer, "improved", False)
+        edges = gcn_norm(edge_index, edge_weight, nodes, improved, loops, layer.flow, x.dtype)
+        if getattr(layer, "cached", False) and hasattr(layer, cache):
+            setattr(layer, cache, edges)
+    return edges if tensor else (edges, None)

@@ -63,9 +63,7 @@ class FairSGConv(HomogeneousFairLayer, SGConv):  # type: ignore[misc]
     ) -> Tensor:
         weight, h = ready(self.lin, x), self._cached_x
         if h is None:
-            edge_index, edge_weight = normalized_edges(
-                self, x, edge_index, edge_weight, add_self_loops=self.add_self_loops
-            )
+            edge_index, edge_weight = normalized_edges(self, x, edge_index, edge_weight)
             h = x
             for _ in range(self.K):
                 h = self.propagate(edge_index, x=h, edge_weight=edge_weight)

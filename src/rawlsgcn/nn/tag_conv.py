@@ -63,10 +63,7 @@ class FairTAGConv(HomogeneousFairLayer, TAGConv):  # type: ignore[misc]
         self, x: Tensor, edge_index: Any, edge_weight: Tensor | None, matrix: FairMatrix
     ) -> Tensor:
         weights = [ready(lin, x) for lin in self.lins]
-        if self.normalize:
-            edge_index, edge_weight = normalized_edges(
-                self, x, edge_index, edge_weight, add_self_loops=False
-            )
+        edge_index, edge_weight = normalized_edges(self, x, edge_index, edge_weight)
         h, out = x, functional.linear(x, weights[0].detach())
         for weight in weights[1:]:
             h = self.propagate(edge_index, x=h, edge_weight=edge_weight)

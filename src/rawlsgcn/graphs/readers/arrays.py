@@ -264,13 +264,15 @@ def _compressed(
     return (sp.csr_matrix if form == "csr" else sp.csc_matrix)(parts, shape=shape)
 
 
-def checked_matrix(matrix: Any) -> Any:
+def checked_matrix(matrix: Any, where: str) -> Any:
     """A scipy matrix in CSR, CSC or COO form, its indices checked; other forms are refused."""
     if matrix.format not in _FORMS:
-        raise RawlsError(unread(matrix.format))
-    one, other = _FORMS[matrix.format]
-    places = getattr(matrix, one), getattr(matrix, other)
-    return sparse_matrix(matrix.format, matrix.data, *places, matrix.shape)
+        raise RawlsError(f"{where} {unread(matrix.format)}")
+    one, other = (getattr(matrix, name) for name in _FORMS[matrix.format])
+    try:
+        return sparse_matrix(matrix.format, matrix.data, one, other, matrix.shape)
+    except RawlsError as error:
+        raise RawlsError(f"{where} {error}") from error
 
 
 def unread(form: str) -> str:

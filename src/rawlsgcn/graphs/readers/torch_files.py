@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import pickle
 import sys
-import warnings
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -200,14 +199,12 @@ class _Saved:
             )
         if not plausible(size[0], len(values)):
             raise RawlsError(f"{self.path}: {key} of the shape {size} is too empty to read")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # CSR is in beta
-            if name == "torch.sparse_coo":
-                return torch.sparse_coo_tensor(index[0], values, size, check_invariants=True)
-            kind = torch.sparse_csr if name == "torch.sparse_csr" else torch.sparse_csc
-            return torch.sparse_compressed_tensor(
-                index[0], index[1], values, size, layout=kind, check_invariants=True
-            )
+        if name == "torch.sparse_coo":
+            return torch.sparse_coo_tensor(index[0], values, size, check_invariants=True)
+        kind = torch.sparse_csr if name == "torch.sparse_csr" else torch.sparse_csc
+        return torch.sparse_compressed_tensor(
+            index[0], index[1], values, size, layout=kind, check_invariants=True
+        )
 
 
 def _may_be_named(name: str) -> bool:
