@@ -20,8 +20,10 @@ import numpy as np
 import torch
 
 from rawlsgcn._core.machine import peak_memory_mb
+from rawlsgcn.graphs.shards import Shards, write_shards
 
 from .measurement import Measurement, Timing
+from .smoothing_rivals import scipy_seconds, sign_seconds
 
 SIZES = (10**5, 10**6, 10**7, 10**8)
 #: SIGN keeps the result of every step, and 64-bit indices.
@@ -96,8 +98,6 @@ def _write(arcs: str, folder: str) -> dict[str, Any]:
     from scipy import sparse
     from torch_geometric.data import Data
 
-    from rawlsgcn.graphs.shards import write_shards
-
     random, nodes = np.random.default_rng(0), int(arcs) // DEGREE
     one = random.integers(0, nodes, int(arcs) // 2, dtype=np.int32)
     other = (one + random.integers(1, nodes, len(one))).astype(np.int64) % nodes
@@ -118,7 +118,6 @@ def _write(arcs: str, folder: str) -> dict[str, Any]:
 
 def _smooth(folder: str, threads: str) -> dict[str, Any]:
     """Time the whole of it, and the steps alone in memory."""
-    from rawlsgcn.graphs.shards import Shards
     from rawlsgcn.training.smoothed.smooth_shards import smooth_shards
     from rawlsgcn.training.smoothed.smoothed_files import SmoothedForm
 
@@ -138,7 +137,7 @@ def _steps(folder: str) -> float:
     from rawlsgcn.graphs.arc_blocks import ArcBlocks
     from rawlsgcn.training.smoothed.smoothing_step import smooth_rows
 
-    cpu, opened = torch.device("cpu"), _opened(folder)
+    cpu, opened = torch.device("cpu"), Shards(folder).open_all()
     arcs = ArcBlocks(opened, sum(shard.graph_bytes for shard in opened), cpu)
     shape = (arcs.last, FEATURES)
     held, out, added = (as_tensor(empty_array(shape, cpu, torch.float32)) for _ in range(3))
@@ -156,43 +155,11 @@ def _steps(folder: str) -> float:
 
 
 def _scipy(folder: str) -> dict[str, Any]:
-    """Time products of a float32 matrix with 32-bit indices, in memory, with all columns."""
-    from scipy import sparse
-
-    opened = _opened(folder)
-    column = np.concatenate([shard.column for shard in opened])
-    counts = np.concatenate([np.diff(shard.row_start) for shard in opened])
-    row_start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-    values = np.full(len(column), 1 / DEGREE, dtype=np.float32)
-    matrix = sparse.csr_array((values, column, row_start), shape=(len(counts), len(counts)))
-    smoothed = np.concatenate([shard.x for shard in opened])
-    start = time.perf_counter()
-    for _ in range(STEPS):
-        smoothed = matrix @ smoothed
-    return _record(time.perf_counter() - start)
+    return _record(scipy_seconds(Shards(folder), STEPS, FEATURES))
 
 
 def _sign(folder: str) -> dict[str, Any]:
-    """Time the transform, with all of torch's threads."""
-    from torch_geometric.data import Data
-    from torch_geometric.transforms import SIGN
-
-    opened = _opened(folder)
-    counts = np.concatenate([np.diff(shard.row_start) for shard in opened])
-    row = np.repeat(np.arange(len(counts)), counts)
-    column = np.concatenate([shard.column for shard in opened]).astype(np.int64)
-    x = torch.from_numpy(np.concatenate([shard.x for shard in opened]))
-    data = Data(x=x, edge_index=torch.from_numpy(np.stack([row, column])), num_nodes=len(counts))
-    del row, column
-    start = time.perf_counter()
-    SIGN(STEPS)(data)
-    return _record(time.perf_counter() - start)
-
-
-def _opened(folder: str) -> Any:
-    from rawlsgcn.graphs.shards import Shards
-
-    return Shards(folder).open_all()
+    return _record(sign_seconds(Shards(folder), STEPS))
 
 
 def _record(seconds: float) -> dict[str, Any]:

@@ -11,16 +11,14 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import torch
-from torch import Tensor
 
 from rawlsgcn.graphs.shards import Shards
 
+from ..smoothing_rivals import read_array, read_edges, scipy_seconds, seconds_of, sign_seconds
 from .phases import FEATURES
 
 STEPS, BLOCK, HIDDEN = 10, 16, 64
@@ -33,40 +31,12 @@ NAMES = {
 }
 
 
-def _sign(shards: Shards) -> float:
-    from torch_geometric.data import Data
-    from torch_geometric.transforms import SIGN
-
-    edge_index, x, _, _ = _read(shards)
-    data = Data(x=x, edge_index=edge_index, num_nodes=shards.num_nodes)
-    return _seconds(lambda: SIGN(STEPS)(data))
-
-
-def _scipy(shards: Shards) -> float:
-    import scipy.sparse as sp
-
-    parts = shards.open_all()
-    ends = np.cumsum([0, *(len(part.column) for part in parts)])
-    starts = [part.row_start[:-1] + end for part, end in zip(parts, ends, strict=False)]
-    row_start = np.concatenate([*starts, ends[-1:]])
-    column = np.concatenate([part.column for part in parts])
-    nodes = shards.num_nodes
-    ones = np.ones(len(column), dtype=np.float32)
-    matrix = sp.csr_matrix((ones, column, row_start), shape=(nodes, nodes))
-    block = np.random.default_rng(0).random((nodes, BLOCK), dtype=np.float32)
-
-    def multiply() -> None:
-        right = block
-        for _ in range(STEPS):
-            right = matrix @ right
-
-    return _seconds(multiply)
-
-
 def _gcn(shards: Shards) -> float:
     from torch_geometric.nn import GCNConv
 
-    edge_index, x, y, train = _read(shards)
+    edge_index = read_edges(shards)
+    x, y, split = (read_array(shards, name) for name in ("x", "y", "split"))
+    train = (split == 1).nonzero().view(-1)
     first, second = GCNConv(FEATURES, HIDDEN), GCNConv(HIDDEN, shards.classes)
     optimizer = torch.optim.Adam([*first.parameters(), *second.parameters()], lr=0.01)
 
@@ -77,35 +47,14 @@ def _gcn(shards: Shards) -> float:
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
 
-    return _seconds(epoch)
+    return seconds_of(epoch)
 
 
-def _read(shards: Shards) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Read edges, features, labels and training nodes of all shards."""
-    parts = shards.open_all()
-    row = np.concatenate(
-        [
-            part.first + np.repeat(np.arange(part.last - part.first), np.diff(part.row_start))
-            for part in parts
-        ]
-    )
-    column = np.concatenate([part.column for part in parts]).astype(np.int64)
-    pieces = {
-        name: np.concatenate([np.asarray(getattr(part, name)) for part in parts])
-        for name in ("x", "y", "split")
-    }
-    edge_index = torch.from_numpy(np.stack([row, column]))
-    train = torch.from_numpy(pieces["split"] == 1).nonzero().view(-1)
-    return edge_index, torch.from_numpy(pieces["x"]), torch.from_numpy(pieces["y"]), train
-
-
-def _seconds(action: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    action()
-    return time.perf_counter() - began
-
-
-_RIVALS = {"sign": _sign, "scipy": _scipy, "gcn": _gcn}
+_RIVALS: dict[str, Callable[[Shards], float]] = {
+    "sign": lambda shards: sign_seconds(shards, STEPS),
+    "scipy": lambda shards: scipy_seconds(shards, STEPS, BLOCK),
+    "gcn": _gcn,
+}
 
 if __name__ == "__main__":
     name, folder = sys.argv[1:]

@@ -192,6 +192,7 @@ def test_several_runs_have_means_and_deviations_and_one_model(
     several = launch(*words, "--seeds", "3", "--out", tmp_path / "m")
     assert several.exit_code == 0, several.stderr
     assert "process, 3 runs: accuracy" in several.stderr
+    assert method == "gcn" or " steps in 3 runs of 2 epochs, " in several.stderr
     assert " ± " in several.stderr
     one, all_of_them = json.loads(bare.stdout), json.loads(several.stdout)
     assert all_of_them["seeds"] == [0, 1, 2]

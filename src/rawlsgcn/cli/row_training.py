@@ -66,8 +66,10 @@ def train_on_rows(
             )
         usual = "" if epochs else " (as many as make enough steps; --epochs changes it)"
         kept = "read from disk" if metrics["streamed"] else "kept in memory"
+        runs = f"{len(metrics['seeds'])} runs of " if "seeds" in metrics else ""
+        runs += "at most " if runs and settings.patience else ""
         line = (
             f"{metrics['training_rows']:,} training rows, {kept}: {metrics['steps']:,} steps in "
-            f"{plural(metrics['epochs'], 'epoch')}{usual}, {metrics['seconds']:.1f} s"
+            f"{runs}{plural(metrics['epochs'], 'epoch')}{usual}, {metrics['seconds']:.1f} s"
         )
         say_trained(metrics, "Smoothed MLP", context, out, json_path, [line])

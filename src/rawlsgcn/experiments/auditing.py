@@ -23,7 +23,7 @@ from ..evaluation.audit.grouping import Grouping
 from ..evaluation.audit.model_audit import audit_models
 from ..evaluation.audit.node_scores import NodeScores, score_nodes
 from ..evaluation.audit.prediction_formats import PredictionSource
-from ..evaluation.audit.resampling import LEVEL, ResamplingSettings
+from ..evaluation.audit.resampling import LEVEL
 from ..evaluation.degree_bias import SMALLEST_GROUP
 from ..evaluation.node_centralities import BUILT_IN, NodeColumn, check_complete, column_of, degrees
 from ..graphs import check, graph_notes, load
@@ -31,8 +31,9 @@ from ..graphs.edges import in_degrees, is_symmetric
 from ..graphs.graph_objects import raw_from_object
 from ..graphs.notes import GraphFacts
 from ..graphs.readers.node_link import is_networkx
+from ..graphs.shard_folder import MANIFEST
 from ..graphs.shard_graph import ShardNodes
-from ..graphs.shards import MANIFEST, Shards
+from ..graphs.shards import Shards
 from ..graphs.splits import MASKS
 from .audit_result import Audit, Provenance, ShownNodes, ShownPredictions
 from .evaluated_nodes import (
@@ -143,14 +144,13 @@ def audit(
     }
     failed = {name for name, result in results.items() if result.failure is not None}
     models = [
-        replace(model.at(chosen), source=_shown_source(source), learned=source.name not in failed)
+        replace(model.at(chosen), source=_shown_source(source))
         for model, source in zip(models, sources, strict=True)
     ]
     column = NodeColumn(column.name, column.values[chosen])
     grouping = Grouping.of(column, degrees(data)[chosen], bins)
-    settings = ResamplingSettings(resamples=resamples, seed=seed)
     shown_options = {name: shown_path(value) for name, value in (graph_options or {}).items()}
-    figures, comparisons = audit_models(models, nodes.y[chosen], grouping, settings, failed)
+    figures, comparisons = audit_models(models, nodes.y[chosen], grouping, resamples, seed, failed)
     return Audit(
         graph=str(data.get("name") or "graph"),
         synthetic=bool(data.get("synthetic")),

@@ -33,7 +33,7 @@ class StepwiseRun:
         context: Which of how many processes this one is.
         figures: Its metrics on the evaluated nodes.
         validation_accuracy: Its accuracy on the validation nodes, in per cent.
-        about: What else ``metrics.json`` has of it; the seconds of all runs are added up.
+        about: What else ``metrics.json`` has of it; steps and seconds of all runs are added up.
     """
 
     state: dict[str, Tensor]
@@ -99,6 +99,9 @@ def fit_seeds(
         metrics.pop("seed")
         metrics |= {"seeds": list(seeds), "best_seed": seeds[runs.index(best)]}
         metrics |= {name: asdict(_spread(runs, name)) for name in runs[0].numbers}
+        metrics["epochs"] = max(each.about["epochs"] for each in runs)
+        if "steps" in metrics:
+            metrics["steps"] = sum(each.about["steps"] for each in runs)
         metrics["calibration"] = [each.figures.calibration.value for each in runs]
     else:
         metrics |= runs[0].numbers | {"calibration": runs[0].figures.calibration.value}

@@ -9,8 +9,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import re
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,19 +19,21 @@ from numpy.typing import NDArray
 from .._core.atomic_files import atomic_file
 from .._core.atomic_folders import atomic_directory
 from .._core.errors import RawlsError
-from .._core.serialization import (
-    JsonFields,
-    is_bool,
-    is_nonnegative_int,
-    is_positive_int,
-    is_string,
-    read_json,
-)
-from .._core.text import plural
+from .._core.serialization import is_string
 from .feature_storage import dense_rows, has_negative_features
 from .graph_statistics import fingerprint
-from .shard_files import ARRAYS, ShardFiles, array_path, save_node_ids
 from .shard_files import Shard as Shard
+from .shard_files import ShardFiles, array_path, save_node_ids
+from .shard_folder import (
+    ENTRIES,
+    MANIFEST,
+    outdated,
+    read_about,
+    require_count,
+    require_own,
+    shard_cuts,
+    write_manifest,
+)
 from .splits import MASKS
 
 if TYPE_CHECKING:
@@ -41,42 +41,14 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-MANIFEST = "shards.json"
-_FORMAT = 1
-#: The names of the files of a folder of shards, whatever it was cut into.
-_OURS = re.compile(
-    rf"shards\.json|\d{{5}}\.json|\d{{5}}-({'|'.join(ARRAYS)})\.npy|\.?smoothed-[0-9a-f]{{10}}"
-)
 #: The largest residual of a scaling vector that smoothing, training and predicting use.
 _LARGEST_RESIDUAL = 1e-6
 #: Rows of sparse features that are made dense at a time.
 _ROWS = 1 << 14
 
 
-def _are_cuts(value: Any) -> bool:
-    return (
-        isinstance(value, list)
-        and len(value) > 1
-        and all(map(is_nonnegative_int, value))
-        and value[0] == 0
-        and all(a < b for a, b in pairwise(value))
-    )
-
-
 def _are_names(value: Any, classes: int) -> bool:
     return isinstance(value, list) and len(value) >= classes and all(map(is_string, value))
-
-
-_ENTRIES: JsonFields = {
-    "format": (f"{_FORMAT}, which this version reads", lambda value: value == _FORMAT),
-    "name": ("a name", is_string),
-    "graph": ("the graph's fingerprint", is_string),
-    "nodes": ("a whole number of at least 1", is_positive_int),
-    "arcs": ("a whole number", is_nonnegative_int),
-    "classes": ("a whole number", is_nonnegative_int),
-    "negative_features": ("true or false", is_bool),
-    "cuts": ("a list of rows from 0 that rise", _are_cuts),
-}
 
 
 class Shards:
@@ -101,7 +73,7 @@ class Shards:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
-        about = _read_json(self.folder / MANIFEST, _ENTRIES)
+        about = read_about(self.folder / MANIFEST, ENTRIES)
         self.name, self.fingerprint = about["name"], about["graph"]
         self.num_nodes, self.num_arcs = about["nodes"], about["arcs"]
         self.classes, self.negative_features = about["classes"], about["negative_features"]
@@ -134,7 +106,7 @@ class Shards:
         Raises:
             RawlsError: If a file is missing, damaged or of another graph.
         """
-        about = _read_json(self.folder / f"{shard:05d}.json", {"graph": _ENTRIES["graph"]})
+        about = read_about(self.folder / f"{shard:05d}.json", {"graph": ENTRIES["graph"]})
         if about["graph"] != self.fingerprint:
             raise RawlsError(
                 f"shard {shard} in {self.folder} is of another graph than {MANIFEST}: "
@@ -213,7 +185,7 @@ class Shards:
         """Note the residual of the scaling vector, the largest ``|sum − 1|`` of a row."""
         path = self.folder / f"{shard:05d}.json"
         about = {"graph": self.fingerprint, "scale_residual": residual}
-        if _read_json(path, {}) != about:
+        if read_about(path, {}) != about:
             with atomic_file(path) as temporary:
                 temporary.write_text(json.dumps(about) + "\n", encoding="utf-8")
 
@@ -226,7 +198,7 @@ class Shards:
         for shard in range(len(self)):
             if not array_path(self.folder, shard, "scale").exists():
                 continue
-            residual = _read_json(self.folder / f"{shard:05d}.json", {}).get("scale_residual")
+            residual = read_about(self.folder / f"{shard:05d}.json", {}).get("scale_residual")
             if isinstance(residual, float) and not residual <= _LARGEST_RESIDUAL:
                 raise RawlsError(
                     f"the shards in {self.folder} are balanced to a residual of {residual:.1e} "
@@ -239,21 +211,6 @@ class Shards:
         path = array_path(self.folder, shard, "scale")
         with atomic_file(path) as temporary, temporary.open("wb") as file:
             np.save(file, scale, allow_pickle=False)
-
-
-def require_own(folder: str | Path) -> None:
-    """Refuse a folder with files that are not shards: shards written again replace the old ones."""
-    folder = Path(folder)
-    found = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
-    found = {name for name in found if not name.startswith(".")}
-    strange = sorted(name for name in found if not _OURS.fullmatch(name))
-    if not strange and found and MANIFEST not in found:
-        strange = sorted(found)  # names like ours, but not of ours
-    if strange:
-        raise RawlsError(
-            f"{folder} holds '{strange[0]}', which is no part of a set of shards: give a folder "
-            "that is new, empty or holds shards alone"
-        )
 
 
 def write_shards(graph: Data, count: int, folder: str | Path) -> Shards:
@@ -319,49 +276,6 @@ def write_shards(graph: Data, count: int, folder: str | Path) -> Shards:
     return Shards(folder)
 
 
-def outdated(name: str) -> bool:
-    """Whether a file of this name in a folder of shards belongs to them, and goes with them.
-
-    A scaling vector, weights or smoothed features of other shards are none of a new graph.
-    """
-    return _OURS.fullmatch(name) is not None
-
-
-def require_count(count: int, nodes: int) -> None:
-    """Raise an error if a graph of so many nodes cannot be cut into ``count`` shards."""
-    if not 1 <= count <= nodes:
-        raise RawlsError(
-            f"a graph of {plural(nodes, 'node')} cannot be cut into {plural(count, 'shard')}, of "
-            f"which each has a node or more: give a --count of 1 to {nodes:,}"
-        )
-
-
-def write_manifest(folder: Path, **about: Any) -> None:
-    """Write the JSON files that make the arrays in a folder a set of shards.
-
-    Names of classes that are None are left out.
-    """
-    if about.get("class_names") is None:
-        about.pop("class_names", None)
-    text = json.dumps({"format": _FORMAT, **about}, indent=1) + "\n"
-    (folder / MANIFEST).write_text(text, encoding="utf-8")
-    for shard in range(len(about["cuts"]) - 1):
-        text = json.dumps({"graph": about["graph"]}) + "\n"
-        (folder / f"{shard:05d}.json").write_text(text, encoding="utf-8")
-
-
-def shard_cuts(row_start: Array, count: int) -> list[int]:
-    """Rows at which to cut so that rows and arcs together, the bytes, are shared evenly."""
-    nodes = len(row_start) - 1
-    load = row_start + np.arange(nodes + 1)
-    inner = np.searchsorted(load, load[-1] * np.arange(1, count) / count)
-    # Every shard has a row of its own, however much one hub weighs.
-    inner = np.maximum(inner, np.arange(1, count))
-    inner = np.maximum.accumulate(inner - np.arange(1, count)) + np.arange(1, count)
-    inner = np.minimum(inner, nodes - count + np.arange(1, count))
-    return [0, *inner.tolist(), nodes]
-
-
 def _save_features(path: Path, x: torch.Tensor, rows: slice) -> None:
     shape = (rows.stop - rows.start, x.shape[1])
     mapped = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=shape)
@@ -369,15 +283,3 @@ def _save_features(path: Path, x: torch.Tensor, rows: slice) -> None:
         last = min(first + _ROWS, rows.stop)
         mapped[first - rows.start : last - rows.start] = dense_rows(x, first, last)
     mapped.flush()
-
-
-def _read_json(path: Path, entries: JsonFields) -> dict[str, Any]:
-    try:
-        return read_json(path, entries)
-    except OSError as error:
-        raise RawlsError(
-            f"{path.parent} holds no whole set of shards: cannot read {path.name} "
-            f"({error.strerror}); write them with 'rawlsgcn shard'"
-        ) from error
-    except RawlsError as error:
-        raise RawlsError(f"{error}; write the shards again") from error

@@ -82,7 +82,7 @@ class BatchTraining(ABC, Generic[B]):
         network: The network, with its initial weights.
         settings: The settings of the method.
         steps: The steps of one epoch.
-        seed: Decides the order and every draw.
+        seed: Decides the initial weights, the order, every draw and dropout.
         context: Which of how many processes this one is.
         average: The share of all steps, the last ones, over which the weights that are kept are
             the mean (Polyak and Juditsky 1992): gradients of batches are noisy, and so are the

@@ -15,10 +15,9 @@ import pytest
 
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.graphs.shards import Shards
-from rawlsgcn.graphs.streaming import build_shards, unfinished_folder
+from rawlsgcn.graphs.streaming import build_shards
 from rawlsgcn.graphs.streaming import synthetic_shards as module
-from rawlsgcn.graphs.streaming.feature_files import FeatureFiles
-from rawlsgcn.graphs.streaming.shard_writer import ShardWriter
+from rawlsgcn.graphs.streaming.shard_writer import FeatureFiles, ShardWriter
 from rawlsgcn.graphs.streaming.synthetic_shards import synthetic_shards
 
 
@@ -82,7 +81,7 @@ def test_a_kill_after_the_swap_leaves_the_finished_folder_alone(
     """The files of the unfinished folder are linked into the finished one."""
     folder = tmp_path / "shards"
     with monkeypatch.context() as patch:
-        patch.setattr(unfinished_folder, "suppress", killed)
+        patch.setattr(build_shards, "suppress", killed)
         with pytest.raises(KeyboardInterrupt):
             draw(folder)
     before = contents(folder)

@@ -167,41 +167,40 @@ def replace_line(path: Path, number: int, line: str) -> None:
 @pytest.mark.parametrize(
     ("file", "line", "said"),
     [
-        ("edges.csv", "17,x7,1", r"edges.csv, line 30: node x7 is not in labels.csv: list every"),
-        ("edges.csv", "17,1.5,1", r"edges.csv, line 30: node 1.5 is not in labels.csv: list every"),
-        ("edges.csv", "17,,1", r"edges.csv, line 30: the id in column 'target' is empty"),
-        ("edges.csv", "17", r"edges.csv, line 30: the id in column 'target' is empty"),
-        (
-            "edges.csv",
-            "17,40,1",
-            r"edges.csv, line 30: node 40 is out of range: labels.csv num",
-        ),
-        ("edges.csv", "17,-1,1", r"edges.csv, line 30: node -1 is out of range"),
-        ("edges.csv", "17,18,1,5", r"edges.csv.*line 30"),
-        ("edges.csv", "17,18,heavy", r"edges.csv, line 30, column 'weight': 'heavy' is not a numb"),
-        ("edges.csv", "17,18,-2", r"line 30: the edge between node 17 and node 18 has the weight"),
-        (
-            "edges.csv",
-            "17,18,",
-            r"line 30: the edge between node 17 and node 18 has the weight n",
-        ),
-        ("x.csv", "17,1,2", r"x.csv, line 30: node 17 appears twice"),
-        ("x.csv", "29,1,2", r"x.csv, line 3[01]: node 29 appears twice"),
-        ("x.csv", "99,1,2", r"x.csv, line 30: node 99 is out of range"),
-        ("x.csv", "28,one,2", r"x.csv, line 30, column 'a': 'one' is not a number"),
-        ("x.csv", "28,,2", r"x.csv, line 30: the node has a feature that is NaN"),
-        ("x.csv", "28,1e60,2", r"x.csv, line 30: the node has a feature over 3e38"),
-        ("x.csv", "", r"x.csv has no row for node 28"),
-        ("labels.csv", "28,0.5", r"labels.csv: node 28 .*has the label 0.5"),
+        ("edges.csv", "17,x7,1", "node x7 is not in labels.csv: list every"),
+        ("edges.csv", "17,1.5,1", "node 1.5 is not in labels.csv: list every"),
+        ("edges.csv", "17,,1", "the id in column 'target' is empty"),
+        ("edges.csv", "17", "the id in column 'target' is empty"),
+        ("edges.csv", "17,40,1", "node 40 is out of range: labels.csv numbers"),
+        ("edges.csv", "17,-1,1", "node -1 is out of range"),
+        ("edges.csv", "17,18,1,5", ""),
+        ("edges.csv", "17,18,heavy", "column 'weight': 'heavy' is not a number"),
+        ("edges.csv", "17,18,-2", "the edge between node 17 and node 18 has the weight -2"),
+        ("edges.csv", "17,18,", "the edge between node 17 and node 18 has the weight nan"),
+        ("x.csv", "17,1,2", "node 17 appears twice"),
+        ("x.csv", "99,1,2", "node 99 is out of range"),
+        ("x.csv", "28,one,2", "column 'a': 'one' is not a number"),
+        ("x.csv", "28,,2", "the node has a feature that is NaN"),
+        ("x.csv", "28,1e60,2", "the node has a feature over 3e38"),
     ],
 )
 def test_a_damaged_row_is_named(file: str, line: str, said: str, tmp_path: Path) -> None:
-    edges, x, y = write_files(tmp_path)
-    replace_line(tmp_path / file, 30, line)
+    refused(tmp_path, file, line, rf"{file}.*line 30.*{said}")
+
+
+def test_what_is_wrong_in_no_single_row_names_the_node(tmp_path: Path) -> None:
+    refused(tmp_path, "x.csv", "29,1,2", r"x.csv, line 3[01]: node 29 appears twice")
+    refused(tmp_path, "x.csv", "", r"x.csv has no row for node 28")
+    refused(tmp_path, "labels.csv", "28,0.5", r"labels.csv: node 28 .*has the label 0.5")
+
+
+def refused(folder: Path, file: str, line: str, said: str) -> None:
+    edges, x, y = write_files(folder)
+    replace_line(folder / file, 30, line)
     with pytest.raises(RawlsError, match=said) as caught:
-        shard_files(tmp_path / "shards", 2, edges, x, y, split="random", memory=1)
+        shard_files(folder / "shards", 2, edges, x, y, split="random", memory=1)
     assert "\n" not in str(caught.value)
-    assert {path.name for path in tmp_path.iterdir()} == {"edges.csv", "x.csv", "labels.csv"}
+    assert {path.name for path in folder.iterdir()} == {"edges.csv", "x.csv", "labels.csv"}
 
 
 def test_rows_that_do_not_fit_each_other_are_refused(tmp_path: Path) -> None:

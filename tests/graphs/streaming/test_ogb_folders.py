@@ -94,6 +94,18 @@ def test_the_shards_are_those_of_the_graph(
     assert again.fingerprint.split("split")[0] == shards.fingerprint.split("split")[0]
 
 
+@pytest.mark.parametrize("form", ["text", "binary"])
+def test_a_folder_without_labels_is_an_unlabeled_graph(
+    form: str, graph: Data, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    folder: Path = request.getfixturevalue(form)
+    next((folder / "raw").glob("node-label*")).unlink()
+    shards, _ = shard_ogb(tmp_path / "shards", 3, folder, memory=1)
+    for key in ("y", "train_mask", "val_mask", "test_mask"):
+        del graph[key]
+    assert shards.fingerprint == fingerprint(check(graph, need_labels=False))
+
+
 def test_a_folder_of_anything_else_is_refused(tmp_path: Path) -> None:
     assert ogb_raw_folder(tmp_path) is None
     with pytest.raises(RawlsError, match=r"without edge\.csv\.gz or data\.npz"):

@@ -100,6 +100,6 @@ def test_nothing_is_left_after_an_error(tmp_path: Path, monkeypatch: pytest.Monk
 def test_arguments_out_of_range_are_refused_before_anything_is_drawn(tmp_path: Path) -> None:
     with pytest.raises(RawlsError, match="needs 120 nodes"):
         draw(tmp_path / "shards", num_nodes=100)
-    with pytest.raises(RawlsError, match="1 to 3000 shards"):
+    with pytest.raises(RawlsError, match="a --count of 1 to 3,000"):
         draw(tmp_path / "shards", 4000)
     assert list(tmp_path.iterdir()) == []

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError, reading
+from ..._core.ordered_threads import ordered_map
 from ..._core.progress import ProgressCallback, no_progress
 from ..notes import GraphFacts
 from ..readers.column_names import edges_have_header, is_number
@@ -25,7 +26,6 @@ from ..readers.edge_lists import (
 from ..readers.table_formats import ParquetTable, is_parquet
 from ..readers.tables import MOST_COLUMNS, TableFile, read_header
 from .node_numbers import NodeNumbers, TextIdsError
-from .ordered_threads import ordered_map
 
 Array = NDArray[Any]
 #: Rows that are read at a time.

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError, reading
+from ..._core.ordered_threads import ordered_map
 from ..._core.progress import ProgressCallback, no_progress
 from ..feature_storage import compact, dense_rows
 from ..notes import GraphFacts
@@ -24,7 +25,6 @@ from ..readers.table_formats import TABLES
 from ..readers.tables import MOST_COLUMNS, TableFile, read_header
 from .edge_batches import estimated_rows
 from .node_numbers import NodeNumbers, TextIdsError
-from .ordered_threads import ordered_map
 
 Array = NDArray[Any]
 #: Numbers, and ids alone, that are read at a time.

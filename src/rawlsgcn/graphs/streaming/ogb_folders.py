@@ -18,19 +18,20 @@ from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError, reading
 from ..._core.memory import memory_limit
+from ..._core.ordered_threads import ordered_map
 from ..._core.progress import ProgressCallback, no_progress
 from ..catalog import MASKS
 from ..raw_graph import RawGraph, node_count
 from ..readers.arrays import Archive
 from ..readers.tables import TableFile
-from ..shards import Shards, require_own
+from ..shard_folder import require_own
+from ..shards import Shards
 from ..splits import SplitChoice, parse_split
 from .edge_batches import ROWS, EdgeBatch, EdgeSource, edge_batch
 from .feature_batches import CELLS, FeatureBatch, FeatureSource, batch_in_order
 from .file_shards import GraphStreams, write_streams
 from .node_numbers import NodeNumbers
 from .npz_members import NpzMember
-from .ordered_threads import ordered_map
 
 Array = NDArray[Any]
 _TEXT, _BINARY = "edge.csv.gz", "data.npz"

@@ -11,16 +11,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ..._core.ordered_threads import ordered_map
 from ..._core.progress import ProgressCallback, no_progress
 from ..catalog import MASKS
 from ..feature_storage import SPARSE_BELOW
 from ..graph_statistics import TensorHash, fingerprint_text
 from ..shard_files import array_path
-from .feature_files import FeatureFiles
-from .ordered_threads import ordered_map
 
 if TYPE_CHECKING:
     from ..shards import Shards
+    from .shard_writer import FeatureFiles
 
 Array = NDArray[Any]
 #: Numbers that are hashed at a time.

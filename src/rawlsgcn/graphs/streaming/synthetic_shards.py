@@ -11,17 +11,18 @@ import torch
 from numpy.typing import NDArray
 
 from ..._core.memory import memory_limit
+from ..._core.ordered_threads import ordered_map
 from ..._core.progress import ProgressCallback, no_progress
 from ..catalog import SYNTHETIC
 from ..notes import GraphFacts
-from ..shards import Shards, require_count, require_own
+from ..shard_folder import require_count, require_own
+from ..shards import Shards
 from ..splits import SplitChoice, parse_split
 from ..synthetic_graph import BlockModel, check_arguments, draw_words, synthetic_split
 from .arc_sorter import ArcSorter
 from .build_shards import GraphParts, build_shards
 from .feature_batches import FeatureBatch
 from .merged_arcs import SortedArcs
-from .ordered_threads import ordered_map
 
 Array = NDArray[Any]
 #: Words of a node for each word of the vocabulary, as in ``synthetic()``.

@@ -157,3 +157,43 @@ def require_equal(values: list[int], what: str, context: DistributedContext) -> 
         raise RawlsError(
             f"the processes see different {what}: every machine must see the same files"
         )
+
+
+def meet(context: DistributedContext) -> None:
+    """Wait until all processes are here.
+
+    Args:
+        context: This process.
+    """
+    if context.world_size > 1:
+        distributed.barrier()
+
+
+def least(number: int, context: DistributedContext) -> int:
+    """Return the least of the processes' numbers.
+
+    Args:
+        number: That of this process.
+        context: This process.
+
+    Returns:
+        The least.
+    """
+    if context.world_size == 1:
+        return number
+    values = torch.tensor([number], device=context.device)
+    distributed.all_reduce(values, distributed.ReduceOp.MIN)
+    return int(values)
+
+
+def holds_anywhere(here: bool, context: DistributedContext) -> bool:
+    """Say whether something holds in any of the processes.
+
+    Args:
+        here: Whether it holds in this one.
+        context: This process.
+
+    Returns:
+        The same in all processes.
+    """
+    return least(int(not here), context) == 0

@@ -80,12 +80,8 @@ class SampledTraining(BatchTraining[Batch]):
         settings: The method's; the number of layers is that of ``num_neighbors``.
         num_neighbors: Neighbors drawn for each node and layer, outermost layer first; −1 for all.
         batch_size: Training nodes of one step, shared by all processes.
-        seed: Decides the initial weights, the order of the training nodes and every draw.
-        context: Which of how many processes this one is; by default the only one.
         workers: Further processes that draw batches ahead.
-        average: The share of all steps, the last ones, over which the weights that are kept are
-            the mean (Polyak and Juditsky 1992): sampled gradients are noisy, and so are the weights
-            after any single step. 0 keeps the last.
+        seed, context, average, dtype: As for :class:`..batch_training.BatchTraining`.
     """
 
     def __init__(
@@ -136,15 +132,6 @@ class SampledTraining(BatchTraining[Batch]):
         )
 
     def batches(self, epoch: int, first: int = 0) -> Iterator[Batch]:
-        """Draw this process's shares of the steps of an epoch.
-
-        Args:
-            epoch: The epoch, from 0.
-            first: The first step that is drawn.
-
-        Returns:
-            An iterator over the batches, in order.
-        """
         dataset = _Batches(self, epoch)
         loader: DataLoader[Batch] = DataLoader(
             dataset,
@@ -156,17 +143,6 @@ class SampledTraining(BatchTraining[Batch]):
         return iter(loader)
 
     def loss(self, batch: Batch) -> Tensor:
-        """Compute this share's part of the mean loss of the step, times the number of processes.
-
-        DistributedDataParallel takes the mean over processes, which makes it the step's loss
-        whatever the sizes of the shares.
-
-        Args:
-            batch: The process's share of a step.
-
-        Returns:
-            The loss, a scalar with a gradient.
-        """
         device, blocks = self.context.device, batch.blocks
         x = FixedMatrix.of(batch.x.to(device, self.dtype))
         logits = self.model(x, blocks.forward(device), blocks.fair(device))

@@ -121,11 +121,8 @@ class RowTraining(BatchTraining[RowBatch]):
         rows: The training rows.
         settings: The settings of smoothed-mlp.
         batch_size: Rows of one step, about, shared by all processes.
-        seed: Decides the initial weights, the order of the rows and dropout.
-        context: Which of how many processes this one is; by default the only one.
-        average: The share of all steps, the last ones, whose mean weights are kept.
         memory: Bytes that this process may use; rows that take more than half are streamed.
-        dtype: The type of the weights.
+        seed, context, average, dtype: As for :class:`..batch_training.BatchTraining`.
 
     Attributes:
         in_memory: Whether the rows of this process are kept in memory.
@@ -234,14 +231,6 @@ class RowTraining(BatchTraining[RowBatch]):
             self.random.manual_seed(key)
 
     def epoch_ended(self, epoch: int) -> str:
-        """Say the epoch and the accuracy on some validation nodes.
-
-        Args:
-            epoch: The epoch, from 0.
-
-        Returns:
-            Words for the progress.
-        """
         accuracy = self.validation_accuracy()
         return f"epoch {epoch + 1}, validation accuracy {100 * accuracy:.1f} %"
 

@@ -28,13 +28,13 @@ from ..._core.sparse import as_tensor, empty_array
 from ...graphs.arc_blocks import ArcBlocks, shards_of_process
 from ...graphs.shards import Shard, Shards
 from ...methods.inputs import row_sums
-from ..sampled.distributed_context import DistributedContext
+from ..sampled.distributed_context import DistributedContext, holds_anywhere, least, meet
 from ..sampled.shard_balancing import balance_and_save
 from .column_blocks import PART_SIZE, ColumnBlocks
 from .exchange import Exchange, plan_exchange
 from .memory_plan import LINE, column_blocks, padded, plan_memory
 from .smoothed_files import SmoothedForm, SmoothedRows, open_smoothed
-from .smoothing_step import smooth_rows
+from .smoothing_step import row_scale, smooth_rows
 
 #: What the progress says while another process has the folder.
 WAITING = "waiting for another process, which smooths these features"
@@ -91,7 +91,7 @@ def smooth_shards(
     if form.normalization == "doubly-stochastic":
         shards.require_balanced()
     found = open_smoothed(shards, form)
-    missing = _any(found is None, context)  # nobody writes before everybody has looked
+    missing = holds_anywhere(found is None, context)  # nobody writes before everybody has looked
     if context.rank == 0:
         remove_leftovers(shards.folder)
         if not missing:
@@ -103,7 +103,7 @@ def smooth_shards(
     progress(0, 1, "reading the shards")
     opened = [shards.open(shard) for shard in own]
     features = _num_features(shards, opened)
-    if form.normalization == "doubly-stochastic" and _any(
+    if form.normalization == "doubly-stochastic" and holds_anywhere(
         any(shard.scale is None for shard in opened), context
     ):
         balance_and_save(shards, context, memory=memory, progress=progress)
@@ -114,17 +114,17 @@ def smooth_shards(
             stack.enter_context(files.only_here(lambda: progress(0, 1, WAITING)))
         # Another run may have finished while this one waited for the folder.
         found = open_smoothed(shards, form) if context.rank == 0 else None
-        if _any(found is not None, context):
+        if holds_anywhere(found is not None, context):
             smoothing, blocks = None, []
             if context.rank == 0:
                 remove(files.folder)
         else:
             smoothing = _Smoothing(files, opened, own, context, memory, progress)
             blocks = smoothing.run(most_columns)
-            _meet(context)
+            meet(context)
             if context.rank == 0:
                 files.publish()
-    _meet(context)
+    meet(context)
     found = open_smoothed(shards, form)
     if found is None:
         raise RawlsError(
@@ -162,9 +162,9 @@ class _Smoothing:
         self.dtype = getattr(torch, self.form.dtype)
         self.line = LINE // self.dtype.itemsize
         plan = plan_memory(renumbered, self.exchange, memory, self.device, self.dtype.itemsize)
-        self.lines = int(_least(plan.lines, context))
+        self.lines = int(least(plan.lines, context))
         self.arcs = ArcBlocks(renumbered, plan.arcs_bytes, self.device, self.dtype)
-        scale = torch.from_numpy(_row_scale(self.form.normalization, opened, self.arcs))
+        scale = torch.from_numpy(row_scale(self.form.normalization, opened, self.arcs))
         self.scale = scale.to(self.device, self.dtype)
         self.factor = scale.square().mul_(1 - self.form.teleport).to(self.device, self.dtype)
 
@@ -183,7 +183,7 @@ class _Smoothing:
             if len(blocks) > 1:
                 self._words += f", block {number} of {len(blocks)}"
             self._smooth(first, last)
-            _meet(self.context)
+            meet(self.context)
         self._words = "joining the columns"
         for shard in self.own:
             self.files.join(shard)
@@ -289,46 +289,3 @@ def _num_features(shards: Shards, opened: Sequence[Shard]) -> int:
             "shards again"
         )
     return int(widths.pop())
-
-
-def _row_scale(normalization: str, opened: Sequence[Shard], arcs: ArcBlocks) -> NDArray[np.float64]:
-    """s with P = diag(s) (A + I) diag(s), for the rows of this process."""
-    scale = np.empty(arcs.last - arcs.first)
-    if normalization == "doubly-stochastic":
-        for shard in opened:
-            assert shard.scale is not None
-            part = scale[shard.first - arcs.first : shard.last - arcs.first]
-            read_rows(shard.scale, 0, part)
-        return scale
-    for block in arcs:
-        part = scale[block.first : block.last]
-        starts = block.row_start.cpu().numpy()
-        if block.weight is None:
-            part[:] = np.diff(starts)
-            continue
-        part[:] = 0
-        filled = np.flatnonzero(np.diff(starts))
-        if len(filled):
-            weights = block.weight.cpu().numpy()
-            part[filled] = np.add.reduceat(weights, starts[filled] - starts[0], dtype=np.float64)
-    scale += 1
-    return 1 / np.sqrt(scale)
-
-
-def _meet(context: DistributedContext) -> None:
-    if context.world_size > 1:
-        distributed.barrier()
-
-
-def _least(number: int, context: DistributedContext) -> int:
-    """The least of the processes' numbers."""
-    if context.world_size == 1:
-        return number
-    values = torch.tensor([number], device=context.device)
-    distributed.all_reduce(values, distributed.ReduceOp.MIN)
-    return int(values)
-
-
-def _any(holds: bool, context: DistributedContext) -> bool:
-    """Whether it holds in a process."""
-    return _least(int(not holds), context) == 0

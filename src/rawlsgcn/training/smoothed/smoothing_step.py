@@ -6,12 +6,18 @@ gathered are scaled already, so nothing but the columns is read for an arc of an
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from ..._core.kernels import kernels
+from ..._core.row_files import read_rows
 from ..._core.sparse import csr_tensor
-from ...graphs.arc_blocks import ArcBlock
+from ...graphs.arc_blocks import ArcBlock, ArcBlocks
+from ...graphs.shards import Shard
 
 #: Arcs whose values are made at a time where nothing is compiled, on the CPU and on a GPU.
 _CPU_SPAN, _CUDA_SPAN = 1 << 20, 1 << 30
@@ -43,3 +49,36 @@ def smooth_rows(
         matrix = csr_tensor(starts, part.column, values, (len(starts) - 1, len(right)))
         result = torch.addmm(own[rows], matrix, right, out=out[rows])
         result.mul_(factor[rows, None]).add_(added[rows])
+
+
+def row_scale(normalization: str, opened: Sequence[Shard], arcs: ArcBlocks) -> NDArray[np.float64]:
+    """Return s with P = diag(s) (A + I) diag(s), for the rows of this process.
+
+    Args:
+        normalization: ``"doubly-stochastic"``, whose s the shards have, or ``"renormalized"``.
+        opened: The shards of this process.
+        arcs: Their arcs.
+
+    Returns:
+        One number for each row.
+    """
+    scale = np.empty(arcs.last - arcs.first)
+    if normalization == "doubly-stochastic":
+        for shard in opened:
+            assert shard.scale is not None
+            part = scale[shard.first - arcs.first : shard.last - arcs.first]
+            read_rows(shard.scale, 0, part)
+        return scale
+    for block in arcs:
+        part = scale[block.first : block.last]
+        starts = block.row_start.cpu().numpy()
+        if block.weight is None:
+            part[:] = np.diff(starts)
+            continue
+        part[:] = 0
+        filled = np.flatnonzero(np.diff(starts))
+        if len(filled):
+            weights = block.weight.cpu().numpy()
+            part[filled] = np.add.reduceat(weights, starts[filled] - starts[0], dtype=np.float64)
+    scale += 1
+    return 1 / np.sqrt(scale)
