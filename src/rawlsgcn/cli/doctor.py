@@ -48,14 +48,7 @@ def doctor(data_root: opt.DataRoot = None, json_path: opt.Json = None) -> None:
 
 
 def examine(data_root: Path | None = None) -> tuple[dict[str, Any], list[str]]:
-    """Look at this installation and this machine.
-
-    Args:
-        data_root: Where the named datasets are; by default as in the other commands.
-
-    Returns:
-        The report, and a sentence for each thing that does not work.
-    """
+    """The report of this installation and machine, and what does not work, in sentences."""
     problems: list[str] = []
     report: dict[str, Any] = {
         "rawlsgcn": __version__,

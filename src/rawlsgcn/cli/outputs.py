@@ -93,9 +93,7 @@ def graph_options(context: typer.Context) -> dict[str, str]:
 def audited(results: Sequence[Result], **how: Any) -> Audit | None:
     """The audit that the page of the results is about; None if every run diverged.
 
-    Args:
-        results: The results.
-        **how: The ``command`` and the ``graph_options`` that the page shows.
+    ``how`` has the ``command`` and the ``graph_options`` that the page shows.
     """
     from ..experiments.comparison import Comparison
     from ..reporting.progress import spinner

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -82,9 +81,9 @@ class Comparison(list[Result]):
 
         Ensembles of the same title are numbered, as they differ in too many settings.
         """
-        titles = [printable(result.title) for result in self]
         chosen = []
-        for result, title in zip(self, titles, strict=True):
+        for result in self:
+            title = printable(result.title)
             alike = [other for other in self if printable(other.title) == title]
             differing = [
                 f"{printable(key)} {printable(value)}"
@@ -92,12 +91,10 @@ class Comparison(list[Result]):
                 if any(other.settings.get(key) != value for other in alike)
             ]
             chosen.append(f"{title} ({', '.join(differing)})" if differing else title)
-        seen: Counter[str] = Counter()
-        distinct = []
-        for name in chosen:
-            seen[name] += 1
-            distinct.append(name if chosen.count(name) == 1 else f"{name} #{seen[name]}")
-        return distinct
+        return [
+            name if chosen.count(name) == 1 else f"{name} #{chosen[:place].count(name)}"
+            for place, name in enumerate(chosen, start=1)
+        ]
 
     def to_frame(self) -> pd.DataFrame:
         """Return the metrics of all runs.

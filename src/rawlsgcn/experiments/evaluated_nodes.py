@@ -58,20 +58,18 @@ def labeled_nodes(
 ) -> tuple[LabeledNodes, str]:
     """The labels and which nodes may be evaluated, and in words which these are."""
     y, ids = data.y.numpy(), data.get("node_ids")
-    masks = [data.get(key) for key in MASKS]
     if evaluate not in (None, *EVALUATE_AUDIT):
         raise unknown_name("choice of nodes", evaluate, EVALUATE_AUDIT)
-    if any(mask is None for mask in masks):
-        if marked is None and evaluate == "test":
-            raise RawlsError("the graph has no masks, so no test nodes: omit --evaluate")
-        if marked is None or evaluate == "labeled":
-            validation = np.zeros(len(y), bool) if marked is None else marked == 1
-            return LabeledNodes(y, y >= 0, validation, ids), LABELED
+    if all(data.get(key) is not None for key in MASKS):
+        train, validation, test = (data[key].numpy() for key in MASKS)
+    elif marked is not None:
         train, validation, test = (marked == code for code in range(3))
+    elif evaluate == "test":
+        raise RawlsError("the graph has no masks, so no test nodes: omit --evaluate")
     else:
-        train, validation, test = (mask.numpy() for mask in masks)
-        if evaluate == "labeled":
-            return LabeledNodes(y, y >= 0, validation, ids), LABELED
+        return LabeledNodes(y, y >= 0, np.zeros(len(y), bool), ids), LABELED
+    if evaluate == "labeled":
+        return LabeledNodes(y, y >= 0, validation, ids), LABELED
     if evaluate == "all" or not test.any():
         eligible, words = ~(train | validation), "all nodes outside training and validation"
     else:

@@ -53,15 +53,10 @@ def write_model(
     graph: TrainingGraph | None = None,
     **about: Any,
 ) -> None:
-    """Write a model into a folder.
+    """Write a model into an existing folder, with the weights of each run by its seed.
 
-    Args:
-        folder: An existing folder.
-        states: The weights of each run, by seed.
-        metrics: What ``metrics.json`` contains.
-        graph: What is kept of the graph that it was trained on.
-        **about: What ``config.json`` contains: the fields of :class:`TrainedModel` and the best
-            seed.
+    ``about`` is what ``config.json`` contains: the fields of :class:`.saved_models.TrainedModel`
+    and the best seed.
     """
     from safetensors.torch import save
 

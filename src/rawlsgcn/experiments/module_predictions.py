@@ -29,15 +29,8 @@ def module_scores(module: nn.Module, data: Data) -> Tensor:
     and if it has them ``edge_weight``, ``edge_attr``, ``batch``, ``pos``), or the whole graph as
     ``data``. The graph is copied to the module's device; the module is left in its own mode.
 
-    Args:
-        module: The model.
-        data: The graph.
-
     Returns:
         The scores, (nodes, classes), on the CPU.
-
-    Raises:
-        RawlsError: If it is not known what to pass to ``forward``, or it returns something else.
     """
     weight = next(chain(module.parameters(), module.buffers()), torch.empty(0))
     here = data.to(weight.device) if weight.device != torch.device("cpu") else data

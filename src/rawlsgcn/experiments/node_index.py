@@ -19,9 +19,7 @@ Ints = npt.NDArray[np.int64]
 class NodeIndex:
     """From the ids in the user's files to positions in the graph.
 
-    Args:
-        node_ids: The ids of the graph's nodes; None if they are numbered from 0.
-        nodes: The number of nodes.
+    ``node_ids`` are those of the graph's nodes; None if they are numbered from 0.
     """
 
     def __init__(self, node_ids: Any, nodes: int) -> None:

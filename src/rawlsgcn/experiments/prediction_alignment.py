@@ -93,14 +93,7 @@ def prediction_sources(
 
 
 class AlignedFile:
-    """A file of predictions whose rows are matched with the nodes of the graph.
-
-    Args:
-        path: The file.
-        index: The ids of the graph's nodes.
-        name: The model's name; by default the file's.
-        class_names: The names of the graph's classes, if they have any.
-    """
+    """A file of predictions, whose name is the model's by default, matched with the nodes."""
 
     def __init__(
         self,
@@ -165,13 +158,8 @@ class AlignedFile:
 class AlignedArray:
     """Predictions as an array: scores (nodes, classes) or classes (nodes,), in node order.
 
-    Args:
-        values: An array, a tensor or anything that numpy makes an array of.
-        nodes: The number of nodes of the graph.
-        name: The model's name.
-        source: Where the predictions come from.
-        named_format: "probabilities" or "logits" if it is known which they are.
-        class_names: The names of the graph's classes, by which words are understood.
+    ``named_format`` is "probabilities" or "logits" if it is known which they are; words are
+    understood by the ``class_names``.
     """
 
     def __init__(

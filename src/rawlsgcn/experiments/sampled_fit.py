@@ -56,7 +56,7 @@ def fit_sampled(
         average: The share of all steps, the last ones, whose mean weights are saved.
         checkpoint_every: Write a checkpoint after so many steps; 0 for only after each epoch.
         rows_at_once: Nodes whose features are read at once for the scores of all nodes; see
-            :func:`..training.sampled.memory_plan.sampled_rows`.
+            ``training.sampled.memory_plan``.
         progress: Called with the steps done, the steps in total and the epoch.
 
     Returns:

@@ -100,7 +100,8 @@ class AdvFairLearner(Learner):
 
     module: AdvFairNetwork
 
-    def __init__(self, inputs: Inputs, settings: AdvFairSettings, seed: int, groups: int) -> None:
+    def __init__(self, inputs: Inputs, settings: Settings, seed: int, groups: int) -> None:
+        assert isinstance(settings, AdvFairSettings)
         self.inputs, self.settings = inputs, settings
         random = torch.Generator(inputs.device).manual_seed(seed)
         self.module = AdvFairNetwork(
@@ -186,19 +187,12 @@ class AdvFair(Method):
     defaults: ClassVar[AdvFairSettings] = AdvFairSettings(epochs=1000, patience=200)
 
     def learner(self, inputs: Inputs, settings: Settings, seed: int) -> AdvFairLearner:
-        return self._learner(inputs, settings, seed, len(torch.unique(inputs.degree)))
+        return AdvFairLearner(inputs, settings, seed, len(torch.unique(inputs.degree)))
 
     def restore(
         self, inputs: Inputs, settings: Settings, state: dict[str, Tensor]
     ) -> AdvFairLearner:
         """The discriminator has one output for each degree of the graph it was trained on."""
-        groups = state["discriminator.2.bias"].shape[0]
-        learner = self._learner(inputs, settings, 0, groups)
+        learner = AdvFairLearner(inputs, settings, 0, len(state["discriminator.2.bias"]))
         learner.module.load_state_dict(state)
         return learner
-
-    def _learner(
-        self, inputs: Inputs, settings: Settings, seed: int, groups: int
-    ) -> AdvFairLearner:
-        assert isinstance(settings, AdvFairSettings)
-        return AdvFairLearner(inputs, settings, seed, groups)

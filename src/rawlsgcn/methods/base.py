@@ -162,16 +162,7 @@ class Stackable(Method):
 
 
 def training_loss(logits: Tensor, inputs: Inputs, label_smoothing: float = 0.0) -> Tensor:
-    """Compute the cross entropy on the training nodes: their mean, or as the nodes are weighted.
-
-    Args:
-        logits: The scores of the training nodes, of shape (training nodes, classes).
-        inputs: The graph.
-        label_smoothing: The share of a target that is spread evenly over the classes.
-
-    Returns:
-        A scalar.
-    """
+    """The cross entropy of scores of the training nodes: their mean, or as they are weighted."""
     target, weight = inputs.y[inputs.train], inputs.train_weight
     if weight is None:
         return nn.functional.cross_entropy(logits, target, label_smoothing=label_smoothing)

@@ -26,13 +26,7 @@ from .settings import Settings
 
 @dataclass(frozen=True)
 class EnsembleRun:
-    """One run of an ensemble.
-
-    Attributes:
-        method: The name of its method.
-        settings: Its settings.
-        weight: Its weight in the mean; the weights of all runs sum to one.
-    """
+    """One run of an ensemble; the weights of all runs in the mean sum to one."""
 
     method: str
     settings: Settings

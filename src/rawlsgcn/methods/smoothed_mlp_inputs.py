@@ -71,10 +71,7 @@ class SmoothedMLPSettings(Settings):
 class SmoothedStack(LayerStack):
     """The smoothed inputs of the labeled rows; the other layers multiply by no matrix.
 
-    Args:
-        inputs: The graph.
-        settings: What the network is given.
-        fixed: What a saved model has beside its weights; by default computed from the graph.
+    ``fixed`` is what a saved model has beside its weights; by default computed from the graph.
     """
 
     def __init__(

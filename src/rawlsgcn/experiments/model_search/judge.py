@@ -21,12 +21,7 @@ LEAST_LOSS = 1e-3
 
 @dataclass(frozen=True)
 class Judge:
-    """The labeled validation nodes.
-
-    Attributes:
-        nodes: Their numbers.
-        y: Their classes.
-    """
+    """The numbers of the labeled validation nodes, and their classes."""
 
     nodes: Tensor
     y: Tensor

@@ -51,11 +51,7 @@ from .selection import MOST_NODES, WeightedMean, select
 
 
 def row_candidates() -> tuple[list[Candidate], dict[str, str]]:
-    """Return the candidates of the pool that need only smoothed rows.
-
-    Returns:
-        These candidates, and for each of the others why it was left out.
-    """
+    """The candidates that need only smoothed rows, and why each of the others is left out."""
     reasons = {each.name: why_not_rows(each.settings(), each.method) for each in POOL}
     usable = [each for each in POOL if reasons[each.name] is None]
     return usable, {name: why for name, why in reasons.items() if why is not None}
@@ -172,13 +168,8 @@ def auto_rows(
 class RowRuns:
     """Trains runs on rows, each with checkpoints, so that a killed search goes on with its last.
 
-    Attributes:
-        labeled: The training rows.
-        val_rows: The rows of the validation nodes, whose scores are those of the runs.
-        graph: The fingerprint of the graph.
-        folder: The folder of the checkpoints of all runs.
-        memory: Bytes that may be used.
-        context: This process.
+    The scores of a run are those of ``val_rows``, the rows of the validation nodes; ``graph`` is
+    the fingerprint of the graph, and ``folder`` has the checkpoints of all runs.
     """
 
     labeled: LabeledRows

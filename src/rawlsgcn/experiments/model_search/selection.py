@@ -26,12 +26,7 @@ MOST_NODES = 10_000
 
 @dataclass(frozen=True, eq=False)
 class WeightedMean:
-    """Members with their weights.
-
-    Attributes:
-        members: The members, the first chosen one first.
-        weights: Their weights, which sum to one.
-    """
+    """Members, the first chosen one first, with weights that sum to one."""
 
     members: tuple[Member, ...]
     weights: tuple[float, ...]

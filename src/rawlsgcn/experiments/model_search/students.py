@@ -22,12 +22,7 @@ MOST_ROWS = 500
 
 @dataclass(frozen=True)
 class PseudoLabels:
-    """Nodes with the class that the teacher gives them.
-
-    Attributes:
-        nodes: The numbers of the nodes, sorted.
-        y: Their classes.
-    """
+    """The sorted numbers of nodes, and the classes that the teacher gives them."""
 
     nodes: Tensor
     y: Tensor

@@ -26,11 +26,8 @@ class Cost(NamedTuple):
 class TimeEstimate:
     """Reports the seconds spent and the estimated seconds in total.
 
-    Args:
-        progress: Called with the seconds spent, the seconds in total (0 while that is not known)
-            and the name of the step.
-        costs: The costs of the steps to come, in their order.
-        deadline: No step begins after it.
+    The seconds in total are 0 while they are not known. ``costs`` are those of the steps to come,
+    in their order; no step begins after the ``deadline``.
     """
 
     def __init__(

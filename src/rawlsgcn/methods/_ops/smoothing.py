@@ -27,11 +27,7 @@ BLOCK_BYTES = 256 << 20
 class PageRankSmoothing:
     """Π for a symmetric matrix P.
 
-    Attributes:
-        matrix: P, a symmetric CSR matrix of shape (nodes, nodes).
-        teleport: α, the share of the own features in each step.
-        steps: K, the number of steps.
-        block_bytes: The memory that the columns which are smoothed at once may take.
+    Columns are smoothed at once that take at most ``block_bytes`` of memory.
     """
 
     matrix: Tensor
