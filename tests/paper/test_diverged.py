@@ -12,10 +12,10 @@ import pytest
 pytest.importorskip("optuna")
 
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.paper.plan import Cell, Plan, Point, best
+from rawlsgcn.paper.plan import FIGURES, Cell, Plan, Point, best
 from rawlsgcn.paper.reproduction import reproduce, unfinished
 from rawlsgcn.paper.significance import bias_significance
-from rawlsgcn.paper.trials import FIGURES, train_points
+from rawlsgcn.paper.trials import train_points
 
 WILD = Cell(
     *("paper", "synthetic", "rawlsgcn-graph"),

@@ -15,8 +15,6 @@ import pytest
 
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.paper.output import check_folder, main_tables, redraw
-from rawlsgcn.paper.table_formats import Table, latex, markdown_rows
-from rawlsgcn.paper.tables import tables
 
 
 class Page(HTMLParser):
@@ -126,22 +124,6 @@ def test_csv_has_every_figure_in_full(finished: Path, results: dict[str, Any]) -
         mean = wanted.pop((name, line["chosen_by"], line["figure"]), None)
         assert mean is None or float(line["mean"]) == mean
     assert not wanted
-
-
-def test_markdown_and_latex_escape_what_they_must() -> None:
-    table = Table("key", "50 % & more", ("graph", "a|b"), [("x_1 ± 2 †", "failed: {a|b}\\")])
-    assert "a\\|b" in markdown_rows(table)
-    tex = latex(table)
-    assert r"50 \% \& more" in tex
-    assert r"x\_1 $\pm$ 2 $\dagger$" in tex
-    assert r"failed: \{a|b\}\textbackslash{}" in tex
-    assert tex.count(r"\toprule") == tex.count(r"\bottomrule") == 1
-    assert len(set(re.findall(r"[^\x00-\x7f]", tex))) == 0
-
-
-def test_latex_of_the_results_is_plain_ascii(results: dict[str, Any]) -> None:
-    for table in tables(results):
-        assert not re.findall(r"[^\x00-\x7f]", latex(table))
 
 
 def test_a_page_is_filled_between_its_markers(tmp_path: Path, results: dict[str, Any]) -> None:

@@ -9,6 +9,8 @@ import json
 import math
 import os
 import re
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -315,3 +317,11 @@ def test_the_sentences_on_many_models_are_folded(make_audit):
     page = render(make_audit(many, shown=0))
     assert page.index("<summary>Each model and pair in words") < page.index("<li>m0 is right")
     assert "Each model and pair in words" not in render(make_audit(shown=0))
+
+
+def test_the_page_needs_no_package_of_the_command_line() -> None:
+    """The extra ``report`` is enough: rich and typer are those of the extra ``cli``."""
+    code = (
+        "import sys; sys.modules |= {'rich': None, 'typer': None}; import rawlsgcn.reporting.page"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

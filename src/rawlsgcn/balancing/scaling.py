@@ -183,22 +183,17 @@ class Scaling:
         if self._format.kind in ("edges", "numpy edges"):
             whole = SparseMatrix(starts, column, None, loops=False)
             edges = torch.stack([whole.rows().long(), column.long()])
-            return (
-                (edges, values) if self._format.kind == "edges" else (edges.numpy(), values.numpy())
-            )
+            as_tensors = self._format.kind == "edges"
+            return (edges, values) if as_tensors else (edges.numpy(), values.numpy())
         if self._format.kind == "scipy":
             from scipy.sparse import csr_array
 
             numpy_csr = csr_array((values.numpy(), column.numpy(), starts.numpy()), shape=size)
             return self._format.scipy_class(numpy_csr)
-        if self._format.layout != torch.sparse_csr:
-            starts, column = starts.long(), column.long()
-        csr = csr_tensor(starts, column, values, size)
-        same = (
-            csr
-            if self._format.layout == torch.sparse_csr
-            else csr.to_sparse(layout=self._format.layout)
-        )
+        if self._format.layout == torch.sparse_csr:
+            return csr_tensor(starts, column, values, size)
+        csr = csr_tensor(starts.long(), column.long(), values, size)
+        same = csr.to_sparse(layout=self._format.layout)
         return same.coalesce() if self._format.layout == torch.sparse_coo else same
 
 

@@ -27,8 +27,7 @@ class ShardRows:
 
     def __init__(self, arcs: ArcBlocks, cuts: list[int], device: torch.device) -> None:
         self.arcs, self.cuts, self.device = arcs, cuts, device
-        self._compiled: list[Multiplication | None] = []
-        self._parts: dict[int, list[ArcBlock]] = {}
+        self._known: list[Multiplication | list[ArcBlock]] = []
         self._ones = torch.ones(0, dtype=torch.float64, device=device)
         self._full = self._own = self._gathered = torch.empty(0, dtype=torch.float64, device=device)
         if len(cuts) > 2:
@@ -63,37 +62,30 @@ class ShardRows:
         own, total = x[self.arcs.first : self.arcs.last], 0.0
         for number, block in enumerate(self.arcs):
             mine, here = own[block.first : block.last], out[block.first : block.last]
-            compiled = self._prepared(number, block)
-            if compiled is not None:
-                total += compiled(x, mine, here)
+            prepared = self._prepared(number, block)
+            if isinstance(prepared, Multiplication):
+                total += prepared(x, mine, here)
                 continue
-            for part in self._parts_of(number, block):
+            for part in prepared:
                 self._multiply_part(part, x, out[part.first : part.last])
             here += mine
             total += dot(as_array(mine), as_array(here))
         return total
 
-    def _prepared(self, number: int, block: ArcBlock) -> Multiplication | None:
-        """The compiled product with a block; prepared once if the block stays where it is."""
-        if number < len(self._compiled):
-            return self._compiled[number]
+    def _prepared(self, number: int, block: ArcBlock) -> Multiplication | list[ArcBlock]:
+        """The compiled product with a block, or its short parts; made once if the block stays."""
+        if number < len(self._known):
+            return self._known[number]
         fast, made = kernels(), None
         if fast is not None and len(block.column) < 2**31:
             starts = (block.row_start - block.row_start[0]).int()
             stored = CSRArrays(starts, block.column, block.weight)
             made = fast.multiplication(stored, loops=True) if stored.usable else None
+        size = BLOCK if self.device.type == "cpu" else _CUDA_BLOCK
+        known = list(block.spans(size)) if made is None else made
         if self.arcs.kept:
-            self._compiled.append(made)
-        return made
-
-    def _parts_of(self, number: int, block: ArcBlock) -> list[ArcBlock]:
-        """Short parts of a block, for the values that are made for a product."""
-        if number in self._parts:
-            return self._parts[number]
-        parts = list(block.spans(BLOCK if self.device.type == "cpu" else _CUDA_BLOCK))
-        if self.arcs.kept:
-            self._parts[number] = parts
-        return parts
+            self._known.append(known)
+        return known
 
     def _multiply_part(self, part: ArcBlock, x: Tensor, out: Tensor) -> None:
         count = len(part.column)

@@ -213,9 +213,10 @@ def require_support(matrix: SparseMatrix, symmetric: bool, diagonal: Tensor) -> 
     across = np.flatnonzero(part[row] != part[row_of[column]])
     if len(across):
         some = ", ".join(f"({row[e]}, {column[e]})" for e in across[:_NAMED])
+        some += ", …" if len(across) > _NAMED else ""
         raise RawlsError(
             f"the matrix has no doubly stochastic form: {len(across)} of its entries lie on no "
-            f"positive diagonal (row, column: {some}{_dots(across)}), so no scaling can keep "
+            f"positive diagonal (row, column: {some}), so no scaling can keep "
             "them; remove them, or balance a symmetric matrix with self-loops."
         )
 
@@ -265,7 +266,3 @@ def _names(what: str, ids: Any) -> str:
         return f"{what} {ids[0]}"
     more = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
     return f"{what}s {', '.join(map(str, ids[:_NAMED]))}{more} ({len(ids)} in all)"
-
-
-def _dots(ids: Any) -> str:
-    return ", …" if len(ids) > _NAMED else ""

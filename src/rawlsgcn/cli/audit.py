@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .._core.errors import RawlsError
+from . import options as opt
 from .base import command
-from .options import DataRoot, Dataset, Graph, Json, Labels, Shards, out_option
 from .outputs import check_outputs, graph_options, people, say_notes, typed_command, write_json
 from .shards import require_one_process
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-    from ..graphs.shards import Shards as ShardFolder
+    from ..graphs.shards import Shards
 
 
 @command(
@@ -32,10 +32,10 @@ def audit(
             "may be repeated, one file a model."
         ),
     ],
-    dataset: Dataset = None,
-    graph: Graph = None,
-    labels: Labels = None,
-    shards: Shards = None,
+    dataset: opt.Dataset = None,
+    graph: opt.Graph = None,
+    labels: opt.Labels = None,
+    shards: opt.Shards = None,
     by: Annotated[
         str,
         typer.Option(help="degree, in-degree, pagerank, core, or a file of node ids and values."),
@@ -58,9 +58,9 @@ def audit(
         int, typer.Option(min=100, help="Draws of every bootstrap and permutation test.")
     ] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="The seed of those draws.")] = 0,
-    data_root: DataRoot = None,
-    out: Annotated[Path | None, out_option("Write the report (.html) here.")] = None,
-    json_path: Json = None,
+    data_root: opt.DataRoot = None,
+    out: Annotated[Path | None, opt.out_option("Write the report (.html) here.")] = None,
+    json_path: opt.Json = None,
 ) -> None:
     """Audit predictions of any model by degree: who is worst off, and is it chance?"""
     from ..evaluation.node_centralities import BUILT_IN
@@ -106,7 +106,7 @@ def _graph(
     labels: Path | None,
     data_root: Path | None,
     shards: Path | None,
-) -> Data | ShardFolder:
+) -> Data | Shards:
     """The graph, with masks only where they are stored, and with its in-degrees; or its shards."""
     from ..graphs import load
     from ..graphs.edges import in_degrees
@@ -114,12 +114,12 @@ def _graph(
     from ..graphs.validation import validate
 
     if shards is not None:
-        from ..graphs.shards import Shards as ShardFolder
+        from ..graphs.shards import Shards
 
         if dataset is not None or graph is not None or labels is not None:
             raise RawlsError("--shards has the whole graph: leave out --dataset and files")
         require_one_process("audit")
-        return ShardFolder(shards)
+        return Shards(shards)
     if (dataset is None) == (graph is None):
         raise RawlsError("name one graph: either --dataset NAME or --graph FILE")
     if dataset is not None:

@@ -9,21 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .._core.errors import RawlsError
+from . import options as opt
 from .base import command, read_graph
-from .options import (
-    DataRoot,
-    Dataset,
-    Device,
-    Evaluate,
-    Features,
-    Graph,
-    Json,
-    Labels,
-    Memory,
-    Shards,
-    Split,
-    out_option,
-)
 from .outputs import (
     check_outputs,
     graph_options,
@@ -45,10 +32,10 @@ if TYPE_CHECKING:
 @command("--dataset cora-ml --out best", "--graph graph.npz --time-limit 60")
 def auto(
     context: typer.Context,
-    dataset: Dataset = None,
-    graph: Graph = None,
-    features: Features = None,
-    labels: Labels = None,
+    dataset: opt.Dataset = None,
+    graph: opt.Graph = None,
+    features: opt.Features = None,
+    labels: opt.Labels = None,
     transferable: Annotated[
         bool,
         typer.Option(
@@ -71,17 +58,19 @@ def auto(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same answer.")] = 0,
-    split: Split = None,
-    evaluate: Evaluate = "test",
-    device: Device = "auto",
-    shards: Shards = None,
-    memory: Memory = None,
-    data_root: DataRoot = None,
+    split: opt.Split = None,
+    evaluate: opt.Evaluate = "test",
+    device: opt.Device = "auto",
+    shards: opt.Shards = None,
+    memory: opt.Memory = None,
+    data_root: opt.DataRoot = None,
     out: Annotated[
         Path | None,
-        out_option("Keep the model, metrics, predictions, the leaderboard, a page and pictures."),
+        opt.out_option(
+            "Keep the model, metrics, predictions, the leaderboard, a page and pictures."
+        ),
     ] = None,
-    json_path: Json = None,
+    json_path: opt.Json = None,
 ) -> None:
     """The best model for this graph, and why.
 
@@ -142,12 +131,12 @@ def _whole_graph(shards: Path, memory: str | None) -> Data | None:
     from .._core.memory import memory_limit
     from ..experiments.model_search.pool import DECAYS, RATES
     from ..graphs.shard_graph import graph_of_shards
-    from ..graphs.shards import Shards as ShardFolder
+    from ..graphs.shards import Shards
     from ..methods import Settings
     from ..training.engine_choice import GraphSize, whole_graph_bytes
 
     require_one_process("auto")
-    folder = ShardFolder(shards)
+    folder = Shards(shards)
     folder.require_labels()
     runs = len(RATES) * len(DECAYS)
     needed = whole_graph_bytes(GraphSize.of_shards(folder), Settings(), runs)
@@ -170,10 +159,10 @@ def _search_rows(
     from ..experiments.model_search.answer import time_notes
     from ..experiments.model_search.row_search import auto_rows
     from ..graphs.shard_graph import ShardNodes
-    from ..graphs.shards import Shards as ShardFolder
+    from ..graphs.shards import Shards
     from ..reporting.progress import progress
 
-    nodes = ShardNodes.of(ShardFolder(shards)).evaluated_on(evaluate)
+    nodes = ShardNodes.of(Shards(shards)).evaluated_on(evaluate)
     with progress("training") as tell, tempfile.TemporaryDirectory() as unkept:
         found = auto_rows(
             nodes,

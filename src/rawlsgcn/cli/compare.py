@@ -10,28 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..methods import MAIN_METHODS, find_method
+from . import options as opt
 from .base import command, naming, parse_grid, parse_settings, read_graph, split_names
-from .options import (
-    COMPARED,
-    DataRoot,
-    Dataset,
-    Device,
-    Engine,
-    Epochs,
-    Evaluate,
-    Features,
-    Graph,
-    Json,
-    Labels,
-    Lr,
-    MethodName,
-    MethodNames,
-    Normalization,
-    Seeds,
-    Set,
-    Split,
-    out_option,
-)
 from .outputs import (
     audited,
     check_outputs,
@@ -49,11 +29,11 @@ if TYPE_CHECKING:
 
 @command("", "--nodes 500 --out demo")
 def demo(
-    out: Annotated[Path, out_option("Where the page and the picture go.")] = Path("out"),
+    out: Annotated[Path, opt.out_option("Where the page and the picture go.")] = Path("out"),
     nodes: Annotated[int, typer.Option(min=120, help="Size of the synthetic graph.")] = 3000,
-    seeds: Seeds = 5,
-    device: Device = "auto",
-    json_path: Json = None,
+    seeds: opt.Seeds = 5,
+    device: opt.Device = "auto",
+    json_path: opt.Json = None,
 ) -> None:
     """Compare GCN and both RawlsGCN methods on the embedded synthetic graph."""
     from ..graphs import synthetic
@@ -66,15 +46,15 @@ def demo(
 @command("--dataset cora-ml --out out", "--dataset cora-ml --methods gcn,rawlsgcn-graph --tune")
 def compare(
     context: typer.Context,
-    dataset: Dataset = None,
-    graph: Graph = None,
-    features: Features = None,
-    labels: Labels = None,
-    methods: MethodNames = COMPARED,
-    lr: Lr = None,
-    epochs: Epochs = None,
-    normalization: Normalization = None,
-    settings: Set = None,
+    dataset: opt.Dataset = None,
+    graph: opt.Graph = None,
+    features: opt.Features = None,
+    labels: opt.Labels = None,
+    methods: opt.MethodNames = opt.COMPARED,
+    lr: opt.Lr = None,
+    epochs: opt.Epochs = None,
+    normalization: opt.Normalization = None,
+    settings: opt.Set = None,
     tune: Annotated[
         bool,
         typer.Option(
@@ -83,16 +63,16 @@ def compare(
             "validation nodes (a given rate or decay is not searched).",
         ),
     ] = False,
-    seeds: Seeds = 5,
-    split: Split = None,
-    evaluate: Evaluate = "test",
-    device: Device = "auto",
-    engine: Engine = "auto",
-    data_root: DataRoot = None,
+    seeds: opt.Seeds = 5,
+    split: opt.Split = None,
+    evaluate: opt.Evaluate = "test",
+    device: opt.Device = "auto",
+    engine: opt.Engine = "auto",
+    data_root: opt.DataRoot = None,
     out: Annotated[
-        Path | None, out_option("Write a page, the figures, predictions and the results here.")
+        Path | None, opt.out_option("Write a page, the figures, predictions and the results here.")
     ] = None,
-    json_path: Json = None,
+    json_path: opt.Json = None,
 ) -> None:
     """Train several methods on one graph and compare them."""
     from ..experiments.comparing import configure_all
@@ -155,11 +135,11 @@ def _compare(
     "--dataset cora-ml --grid lr=0.05,0.01 --grid weight_decay=5e-4,0",
 )
 def tune(
-    dataset: Dataset = None,
-    graph: Graph = None,
-    features: Features = None,
-    labels: Labels = None,
-    method: MethodName = "rawlsgcn-graph",
+    dataset: opt.Dataset = None,
+    graph: opt.Graph = None,
+    features: opt.Features = None,
+    labels: opt.Labels = None,
+    method: opt.MethodName = "rawlsgcn-graph",
     grid: Annotated[
         list[str] | None,
         typer.Option(
@@ -167,17 +147,17 @@ def tune(
             "weight decays, without those that --set gives)."
         ),
     ] = None,
-    normalization: Normalization = None,
-    settings: Set = None,
-    seeds: Seeds = 5,
-    split: Split = None,
-    device: Device = "auto",
-    engine: Engine = "auto",
-    data_root: DataRoot = None,
+    normalization: opt.Normalization = None,
+    settings: opt.Set = None,
+    seeds: opt.Seeds = 5,
+    split: opt.Split = None,
+    device: opt.Device = "auto",
+    engine: opt.Engine = "auto",
+    data_root: opt.DataRoot = None,
     out: Annotated[
-        Path | None, out_option("Keep the chosen model, its metrics and all trials here.")
+        Path | None, opt.out_option("Keep the chosen model, its metrics and all trials here.")
     ] = None,
-    json_path: Json = None,
+    json_path: opt.Json = None,
 ) -> None:
     """Search a grid of settings, all runs at once, and choose by validation accuracy."""
     from ..experiments.tuning import tune as tune_method

@@ -15,8 +15,8 @@ import typer
 from .._core import __version__
 from ..graphs.catalog import CATALOG
 from ..graphs.catalog import data_root as root_folder
+from . import options as opt
 from .base import command
-from .options import DataRoot, Json
 from .outputs import check_outputs, people, write_json
 
 #: Packages without which nothing works, in the order of the report.
@@ -26,7 +26,7 @@ _FOR_DEVELOPERS = {"all", "dev", "docs", "test"}
 
 
 @command("", "--json doctor.json")
-def doctor(data_root: DataRoot = None, json_path: Json = None) -> None:
+def doctor(data_root: opt.DataRoot = None, json_path: opt.Json = None) -> None:
     """Show versions, kernels, threads, GPU and data: what a report of a problem should say.
 
     The exit status is 1 if something that every command needs does not work.

@@ -8,24 +8,14 @@ from typing import Annotated, Any
 import typer
 
 from .._core.errors import RawlsError
+from . import options as opt
 from .base import command, read_graph
-from .options import (
-    DataRoot,
-    Dataset,
-    Device,
-    Features,
-    Graph,
-    Json,
-    Memory,
-    Shards,
-    out_option,
-)
 from .outputs import check_outputs, people, say_notes, say_predictions, write_json
 from .shards import balance_on_disk, predict_on_disk, require_one_process
 
 
 @command("", "--data-root data --json datasets.json")
-def datasets(data_root: DataRoot = None, json_path: Json = None) -> None:
+def datasets(data_root: opt.DataRoot = None, json_path: opt.Json = None) -> None:
     """List the named graphs, whether they are on disk, and their statistics."""
     from ..graphs.catalog import CATALOG, SYNTHETIC
     from ..graphs.catalog import data_root as root_folder
@@ -58,10 +48,10 @@ def datasets(data_root: DataRoot = None, json_path: Json = None) -> None:
 @command("--model model --dataset cora-ml --out predictions.csv")
 def predict(
     model: Annotated[Path, typer.Option(help="The folder that 'train --out' wrote.")],
-    out: Annotated[Path, out_option("Where to write: .csv, .tsv, .parquet or .npz.")],
-    dataset: Dataset = None,
-    graph: Graph = None,
-    features: Features = None,
+    out: Annotated[Path, opt.out_option("Where to write: .csv, .tsv, .parquet or .npz.")],
+    dataset: opt.Dataset = None,
+    graph: opt.Graph = None,
+    features: opt.Features = None,
     labels: Annotated[
         Path | None,
         typer.Option(help="Labels as for training: which nodes there are, and their order."),
@@ -69,11 +59,11 @@ def predict(
     seed: Annotated[
         int | None, typer.Option(help="Which run's seed (by default the best on validation).")
     ] = None,
-    device: Device = "auto",
-    shards: Shards = None,
-    memory: Memory = None,
-    data_root: DataRoot = None,
-    json_path: Json = None,
+    device: opt.Device = "auto",
+    shards: opt.Shards = None,
+    memory: opt.Memory = None,
+    data_root: opt.DataRoot = None,
+    json_path: opt.Json = None,
 ) -> None:
     """Predict every node's class with a trained model, on the same or another graph.
 
@@ -122,20 +112,20 @@ def predict(
 def balance(
     out: Annotated[
         Path | None,
-        out_option(
+        opt.out_option(
             "Where to write: .npz (scipy's form, with 'scale' and 'node_ids' beside it), or .csv "
             "or .tsv (an edge list; a self-loop's weight is its node's scaling, squared)."
         ),
     ] = None,
-    dataset: Dataset = None,
-    graph: Graph = None,
-    shards: Shards = None,
+    dataset: opt.Dataset = None,
+    graph: opt.Graph = None,
+    shards: opt.Shards = None,
     tol: Annotated[float, typer.Option(help="Largest error of a row or column sum.")] = 1e-8,
     max_iterations: Annotated[int, typer.Option(min=2, help="Most products to spend.")] = 10_000,
-    memory: Memory = None,
-    device: Device = "auto",
-    data_root: DataRoot = None,
-    json_path: Json = None,
+    memory: opt.Memory = None,
+    device: opt.Device = "auto",
+    data_root: opt.DataRoot = None,
+    json_path: opt.Json = None,
 ) -> None:
     """Write the doubly stochastic form of a graph's A + I, and its scaling vector.
 

@@ -122,3 +122,34 @@ Json = Annotated[
         help="Write the figures to this file, or '-' for stdout.",
     ),
 ]
+
+
+def _in_steps(help: str, min: int | None = None, max: int | None = None) -> typer.models.OptionInfo:
+    """An option for training on samples and on smoothed rows, under a heading of its own."""
+    heading = "Training in steps (with --num-neighbors or --shards)"
+    option: typer.models.OptionInfo = typer.Option(
+        rich_help_panel=heading, min=min, max=max, help=help
+    )
+    return option
+
+
+NumNeighbors = Annotated[
+    str | None,
+    _in_steps("Neighbors drawn in each layer, outermost first; -1 for all (10,10 with --shards)."),
+]
+BatchSize = Annotated[
+    int | None,
+    _in_steps(
+        "Training nodes of a step, shared by all processes (1024 on samples, 4096 on smoothed "
+        "rows).",
+        min=1,
+    ),
+]
+StepSeed = Annotated[int, _in_steps("Decides weights, order and draws.", min=0, max=2**63 - 1)]
+Workers = Annotated[int, _in_steps("Further processes that draw ahead.", min=0)]
+Average = Annotated[
+    float, _in_steps("Share of the steps, the last ones, whose mean weights are kept.")
+]
+CheckpointEvery = Annotated[
+    int, _in_steps("Steps between checkpoints (0: after epochs alone).", min=0)
+]

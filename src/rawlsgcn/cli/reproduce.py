@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from . import options as opt
 from .base import command, split_names
-from .options import DataRoot, Device, Evaluate, Json, Seeds
 from .outputs import check_outputs, people, typed_command, write_json
 
 
@@ -28,8 +28,8 @@ def reproduce(
     methods: Annotated[
         str | None, typer.Option(help="Names, separated by commas (default: all).")
     ] = None,
-    seeds: Seeds = 5,
-    device: Device = "auto",
+    seeds: opt.Seeds = 5,
+    device: opt.Device = "auto",
     workers: Annotated[int, typer.Option(min=1, help="Processes that share the work.")] = 1,
     storage: Annotated[
         str | None,
@@ -38,7 +38,7 @@ def reproduce(
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue where an earlier run stopped.")
     ] = False,
-    evaluate: Evaluate = "test",
+    evaluate: opt.Evaluate = "test",
     quick_baselines: Annotated[
         bool,
         typer.Option(
@@ -57,8 +57,8 @@ def reproduce(
             "marked lines of this file."
         ),
     ] = None,
-    data_root: DataRoot = None,
-    json_path: Json = None,
+    data_root: opt.DataRoot = None,
+    json_path: opt.Json = None,
 ) -> None:
     """Run the paper's experiments and compare every cell with its published number."""
     from .. import paper

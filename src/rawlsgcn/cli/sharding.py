@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .._core.errors import RawlsError, reading
+from . import options as opt
 from .base import command, no_features, read_graph, require_features
-from .options import DataRoot, Dataset, Features, Graph, Labels, Memory, Split, out_option
 from .outputs import check_outputs, people, say_notes
 from .shards import require_one_process
 
@@ -28,12 +28,12 @@ _WITH_NODES = {"average_degree": "--average-degree", "features": "--num-features
 )
 def shard(
     count: Annotated[int, typer.Option(min=1, help="Number of shards; a process has one or more.")],
-    out: Annotated[Path, out_option("Write the shards into this folder.")],
-    dataset: Dataset = None,
-    graph: Graph = None,
-    features: Features = None,
-    labels: Labels = None,
-    split: Split = None,
+    out: Annotated[Path, opt.out_option("Write the shards into this folder.")],
+    dataset: opt.Dataset = None,
+    graph: opt.Graph = None,
+    features: opt.Features = None,
+    labels: opt.Labels = None,
+    split: opt.Split = None,
     nodes: Annotated[
         int | None, typer.Option(min=1, help="Draw a synthetic graph of so many nodes.")
     ] = None,
@@ -46,8 +46,8 @@ def shard(
     seed: Annotated[
         int | None, typer.Option(min=0, help="With --nodes: seed of the graph (0).")
     ] = None,
-    memory: Memory = None,
-    data_root: DataRoot = None,
+    memory: opt.Memory = None,
+    data_root: opt.DataRoot = None,
 ) -> None:
     """Cut a graph into shards on disk, for graphs that one process cannot hold.
 
@@ -86,8 +86,6 @@ def shard(
     say_notes(graph_notes(data), console)
     console.print(
         f"{shards.num_nodes:,} nodes and {shards.num_arcs:,} arcs{read}, in {count} shards: {out}",
-        markup=False,
-        highlight=False,
         soft_wrap=True,
     )
 
@@ -151,8 +149,6 @@ def _in_batches(graph: Path, features: Path | None, labels: Path | None, memory:
     people(None).print(
         f"Reading in batches: at once the files would take about {size_text(needed)} of memory, "
         f"and {size_text(memory)} may be used.",
-        markup=False,
-        highlight=False,
         soft_wrap=True,
     )
     return True

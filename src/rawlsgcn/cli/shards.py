@@ -30,18 +30,12 @@ if TYPE_CHECKING:
     from ..training.sampled.distributed_context import DistributedContext
     from ..training.sampled.sources import Source
 
+_IN_STEPS = ("batch_size", "seed", "average", "checkpoint_every")
 #: The options of ``train`` that only some engines have, by what each trains on.
 _OPTIONS = {
     "the whole graph": set(),
-    "samples": {
-        "num_neighbors",
-        "batch_size",
-        "seed",
-        "workers",
-        "average",
-        "checkpoint_every",
-    },
-    "smoothed rows": {"batch_size", "seed", "average", "checkpoint_every"},
+    "samples": {"num_neighbors", "workers", *_IN_STEPS},
+    "smoothed rows": set(_IN_STEPS),
 }
 
 
@@ -55,11 +49,8 @@ def require_one_process(command: str, cure: str | None = None) -> None:
     """Raise an error if torchrun started several processes that would all do the same work."""
     if os.environ.get("WORLD_SIZE", "1") != "1":
         said = f"several processes cannot share '{command}'"
-        raise RawlsError(
-            f"{said}: start it without torchrun"
-            if cure is None
-            else f"{said} without {cure}: add it"
-        )
+        cured = ": start it without torchrun" if cure is None else f" without {cure}: add it"
+        raise RawlsError(f"{said}{cured}")
 
 
 def require_options(given: set[str], trained_on: str, *, in_shards: bool = True) -> None:
@@ -77,9 +68,7 @@ def require_options(given: set[str], trained_on: str, *, in_shards: bool = True)
 def say_choice(trained_on: str, reason: str, json_path: str | None) -> None:
     """Say which engine was chosen and why; of several processes only the first does."""
     if os.environ.get("RANK", "0") == "0":
-        people(json_path).print(
-            f"Training on {trained_on}: {reason}.", markup=False, highlight=False, soft_wrap=True
-        )
+        people(json_path).print(f"Training on {trained_on}: {reason}.", soft_wrap=True)
 
 
 def train_on_samples(
@@ -172,7 +161,7 @@ def say_trained(
     )
     written = "" if out is None else f"; written to {out}"
     for line in (*lines, f"{said}{written}"):
-        people(json_path).print(line, markup=False, highlight=False, soft_wrap=True)
+        people(json_path).print(line, soft_wrap=True)
     write_json(json_path, metrics)
 
 
@@ -267,8 +256,6 @@ def balance_on_disk(
                 f"residual {scaling.residual:.1e} after {scaling.iterations} products; "
                 f"rows {scaling.first:,} to {scaling.last:,} here, "
                 f"{scaling.held_bytes / 2**20:,.1f} MB",
-                markup=False,
-                highlight=False,
                 soft_wrap=True,
             )
             about = {

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from .._core.errors import RawlsError
+from . import options as opt
 from .base import command, parse_settings
-from .options import Device, Json, Memory, Set
 from .outputs import check_outputs, people, write_json
 
 
@@ -19,13 +19,13 @@ def smooth(
     shards: Annotated[
         Path, typer.Option("--shards", help="A graph as shards, a folder that 'shard' wrote.")
     ],
-    memory: Memory = None,
+    memory: opt.Memory = None,
     normalization: Annotated[
         str | None, typer.Option(help="doubly-stochastic (the default) or renormalized.")
     ] = None,
-    set_: Set = None,
-    device: Device = "auto",
-    json_path: Json = None,
+    set_: opt.Set = None,
+    device: opt.Device = "auto",
+    json_path: opt.Json = None,
 ) -> None:
     """Smooth the features of shards by personalized PageRank, for 'train --method smoothed-mlp'.
 

@@ -9,28 +9,8 @@ import typer
 
 from .._core.errors import RawlsError
 from ..methods import find_method
+from . import options as opt
 from .base import command, parse_settings, read_graph
-from .options import (
-    DataRoot,
-    Dataset,
-    Device,
-    Epochs,
-    Evaluate,
-    Features,
-    Graph,
-    Json,
-    Labels,
-    Lr,
-    Memory,
-    MethodName,
-    Normalization,
-    Seeds,
-    Set,
-    Shards,
-    Split,
-    TrainEngine,
-    out_option,
-)
 from .outputs import (
     audited,
     check_outputs,
@@ -50,9 +30,6 @@ from .shards import (
     train_on_samples,
 )
 
-#: The heading in --help of the options for training on samples and on smoothed rows.
-_SAMPLES = "Training in steps (with --num-neighbors or --shards)"
-
 
 @command(
     "--dataset cora-ml --method rawlsgcn-graph --lr 0.05 --out model",
@@ -60,73 +37,34 @@ _SAMPLES = "Training in steps (with --num-neighbors or --shards)"
 )
 def train(
     context: typer.Context,
-    dataset: Dataset = None,
-    graph: Graph = None,
-    features: Features = None,
-    labels: Labels = None,
-    shards: Shards = None,
-    method: MethodName = "rawlsgcn-graph",
-    lr: Lr = None,
-    epochs: Epochs = None,
-    normalization: Normalization = None,
-    settings: Set = None,
-    seeds: Seeds = 5,
-    split: Split = None,
-    evaluate: Evaluate = "test",
-    device: Device = "auto",
-    engine: TrainEngine = "auto",
-    memory: Memory = None,
-    data_root: DataRoot = None,
+    dataset: opt.Dataset = None,
+    graph: opt.Graph = None,
+    features: opt.Features = None,
+    labels: opt.Labels = None,
+    shards: opt.Shards = None,
+    method: opt.MethodName = "rawlsgcn-graph",
+    lr: opt.Lr = None,
+    epochs: opt.Epochs = None,
+    normalization: opt.Normalization = None,
+    settings: opt.Set = None,
+    seeds: opt.Seeds = 5,
+    split: opt.Split = None,
+    evaluate: opt.Evaluate = "test",
+    device: opt.Device = "auto",
+    engine: opt.TrainEngine = "auto",
+    memory: opt.Memory = None,
+    data_root: opt.DataRoot = None,
     out: Annotated[
         Path | None,
-        out_option("Keep the model, metrics, predictions, a page and a picture here."),
+        opt.out_option("Keep the model, metrics, predictions, a page and a picture here."),
     ] = None,
-    json_path: Json = None,
-    num_neighbors: Annotated[
-        str | None,
-        typer.Option(
-            rich_help_panel=_SAMPLES,
-            help="Neighbors drawn in each layer, outermost first; -1 for all (10,10 with "
-            "--shards).",
-        ),
-    ] = None,
-    batch_size: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            rich_help_panel=_SAMPLES,
-            help="Training nodes of a step, shared by all processes (1024 on samples, 4096 on "
-            "smoothed rows).",
-        ),
-    ] = None,
-    seed: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            max=2**63 - 1,
-            rich_help_panel=_SAMPLES,
-            help="Decides weights, order and draws.",
-        ),
-    ] = 0,
-    workers: Annotated[
-        int,
-        typer.Option(min=0, rich_help_panel=_SAMPLES, help="Further processes that draw ahead."),
-    ] = 0,
-    average: Annotated[
-        float,
-        typer.Option(
-            rich_help_panel=_SAMPLES,
-            help="Share of the steps, the last ones, whose mean weights are kept.",
-        ),
-    ] = 0.1,
-    checkpoint_every: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            rich_help_panel=_SAMPLES,
-            help="Steps between checkpoints (0: after epochs alone).",
-        ),
-    ] = 0,
+    json_path: opt.Json = None,
+    num_neighbors: opt.NumNeighbors = None,
+    batch_size: opt.BatchSize = None,
+    seed: opt.StepSeed = 0,
+    workers: opt.Workers = 0,
+    average: opt.Average = 0.1,
+    checkpoint_every: opt.CheckpointEvery = 0,
 ) -> None:
     """Train one method on a graph and evaluate it by degree.
 
@@ -159,9 +97,9 @@ def train(
     else:
         configured = chosen.configure(changes)  # an error before a graph is read
         if shards is not None:
-            from ..graphs.shards import Shards as ShardFolder
+            from ..graphs.shards import Shards
 
-            opened = ShardFolder(shards)
+            opened = Shards(shards)
             opened.require_labels()
             size = GraphSize.of_shards(opened)
         else:

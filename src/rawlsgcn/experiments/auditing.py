@@ -23,7 +23,7 @@ from ..evaluation.audit.grouping import Grouping
 from ..evaluation.audit.model_audit import audit_models
 from ..evaluation.audit.node_scores import NodeScores, score_nodes
 from ..evaluation.audit.prediction_formats import PredictionSource
-from ..evaluation.audit.resampling import LEVEL, ResamplingSettings
+from ..evaluation.audit.resampling import LEVEL
 from ..evaluation.degree_bias import SMALLEST_GROUP
 from ..evaluation.node_centralities import BUILT_IN, NodeColumn, check_complete, column_of, degrees
 from ..graphs import check, graph_notes, load
@@ -144,14 +144,13 @@ def audit(
     }
     failed = {name for name, result in results.items() if result.failure is not None}
     models = [
-        replace(model.at(chosen), source=_shown_source(source), learned=source.name not in failed)
+        replace(model.at(chosen), source=_shown_source(source))
         for model, source in zip(models, sources, strict=True)
     ]
     column = NodeColumn(column.name, column.values[chosen])
     grouping = Grouping.of(column, degrees(data)[chosen], bins)
-    settings = ResamplingSettings(resamples=resamples, seed=seed)
     shown_options = {name: shown_path(value) for name, value in (graph_options or {}).items()}
-    figures, comparisons = audit_models(models, nodes.y[chosen], grouping, settings, failed)
+    figures, comparisons = audit_models(models, nodes.y[chosen], grouping, resamples, seed, failed)
     return Audit(
         graph=str(data.get("name") or "graph"),
         synthetic=bool(data.get("synthetic")),
@@ -259,10 +258,8 @@ def _column(data: Data, by: Any, incoming: Ints | None, index: NodeIndex) -> Nod
     if isinstance(by, Path) or (isinstance(by, str) and by not in BUILT_IN and Path(by).is_file()):
         return column_of(data, read_column(Path(by), index))
     if isinstance(by, pd.Series):
-        ordered = index.in_order(by, "the column to group by")
-        return column_of(
-            data, (str(by.name), ordered.to_numpy()) if by.name else ordered.to_numpy()
-        )
+        values = index.in_order(by, "the column to group by").to_numpy()
+        return column_of(data, (str(by.name), values) if by.name else values)
     return column_of(data, by)
 
 

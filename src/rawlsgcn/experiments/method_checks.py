@@ -1,7 +1,4 @@
-"""``check_method``: check that a method, ours or yours, does what the package relies on.
-
-Each check is a function of its own, whose first line says what is required.
-"""
+"""``check_method``: check that a method, ours or yours, does what the package relies on."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ from .._core.random_state import kept_random_state, random_state
 from ..graphs import check
 from ..methods import Inputs, Method, Settings, find_method, with_changes
 from .fitting import train_and_evaluate
-from .model_files import WEIGHTS, read_weights
+from .model_files import read_weights
 from .saved_models import TrainedModel
 
 if TYPE_CHECKING:
@@ -55,8 +52,7 @@ def check_method(method: str | Method | type[Method], **settings: Any) -> None:
         >>> check_method("gcn")
     """
     chosen = find_method(method)
-    quick = {"epochs": 5, "hidden_channels": 8, **settings}
-    subject = Subject(chosen, chosen.configure(quick))
+    subject = Subject(chosen, chosen.configure({"epochs": 5, "hidden_channels": 8, **settings}))
     for each in CHECKS:
         try:
             with kept_random_state():
@@ -140,12 +136,10 @@ def check_the_random_state_is_kept(subject: Subject) -> None:
     learner = subject.method.learner(inputs, subject.settings, 0)  # what it loads may be random
     with _unchanged("making a learner"):
         learner = subject.method.learner(inputs, subject.settings, 0)
-    with _unchanged("an epoch"):
-        learner.epoch()
-    with _unchanged("predicting"):
-        learner.logits()
-    with _unchanged("validation_score"):
-        learner.validation_score()
+    uses = {"an epoch": learner.epoch, "predicting": learner.logits}
+    for doing, use in (uses | {"validation_score": learner.validation_score}).items():
+        with _unchanged(doing):
+            use()
     state = {name: tensor.clone() for name, tensor in learner.module.state_dict().items()}
     with _unchanged("restore"):
         subject.method.restore(inputs, subject.settings, state).logits()
@@ -157,7 +151,7 @@ def check_a_saved_state_predicts_the_same(subject: Subject) -> None:
     result = subject.train(graph)
     with tempfile.TemporaryDirectory() as folder:
         result.write_model(Path(folder))
-        state = read_weights(Path(folder) / WEIGHTS, 0)
+        state = read_weights(Path(folder), 0)
     _assert_same_state(result.states[0], state)
     scores = subject.model(result, state).logits(graph)
     assert torch.equal(scores, result.logits[0]), "the model predicts differently after it was read"
@@ -168,10 +162,8 @@ def check_predictions_ignore_the_order_of_nodes(subject: Subject) -> None:
     graph = small_graph()
     model = subject.model(subject.train(graph))
     order = torch.from_numpy(np.random.default_rng(1).permutation(graph.num_nodes))
-    place = torch.empty_like(order)
-    place[order] = torch.arange(len(order))
     moved = graph.clone()
-    moved.edge_index = place[graph.edge_index]
+    moved.edge_index = order.argsort()[graph.edge_index]
     for name in ("x", "y", "train_mask", "val_mask", "test_mask"):
         moved[name] = graph[name][order]
     scores = model.logits(graph)
@@ -195,16 +187,14 @@ def check_it_predicts_on_another_graph(subject: Subject) -> None:
     model = subject.model(subject.train(small_graph()))
     star = torch.stack([torch.zeros(14, dtype=torch.long), torch.arange(1, 15)])
     x = torch.linspace(0, 1, 120).view(20, 6)
-    other = Data(x=x, edge_index=torch.cat([star, star.flip(0)], 1))
-    scores = model.logits(other)
+    scores = model.logits(Data(x=x, edge_index=torch.cat([star, star.flip(0)], 1)))
     assert scores.shape == (20, 3), f"scores of the shape {tuple(scores.shape)}"
 
 
 def check_isolated_nodes(subject: Subject) -> None:
     """Nodes without neighbors get finite scores, also where training meets them."""
     graph = small_graph()
-    kept = (graph.edge_index >= 8).all(0)
-    graph.edge_index = graph.edge_index[:, kept]
+    graph.edge_index = graph.edge_index[:, (graph.edge_index >= 8).all(0)]
     _assert_finite(subject.train(graph))
 
 

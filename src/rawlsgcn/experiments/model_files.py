@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -84,13 +84,16 @@ def write_model(
     (folder / METRICS).write_text(json.dumps(metrics, indent=2) + "\n", encoding="utf-8")
 
 
-def read_training_graph(path: Path, edges: str) -> TrainingGraph | None:
+def read_training_graph(folder: Path, edges: str) -> TrainingGraph | None:
     """What is kept of the graph with this hash of the edges; None without one."""
-    return TrainingGraph.from_tensors(edges, read_tensors(path, GRAPH)) if edges else None
+    if not edges:
+        return None
+    return TrainingGraph.from_tensors(edges, read_tensors(folder / WEIGHTS, GRAPH))
 
 
-def read_weights(path: Path, seed: int) -> dict[str, Tensor]:
+def read_weights(folder: Path, seed: int) -> dict[str, Tensor]:
     """The weights of one run, by name."""
+    path = folder / WEIGHTS
     try:
         state = read_tensors(path, f"{seed}/")
     except RawlsError as error:
@@ -98,6 +101,17 @@ def read_weights(path: Path, seed: int) -> dict[str, Tensor]:
     if not state:
         raise RawlsError(f"{path} has no weights of seed {seed}")
     return state
+
+
+def require_sizes(state: Mapping[str, Tensor], **sizes: int) -> None:
+    """Raise an error for sizes that no network of so few weights can have, before it is built."""
+    numbers = sum(tensor.numel() for tensor in state.values())
+    for name, size in sizes.items():
+        if size > 10 * numbers + 1000:
+            raise RawlsError(
+                f"{name} is {size:,}, but {WEIGHTS} has only {numbers:,} numbers: one of the two "
+                "files was changed; train again"
+            )
 
 
 def _are_seeds(value: Any) -> bool:

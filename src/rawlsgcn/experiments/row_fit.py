@@ -138,18 +138,11 @@ def evaluate_rows(
 ) -> tuple[RunMetrics, float]:
     """Compute the metrics on all test nodes, of which only three numbers each are kept.
 
-    Args:
-        models: The trained MLP, or those whose mean is evaluated.
-        nodes: The labels, the split and the degrees.
-        context: Which of how many processes this one is; by default the only one.
-        temperature: What the scores of a mean are divided by; see :func:`row_scores`.
+    The scores of several models are those of their mean, divided by the ``temperature``.
 
     Returns:
         The metrics, the same in every process, and the accuracy on the validation nodes, of which
         at most 200,000 are taken, in per cent.
-
-    Raises:
-        RawlsError: If a score is not finite.
     """
     context = context or DistributedContext()
 
@@ -195,15 +188,7 @@ def _shared(
 
 
 def evenly(nodes: Ints, most: int) -> Ints:
-    """Return at most so many of the nodes, evenly spaced among all.
-
-    Args:
-        nodes: Numbers of nodes, in rising order.
-        most: The largest number to return.
-
-    Returns:
-        Some of the nodes, in rising order.
-    """
+    """At most so many of the nodes, evenly spaced among all."""
     if len(nodes) <= most:
         return nodes
     return nodes[np.arange(most) * len(nodes) // most]

@@ -24,7 +24,7 @@ from ..graphs.graph_statistics import fingerprint
 from ..graphs.splits import MASKS
 from ..graphs.structural_features import structural_features
 from ..methods import Inputs, Learner, Method, Settings, find_method
-from .model_files import CONFIG, WEIGHTS, read_config, read_training_graph, read_weights
+from .model_files import CONFIG, read_config, read_training_graph, read_weights, require_sizes
 from .training_graph import TrainingGraph, in_order, split_words
 
 if TYPE_CHECKING:
@@ -94,11 +94,7 @@ class TrainedModel:
         """
         target = pick_device(device)
         clean, places = self._clean(graph)
-        if clean.x.shape[1] != self.num_features:
-            raise RawlsError(
-                f"the model in {self.folder} was trained on {self.num_features} features, "
-                f"this graph has {clean.x.shape[1]}"
-            )
+        require_width(self, clean.x.shape[1], "this graph")
         inputs = Inputs.of(
             clean,
             normalize_features=self.row_normalized,
@@ -108,12 +104,7 @@ class TrainedModel:
         )
         with kept_random_state():
             scores = self._restored(inputs).logits().cpu()
-        if not bool(scores.isfinite().all()):
-            raise RawlsError(
-                f"the scores that the model in {self.folder} gives this graph are not all finite "
-                "numbers: look for features or edge weights that are far larger than those it was "
-                "trained on"
-            )
+        require_finite(self, scores)
         return scores if places is None else scores[places]
 
     def _clean(self, graph: Any) -> tuple[Data, Tensor | None]:
@@ -200,15 +191,23 @@ def _checked(graph: Any, *, need_features: bool) -> Data:
     return check(graph, sparse=True, need_labels=False, need_features=need_features)
 
 
-def _require_sizes(state: Mapping[str, Tensor], **sizes: int) -> None:
-    """Raise an error for sizes that no network of so few weights can have, before it is built."""
-    numbers = sum(tensor.numel() for tensor in state.values())
-    for name, size in sizes.items():
-        if size > 10 * numbers + 1000:
-            raise RawlsError(
-                f"{name} is {size:,}, but {WEIGHTS} has only {numbers:,} numbers: one of the two "
-                "files was changed; train again"
-            )
+def require_width(model: TrainedModel, width: int, graph: str) -> None:
+    """Raise an error for a graph with another number of features than the model has."""
+    if width != model.num_features:
+        raise RawlsError(
+            f"the model in {model.folder} was trained on {model.num_features} features, {graph} "
+            f"has {width}"
+        )
+
+
+def require_finite(model: TrainedModel, scores: Tensor) -> None:
+    """Raise an error for scores of a graph that are not finite numbers."""
+    if not bool(scores.isfinite().all()):
+        raise RawlsError(
+            f"the scores that the model in {model.folder} gives this graph are not all finite "
+            "numbers: look for features or edge weights that are far larger than those it was "
+            "trained on"
+        )
 
 
 @contextmanager
@@ -267,14 +266,14 @@ def load_model(folder: str | Path, seed: int | None = None) -> TrainedModel:
     classes, chosen = config["num_classes"], config["best_seed"] if seed is None else seed
     if chosen not in config["seeds"]:
         raise RawlsError(f"{folder} has no run with seed {chosen}: it has {config['seeds']}")
-    state = read_weights(folder / WEIGHTS, chosen)
+    state = read_weights(folder, chosen)
     given = dict(config["settings"])
     # Models of 'auto' on a graph without features once kept the hash of the edges there.
     structure_of = given.pop("structure_of", "")
     try:
         method = find_method(config["method"])
         settings = method.configure(given)
-        _require_sizes(
+        require_sizes(
             state,
             num_layers=settings.num_layers,
             hidden_channels=settings.hidden_channels,
@@ -294,6 +293,6 @@ def load_model(folder: str | Path, seed: int | None = None) -> TrainedModel:
         folder=folder,
         class_names=config["class_names"],
         structural_features=config["structural_features"] or bool(structure_of),
-        training_graph=read_training_graph(folder / WEIGHTS, str(structure_of or config["edges"])),
+        training_graph=read_training_graph(folder, str(structure_of or config["edges"])),
         fingerprint=config["fingerprint"],
     )

@@ -32,7 +32,7 @@ from ..training.smoothed.row_reading import READ_BYTES, RowFile
 from ..training.smoothed.row_scores import RowModel, row_scores
 from ..training.smoothed.smooth_shards import smooth_shards
 from ..training.smoothed.smoothed_files import SmoothedForm, why_not_rows
-from .saved_models import TrainedModel
+from .saved_models import TrainedModel, require_finite, require_width
 
 #: Nodes of a block, where all scores are computed at once; and of one of smoothed rows, at least.
 _ROWS, _LEAST_ROWS = 1 << 16, 1 << 8
@@ -69,19 +69,10 @@ def predict_shards(
     """
     size = GraphSize.of_shards(shards)
     width = size.features // size.nodes
-    if width != model.num_features:
-        raise RawlsError(
-            f"the model in {model.folder} was trained on {model.num_features} features, the "
-            f"graph in {shards.folder} has {width}"
-        )
+    require_width(model, width, f"the graph in {shards.folder}")
     blocks = _scores(model, shards, size, memory, torch.device(device), progress)
     for first, scores in blocks:
-        if not bool(scores.isfinite().all()):
-            raise RawlsError(
-                f"the scores that the model in {model.folder} gives this graph are not all finite "
-                "numbers: look for features or edge weights that are far larger than those it was "
-                "trained on"
-            )
+        require_finite(model, scores)
         progress(first + len(scores), size.nodes, "predicting")
         yield first, torch.softmax(scores, -1)
 
@@ -159,20 +150,9 @@ def row_models(
     memory: int,
     progress: ProgressCallback = no_progress,
 ) -> list[RowModel] | None:
-    """Make the networks of smoothed-mlp, or of a mean of them, with the rows that they read.
+    """The networks of smoothed-mlp, or of a mean of them, with the rows that they read.
 
-    Args:
-        model: A saved model.
-        shards: The graph.
-        context: This process.
-        memory: Bytes that may be used.
-        progress: Called with the work done and in total.
-
-    Returns:
-        The networks; None if the model needs more of the graph than smoothed rows.
-
-    Raises:
-        RawlsError: If weights do not fit their settings.
+    None if the model needs more of the graph than smoothed rows.
     """
     runs = [EnsembleRun(model.method.name, model.settings, 1.0)]
     states: list[Mapping[str, Tensor]] = [model.state]
@@ -197,19 +177,7 @@ def row_models(
 def restored_network(
     model: TrainedModel, settings: Settings, state: Mapping[str, Tensor]
 ) -> GraphConvolutionalNetwork:
-    """Make a network of the GCN family or of smoothed-mlp with its weights.
-
-    Args:
-        model: The model that it is, or is a part of.
-        settings: The settings of the network.
-        state: Its weights.
-
-    Returns:
-        The network.
-
-    Raises:
-        RawlsError: If the weights do not fit the settings.
-    """
+    """A network of the GCN family or of smoothed-mlp, which is the model or a part of it."""
     hidden = [settings.hidden_channels] * (settings.num_layers - 1)
     sizes = [model.num_features, *hidden, model.num_classes]
     network = GraphConvolutionalNetwork(sizes, settings.dropout)
@@ -226,18 +194,9 @@ def restored_network(
 
 
 def shard_split(model: TrainedModel, shards: Shards) -> NDArray[np.str_] | None:
-    """Say which nodes of a graph in shards the model was trained, validated and tested on.
+    """Whether the model was trained, validated or tested on each node of a graph in shards.
 
-    Args:
-        model: A saved model.
-        shards: The graph.
-
-    Returns:
-        "train", "val", "test" or "" for each node; None if it is not the graph that the model was
-        trained on.
-
-    Raises:
-        RawlsError: If a file is damaged.
+    "train", "val", "test" or ""; None if it is not the graph that the model was trained on.
     """
     parts = np.zeros(shards.num_nodes, dtype=np.uint8)
     if model.fingerprint == shards.fingerprint:
@@ -260,14 +219,7 @@ def shard_split(model: TrainedModel, shards: Shards) -> NDArray[np.str_] | None:
 
 
 def block_ids(shards: Shards) -> Callable[[int, int], Any]:
-    """Return a function that gives the ids of the nodes of a block.
-
-    Args:
-        shards: The shards.
-
-    Returns:
-        A function of the first node and the one after the last.
-    """
+    """A function of the first node of a block and the one after the last: the nodes' ids."""
     parts = [shards.open(number) for number in range(len(shards))]
     if all(part.node_id is None and part.id_start is None for part in parts):
         return np.arange

@@ -30,22 +30,13 @@ if TYPE_CHECKING:
 
 #: The learning rates that the paper searched (Section 4.1).
 LEARNING_RATES = (0.075, 0.05, 0.025, 0.01, 0.0075, 0.005, 0.0025)
-
-
 #: The weight decays that are searched by default: the paper's, and less of it.
 WEIGHT_DECAYS = (5e-4, 5e-5, 5e-6, 0.0)
 RATE_AND_DECAY = {"lr", "weight_decay"}
 
 
 def paper_grid(method: Method) -> Mapping[str, Sequence[float]]:
-    """What the paper searched for a method: its own grid, or the paper's learning rates.
-
-    Args:
-        method: The method.
-
-    Returns:
-        For each setting the values to try.
-    """
+    """What the paper searched for a method: its own grid, or the paper's learning rates."""
     return method.grid or {"lr": LEARNING_RATES}
 
 
@@ -55,16 +46,9 @@ def default_grid(
     """What is searched for a method by default: :func:`paper_grid` and weight decays.
 
     The paper's weight decay is too large for some graphs, so that a search of learning rates alone
-    compares models none of which fits its training nodes.
-
-    Args:
-        method: The method.
-        fixed: The settings that were given a value, which are not searched.
-        only_rate_and_decay: Search nothing else, and learning rates also for a method whose own
-            grid has none.
-
-    Returns:
-        For each setting the values to try; empty if all of them are fixed.
+    compares models none of which fits its training nodes. Settings that were given a value, the
+    ``fixed`` ones, are not searched. With ``only_rate_and_decay`` nothing else is, and learning
+    rates are searched also for a method whose own grid has none.
     """
     grid = dict(paper_grid(method))
     if only_rate_and_decay:

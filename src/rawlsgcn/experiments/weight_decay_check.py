@@ -55,18 +55,7 @@ def weight_decay_note(
     GCN family is trained once more, with the seed of the run with the median training accuracy and
     the weight decay divided by ``DIVISOR``. The decay is too large if that run has clearly fewer
     errors on the training nodes and is clearly better on the validation nodes. For other methods,
-    which are slow, the sentence depends on the training accuracy alone.
-
-    Args:
-        result: The result, which is not changed.
-        method: Its method.
-        settings: Its settings.
-        inputs: The graph that it was trained on.
-        engine: The engine that trained it.
-        progress: Called with the epochs done and the epochs in total.
-
-    Returns:
-        A sentence for the result's notes, or None.
+    which are slow, the sentence depends on the training accuracy alone. The result is not changed.
     """
     if settings.weight_decay == 0 or result.diverged:
         return None

@@ -94,13 +94,12 @@ class ArcBlocks:
         self.first, self.last = shards[0].first, shards[-1].last
         self.num_arcs = sum(len(shard.column) for shard in shards)
         self._shards, self._dtype = shards, weight_dtype
-        on_cpu = device.type == "cpu"
         self._blocks: list[ArcBlock] | None = None
         whole = sum(shard.graph_bytes for shard in shards)
         converts = any(
             shard.weight is not None and _convert(shard.weight, weight_dtype) for shard in shards
         )
-        if not on_cpu:
+        if device.type != "cpu":
             self._cuts = _cuts(shards, _CUDA_BLOCK_SIZE)
             self._blocks = [_moved(block, device) for block in self._read()]
         elif whole <= memory and not converts:

@@ -37,11 +37,7 @@ class Statistics:
     distinct_degrees: int
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures by name, for JSON.
-
-        Returns:
-            A plain dict of integers.
-        """
+        """The figures by name, for JSON."""
         return asdict(self)
 
 

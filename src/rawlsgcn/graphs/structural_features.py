@@ -17,15 +17,10 @@ SPECTRAL = 128
 
 
 def structural_features(edge_index: Tensor, num_nodes: int) -> Tensor:
-    """Make features of the edges alone.
+    """Make features of the edges alone, which go in both directions, without self-loops.
 
-    Args:
-        edge_index: The edges, (2, E), in both directions, without self-loops.
-        num_nodes: The number of nodes.
-
-    Returns:
-        The identity as CSR up to 20,000 nodes; for more a dense matrix with 129 columns. The same
-        edges give the same features.
+    They are the identity as CSR up to 20,000 nodes; for more a dense matrix with 129 columns. The
+    same edges give the same features.
     """
     if num_nodes <= MOST_ONE_HOT:
         numbers = torch.arange(num_nodes + 1)

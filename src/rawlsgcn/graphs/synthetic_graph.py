@@ -80,7 +80,10 @@ def synthetic(
     label = np.sort(random.integers(classes, size=num_nodes))
     model = BlockModel(random, label, classes, average_degree, isolated)
     source, target = model.draw_edges(random, model.num_edges)
-    x = _bag_of_words(random, label, classes, features, words)
+    node, word = draw_words(random, label, classes, features, words)
+    ones = np.ones(len(node), dtype=np.float32)
+    x = sp.csr_matrix((ones, (node, word)), shape=(num_nodes, features))
+    x.data[:] = 1  # however often a node has a word
     # Numbers that do not give the class away: the blocks above are contiguous.
     shuffled = random.permutation(num_nodes)
     edge_index, _ = clean_edges(shuffled[source], shuffled[target], None, num_nodes, GraphFacts())
@@ -156,17 +159,6 @@ def _draw(random: np.random.Generator, reach: Array, borders: Array, block: Arra
     nodes = np.empty(len(drawn), np.int64)
     nodes[order] = np.searchsorted(reach, drawn[order], side="right") - 1
     return nodes.clip(max=len(reach) - 2)
-
-
-def _bag_of_words(
-    random: np.random.Generator, label: Array, classes: int, vocabulary: int, words: float
-) -> Any:
-    """A binary matrix: words of the class's own topic among those of a common background."""
-    node, word = draw_words(random, label, classes, vocabulary, words)
-    ones = np.ones(len(node), dtype=np.float32)
-    matrix = sp.csr_matrix((ones, (node, word)), shape=(len(label), vocabulary))
-    matrix.data[:] = 1
-    return matrix
 
 
 def draw_words(

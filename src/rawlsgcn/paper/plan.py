@@ -33,6 +33,11 @@ BASELINES = ("demo-net", "dsgcn", "tail-gnn", "advfair", "redress")
 NOT_SEARCHED = ("gcn", "demo-net", "tail-gnn")
 HETEROPHILY, EFFICIENCY_GRAPH = "chameleon", "amazon-photo"
 FAIR_EPOCHS = 200
+FIGURES = (
+    *("accuracy", "bias", "calibrated_bias", "low_degree_accuracy", "high_degree_accuracy"),
+    *("validation_accuracy",),
+)
+"""The figures of a trial, each with one number for every seed."""
 CHOICES = {"validation": "validation_accuracy", "test": "accuracy"}
 """How settings are chosen: by validation accuracy, or by test accuracy as the paper seems to."""
 
@@ -244,19 +249,14 @@ class Plan:
         cells = []
         for graph in (name for name in self.datasets if name in (EFFICIENCY_GRAPH, SYNTHETIC)):
             for name in self.chosen_methods:
-                seeds = (
-                    self.seeds if isinstance(find_method(name), Convolutional) else self.seeds[:1]
-                )
-                for epochs in (100, 200) if name == "gcn" else (None,):
-                    variant = "" if epochs is None else f"{epochs} epochs"
-                    changes = {} if epochs is None else {"epochs": epochs}
-                    cells.append(
-                        Cell(
-                            *("efficiency", graph, name, variant),
-                            changes={**changes, **self.changes},
-                            seeds=seeds,
-                        )
-                    )
+                family = isinstance(find_method(name), Convolutional)
+                seeds = self.seeds if family else self.seeds[:1]
+                variants: dict[str, dict[str, Any]] = {"": {}}
+                if name == "gcn":
+                    variants = {f"{epochs} epochs": {"epochs": epochs} for epochs in (100, 200)}
+                for variant, own in variants.items():
+                    changes = {**own, **self.changes}
+                    cells.append(Cell("efficiency", graph, name, variant, {}, changes, seeds))
         return cells
 
     def _cell(self, protocol: str, graph: str, name: str, variant: str = "") -> Cell:

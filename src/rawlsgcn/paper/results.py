@@ -12,9 +12,9 @@ from ..graphs.catalog import CATALOG
 from ..methods import find_method, method_names
 from .agreement import published, published_figures, verdicts
 from .claims import claims
-from .plan import BASELINES, CHOICES, MAIN, PAPER_DATASETS, PARTS, Cell, Plan, best
+from .plan import BASELINES, CHOICES, FIGURES, MAIN, PAPER_DATASETS, PARTS, Cell, Plan, best
 from .studies import Studies, StudyContent
-from .trials import FIGURES, NodeLosses
+from .trials import NodeLosses
 
 
 def collect(studies: Studies, plan: Plan) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,45 +87,42 @@ def sentences(results: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _agreement(cells: Cells) -> list[str]:
+def _agreement(cells: Cells) -> Iterator[str]:
     """Count how many of the paper's figures of accuracy and bias have each verdict."""
     own = [cell for cell in cells if cell["method"] in OWN and not cell["variant"]]
-    said = []
     for which, among in (("the two RawlsGCN methods", own), ("all methods", cells)):
         for choice, words in CHOICE_WORDS.items():
             chosen = [cell["chosen"][choice] for cell in among]
             verdicts = [v for each in chosen if each is not None for v in each["verdict"].values()]
             counts = {name: verdicts.count(name) for name in PUBLISHED_VERDICTS}
             if total := sum(counts.values()):
-                said.append(
+                yield (
                     f"Of {total} printed figures of {which}, {counts['reproduced']} are "
                     f"reproduced, {counts['better']} are better, {counts['differs']} differ and "
                     f"{counts['inconclusive']} are inconclusive (the spread is too wide to tell), "
                     f"settings {words}."
                 )
-    return said
 
 
-def _tuning(gains: Sequence[Gain]) -> list[str]:
+def _tuning(gains: Sequence[Gain]) -> Iterator[str]:
     if not gains:
-        return []
+        return
     tuned = {gain.graph: gain.by_tuning for gain in gains}
     most = sorted(tuned.items(), key=lambda pair: -pair[1])[:3]
     named = ", ".join(f"{graph} {value:+.1f}" for graph, value in most)
-    said = [
+    yield (
         "When every method is tuned in the same way, tuning the rate and the weight decay changes "
         f"the accuracy of a plain GCN by {_range(list(tuned.values()))} points ({named}): this "
         "gain is due to the tuning, not to a method."
-    ]
+    )
     for title in dict.fromkeys(gain.title for gain in gains):
         own = [gain for gain in gains if gain.title == title]
         lower = sum(gain.bias_ratio < 1 for gain in own)
-        said.append(
+        yield (
             f"Compared with the tuned GCN, {title} changes the accuracy by "
             f"{_range([gain.by_method for gain in own])} points, and its calibrated bias is lower "
             f"on {lower} of {len(own)} graphs."
         )
-    return said
 
 
 def claim_text(claim: Mapping[str, Any]) -> str:
@@ -154,7 +151,7 @@ def _claim(claim: Mapping[str, Any]) -> str:
     return f"{said}; {unclear} cannot be decided." if unclear else f"{said}."
 
 
-def _few_seeds(results: Mapping[str, Any]) -> list[str]:
+def _few_seeds(results: Mapping[str, Any]) -> Iterator[str]:
     """Say so where too few seeds were run for a permutation test to show anything."""
     seeds = len(results.get("seeds", ()))
     undecided = any(
@@ -162,13 +159,12 @@ def _few_seeds(results: Mapping[str, Any]) -> list[str]:
         for claim in results["claims"]
         for test in claim["tests"]
     )
-    if not undecided or 2**-seeds <= 0.05:
-        return []
-    return [
-        f"With {plural(seeds, 'seed')} no permutation test over the seeds can give a p under "
-        f"1/{2**seeds}, so no claim about the bias can be shown to hold or fail: run five seeds or "
-        "more."
-    ]
+    if undecided and 2**-seeds > 0.05:
+        yield (
+            f"With {plural(seeds, 'seed')} no permutation test over the seeds can give a p under "
+            f"1/{2**seeds}, so no claim about the bias can be shown to hold or fail: run five "
+            "seeds or more."
+        )
 
 
 def _diverged(cells: Cells) -> list[str]:

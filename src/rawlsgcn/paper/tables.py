@@ -12,14 +12,11 @@ from typing import Any
 from ..balancing import ABLATION_NORMALIZATIONS
 from ..reporting.formatting import join_words
 from .agreement import RULE, effectiveness_verdicts, published_figures
-from .plan import HETEROPHILY, OWN, PAPER_DATASETS
+from .plan import BASELINES, FIGURES, HETEROPHILY, OWN, PAPER_DATASETS
 from .summary import CHOICE_WORDS, claim_text, tuning_gains
 from .table_formats import Table
 
-METHOD_ORDER = (
-    *("gcn", "demo-net", "dsgcn", "tail-gnn", "advfair", "redress"),
-    *("rawlsgcn-graph", "rawlsgcn-grad"),
-)
+METHOD_ORDER = ("gcn", *BASELINES, *OWN)
 QUICK_SIGN = "†"
 EFFECTIVENESS_HEAD = (
     *("graph", "method", "accuracy", "paper", "verdict", "bias", "paper", "verdict"),
@@ -216,7 +213,7 @@ def claims(results: Mapping[str, Any]) -> Table:
 def ordered(cells: Sequence[Cell]) -> list[Cell]:
     """Sort cells by graph, and the methods in the paper's order."""
     graphs = list(dict.fromkeys(cell["dataset"] for cell in cells))
-    place = dict(zip(METHOD_ORDER, range(len(METHOD_ORDER)), strict=True))
+    place = {name: index for index, name in enumerate(METHOD_ORDER)}
     return sorted(
         cells, key=lambda cell: (graphs.index(cell["dataset"]), place.get(cell["method"], 99))
     )
@@ -281,10 +278,7 @@ def _figures(
 ) -> Iterator[tuple[str, list[float | None]]]:
     """Yield each figure's name with mean and deviation, ours and then the paper's."""
     paper = cell["paper"] or {}
-    for name in (
-        *("accuracy", "bias", "calibrated_bias", "low_degree_accuracy", "high_degree_accuracy"),
-        *("validation_accuracy",),
-    ):
+    for name in FIGURES:
         theirs = paper.get(name) or (None, None)
         yield name, [chosen[name]["mean"], chosen[name]["std"], *theirs]
     if cell["protocol"] == "efficiency":

@@ -43,24 +43,15 @@ def live_progress(cells: Sequence[Cell], points: int) -> Iterator[EventCallback]
     if not stderr_is_terminal():
         yield lambda kind, name, number: None
         return
+    from rich import progress
     from rich.console import Console, Group
     from rich.live import Live
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
 
     states = dict.fromkeys((cell.name for cell in cells), "waiting")
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed:.0f}/{task.total:.0f}"),
-        TextColumn("trials"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
+    bar = progress.Progress(
+        *("{task.description}", progress.BarColumn()),
+        *("{task.completed:.0f}/{task.total:.0f}", "trials"),
+        *(progress.TimeElapsedColumn(), progress.TimeRemainingColumn()),
     )
     # The speed over half an hour: trials differ, and the time left should not jump with each.
     bar.speed_estimate_period = 1800

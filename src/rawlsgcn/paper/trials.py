@@ -21,7 +21,7 @@ from ..graphs import load
 from ..graphs.splits import evaluate_on
 from ..methods import find_method
 from ..training import Job, train_runs
-from .plan import Cell, Point, diverged
+from .plan import FIGURES, Cell, Point, diverged
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -29,11 +29,6 @@ if TYPE_CHECKING:
     from ..experiments.result import Result
 
 Floats = npt.NDArray[np.float64]
-FIGURES = (
-    *("accuracy", "bias", "calibrated_bias", "low_degree_accuracy", "high_degree_accuracy"),
-    *("validation_accuracy",),
-)
-"""The figures of a trial, each with one number for every seed."""
 
 
 @dataclass(frozen=True)
@@ -138,18 +133,18 @@ def train_timed(cell: Cell, point: Point, device: str, root: Path | None) -> Tra
     settings = method.configure(cell.changes)
     short = replace(settings, epochs=min(2, settings.epochs))
     train_runs(method, prepare_inputs(graph, settings, device), [Job(short, point.seeds[0])])
-    runs, memory = [], []
+    runs: list[Any] = []
     times: dict[str, list[float]] = {"prepare": [], "train": []}
     for seed in point.seeds:
         inputs = prepare_inputs(graph, settings, device)
         (run,), took = train_runs(method, inputs, [Job(settings, seed)])
-        alone = evaluate_runs(graph, inputs, method, settings, [seed], [run], took)
+        if not runs:  # the peak memory is that of a single run
+            alone = evaluate_runs(graph, inputs, method, settings, [seed], [run], took)
         runs.append(run)
         for step, seconds in times.items():
             seconds.append(took[step])
-        memory.append(alone.peak_memory_mb)
     result = evaluate_runs(graph, inputs, method, settings, list(point.seeds), runs, took)
-    record = _record(point, result) | {"times": times, "peak_memory_mb": memory[0]}
+    record = _record(point, result) | {"times": times, "peak_memory_mb": alone.peak_memory_mb}
     return TrainedPoint(record, NodeLosses.of(result))
 
 

@@ -243,14 +243,8 @@ def _draw(axes: Axes, result: Result, metric: str, ink: str) -> None:
     """Dots, intervals and the regression line of one method's loss or accuracy."""
     groups = result.by_degree[result.by_degree["count"] >= LINE_NODES]
     if not len(groups):
-        axes.text(
-            0.5,
-            0.5,
-            "no degree has more than five nodes",
-            transform=axes.transAxes,
-            ha="center",
-            color=FAINT,
-        )
+        words = "no degree has more than five nodes"
+        axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", color=FAINT)
         return
     degree = groups.index.to_numpy(float)
     mean = groups[metric].to_numpy(float)

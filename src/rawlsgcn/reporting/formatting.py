@@ -6,7 +6,7 @@ No heavy import: the command line's light commands use this module.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from .._core.text import printable
@@ -74,9 +74,10 @@ def result_cells(result: Result) -> tuple[str, ...]:
     )
 
 
-def trial_cells(trial: Result) -> tuple[str, ...]:
-    """Validation and test accuracy, bias and calibrated bias of a trial of a tuning."""
+def trial_cells(trial: Result, grid: Iterable[str]) -> tuple[str, ...]:
+    """The values of a trial of a tuning, validation and test accuracy, bias and calibrated bias."""
     return (
+        *(printable(trial.settings[name]) for name in grid),
         percent(trial.validation_accuracy.mean),
         spread(trial.accuracy, percent),
         spread(trial.bias, number),
@@ -113,6 +114,25 @@ def best_figures(results: Sequence[Result]) -> list[tuple[bool, ...]]:
         best = show(choose(finite)) if differ else None
         columns.append([mean == mean and show(mean) == best for mean in means])
     return list(zip(*columns, strict=True))
+
+
+def short_count(count: int) -> str:
+    """``950``, ``233 k`` or ``1.4 M``."""
+    if count < 1000:
+        return f"{count}"
+    return f"{count / 1e3:,.0f} k" if count < 999_500 else f"{count / 1e6:,.1f} M"
+
+
+#: Heading, column of the leaderboard, how it is shown, and whether it is omitted in few columns.
+LEADERBOARD: tuple[tuple[str, str, Callable[[float], str], bool], ...] = (
+    ("validation\nloss", "validation_loss", number, False),
+    ("validation\naccuracy", "validation_accuracy", percent, True),
+    ("accuracy\n(%)", "accuracy", percent, False),
+    ("of low\ndegrees", "low_degree_accuracy", percent, False),
+    ("calibrated\nbias", "calibrated_bias", number, False),
+    ("para-\nmeters", "parameters", lambda count: short_count(int(count)), False),
+    ("\nseconds", "seconds", lambda seconds: f"{seconds:,.1f}", True),
+)
 
 
 def p_text(p: float, draws: int = 0) -> str:

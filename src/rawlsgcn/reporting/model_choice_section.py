@@ -12,8 +12,7 @@ from .._core.text import printable, share
 from ..experiments.model_search import AutoResult
 from .comparison_words import gains
 from .figure_style import FAINT, INK, PAPER, Figure, color, legend, log_x_axis, plain_axes, title
-from .formatting import dataset_name, number, percent
-from .tables import LEADERBOARD
+from .formatting import LEADERBOARD, dataset_name, number, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -45,14 +45,9 @@ def next_steps(audit: Audit) -> list[Step]:
     model = headline_model(audit)
     if not model.learned:
         return [_find_out_why(audit, model)]
-    steps: list[Step] = []
-    if model.low is not None or audit.column in ("degree", "in-degree"):
-        steps += _about_degree(audit, model)
-    else:
-        steps.append(_about_column(audit, model))
-    steps += _calibrate(model)
-    steps += _evaluate_more(audit, model)
-    return steps
+    by_degree = model.low is not None or audit.column in ("degree", "in-degree")
+    about = _about_degree if by_degree else _about_column
+    return [*about(audit, model), *_calibrate(model), *_evaluate_more(audit, model)]
 
 
 def _find_out_why(audit: Audit, model: ModelAudit) -> Step:
@@ -69,12 +64,13 @@ def _find_out_why(audit: Audit, model: ModelAudit) -> Step:
     )
 
 
-def _about_column(audit: Audit, model: ModelAudit) -> Step:
+def _about_column(audit: Audit, model: ModelAudit) -> Iterator[Step]:
     column, gap = printable(audit.column), model.by_accuracy
     differ = gap is not None and gap.difference.low > 0
     if not differ and not model.permutation.p <= SIGNIFICANT:
-        return Step(f"Nothing here shows that the model treats nodes differently by {column}.")
-    return _step(
+        yield Step(f"Nothing here shows that the model treats nodes differently by {column}.")
+        return
+    yield _step(
         f"The methods of this package reduce differences by degree, not by {column}. See whether "
         "degree explains this one: audit the same predictions by degree.",
         audit,
@@ -84,27 +80,25 @@ def _about_column(audit: Audit, model: ModelAudit) -> Step:
     )
 
 
-def low_degrees_worse_off(model: ModelAudit) -> bool:
+def _low_degrees_worse_off(model: ModelAudit) -> bool:
     """Whether low-degree nodes are shown to be worse off, by their errors or by the trend."""
     low, slope = model.low, model.slope
     errors = low is not None and low_degree_significant(low) and low.difference.value > 0
     return errors or (slope is not None and slope.loss.clear < 0)
 
 
-def _about_degree(audit: Audit, model: ModelAudit) -> list[Step]:
+def _about_degree(audit: Audit, model: ModelAudit) -> Iterator[Step]:
     name = printable(model.name)
     if len(model.curve) == 1:
-        return [
-            Step(f"All evaluated nodes have the same {audit.column}: there is nothing to improve.")
-        ]
-    if not low_degrees_worse_off(model):
-        return [
-            Step(
-                f"Nothing here shows that nodes with few neighbors are worse off with {name}; "
-                "as far as these nodes show, a fairer method has nothing to improve."
-            )
-        ]
-    steps = []
+        same = f"All evaluated nodes have the same {audit.column}"
+        yield Step(f"{same}: there is nothing to improve.")
+        return
+    if not _low_degrees_worse_off(model):
+        yield Step(
+            f"Nothing here shows that nodes with few neighbors are worse off with {name}; "
+            "as far as these nodes show, a fairer method has nothing to improve."
+        )
+        return
     all_gains = low_degree_gains(audit, model.name)
     gains = {other: gain.value for other, gain in all_gains.items() if gain.clear > 0}
     if gains:
@@ -113,40 +107,33 @@ def _about_degree(audit: Audit, model: ModelAudit) -> list[Step]:
             f"Of the models audited here, {printable(best)} serves low-degree nodes best: they are "
             f"right {percent(gains[best])} points more often than with {name}."
         )
-        steps.append(_tune(audit, best, words))
+        yield _tune(audit, best, words)
     methods = {result.method for result in audit.results.values()}
     if _AUTO not in methods:
-        steps.append(
-            _step(
-                "Let auto choose the best of several models by the validation nodes of the graph, "
-                f"and compare it with a GCN that is tuned as carefully.{_features(audit)}",
-                audit,
-                "auto",
-                ["--out best"],
-                "best = rg.auto(graph)",
-            )
+        yield _step(
+            "Let auto choose the best of several models by the validation nodes of the graph, "
+            f"and compare it with a GCN that is tuned as carefully.{_features(audit)}",
+            audit,
+            "auto",
+            ["--out best"],
+            "best = rg.auto(graph)",
         )
     if not methods >= _COMPARED:
-        steps.append(
-            _step(
-                "Train a plain GCN and both RawlsGCN methods on the same split and compare "
-                f"them.{_features(audit)}",
-                audit,
-                "compare",
-                ["--out out"],
-                "results = rg.compare(graph)",
-            )
+        yield _step(
+            "Train a plain GCN and both RawlsGCN methods on the same split and compare "
+            f"them.{_features(audit)}",
+            audit,
+            "compare",
+            ["--out out"],
+            "results = rg.compare(graph)",
         )
-    steps.append(
-        Step(
-            "Or use a model of your own with the doubly stochastic form of the graph, in "
-            "which every node has the same weight:",
-            "edge_index, edge_weight = rg.balance(graph.edge_index, num_nodes=graph.num_nodes)"
-            ".matrix(torch.float32)",
-            "python",
-        )
+    yield Step(
+        "Or use a model of your own with the doubly stochastic form of the graph, in "
+        "which every node has the same weight:",
+        "edge_index, edge_weight = rg.balance(graph.edge_index, num_nodes=graph.num_nodes)"
+        ".matrix(torch.float32)",
+        "python",
     )
-    return steps
 
 
 def _tune(audit: Audit, name: str, words: str) -> Step:
@@ -163,40 +150,38 @@ def _tune(audit: Audit, name: str, words: str) -> Step:
     )
 
 
-def _calibrate(model: ModelAudit) -> list[Step]:
+def _calibrate(model: ModelAudit) -> Iterator[Step]:
     scaling = model.scaling
     if scaling is None or not scaling.under_confident:
-        return []
+        return
     then = ""
     if math.isfinite(scaling.bias):
         then = f" Its bias is then {number(scaling.calibrated_bias)}, not {number(scaling.bias)}."
-    return [
-        Step(
-            f"{printable(model.name)} is under-confident: divide its logits by "
-            f"{number(scaling.temperature)} before reading probabilities or comparing losses."
-            f"{then}",
-            f"logits = logits / {scaling.temperature:.4g}",
-            "python",
-        )
-    ]
+    yield Step(
+        f"{printable(model.name)} is under-confident: divide its logits by "
+        f"{number(scaling.temperature)} before reading probabilities or comparing losses.{then}",
+        f"logits = logits / {scaling.temperature:.4g}",
+        "python",
+    )
 
 
-def _evaluate_more(audit: Audit, model: ModelAudit) -> list[Step]:
+def _evaluate_more(audit: Audit, model: ModelAudit) -> Iterator[Step]:
     test, how = model.permutation, audit.how
-    shown = test.p <= SIGNIFICANT or low_degrees_worse_off(model)
+    shown = test.p <= SIGNIFICANT or _low_degrees_worse_off(model)
     if not test.draws or shown or how.nodes >= how.graph_nodes:
-        return []
+        return
     words = f"On {how.nodes:,} nodes the bias may be chance ({p_text(test.p, test.draws)}). "
     if how.predicted > how.nodes:
         words += f"Evaluate all {how.predicted:,} labeled nodes outside training and validation:"
         if audit.results and how.command and how.command.split()[1] in ("train", "compare", "auto"):
-            return [Step(words, f"{printable(how.command)} --evaluate all")]
+            yield Step(words, f"{printable(how.command)} --evaluate all")
+            return
         line = [*_predictions(audit), "--evaluate all --out report.html"]
     else:
         words += f"Predict more of the {how.graph_nodes:,} nodes, and audit those predictions:"
         line = ["--predictions FILE --out report.html"]
     python = 'rg.audit(graph, predictions, evaluate="all").to_html("report.html")'
-    return [_step(words, audit, "audit more", line, python)]
+    yield _step(words, audit, "audit more", line, python)
 
 
 def _step(words: str, audit: Audit, name: str, rest: Sequence[str], python: str) -> Step:

@@ -89,12 +89,7 @@ def tuning_html(tuning: Tuning) -> str:
     """A row for each trial, the chosen one marked."""
     best = None if all(trial.diverged for trial in tuning.trials) else tuning.best
     rows = [
-        (
-            "→" if trial is best else "",
-            *(printable(trial.settings[name]) for name in tuning.grid),
-            *trial_cells(trial),
-        )
-        for trial in tuning.trials
+        ("→" if trial is best else "", *trial_cells(trial, tuning.grid)) for trial in tuning.trials
     ]
     headings = ("", *tuning.grid, "validation (%)", "test (%)", "bias", "calibrated")
     chosen = f"{setup_text(tuning.trials[:1])}. → chosen by accuracy on the validation nodes."

@@ -72,30 +72,16 @@ def progress(
             yield line
         return
     clear_status()
+    from rich import progress as bars
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        ProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
 
-    # Rich forgets its own estimate whenever the total changes.
-    times: list[ProgressColumn] = (
-        [TimeElapsedColumn(), TextColumn("{task.fields[left]}", style="progress.remaining")]
-        if seconds
-        else [MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn()]
-    )
-    bar = Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        *times,
-        console=Console(stderr=True),
-        transient=True,
-    )
+    columns = [bars.TextColumn("{task.description}", markup=False), bars.BarColumn()]
+    if seconds:  # rich forgets its own estimate whenever the total changes
+        left_column = bars.TextColumn("{task.fields[left]}", style="progress.remaining")
+        columns += [bars.TimeElapsedColumn(), left_column]
+    else:
+        columns += [bars.MofNCompleteColumn(), bars.TimeElapsedColumn(), bars.TimeRemainingColumn()]
+    bar = bars.Progress(*columns, console=Console(stderr=True), transient=True)
     task = bar.add_task(printable(description), total=None, left="")
     last, reached = -interval, 0
 

@@ -6,7 +6,7 @@ Torch and matplotlib are not imported here, because ``rawlsgcn datasets`` uses t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich import box
@@ -16,7 +16,14 @@ from rich.table import Table
 from rich.text import Text
 
 from .._core.text import printable
-from .formatting import best_figures, number, percent, result_cells, setup_text, trial_cells
+from .formatting import (
+    LEADERBOARD,
+    best_figures,
+    number,
+    result_cells,
+    setup_text,
+    trial_cells,
+)
 
 if TYPE_CHECKING:
     from ..experiments.comparison import Comparison
@@ -152,8 +159,7 @@ def tuning_table(tuning: Tuning) -> Table:
         chosen = trial is best
         table.add_row(
             "→" if chosen else "†" if trial is on_test else trial.failed,
-            *(f"{trial.settings[name]}" for name in tuning.grid),
-            *trial_cells(trial),
+            *trial_cells(trial, tuning.grid),
             style=_BEST if chosen else "",
         )
     return table
@@ -173,25 +179,6 @@ def leaderboard_table(result: AutoResult) -> Table:
     table = _leaderboard_table(result, whole=True)
     table.narrower = _leaderboard_table(result, whole=False)
     return table
-
-
-def short_count(count: int) -> str:
-    """``950``, ``233 k`` or ``1.4 M``."""
-    if count < 1000:
-        return f"{count}"
-    return f"{count / 1e3:,.0f} k" if count < 999_500 else f"{count / 1e6:,.1f} M"
-
-
-#: Heading, column of the leaderboard, how it is shown, and whether it is omitted in few columns.
-LEADERBOARD: tuple[tuple[str, str, Callable[[float], str], bool], ...] = (
-    ("validation\nloss", "validation_loss", number, False),
-    ("validation\naccuracy", "validation_accuracy", percent, True),
-    ("accuracy\n(%)", "accuracy", percent, False),
-    ("of low\ndegrees", "low_degree_accuracy", percent, False),
-    ("calibrated\nbias", "calibrated_bias", number, False),
-    ("para-\nmeters", "parameters", lambda count: short_count(int(count)), False),
-    ("\nseconds", "seconds", lambda seconds: f"{seconds:,.1f}", True),
-)
 
 
 _LEADERBOARD_LEGEND = (

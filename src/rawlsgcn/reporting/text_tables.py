@@ -70,10 +70,7 @@ def tuning_text(tuning: Tuning) -> str:
         tuning.trials,
         key=lambda trial: (bool(trial.diverged), -trial.validation_accuracy.mean),
     )
-    rows = [
-        (*(f"{trial.settings[name]}" for name in tuning.grid), *trial_cells(trial))
-        for trial in ordered[:MOST_ROWS]
-    ]
+    rows = [trial_cells(trial, tuning.grid) for trial in ordered[:MOST_ROWS]]
     graph = dataset_name(first.dataset, first.synthetic)
     count = plural(len(tuning.trials), "combination")
     headings = (*tuning.grid, "validation (%)", "test (%)", "bias", "calibrated")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .._core.text import printable
@@ -40,7 +40,7 @@ def training_section(results: Mapping[str, Result]) -> dict[str, Any]:
         "rows": _rows(results),
         "runs": _runs(results),
         "settings": _settings(results),
-        "remarks": _order_after_calibration(results) + _without_calibrated_bias(results),
+        "remarks": [*_order_after_calibration(results), *_without_calibrated_bias(results)],
         "accuracy_bias_caption": _accuracy_bias_caption(results),
     }
 
@@ -149,7 +149,7 @@ def _setting(value: object) -> str:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else printable(value)
 
 
-def _order_after_calibration(results: Mapping[str, Result]) -> list[str]:
+def _order_after_calibration(results: Mapping[str, Result]) -> Iterator[str]:
     """Say so where another method has the least bias once all are calibrated."""
     learned = {printable(name): each for name, each in results.items() if each.failure is None}
     least = []
@@ -157,17 +157,16 @@ def _order_after_calibration(results: Mapping[str, Result]) -> list[str]:
         means = [(getattr(result, metric).mean, name) for name, result in learned.items()]
         finite = [pair for pair in means if math.isfinite(pair[0])]
         least += [min(finite)[1]] if len(finite) > 1 else []
-    if len(set(least)) < 2:
-        return []
-    return [
-        f"Calibration changes the order: {least[0]} has the least bias before it, "
-        f"{least[1]} after it."
-    ]
+    if len(set(least)) > 1:
+        before, after = least
+        yield (
+            f"Calibration changes the order: {before} has the least bias before it, {after} after "
+            "it."
+        )
 
 
-def _without_calibrated_bias(results: Mapping[str, Result]) -> list[str]:
+def _without_calibrated_bias(results: Mapping[str, Result]) -> Iterator[str]:
     """Say why the mean of a method's calibrated bias is a dash."""
-    sentences = []
     for name, result in results.items():
         if result.failure is not None or math.isfinite(result.calibrated_bias.mean):
             continue
@@ -175,10 +174,7 @@ def _without_calibrated_bias(results: Mapping[str, Result]) -> list[str]:
         for reason, runs in reasons.items():
             if not reason.usable:
                 which = f" in {runs} of {len(result.seeds)} runs" if len(result.seeds) > 1 else ""
-                sentences.append(
-                    f"{printable(name)} has no calibrated bias{which}: {reason.value}."
-                )
-    return sentences
+                yield f"{printable(name)} has no calibrated bias{which}: {reason.value}."
 
 
 def _accuracy_bias_caption(results: Mapping[str, Result]) -> str:

@@ -13,7 +13,7 @@ from .._core.errors import RawlsError, unknown_name
 from .._core.progress import ProgressCallback, no_progress
 from .._core.random_state import kept_random_state
 from .._core.threads import TrainingThreads, threads_for_graph
-from ..methods import Convolutional, Inputs, Learner, Method, Settings, Stackable
+from ..methods import Convolutional, Inputs, Method, Settings, Stackable
 from .engine_choice import ENGINES, STEPWISE
 from .reference import train_reference
 from .runs import Job, TrainedRun
@@ -68,7 +68,9 @@ def train_runs(
         with kept_random_state():
             for learner in train_reference(method, inputs, jobs, progress):
                 clock.lap("train")
-                runs.append(_trained(learner))
+                count = sum(parameter.numel() for parameter in learner.module.parameters())
+                kept = _on_cpu(learner.module.state_dict())
+                runs.append(TrainedRun(count, kept, learner.logits().cpu()))
                 clock.lap("evaluate")
     return runs, clock.seconds
 
@@ -134,11 +136,6 @@ class Clock:
         now = time.perf_counter()
         self.seconds[part] += now - self.last
         self.last = now
-
-
-def _trained(learner: Learner) -> TrainedRun:
-    parameters = sum(parameter.numel() for parameter in learner.module.parameters())
-    return TrainedRun(parameters, _on_cpu(learner.module.state_dict()), learner.logits().cpu())
 
 
 def _named(state: list[Tensor]) -> dict[str, Tensor]:

@@ -27,7 +27,7 @@ from .grouping import Grouping
 from .intervals import GroupMeans, difference, paired_mean, slopes
 from .node_scores import NodeScores
 from .permutation_tests import shuffled_bias, swapped_bias
-from .resampling import ResamplingSettings, resampled
+from .resampling import resampled
 from .worst_off import low_against_rest, worst_and_best, worst_nodes
 
 Floats = npt.NDArray[np.float64]
@@ -38,7 +38,8 @@ def audit_models(
     models: Sequence[NodeScores],
     y: Ints,
     grouping: Grouping,
-    settings: ResamplingSettings,
+    resamples: int,
+    seed: int,
     failed: Collection[str] = (),
 ) -> tuple[list[ModelAudit], list[ModelComparison]]:
     """Compute the figures of every model, and compare every pair of models that have learned.
@@ -47,29 +48,33 @@ def audit_models(
         models: The scores of each model on the evaluated nodes.
         y: The labels of these nodes, (nodes,).
         grouping: The groups of these nodes.
-        settings: Draws and seed.
+        resamples: Draws of every bootstrap and permutation test.
+        seed: Their seed.
         failed: The names of models whose training failed; they have not learned.
 
     Returns:
         The figures of the models, and the comparisons.
     """
     low = grouping.low
-    checked = []
+    audits, able = [], []
     for model in models:
         learned, majority = better_than_constant(model.predicted, y, (low, ~low))
         learned = learned and model.name not in failed
-        checked.append(replace(model, learned=learned, majority=majority))
-    pairs = combinations([model for model in checked if model.learned], 2)
-    return (
-        [_audit_model(model, grouping, settings) for model in checked],
-        [_compare(first, second, grouping, settings) for first, second in pairs],
-    )
+        audits.append(_audit_model(model, grouping, learned, majority, resamples, seed))
+        if learned:
+            able.append(model)
+    pairs = combinations(able, 2)
+    return audits, [_compare(one, two, grouping, resamples, seed) for one, two in pairs]
 
 
 def _audit_model(
-    scores: NodeScores, grouping: Grouping, settings: ResamplingSettings
+    scores: NodeScores,
+    grouping: Grouping,
+    learned: bool,
+    majority: float,
+    resamples: int,
+    seed: int,
 ) -> ModelAudit:
-    resamples, seed = settings.resamples, settings.seed
     grouped = GroupedScores.of(grouping.member, scores.loss, scores.right)
     grouped = replace(grouped, value=grouping.value)
     drawn = resampled(grouped, resamples, seed)
@@ -89,8 +94,8 @@ def _audit_model(
         format_reason=scores.format_reason,
         loss_kind=scores.loss_kind,
         nodes=len(scores.loss),
-        learned=scores.learned,
-        majority=scores.majority,
+        learned=learned,
+        majority=majority,
         accuracy=overall.accuracy(0),
         loss=overall.loss(0),
         groups=groups,
@@ -113,7 +118,7 @@ def _audit_model(
 
 
 def _compare(
-    first: NodeScores, second: NodeScores, grouping: Grouping, settings: ResamplingSettings
+    first: NodeScores, second: NodeScores, grouping: Grouping, resamples: int, seed: int
 ) -> ModelComparison:
     """Paired differences of two models on the same nodes, and paired tests of their biases."""
     low = grouping.low
@@ -129,8 +134,8 @@ def _compare(
         calibrated = swapped_bias(
             grouped[0].with_loss(first.calibrated_loss),
             grouped[1].with_loss(second.calibrated_loss),
-            settings.resamples,
-            settings.seed,
+            resamples,
+            seed,
         )
     unknown = Estimate(math.nan)
     return ModelComparison(
@@ -142,7 +147,7 @@ def _compare(
         # If all nodes have the same degree, none of them is a low-degree node.
         low_accuracy=unknown if low.all() else paired_mean(gain[low]),
         rest_accuracy=unknown if low.all() else paired_mean(gain[~low]),
-        bias=swapped_bias(grouped[0], grouped[1], settings.resamples, settings.seed),
+        bias=swapped_bias(grouped[0], grouped[1], resamples, seed),
         calibrated_bias=calibrated,
     )
 

@@ -54,8 +54,6 @@ class NodeScores:
         temperature: The temperature of that scaling.
         outcome: How the search for it ended, in a sentence.
         fitted_on: Which nodes it was found on.
-        learned: See :class:`.findings.ModelAudit`.
-        majority: See :class:`.findings.ModelAudit`.
         warnings: Sentences for the user.
     """
 
@@ -71,8 +69,6 @@ class NodeScores:
     temperature: float = math.nan
     outcome: str = ""
     fitted_on: str = ""
-    learned: bool = True
-    majority: float = math.nan
     warnings: list[str] = field(default_factory=list)
 
     @property

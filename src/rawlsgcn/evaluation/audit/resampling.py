@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -36,14 +35,6 @@ _LARGE = 512
 _STEPS = [
     round(65536 * sum(math.exp(-1) / math.factorial(i) for i in range(j + 1))) for j in range(8)
 ]
-
-
-@dataclass(frozen=True)
-class ResamplingSettings:
-    """The draws of every bootstrap and permutation test, and their seed."""
-
-    resamples: int = 1000
-    seed: int = 0
 
 
 def in_blocks(

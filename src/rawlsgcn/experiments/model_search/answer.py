@@ -11,7 +11,6 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ..._core.text import plural, share
-from ...evaluation.calibration import CalibrationOutcome, temperature
 from ...evaluation.run_metrics import evaluate_run
 from ...graphs.notes import GraphFacts
 from ...methods import Inputs
@@ -110,9 +109,8 @@ class SearchState:
         began, seconds = time.perf_counter(), {"prepare": 0.0, "train": trained, "evaluate": 0.0}
         settings, state = EnsembleSettings.of(runs), joined_states(states)
         mean = EnsembleLearner(self.inputs, settings, state).probabilities()
-        found = temperature(scores_of(mean)[self.judge.nodes.to(mean.device)].cpu(), self.judge.y)
-        if found.outcome is CalibrationOutcome.FOUND:
-            settings = replace(settings, temperature=found.value)
+        scaling = self.judge.temperature(mean[self.judge.nodes.to(mean.device)].cpu())
+        settings = replace(settings, temperature=scaling)
         logits = scores_of(mean, settings.temperature).to(self.inputs.dtype).cpu()
         run = TrainedRun(sum(tensor.numel() for tensor in state.values()), state, logits)
         made = evaluate_runs(

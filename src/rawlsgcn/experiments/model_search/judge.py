@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ...evaluation.calibration import temperature
+from ...evaluation.calibration import CalibrationOutcome, temperature
 from ...evaluation.degree_bias import node_scores
 from ...methods.base import accuracy_of, all_finite
 from ...methods.ensemble import scores_of
@@ -59,20 +59,20 @@ class Judge:
         return float(node_scores(scaled, self.y)[0].mean())
 
     def rank(self, probabilities: Tensor) -> tuple[float, float]:
-        """What members and means are compared by: the lower, the better.
+        """What members and means are compared by, as for :meth:`loss_of`: the lower, the better.
 
-        Args:
-            probabilities: Those of the validation nodes alone, in float64.
-
-        Returns:
-            The loss, and the cross entropy without temperature scaling. The second decides between
-            predictions that separate the validation nodes: a low enough temperature makes the loss
-            of each of them as small as one likes.
+        The loss, and the cross entropy without temperature scaling. The second decides between
+        predictions that separate the validation nodes: a low enough temperature makes the loss
+        of each of them as small as one likes.
         """
         plain = float(node_scores(scores_of(probabilities), self.y)[0].mean())
-        return max(self.loss_of(probabilities), LEAST_LOSS), math.inf if math.isnan(
-            plain
-        ) else plain
+        loss = max(self.loss_of(probabilities), LEAST_LOSS)
+        return loss, math.inf if math.isnan(plain) else plain
+
+    def temperature(self, probabilities: Tensor) -> float:
+        """What the logits of a mean are divided by, as for :meth:`loss_of`; 1 if none is found."""
+        found = temperature(scores_of(probabilities), self.y)
+        return found.value if found.outcome is CalibrationOutcome.FOUND else 1.0
 
     def best(self, runs: Sequence[TrainedRun], count: int) -> list[int]:
         """The places of the runs with the highest accuracy; never of one that diverged."""

@@ -126,19 +126,8 @@ def grid(candidate: Candidate, **changes: Any) -> list[Settings]:
 
 
 def runs_on_graph(inputs: Inputs) -> TrainRuns:
-    """Return a function that trains runs on a graph in memory.
-
-    Args:
-        inputs: The graph.
-
-    Returns:
-        A function of the method, the jobs and the progress.
-    """
-
-    def train(method: Method, jobs: Sequence[Job], progress: ProgressCallback) -> list[TrainedRun]:
-        return train_runs(method, inputs, jobs, progress=progress)[0]
-
-    return train
+    """Trains runs on a graph in memory."""
+    return lambda method, jobs, progress: train_runs(method, inputs, jobs, progress=progress)[0]
 
 
 def train_member(
@@ -153,17 +142,8 @@ def train_member(
 ) -> Member | None:
     """Train a candidate with each of the settings and make a member of its best runs.
 
-    Args:
-        candidate: What to train.
-        settings: The settings to try; the member is the mean of the runs of the best three.
-        train: Trains runs, on a graph in memory or on rows.
-        judge: The validation nodes.
-        seed: The seed of ``auto``.
-        seeds: Runs of each of the best settings; only they are trained with more than one.
-        progress: Called with the work done and in total.
-
-    Returns:
-        The member; None if training diverged with every setting.
+    The member is the mean of the runs of the best three settings, which alone are trained with more
+    than one of the ``seeds``; None if training diverged with every setting.
     """
     method, started = find_method(candidate.method), time.perf_counter()
     first = [Job(each, RUNS_OF_SETTING * seed) for each in settings]

@@ -18,10 +18,9 @@ from ..._core.atomic_folders import atomic_directory
 from ..._core.errors import RawlsError
 from ..._core.progress import ProgressCallback, no_progress
 from ..._core.serialization import jsonable
-from ...evaluation.calibration import CalibrationOutcome, temperature
 from ...graphs.shard_graph import ShardNodes
 from ...methods import Method
-from ...methods.ensemble import Ensemble, EnsembleSettings, joined_states, scores_of
+from ...methods.ensemble import Ensemble, EnsembleSettings, joined_states
 from ...methods.smoothed_mlp_inputs import SmoothedMLPSettings
 from ...training import Job, TrainedRun
 from ...training.batch_training import DivergedError
@@ -41,6 +40,7 @@ from ...training.smoothed.row_training import (
 from ...training.smoothed.smooth_shards import smooth_shards
 from ...training.smoothed.smoothed_files import SmoothedForm, why_not_rows
 from ...training.whole_graph import PartialProgress
+from ..fitting import described
 from ..model_files import RUNS, outdated_in, write_model
 from ..row_fit import evaluate_rows, evenly
 from ..saved_models import TrainedModel
@@ -118,7 +118,7 @@ def auto_rows(
             RowRuns(labeled, read_rows(rows, val), shards.fingerprint, out / RUNS, memory, context),
             judge,
             seed,
-            progress=_described(progress, candidate.name),
+            progress=described(progress, f"training '{candidate.name}'"),
         )
         if member is not None:
             members.append(member)
@@ -128,10 +128,8 @@ def auto_rows(
             "are very large"
         )
     chosen = select(members, judge)
-    settings = EnsembleSettings.of(chosen.runs())
-    found = temperature(scores_of(chosen.probabilities[judge.nodes].double()), judge.y)
-    if found.outcome is CalibrationOutcome.FOUND:
-        settings = replace(settings, temperature=found.value)
+    scaling = judge.temperature(chosen.probabilities[judge.nodes].double())
+    settings = EnsembleSettings.of(chosen.runs(), scaling)
     model = TrainedModel(
         method=Ensemble(),
         settings=settings,
@@ -218,13 +216,6 @@ class RowRuns:
         state = {name: each.detach().cpu() for name, each in training.kept.state_dict().items()}
         scores = RowModel(training.kept, labeled.file).scores(self.val_rows)
         return TrainedRun(sum(each.numel() for each in state.values()), state, scores)
-
-
-def _described(progress: ProgressCallback, name: str) -> ProgressCallback:
-    def call(done: int, total: int, description: str | None = None) -> None:
-        progress(done, total, f"training '{name}'")
-
-    return call
 
 
 def _described_members(

@@ -59,13 +59,8 @@ class WeightedMean:
 def select(members: Sequence[Member], judge: Judge) -> WeightedMean:
     """Choose members and their weights by the validation nodes.
 
-    Args:
-        members: The pool, at least one.
-        judge: The validation nodes.
-
-    Returns:
-        The mean with the lowest loss among those of the first 1 to 10 steps: it is never worse on
-        these nodes than the best member alone.
+    The mean is the one with the lowest loss among those of the first 1 to 10 steps: it is never
+    worse on these nodes than the best member alone.
     """
     judge = judge.sample(MOST_NODES)
     each = [member.probabilities[judge.nodes].double() for member in members]

@@ -36,17 +36,10 @@ class PseudoLabels:
     def of(
         cls, teacher: Tensor, degree: Tensor, train: Tensor, share: float, seed: int
     ) -> PseudoLabels:
-        """Choose the nodes that the teacher is most sure of.
+        """Choose the share of each class and quarter of degrees that the teacher is most sure of.
 
-        Args:
-            teacher: Class probabilities, (nodes, classes).
-            degree: Number of neighbors, (nodes,).
-            train: The numbers of the training nodes, which keep their labels.
-            share: The share of each class and quarter of degrees that is chosen.
-            seed: Decides which nodes are drawn if there are more than the most.
-
-        Returns:
-            The pseudo-labels.
+        ``teacher`` has the class probabilities, (nodes, classes); ``train`` are the nodes that keep
+        their labels. The ``seed`` decides which nodes are drawn if there are more than the most.
         """
         confidence, predicted = teacher.max(-1)
         edges = np.percentile(degree.numpy(), [25, 50, 75])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..._core.progress import ProgressCallback
 
@@ -13,13 +13,10 @@ from ..._core.progress import ProgressCallback
 _ENOUGH = 0.1
 
 
-@dataclass(frozen=True)
-class Cost:
-    """What a step costs.
+class Cost(NamedTuple):
+    """What a step costs: steps of the same kind take seconds in proportion to their work.
 
-    Attributes:
-        kind: Steps of the same kind take seconds in proportion to their work.
-        work: The work, in trained runs of the usual width.
+    The work is counted in trained runs of the usual width.
     """
 
     kind: str
@@ -63,15 +60,11 @@ class TimeEstimate:
 
     def end(self) -> None:
         """End the current step."""
-        self._add(1.0)
-        self._cost = Cost(self._cost.kind, 0.0)
-        self._report(0.0)
-
-    def _add(self, share: float) -> None:
-        """Count a part of the current step as measured."""
-        kind = self._cost.kind
+        kind, work = self._cost
         self._seconds[kind] += time.perf_counter() - self._began
-        self._work[kind] += share * self._cost.work
+        self._work[kind] += work
+        self._cost = Cost(kind, 0.0)
+        self._report(0.0)
 
     def _report(self, share: float) -> None:
         if self.progress is None:
@@ -89,9 +82,8 @@ class TimeEstimate:
         def expected(cost: Cost) -> float:
             """The seconds of a step; a kind that is not measured is taken to be like others."""
             known = [cost.kind] if work[cost.kind] else list(work)
-            return (
-                cost.work * sum(seconds[each] for each in known) / sum(work[each] for each in known)
-            )
+            spent_on, done = (sum(each[kind] for kind in known) for each in (seconds, work))
+            return cost.work * spent_on / done
 
         current = max(0.0, expected(self._cost) - spent)
         if share >= _ENOUGH:

@@ -131,7 +131,9 @@ def edge_columns(table: TableHeader, facts: GraphFacts) -> tuple[int, int, int |
             raise missing_column(table.path, "target nodes", TARGET_COLUMNS)
         source = rest.pop(0) if source is None else source
         target = rest.pop(0) if target is None else target
-        if weight is None and rest and table.has_unnamed_index and _numbered(table.names):
+        # Where the columns are called 0, 1, 2, their places say what they are.
+        numbered = table.has_unnamed_index and all(map(is_number, table.names[1:]))
+        if weight is None and rest and numbered:
             weight = rest.pop(0)
         ends = f"{table.column(source)} and {table.column(target)}"
         facts.columns_assumed.append((table.path.name, ends, "source and target"))
@@ -139,11 +141,6 @@ def edge_columns(table: TableHeader, facts: GraphFacts) -> tuple[int, int, int |
     if unused:
         facts.columns_ignored.append((table.path.name, ", ".join(unused[:3])))
     return source, target, weight
-
-
-def _numbered(names: list[str]) -> bool:
-    """Whether the columns are called 0, 1, 2: then their places say what they are."""
-    return all(is_number(name) for name in names[1:])
 
 
 def encode(source: Any, target: Any, as_text: bool) -> tuple[Array, tuple[Array, Array]]:

@@ -15,11 +15,12 @@ from rawlsgcn.experiments.audit_result import Audit
 from rawlsgcn.experiments.model_search import AutoResult
 from rawlsgcn.reporting.audit_verdict import verdict
 from rawlsgcn.reporting.comparison_words import gains
+from rawlsgcn.reporting.formatting import short_count
 from rawlsgcn.reporting.model_choice_section import leaderboard_figure
 from rawlsgcn.reporting.next_steps import next_steps
 from rawlsgcn.reporting.notebook import results_html
 from rawlsgcn.reporting.page import render
-from rawlsgcn.reporting.tables import leaderboard_table, short_count
+from rawlsgcn.reporting.tables import leaderboard_table
 
 
 @pytest.fixture(scope="module")
