@@ -162,6 +162,7 @@ def test_a_graph_over_the_limit_is_sampled(tmp_path: Path) -> None:
     [
         ("--method smoothed-mlp --workers 1", "--workers does not apply to training on smoothed"),
         ("--method smoothed-mlp --seeds 2 --seed 3", "--seed is of one run, --seeds the number"),
+        ("--method gcn --evaluate most", "unknown choice of nodes 'most'"),
         ("--method smoothed-mlp --evaluate most", "unknown choice of nodes 'most'"),
         ("--method smoothed-mlp --num-neighbors 5,5", "smoothed-mlp cannot be trained on sampled"),
         ("--method gcn --set patience=3", "no early stopping: leave out patience, and give fewer"),

@@ -74,6 +74,7 @@ def train(
     """
     from .._core.memory import memory_limit
     from ..experiments.fitting import fit
+    from ..graphs.splits import require_evaluated
     from ..reporting.progress import progress
     from ..training.engine_choice import EngineChoice, GraphSize, choose_engine
 
@@ -83,6 +84,7 @@ def train(
     files = {name: context.params[name] for name in names}
     in_steps: dict[str, Any] = {"average": average, "checkpoint_every": checkpoint_every}
     in_steps |= {"evaluate": evaluate, "seeds": range(seeds) if "seeds" in given else (seed,)}
+    require_evaluated(evaluate)  # an error before a graph is read or balanced
     if {"seed", "seeds"} <= given:
         raise RawlsError("--seed is of one run, --seeds the number of several: give one of them")
     if shards is not None and any(files[name] for name in names[:-1]):

@@ -27,6 +27,7 @@ from ..._core.serialization import (
     read_tensors,
     require_matching_tensors,
 )
+from ..._core.text import plural
 from ..batch_training import BatchTraining
 from .distributed_context import require_equal
 
@@ -216,8 +217,8 @@ def train_with_checkpoints(
         )
     if position.epoch * training.steps + position.step > training.total:
         raise RawlsError(
-            f"{folder} has a checkpoint after {position.epoch} epochs, more than the "
-            f"{training.settings.epochs} to train for: give more --epochs or another --out"
+            f"{folder} has a checkpoint after {plural(position.epoch, 'epoch')}, more than "
+            f"the {training.settings.epochs} to train for: give more --epochs or another --out"
         )
     if position.total != training.total:
         training.mean.n_averaged.zero_()  # the last steps of a shorter run are not the last now
