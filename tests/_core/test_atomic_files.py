@@ -340,6 +340,17 @@ def test_an_error_names_the_final_path(tmp_path: Path) -> None:
     assert atomic_files.PREFIX not in str(caught.value)
 
 
+def test_numpy_does_not_say_that_the_disk_is_full(tmp_path: Path) -> None:
+    """Of an array that is written in part it names the numbers alone."""
+
+    def full() -> None:
+        with atomic_file(tmp_path / "array.npy"):
+            raise OSError("780201 requested and 523776 written")
+
+    with pytest.raises(RawlsError, match=r"array.npy: not all of it .* the disk is full$"):
+        full()
+
+
 def test_what_cannot_be_written_is_refused_early(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("mine")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -295,3 +298,41 @@ def test_node_ids_and_class_names_are_kept(tmp_path: Path) -> None:
         (tmp_path / "named" / "shards.json").write_text(json.dumps(about | {"class_names": names}))
         with pytest.raises(RawlsError, match="class_names must be a list of 6 or more names"):
             Shards(tmp_path / "named")
+
+
+FULL_DISK = """
+import sys
+import numpy as np
+from pathlib import Path
+from rawlsgcn._core.errors import RawlsError
+from rawlsgcn.graphs import synthetic
+from rawlsgcn.graphs.shards import write_shards
+from rawlsgcn.graphs.streaming.shard_writer import FeatureFiles
+
+folder = Path(sys.argv[1])
+try:
+    if sys.argv[2] == "at once":
+        write_shards(synthetic(2000, features=500), 2, folder / "shards")
+    else:
+        files = FeatureFiles([0, 2000], 500, lambda shard: folder / "x.npy")
+        files.create()
+        files.add(np.arange(2000)[::-1], np.ones((2000, 500), np.float32))
+except (RawlsError, OSError) as error:
+    (folder / "x.npy").unlink(missing_ok=True)
+    print(error, [path.name for path in folder.iterdir()])
+"""
+
+
+@pytest.mark.parametrize("way", ["at once", "in batches"])
+def test_a_full_disk_is_an_error_and_no_crash(way: str, tmp_path: Path) -> None:
+    """Features are not written through a mapping, or only where there is room for them."""
+    mounted = 'mount -t tmpfs -o size=2m tmpfs "$1" || exit 77; shift; exec "$@"'
+    command = ["unshare", "-rm", "sh", "-c", mounted, "sh", str(tmp_path)]
+    command += [sys.executable, "-c", FULL_DISK, str(tmp_path), way]
+    if shutil.which("unshare") is None:
+        pytest.skip("needs a disk of its own")
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    if found.returncode in (1, 77) and "Traceback" not in found.stderr:
+        pytest.skip(f"needs a disk of its own: {found.stderr}")
+    assert found.returncode == 0, found
+    assert re.search(r"(No space left on device|the disk is full) \[\]$", found.stdout)

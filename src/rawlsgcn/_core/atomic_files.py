@@ -34,6 +34,8 @@ except ImportError:  # Windows
 
 PREFIX, READY = ".rawlsgcn-", "-ready"
 _TEMPORARY = re.compile(rf"\{PREFIX}[0-9a-f]{{8}}({READY}|\.[^.]*)?")
+#: What numpy says of an array that was written in part; it does not say why.
+_CUT_SHORT = re.compile(r"\d+ requested and \d+ written")
 #: In a folder that is ready to be moved in: the files that it replaced, and the names to remove.
 REPLACED, REMOVED = f"{PREFIX}replaced", f"{PREFIX}removed"
 #: How long to wait for another process that puts a new version in place, which takes milliseconds.
@@ -136,7 +138,9 @@ def _is_stream(path: Path) -> bool:
 
 def cannot_write(path: Path, error: Exception, *, into: bool = False) -> RawlsError:
     """Return the error for a path that cannot be written to, or into."""
-    why = getattr(error, "strerror", None) or error
+    why = str(getattr(error, "strerror", None) or error)
+    if _CUT_SHORT.fullmatch(why):
+        why = "not all of it could be written: the disk is full"
     return RawlsError(f"cannot write {'into ' if into else ''}{path}: {why}")
 
 

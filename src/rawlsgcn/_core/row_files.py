@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,9 +45,16 @@ def write_rows(
     path: Path, shape: tuple[int, ...], dtype: Any, parts: Iterable[NDArray[Any]]
 ) -> None:
     """Write an array whose rows come in parts; the file appears whole or not at all."""
-    header = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": shape}
     with atomic_file(path) as temporary, temporary.open("wb") as file:
-        np.lib.format.write_array_header_1_0(file, header)
-        for part in parts:
-            if part.size:
-                file.write(np.ascontiguousarray(part).data)
+        write_parts(file, shape, dtype, parts)
+
+
+def write_parts(
+    file: IO[bytes], shape: tuple[int, ...], dtype: Any, parts: Iterable[NDArray[Any]] = ()
+) -> None:
+    """Write the beginning of an .npy file, as ``numpy.save`` does, and those rows behind it."""
+    header = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(file, header)
+    for part in parts:
+        if part.size:
+            file.write(np.ascontiguousarray(part, dtype).data)

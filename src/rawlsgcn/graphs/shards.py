@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from .._core.atomic_files import atomic_file
 from .._core.atomic_folders import atomic_directory
 from .._core.errors import RawlsError
+from .._core.row_files import write_parts
 from .._core.serialization import is_string
 from .feature_storage import dense_rows, has_negative_features
 from .graph_statistics import fingerprint
@@ -277,9 +278,9 @@ def write_shards(graph: Data, count: int, folder: str | Path) -> Shards:
 
 
 def _save_features(path: Path, x: torch.Tensor, rows: slice) -> None:
-    shape = (rows.stop - rows.start, x.shape[1])
-    mapped = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=shape)
-    for first in range(rows.start, rows.stop, _ROWS):
-        last = min(first + _ROWS, rows.stop)
-        mapped[first - rows.start : last - rows.start] = dense_rows(x, first, last)
-    mapped.flush()
+    parts = (
+        dense_rows(x, first, min(first + _ROWS, rows.stop))
+        for first in range(rows.start, rows.stop, _ROWS)
+    )
+    with path.open("wb") as file:
+        write_parts(file, (rows.stop - rows.start, x.shape[1]), np.float32, parts)

@@ -328,8 +328,11 @@ def test_labels_of_some_nodes_of_an_npz(tmp_path: Path) -> None:
         ({"g": "0,1\n1,x,3\n"}, "g.csv, line 2 has 3 cells, but the first line has 2"),
         ({"g": "0,1\n1,2\n1,x,3\n"}, "g.csv cannot be read as a table: .*Expected 2 fields"),
         ({"g": "0,1,2\n1,2,heavy\n"}, "g.csv, line 2, column 3: 'heavy' is not a number"),
-        ({"g": "source,target,weight\n0,1,2\n1,2,\n"}, "g.csv: the edge between node 1 .* nan"),
-        ({"g": "0,1,-2\n"}, "g.csv: the edge between node 0 .* weight -2"),
+        (
+            {"g": "source,target,weight\n0,1,2\n1,2,\n"},
+            "g.csv, line 3: the edge between node 1 .* nan",
+        ),
+        ({"g": "0,1,-2\n"}, "g.csv, line 1: the edge between node 0 .* weight -2"),
         ({"g": "0,1\n,2\n"}, "g.csv, line 2: the id in column 1 is empty"),
         ({"g": "0,1\n1,9\n"}, "g.csv, line 2: node 9 is out of range: y.csv numbers .* 0 to 3"),
         ({"g": "0\n1\n"}, "g.csv has one column"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,9 @@ import torch
 
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.graphs import graph_notes, read
+from rawlsgcn.graphs.readers.column_names import features_have_header
+from rawlsgcn.graphs.readers.table_formats import read_text
+from rawlsgcn.graphs.readers.tables import read_table
 
 NODES = 12
 RING = pd.DataFrame({"source": np.arange(NODES), "target": (np.arange(NODES) + 1) % NODES})
@@ -218,3 +223,31 @@ def test_the_index_of_a_frame_comes_first(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", X)
     graph = read(tmp_path / "g.csv", features=tmp_path / "x.npy", labels=tmp_path / "y.parquet")
     np.testing.assert_array_equal(graph.y.numpy(), LABELS)
+
+
+class InterruptedFile:
+    """A file that is read while the user presses Ctrl-C."""
+
+    def __init__(self, path: Path) -> None:
+        self.file = path.open()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.file)
+
+    def read(self, size: int = -1) -> str:
+        signal.raise_signal(signal.SIGINT)
+        return self.file.read(size)
+
+
+def test_an_interruption_is_no_damaged_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, real = written(tmp_path / "edges.csv", "source,target\n0,1\n"), pd.read_csv
+    monkeypatch.setattr(pd, "read_csv", lambda path, **how: real(InterruptedFile(path), **how))
+    with pytest.raises(KeyboardInterrupt):
+        read_text(path, True)
+
+
+def test_numbers_of_more_than_64_bits_are_numbers(tmp_path: Path) -> None:
+    path = written(tmp_path / "x.csv", f"id,a\n0,7\n1,{10**23}\n")
+    assert read_table(path, features_have_header).numbers([1])[:, 0].tolist() == [7, 1e23]

@@ -126,7 +126,10 @@ def test_both_give_the_same_shards_and_notes(case: str, tmp_path: Path) -> None:
     assert contents(tmp_path / "batches") == contents(tmp_path / "memory")
 
 
-@pytest.mark.parametrize("files", [numbered(), words(), numbered(x=ARRAY)])
+LOOPS = text("source,target", "3,3", "7,7")
+
+
+@pytest.mark.parametrize("files", [numbered(), words(), numbered(x=ARRAY), numbered(g=LOOPS)])
 def test_both_read_graphs_without_labels(files: Files, tmp_path: Path) -> None:
     graph, features, labels = write(tmp_path, files)
     notes = in_memory(tmp_path / "memory", graph, features)
@@ -258,6 +261,18 @@ REFUSED: dict[str, tuple[Files, str]] = {
     "a number among words, array": (
         numbered(x=ARRAY[:40], y=np.array(["a", "3", *["b"] * 38])),
         r"y.npy, label 1 \(counted from 0\): the label '3' is a number among words",
+    ),
+    "a negative weight": (
+        numbered(g=text("source,target,weight", *(f"{row},1" for row in EDGES), "3,4,-2")),
+        "g.csv, line 42: the edge between node 3 and node 4 has the weight -2: weights must be",
+    ),
+    "nan among features": (
+        numbered(x=text("id,a,b", *FEATURES[:7], "7,nan,1", *FEATURES[8:])),
+        "x.csv, line 9, column 'a': 'nan' is not a number",
+    ),
+    "an underscore in a feature": (
+        numbered(x=text("id,a,b", *FEATURES[:7], "7,1_0,1", *FEATURES[8:])),
+        "x.csv, line 9, column 'a': '1_0' is not a number",
     ),
     "too few labels": (numbered(y="id,label\n0,0\n1,1\n"), "y.csv: there are 2 labeled nodes in 2"),
 }

@@ -363,3 +363,17 @@ def test_resident_memory_stays_within_the_limit(tmp_path: Path) -> None:
     assert blocks > 1
     assert arcs_read
     assert peak <= limit
+
+
+def test_a_folder_that_cannot_be_filled_is_not_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shards = balanced(a_graph(), 2, tmp_path)
+
+    def full(*arguments: Any) -> None:
+        raise RawlsError("no space left")
+
+    monkeypatch.setattr(column_blocks_module, "atomic_file", full)
+    with pytest.raises(RawlsError, match="no space"):
+        smooth_shards(shards, FORM)
+    assert not list(tmp_path.glob(".*"))

@@ -51,7 +51,7 @@ def read_edge_list(path: Path, tables: list[NodeTable]) -> RawGraph:
         refuse_repeated_header(table, (source, target), ids, codes, lambda: _among_numbers(ids))
     raw = RawGraph(path.stem, *codes, facts=facts, graph_from=path.name)
     if weight is not None:
-        raw.weight = table.numbers([weight])[:, 0]
+        raw.weight = edge_weights(table, weight, (source, target), as_text)
     rows = [each.rows for each in tables]
     order = node_order(rows, as_text, raw.graph_from, lambda: ids)
 
@@ -98,6 +98,20 @@ def attach_table(raw: RawGraph, nodes: NodeTable, order: Array, others: list[str
     elif len(missing):
         raise no_row(nodes.path, order, missing)
     nodes.take(rows)
+
+
+def edge_weights(table: TableFile, column: int, ends: tuple[int, int], as_text: bool) -> Array:
+    """The weights of some rows; one that is not finite, or negative, is named with its row."""
+    weight = table.numbers([column])[:, 0]
+    wrong = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
+    if len(wrong):
+        row = int(wrong[0])
+        first, second = (table.ids(end, as_text).iloc[row] for end in ends)
+        raise RawlsError(
+            f"{table.row(row)}: the edge between node {first} and node {second} has the weight "
+            f"{weight[row]}: weights must be finite and not negative"
+        )
+    return weight
 
 
 def is_range(order: Array) -> bool:

@@ -49,7 +49,7 @@ def _first_of_text(path: Path) -> tuple[int, str]:
     comments = ("#", "%") if path.suffix.lower() in TEXTS else ()
     packed = path.suffix.lower() == ".gz"
     opened = gzip.open if packed else open
-    with _as_table(path), opened(path, "rt", encoding="utf-8-sig") as file:
+    with as_table(path), opened(path, "rt", encoding="utf-8-sig") as file:
         for number, line in enumerate(file):
             if line.strip() and not line.lstrip().startswith(comments):
                 return number, line.strip("\r\n")
@@ -75,7 +75,7 @@ def first_line(path: Path) -> list[str]:
     pandas needs time and memory for each column.
     """
     _refuse_wide_text(path)
-    with _as_table(path), path.open(encoding="utf-8-sig", newline="") as file:
+    with as_table(path), path.open(encoding="utf-8-sig", newline="") as file:
         separator = _separator(path)
         rows = itertools.islice(file, leading_comments(path), None)
         if separator == BLANKS:
@@ -111,7 +111,7 @@ def _refuse_other_separator(path: Path, line: str) -> None:
 
 def read_text(path: Path, header: bool, **options: Any) -> pd.DataFrame:
     """Read a .csv or .tsv file; its columns are numbered from 0."""
-    with _as_table(path):
+    with as_table(path):
         frame: pd.DataFrame = pd.read_csv(path, **_options(path, header, options))
     return frame
 
@@ -119,7 +119,7 @@ def read_text(path: Path, header: bool, **options: Any) -> pd.DataFrame:
 def text_chunks(path: Path, header: bool, rows: int, **options: Any) -> Iterator[pd.DataFrame]:
     """Read a .csv or .tsv file ``rows`` at a time, so that a large one is never held whole."""
     with (
-        _as_table(path),
+        as_table(path),
         pd.read_csv(path, chunksize=rows, **_options(path, header, options)) as chunks,
     ):
         yield from chunks
@@ -145,7 +145,7 @@ def _options(path: Path, header: bool, more: dict[str, Any]) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _as_table(path: Path) -> Iterator[None]:
+def as_table(path: Path) -> Iterator[None]:
     """Turn what pandas raises on a file that is no table into one sentence."""
     with reading(path, "a table"):
         try:
@@ -156,6 +156,9 @@ def _as_table(path: Path) -> Iterator[None]:
             raise RawlsError(f"{path} is not a table in UTF-8 text: save it as UTF-8") from error
         except pd.errors.ParserError as error:
             reason = str(error).removeprefix("Error tokenizing data. ")
+            # What pandas makes of Ctrl-C; an error of the disk stays an OSError.
+            if "Calling read(nbytes) on source failed" in reason:
+                raise KeyboardInterrupt from error
             raise RawlsError(f"{path} cannot be read as a table: {reason}") from error
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Collection, Iterator, Set
 from dataclasses import dataclass
 from decimal import Decimal
@@ -160,7 +161,11 @@ class TableFile(TableHeader):
     def numbers(self, columns: list[int]) -> Array:
         """Columns as one float or integer matrix; a text cell is named in the error."""
         for index in columns:
-            if not pd.api.types.is_numeric_dtype(self.frame[index].dtype):
+            column = self.frame[index]
+            # Numbers that pandas takes for text, of more than 64 bits, say, are numbers.
+            if not (
+                pd.api.types.is_numeric_dtype(column.dtype) or all(map(_is_number_or_empty, column))
+            ):
                 self._refuse(index, "a number", _is_number_or_empty)
         matrix = self.frame[columns].to_numpy()
         if matrix.dtype.kind in "biuf":
@@ -227,7 +232,9 @@ def _whole_below(path: Path, index: int) -> bool:
 
 
 def _is_number_or_empty(cell: Any) -> bool:
-    return cell is None or (isinstance(cell, str | int | float | np.number) and is_number(cell))
+    if isinstance(cell, str):
+        return is_number(cell) and "_" not in cell and not math.isnan(float(cell))
+    return cell is None or (isinstance(cell, int | float | np.number) and is_number(cell))
 
 
 def _is_whole(cell: Any) -> bool:

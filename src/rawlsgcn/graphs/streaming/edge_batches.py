@@ -11,13 +11,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..._core.errors import RawlsError, reading
+from ..._core.errors import reading
 from ..._core.ordered_threads import ordered_map
 from ..._core.progress import ProgressCallback, no_progress
 from ..notes import GraphFacts
 from ..readers.column_names import edges_have_header, is_number
 from ..readers.edge_lists import (
     edge_columns,
+    edge_weights,
     encode,
     no_column_names,
     refuse_repeated_header,
@@ -183,16 +184,8 @@ def _checked(
         raise unknown_end(table.row(row), node, numbers.order, named_in)
     if weight_column is None:
         return EdgeBatch(source, target, None)
-    weight = table.numbers([weight_column])[:, 0].astype(np.float64)
-    wrong = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
-    if len(wrong):
-        row = int(wrong[0])
-        first, second = (table.ids(column, numbers.is_text).iloc[row] for column in ends)
-        raise RawlsError(
-            f"{table.row(row)}: the edge between node {first} and node {second} has the weight "
-            f"{weight[row]}: weights must be finite and not negative"
-        )
-    return EdgeBatch(source, target, weight)
+    weight = edge_weights(table, weight_column, ends, numbers.is_text)
+    return EdgeBatch(source, target, weight.astype(np.float64))
 
 
 def estimated_rows(path: Path) -> int:

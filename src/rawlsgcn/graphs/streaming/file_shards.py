@@ -264,7 +264,7 @@ def _sorted_arcs(
             arcs = sorter.finish(progress)
         except RawlsError as error:
             raise RawlsError(f"{edges.path.name}: {error}") from error
-    if not arcs.num_arcs:
+    if not arcs.num_arcs and graph.raw.y is not None:
         raise RawlsError(
             f"{edges.path.name} has no edges but self-loops or edges of weight zero: nothing to "
             "learn from"

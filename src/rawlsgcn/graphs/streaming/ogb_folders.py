@@ -23,6 +23,7 @@ from ..._core.progress import ProgressCallback, no_progress
 from ..catalog import MASKS
 from ..raw_graph import RawGraph, node_count
 from ..readers.arrays import Archive
+from ..readers.table_formats import as_table
 from ..readers.tables import TableFile
 from ..shard_folder import require_own
 from ..shards import Shards
@@ -142,7 +143,7 @@ def _masks(home: Path, nodes: int, raw: RawGraph) -> dict[str, Array]:
 
 def _column(path: Path) -> Array:
     """The numbers of a file of one column."""
-    with reading(path, "numbers"):
+    with as_table(path):
         frame = pd.read_csv(path, header=None, compression="gzip")
         if frame.shape[1] != 1:
             raise RawlsError(f"{path} has {frame.shape[1]} columns: one is read, not several tasks")
@@ -152,7 +153,7 @@ def _column(path: Path) -> Array:
 def _tables(path: Path, rows: int, columns: int | None = None) -> Iterator[TableFile]:
     first = 0
     with (
-        reading(path, "a table"),
+        as_table(path),
         pd.read_csv(
             path, header=None, compression="gzip", chunksize=rows, low_memory=False
         ) as chunks,
@@ -187,7 +188,7 @@ class _TextFeatures:
 
     def __init__(self, path: Path, nodes: int) -> None:
         self._path, self.num_rows = path, nodes
-        with reading(path, "features"):
+        with as_table(path):
             first = pd.read_csv(path, header=None, compression="gzip", nrows=1)
         self.num_columns = first.shape[1]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -12,6 +13,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from ..._core.progress import ProgressCallback, no_progress
+from ..._core.row_files import write_parts
 from ..shard_files import array_path, save_node_ids
 from ..shard_folder import shard_cuts, write_manifest
 from .merged_arcs import SortedArcs
@@ -38,11 +40,14 @@ class FeatureFiles:
         self.negative = False
 
     def create(self) -> None:
-        """Create the files, with zeros in them."""
+        """Create the files, with zeros in them; a disk that is too small for them is an error."""
         for shard, (first, last) in enumerate(pairwise(self._cuts)):
             with self._path(shard).open("wb") as file:
-                write_header(file, (last - first, self.num_features), np.float32)
-                file.truncate(file.tell() + 4 * self.num_features * (last - first))
+                write_parts(file, (last - first, self.num_features), np.float32)
+                begin, size = file.tell(), 4 * self.num_features * (last - first)
+                file.truncate(begin + size)
+                if hasattr(os, "posix_fallocate"):  # where a mapped file that the disk has no
+                    os.posix_fallocate(file.fileno(), begin, size)  # room for ends the process
 
     def add(self, nodes: Array, block: NDArray[np.float32]) -> None:
         """Write the rows of some nodes, at once where their numbers are consecutive."""
@@ -97,16 +102,6 @@ class FeatureFiles:
     def _count(self, nodes: Any, block: Array) -> None:
         self.nonzero[nodes] = np.count_nonzero(block, axis=1)
         self.negative = self.negative or bool(block.min() < 0)
-
-
-def write_header(file: IO[bytes], shape: tuple[int, ...], kind: type[np.generic]) -> None:
-    """Write the beginning of an .npy file, as ``numpy.save`` does."""
-    about = {
-        "descr": npy.dtype_to_descr(np.dtype(kind)),
-        "fortran_order": False,
-        "shape": shape,
-    }
-    npy.write_array_header_1_0(file, about)
 
 
 class ShardWriter:
@@ -200,6 +195,6 @@ class ShardWriter:
         self, file: IO[bytes], length: int, shard: int, name: str, kind: type[np.generic]
     ) -> None:
         with self._path(shard, name).open("wb") as into:
-            write_header(into, (length,), kind)
-            for first in range(0, length, _BLOCK):
-                np.fromfile(file, kind, min(_BLOCK, length - first)).tofile(into)
+            blocks = range(0, length, _BLOCK)
+            parts = (np.fromfile(file, kind, min(_BLOCK, length - first)) for first in blocks)
+            write_parts(into, (length,), kind, parts)

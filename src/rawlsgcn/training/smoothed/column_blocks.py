@@ -58,8 +58,8 @@ class ColumnBlocks:
             with only_writer(self.folder, waiting):
                 if not self.folder.is_dir():
                     continue  # another run finished, and removed it before it could be locked
-                self.prepare()
                 try:
+                    self.prepare()
                     yield
                 except BaseException:
                     if next(self._paths(), None) is None:
