@@ -291,7 +291,7 @@ def test_node_ids_and_class_names_are_kept(tmp_path: Path) -> None:
     ):
         Shards(tmp_path / "named").open(1)
     (tmp_path / "named" / "00001-id_start.npy").unlink()
-    with pytest.raises(RawlsError, match=r"id_text\.npy is damaged, it lacks the other half"):
+    with pytest.raises(RawlsError, match=r"00001-id_start\.npy is missing"):
         Shards(tmp_path / "named").open(1)
     about = json.loads((tmp_path / "named" / "shards.json").read_text())
     for names in (["a"], "abcdef", [1] * 6):
@@ -336,3 +336,23 @@ def test_a_full_disk_is_an_error_and_no_crash(way: str, tmp_path: Path) -> None:
         pytest.skip(f"needs a disk of its own: {found.stderr}")
     assert found.returncode == 0, found
     assert re.search(r"(No space left on device|the disk is full) \[\]$", found.stdout)
+
+
+@pytest.mark.parametrize("name", ["y", "split", "x", "weight", "node_id"])
+def test_a_file_that_one_shard_lacks_is_missing(name: str, tmp_path: Path) -> None:
+    """Its nodes would have no labels, or other ids than theirs."""
+    graph = synthetic(300)
+    graph.edge_weight = torch.full((graph.num_edges,), 2.0)
+    graph.node_ids = np.arange(300) + 7
+    shards = write_shards(graph, 3, tmp_path)
+    (tmp_path / f"00001-{name}.npy").unlink()
+    with pytest.raises(RawlsError, match=f"00001-{name}.npy is missing: copy it there"):
+        Shards(tmp_path).open(1)
+    for shard in (0, 2):
+        (tmp_path / f"{shard:05d}-{name}.npy").unlink()
+    if name == "y":  # the manifest says that there are labels
+        with pytest.raises(RawlsError, match="00001-y.npy is missing"):
+            Shards(tmp_path).open(1)
+    else:
+        assert getattr(Shards(tmp_path).open(1), name) is None
+    assert shards.classes

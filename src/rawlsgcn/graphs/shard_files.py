@@ -9,7 +9,7 @@ UTF-8) and ``id_start`` (where each begins, and the end).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -106,24 +106,25 @@ class ShardFiles:
         self.folder, self.shard = folder, shard
         self.num_nodes, self.classes = num_nodes, classes
 
-    def open(self, first: int, last: int, scaled: bool = True) -> Shard:
+    def open(self, first: int, last: int, needed: Iterable[str], scaled: bool = True) -> Shard:
         """Map the files of rows ``first`` to ``last``; they must fit each other and the graph.
 
         Every entry but those of ``x`` is checked once, by reading and not through the mapping,
-        so that no index outside the graph is ever followed and nothing stays in memory. Without
-        ``scaled`` the scaling vector is left alone, even if it is damaged.
+        so that no index outside the graph is ever followed and nothing stays in memory. Those of
+        ``needed`` must be there. Without ``scaled`` the scaling vector is left alone, even if it is
+        damaged.
         """
         arrays = {name: self._map(name) if scaled or name != "scale" else None for name in ARRAYS}
+        for name in needed:
+            if arrays[name] is None:
+                raise RawlsError(
+                    f"{self._path(name)} is missing: copy it there or write the shards again"
+                )
         row_start, column = arrays["row_start"], arrays["column"]
-        if row_start is None or column is None:
-            name = "row_start" if row_start is None else "column"
-            raise RawlsError(
-                f"{self._path(name)} is missing: copy it there or write the shards again"
-            )
+        assert row_start is not None
+        assert column is not None
         lengths = {"row_start": last - first + 1, "column": len(column), "weight": len(column)}
         text = arrays["id_text"]
-        if (text is None) != (arrays["id_start"] is None):
-            raise self._damaged("id_start" if text is None else "id_text", "lacks the other half")
         if text is not None:
             lengths |= {"id_start": last - first + 1, "id_text": len(text)}
         for name, array in arrays.items():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +24,8 @@ from .._core.row_files import write_parts
 from .._core.serialization import is_string
 from .feature_storage import dense_rows, has_negative_features
 from .graph_statistics import fingerprint
+from .shard_files import ARRAYS, ShardFiles, array_path, save_node_ids
 from .shard_files import Shard as Shard
-from .shard_files import ShardFiles, array_path, save_node_ids
 from .shard_folder import (
     ENTRIES,
     MANIFEST,
@@ -115,7 +116,22 @@ class Shards:
             )
         files = ShardFiles(self.folder, shard, self.num_nodes, self.classes)
         first, last = self.cuts[shard : shard + 2]
-        return files.open(first, last, scaled)
+        return files.open(first, last, self._arrays, scaled)
+
+    @cached_property
+    def _arrays(self) -> list[str]:
+        """The arrays that every shard must have: the rows, and those that any of them has.
+
+        A single file that is lost would otherwise be a part of the graph without labels or ids.
+        """
+        paths = {
+            name: [array_path(self.folder, i, name) for i in range(len(self))] for name in ARRAYS
+        }
+        found = {name for name in paths if any(path.exists() for path in paths[name])}
+        found |= {"row_start", "column"} | ({"y"} if self.classes else set())
+        if found & {"id_start", "id_text"}:
+            found |= {"id_start", "id_text"}
+        return [name for name in ARRAYS if name in found - {"scale"}]
 
     def open_all(self) -> list[Shard]:
         """Map every shard; together they must be the graph that the manifest describes."""
@@ -127,7 +143,6 @@ class Shards:
             (arcs != self.num_arcs, f"{arcs:,} arcs, not {self.num_arcs:,}"),
             (highest + 1 != self.classes, f"{highest + 1} classes, not {self.classes}"),
             (len(widths) > 1 or widths == {0}, f"features of {sorted(widths)} columns"),
-            (len({shard.weight is None for shard in opened}) > 1, "weights of some shards only"),
         ):
             if differ:
                 raise RawlsError(
