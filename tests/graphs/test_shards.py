@@ -351,7 +351,7 @@ def test_a_file_that_one_shard_lacks_is_missing(name: str, tmp_path: Path) -> No
     for shard in (0, 2):
         (tmp_path / f"{shard:05d}-{name}.npy").unlink()
     if name == "y":  # the manifest says that there are labels
-        with pytest.raises(RawlsError, match="00001-y.npy is missing"):
+        with pytest.raises(RawlsError, match=r"00001-y\.npy is missing"):
             Shards(tmp_path).open(1)
     else:
         assert getattr(Shards(tmp_path).open(1), name) is None

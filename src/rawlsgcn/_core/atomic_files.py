@@ -266,6 +266,20 @@ def only_writer(folder: Path, waiting: Callable[[], None] | None = None) -> Iter
             os.close(handle)
 
 
+@contextmanager
+def own_folder(folder: Path, waiting: Callable[[], None]) -> Iterator[None]:
+    """Make a folder and hold its lock; see :func:`only_writer`.
+
+    Who had it before may remove it at the end: then it is made again.
+    """
+    while True:
+        folder.mkdir(parents=True, exist_ok=True)
+        with only_writer(folder, waiting):
+            if folder.is_dir():
+                yield
+                return
+
+
 def _open(path: Path) -> int | None:
     """Open a file or folder to sync or lock it; None where that is not possible."""
     if fcntl is None:

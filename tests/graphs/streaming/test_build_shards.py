@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.graphs.shards import Shards
 from rawlsgcn.graphs.streaming import build_shards
 from rawlsgcn.graphs.streaming import synthetic_shards as module
+from rawlsgcn.graphs.streaming.build_shards import WAITING, unfinished_folder
 from rawlsgcn.graphs.streaming.shard_writer import FeatureFiles, ShardWriter
 from rawlsgcn.graphs.streaming.synthetic_shards import synthetic_shards
 
@@ -79,9 +82,15 @@ def test_a_kill_after_the_swap_leaves_the_finished_folder_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The files of the unfinished folder are linked into the finished one."""
-    folder = tmp_path / "shards"
+    folder, real = tmp_path / "shards", shutil.rmtree
+
+    def killed_at_the_end(path: Path, **options: Any) -> None:
+        if path.name == ".shards-unfinished":
+            raise KeyboardInterrupt
+        real(path, **options)
+
     with monkeypatch.context() as patch:
-        patch.setattr(build_shards, "suppress", killed)
+        patch.setattr(shutil, "rmtree", killed_at_the_end)
         with pytest.raises(KeyboardInterrupt):
             draw(folder)
     before = contents(folder)
@@ -141,3 +150,22 @@ def test_kills_at_any_moment_change_nothing(tmp_path: Path) -> None:
     subprocess.run([*command, "--out", str(tmp_path / "shards")], check=True)
     assert contents(tmp_path / "shards") == contents(tmp_path / "whole")
     assert {path.name for path in tmp_path.iterdir()} == {"whole", "shards"}
+
+
+def test_a_run_waits_for_another_and_leaves_its_files_alone(tmp_path: Path) -> None:
+    """The other one removes the folder at its end, while this one waits for its lock."""
+    expected = contents(draw(tmp_path / "alone").folder)
+    other = ExitStack()
+    other.enter_context(unfinished_folder(tmp_path / "s", {"other": 1}, lambda: None))
+    hidden = tmp_path / ".s-unfinished"
+    said: list[str] = []
+
+    def watch(done: int, total: int, what: str) -> None:
+        said.append(what)
+        if what == WAITING and said.count(WAITING) == 3:
+            assert (hidden / "command.json").exists()
+            other.close()
+
+    assert contents(draw(tmp_path / "s", progress=watch).folder) == expected
+    assert said.count(WAITING) == 3
+    assert not hidden.exists()

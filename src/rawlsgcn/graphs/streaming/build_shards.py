@@ -11,8 +11,9 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._core import __version__
-from ..._core.atomic_files import atomic_file, cannot_write, only_writer, resolved, sync_tree
+from ..._core.atomic_files import atomic_file, cannot_write, own_folder, resolved, sync_tree
 from ..._core.atomic_folders import atomic_directory
 from ..._core.progress import ProgressCallback, no_progress
 from ..notes import GraphFacts
@@ -38,6 +39,8 @@ _EDGE_FACTS = (
 )
 #: The files that the stages write.
 _STAGES = re.compile(r"\d{5}-(row_start|column|weight|x)\.npy")
+#: What the progress says while another process has the unfinished folder.
+WAITING = "waiting for another process, which writes these shards"
 #: The file that says which command an unfinished folder is of.
 _KEY = "command.json"
 
@@ -87,7 +90,8 @@ def build_shards(
         key: All that the graph depends on, and that JSON can hold.
         progress: Called after each batch.
     """
-    with unfinished_folder(folder, {"count": count, **key}) as unfinished:
+    waiting = partial(progress, 0, 1, WAITING)
+    with unfinished_folder(folder, {"count": count, **key}, waiting) as unfinished:
         made = unfinished.folder("shards")
         writer = _arcs(unfinished, made, count, graph)
         features = _features(unfinished, writer, graph, progress)
@@ -201,7 +205,9 @@ class UnfinishedFolder:
 
 
 @contextmanager
-def unfinished_folder(out: str | Path, key: Mapping[str, Any]) -> Iterator[UnfinishedFolder]:
+def unfinished_folder(
+    out: str | Path, key: Mapping[str, Any], waiting: Callable[[], None]
+) -> Iterator[UnfinishedFolder]:
     """Open the hidden folder beside ``out`` in which its content is made; removed at the end.
 
     A killed or interrupted process leaves it, and the next one with the same ``key`` goes on from
@@ -210,6 +216,7 @@ def unfinished_folder(out: str | Path, key: Mapping[str, Any]) -> Iterator[Unfin
     Args:
         out: The folder that is made.
         key: All that the content depends on.
+        waiting: Called while another process has the folder.
     """
     out = Path(out)
     final = resolved(out, into=True)
@@ -217,16 +224,14 @@ def unfinished_folder(out: str | Path, key: Mapping[str, Any]) -> Iterator[Unfin
     home = final if final.is_dir() and not os.access(final.parent, os.W_OK) else final.parent
     path = home / f".{final.name}-unfinished"
     try:
-        path.mkdir(parents=True, exist_ok=True)
-        with only_writer(path):
+        with own_folder(path, waiting):
             folder = UnfinishedFolder(path)
-            folder.begin(key)
-            yield folder
+            try:
+                folder.begin(key)
+                yield folder
+            except Exception:
+                shutil.rmtree(path, ignore_errors=True)
+                raise
+            shutil.rmtree(path, ignore_errors=True)
     except OSError as error:
-        shutil.rmtree(path, ignore_errors=True)
         raise cannot_write(out, error, into=True) from error
-    except Exception:
-        shutil.rmtree(path, ignore_errors=True)
-        raise
-    with suppress(OSError):
-        shutil.rmtree(path)

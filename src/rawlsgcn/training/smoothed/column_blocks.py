@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._core.atomic_files import atomic_file, only_writer, remove, sync
+from ..._core.atomic_files import atomic_file, own_folder, remove, sync
 from ..._core.errors import RawlsError
 from ..._core.row_files import read_rows, write_rows
 from ...graphs.shards import Shards
@@ -53,19 +53,14 @@ class ColumnBlocks:
 
         ``waiting`` is called while another process has the folder.
         """
-        while True:
-            self.folder.mkdir(exist_ok=True)
-            with only_writer(self.folder, waiting):
-                if not self.folder.is_dir():
-                    continue  # another run finished, and removed it before it could be locked
-                try:
-                    self.prepare()
-                    yield
-                except BaseException:
-                    if next(self._paths(), None) is None:
-                        remove(self.folder)
-                    raise
-                return
+        with own_folder(self.folder, waiting):
+            try:
+                self.prepare()
+                yield
+            except BaseException:
+                if next(self._paths(), None) is None:
+                    remove(self.folder)
+                raise
 
     def prepare(self) -> None:
         """Fill the folder, without what an earlier run left of another graph or damaged."""
