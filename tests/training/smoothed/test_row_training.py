@@ -248,7 +248,7 @@ def test_two_processes_compute_the_gradient_of_one_with_half_of_the_rows_each(
     kept = {k: v for k, v in os.environ.items() if k not in ("RANK", "WORLD_SIZE")}
     run = subprocess.run(
         [*torchrun, "--nproc-per-node", "2", __file__, str(tmp_path)],
-        env={**kept, "OMP_NUM_THREADS": "1"},
+        env={**kept, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])},
         capture_output=True,
         text=True,
         timeout=120,
