@@ -76,7 +76,12 @@ def test_the_frequencies_of_another_graph() -> None:
     expected = torch.tensor([[0.6, 0.8], [0.0, 1.0]])
     torch.testing.assert_close(tf_idf(x, idf), expected)
     torch.testing.assert_close(tf_idf(x.to_sparse_csr(), idf).to_dense(), expected)
-    torch.testing.assert_close(tf_idf(-x, idf), unit_rows(-x))  # negative: idf is ignored
+    # The frequencies decide, not the features: a model gets what it was trained on.
+    torch.testing.assert_close(tf_idf(x - 1.5, idf), torch.tensor([[0.0, 1.0], [0.0, 0.0]]))
+    negative = inverse_document_frequency(-x)
+    assert torch.equal(negative, inverse_document_frequency(-x.to_sparse_csr()))
+    for other in (x, -x):
+        torch.testing.assert_close(tf_idf(other, negative), unit_rows(other))
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1e30])

@@ -15,7 +15,8 @@ def inverse_document_frequency(x: Tensor) -> Tensor:
 
     .. math:: \operatorname{idf}_j = \log(n / |\{i : x_{ij} > 0\}|),
 
-    and 0 for a feature that no node has.
+    and 0 for a feature that no node has. If any feature is negative, a threshold at zero means
+    nothing: then it is -1 for every feature, by which :func:`tf_idf` leaves features as they are.
 
     Args:
         x: Features (n, d), dense or ``torch.sparse_csr``.
@@ -27,6 +28,8 @@ def inverse_document_frequency(x: Tensor) -> Tensor:
         RawlsError: If ``x`` is not such a matrix.
     """
     _require_matrix(x)
+    if has_negative_features(x):
+        return torch.full((x.shape[1],), -1.0, device=x.device)
     if x.layout == torch.sparse_csr:
         column = x.col_indices()[x.values() > 0]
         count = torch.bincount(column, minlength=x.shape[1])
@@ -39,8 +42,8 @@ def inverse_document_frequency(x: Tensor) -> Tensor:
 def tf_idf(x: Tensor, idf: Tensor | None = None) -> Tensor:
     r"""Compute 1[x > 0] · idf with rows of unit length.
 
-    A row of zeros stays so. If any feature is negative, a threshold at zero means nothing: then
-    the rows of ``x`` itself are scaled to unit length, and ``idf`` is ignored.
+    A row of zeros stays so. Where ``idf`` is negative, as that of negative features is, the rows
+    of ``x`` itself are scaled to unit length.
 
     Args:
         x: Features (n, d), dense or ``torch.sparse_csr``.
@@ -69,9 +72,9 @@ def tf_idf(x: Tensor, idf: Tensor | None = None) -> Tensor:
             "each feature"
         )
     dtype = x.dtype if x.dtype.is_floating_point else torch.float32
-    if has_negative_features(x):
-        return unit_rows(x)
     idf = (inverse_document_frequency(x) if idf is None else idf).to(x.device, dtype)
+    if bool((idf < 0).any()):
+        return unit_rows(x)
     if x.layout == torch.sparse_csr:
         values = torch.where(x.values() > 0, idf[x.col_indices()], 0.0)
         return unit_rows(csr_tensor(x.crow_indices(), x.col_indices(), values, x.shape))
