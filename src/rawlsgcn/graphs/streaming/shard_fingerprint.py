@@ -17,10 +17,10 @@ from ..catalog import MASKS
 from ..feature_storage import SPARSE_BELOW
 from ..graph_statistics import TensorHash, fingerprint_text
 from ..shard_files import array_path
+from .feature_files import FeatureFiles
 
 if TYPE_CHECKING:
     from ..shards import Shards
-    from .shard_writer import FeatureFiles
 
 Array = NDArray[Any]
 #: Numbers that are hashed at a time.
