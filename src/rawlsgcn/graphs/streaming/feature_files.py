@@ -11,6 +11,8 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from ..._core.row_files import read_npy_header
+
 Array = NDArray[Any]
 
 
@@ -51,8 +53,7 @@ class FeatureFiles:
         self._count(slice(first, first + len(block)), block)
         for shard, low, high in self._shards(first, first + len(block)):
             with self._path(shard).open("r+b") as file:
-                npy.read_magic(file)
-                npy.read_array_header_1_0(file)
+                read_npy_header(file)
                 file.seek(4 * self.num_features * (low - self._cuts[shard]), 1)
                 block[low - first : high - first].tofile(file)
 
@@ -72,8 +73,7 @@ class FeatureFiles:
         """Yield the rows in order, so many at a time."""
         for shard, (first, last) in enumerate(pairwise(self._cuts)):
             with self._path(shard).open("rb") as file:
-                npy.read_magic(file)
-                npy.read_array_header_1_0(file)
+                read_npy_header(file)
                 for row in range(first, last, rows):
                     count = min(rows, last - row)
                     block = np.fromfile(file, np.float32, count * self.num_features)
