@@ -35,14 +35,13 @@ from ...training.smoothed.row_training import (
     LabeledRows,
     RowTraining,
     keeps_rows,
-    usual_epochs,
 )
 from ...training.smoothed.smooth_shards import smooth_shards
 from ...training.smoothed.smoothed_files import SmoothedForm, why_not_rows
 from ...training.whole_graph import PartialProgress
 from ..fitting import described
 from ..model_files import RUNS, outdated_in, write_model
-from ..row_fit import evaluate_rows, evenly
+from ..row_fit import evaluate_rows, evenly, usual_epochs
 from ..saved_models import TrainedModel
 from ..shard_predictions import row_models
 from .judge import Judge
@@ -212,7 +211,7 @@ class RowRuns:
 def _described_members(
     members: Sequence[Member], chosen: WeightedMean, left_out: dict[str, str], judge: Judge
 ) -> dict[str, Any]:
-    """The members, the lowest validation loss first, and those that were left out."""
+    """The members, the best first, and those that were left out."""
     rows = [
         {
             "member": member.name,
@@ -222,7 +221,7 @@ def _described_members(
             "runs": member.trained,
             "seconds": member.seconds,
         }
-        for member in sorted(members, key=lambda each: each.loss)
+        for member in sorted(members, key=lambda each: each.rank)
     ]
     return {"leaderboard": jsonable(rows), "left_out": left_out}
 
