@@ -155,7 +155,7 @@ def test_a_folder_with_files_of_others_is_refused(tmp_path: Path) -> None:
 def test_one_process_shards_balances_and_trains(tmp_path: Path) -> None:
     shards = tmp_path / "shards"
     made = launch("shard", "--dataset", "synthetic", "--count", "1", "--out", shards)
-    assert "in 1 shards" in made.stdout
+    assert "in 1 shard:" in made.stdout
     told = launch("balance", "--shards", shards, "--json", tmp_path / "balance.json")
     assert told.exit_code == 0
     assert json.loads((tmp_path / "balance.json").read_text())["residual"] <= 1e-8

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._core.errors import RawlsError
+from .._core.text import plural
 
 if TYPE_CHECKING:
     import typer
@@ -153,7 +154,8 @@ def say_predictions(
     console = people(json_path)
     say_notes(notes, console)
     console.print(
-        f"{model.method.title}: predictions of {sum(counts)} nodes in {out}", soft_wrap=True
+        f"{model.method.title}: predictions of {plural(sum(counts), 'node')} in {out}",
+        soft_wrap=True,
     )
     summary = {
         "dataset": dataset,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .._core.errors import RawlsError, reading
+from .._core.text import plural
 from . import options as opt
 from .base import command, no_features, read_graph, require_features
 from .outputs import check_outputs, people, say_notes
@@ -85,7 +86,8 @@ def shard(
     console = people(None)
     say_notes(graph_notes(data), console)
     console.print(
-        f"{shards.num_nodes:,} nodes and {shards.num_arcs:,} arcs{read}, in {count} shards: {out}",
+        f"{plural(shards.num_nodes, 'node')} and {plural(shards.num_arcs, 'arc')}{read}, in "
+        f"{plural(count, 'shard')}: {out}",
         soft_wrap=True,
     )
 
