@@ -183,15 +183,15 @@ class SearchState:
             first = f"'{best.name}' is the only model that was trained."
         elif len(chosen.members) == 1:
             first = (
-                f"'{best.name}' was chosen alone: its validation loss of {best.loss:.3f} is the "
+                f"'{best.name}' was chosen alone: its validation loss of {_said(best.loss)} is the "
                 "lowest, and no mean with others that was tried has a lower one."
             )
         else:
             pairs = sorted(zip(chosen.weights, chosen.members, strict=True), key=lambda it: -it[0])
             names = ", ".join(f"{share(weight)} '{member.name}'" for weight, member in pairs)
             first = (
-                f"The answer is the mean of {names}: its validation loss of {loss:.3f} is lower "
-                f"than that of the best of them alone ({best.loss:.3f})."
+                f"The answer is the mean of {names}: its validation loss of {_said(loss)} is "
+                f"lower than that of the best of them alone ({_said(best.loss)})."
             )
         runs = sum(member.trained for member in self.members)
         sentences = [
@@ -222,3 +222,8 @@ def time_notes(skipped: Sequence[str]) -> list[str]:
     """Return the note that names the members for which there was no time, if there are any."""
     names = ", ".join(f"'{name}'" for name in skipped)
     return [f"the time limit was reached, so these were not trained: {names}."] if skipped else []
+
+
+def _said(loss: float) -> str:
+    """A loss in words; calibrated on nodes that are all right it is next to nothing, but not 0."""
+    return f"{loss:.3f}" if loss >= 0.001 else "under 0.001"
