@@ -354,6 +354,8 @@ def test_wrong_options(tmp_path: Path) -> None:
         (["train", "--seeds", "0"], "--seeds"),
         (["train", "--lr", "abc"], "--lr"),
         (["train", "--sead", "3"], "--seeds"),
+        (["tune", "--epochs", "3"], "--set epochs=value"),
+        (["train", "--hidden-channels", "8"], "--set hidden_channels=value"),
         (["trian"], "did you mean 'train'"),
         (["predict", "--out", "p.csv"], "--model"),
         (["train", "--dataset", "synthetic", "--json", ""], "it is empty"),
