@@ -177,6 +177,13 @@ def test_the_terminal_prints_the_verdict_of_the_page(tmp_path: Path) -> None:
         )
 
 
+def test_the_verdict_says_which_of_several_runs_it_is_about() -> None:
+    options = ["--dataset", "synthetic", "--method", "gcn", "--epochs", "3"]
+    said = "This is about one run, the one with the highest validation accuracy: seed "
+    assert said in " ".join(call("train", *options, "--seeds", "2").stdout.split())
+    assert "This is about" not in call("train", *options, "--seeds", "1").stdout
+
+
 def test_a_model_is_kept_and_predicts_the_same_later(
     tmp_path: Path, graph_files: dict[str, Path]
 ) -> None:
