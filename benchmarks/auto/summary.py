@@ -12,14 +12,12 @@ import numpy as np
 from rawlsgcn.graphs.catalog import CATALOG
 
 from .records import AUTO
+from .times import GPU_SECONDS, MEGABYTES, SECONDS
 from .training import RIVALS
 
 METRICS = ("accuracy", "low_degree_accuracy", "calibrated_bias")
 SPLITS = 10
 HOLDS, FAILS, MISSING = "holds", "does not hold", "not measured yet"
-#: Seconds that ``auto`` may take on two cores, and megabytes; seconds on an H200.
-SECONDS = {"citeseer": 45, "amazon-photo": 90, "coauthor-cs": 360, "coauthor-physics": 600}
-MEGABYTES, GPU_SECONDS = 4096, 15
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,9 @@ from .records import Options, environment
 
 #: The folder of these records.
 FOLDER = "times"
+#: Seconds that ``auto`` may take on two cores, and megabytes; seconds on an H200.
+SECONDS = {"citeseer": 45, "amazon-photo": 90, "coauthor-cs": 360, "coauthor-physics": 600}
+MEGABYTES, GPU_SECONDS = 4096, 15
 
 
 def time_commands(graphs: Sequence[str], options: Options, fresh: bool, console: Console) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn._core.row_files import read_rows, write_rows
+from rawlsgcn._core.row_files import read_npy_header, read_rows, write_rows
 
 
 @pytest.mark.parametrize("shape", [(10, 3), (10,), (0, 4)])
@@ -44,3 +45,41 @@ def test_rows_are_read_from_the_file_and_not_through_the_mapping(tmp_path: Path)
         np.testing.assert_array_equal(out, rows[first:last])
     with pytest.raises(RawlsError, match="is cut short"):
         read_rows(mapped, 19, np.empty((2, 3)))
+
+
+@pytest.mark.parametrize("version", [(1, 0), (2, 0)])
+def test_a_header_ends_where_the_numbers_begin(tmp_path: Path, version: tuple[int, int]) -> None:
+    path = tmp_path / "rows.npy"
+    with path.open("wb") as file:
+        np.lib.format.write_array(file, np.arange(6.0).reshape(3, 2), version)
+    with path.open("rb") as file:
+        assert read_npy_header(file) == ((3, 2), np.dtype(float))
+        np.testing.assert_array_equal(np.fromfile(file, float), np.arange(6.0))
+
+
+def test_one_header_is_parsed_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """CPython 3.11 may fail where two threads parse at once."""
+    path = tmp_path / "rows.npy"
+    np.save(path, np.arange(3))
+    inside, most, parse = [], [], np.lib.format.read_magic
+
+    def slow(file):
+        inside.append(threading.get_ident())
+        most.append(len(inside))
+        threading.Event().wait(0.01)
+        magic = parse(file)
+        inside.pop()
+        return magic
+
+    monkeypatch.setattr("rawlsgcn._core.row_files.npy.read_magic", slow)
+
+    def read():
+        with path.open("rb") as file:
+            read_npy_header(file)
+
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == [1] * 4

@@ -12,11 +12,11 @@ import torch
 
 import rawlsgcn as rg
 from rawlsgcn.evaluation.run_metrics import evaluate_run
-from rawlsgcn.experiments.row_fit import evenly, fit_rows
+from rawlsgcn.experiments import row_fit
+from rawlsgcn.experiments.row_fit import evenly, fit_rows, usual_epochs
 from rawlsgcn.graphs.shard_graph import ShardNodes
 from rawlsgcn.graphs.shards import write_shards
 from rawlsgcn.methods import find_method
-from rawlsgcn.training.smoothed import row_training
 from rawlsgcn.training.smoothed.smooth_shards import smooth_shards
 from rawlsgcn.training.smoothed.smoothed_files import SmoothedForm
 
@@ -52,7 +52,7 @@ def test_epochs_are_named_or_follow_from_the_steps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graph = rg.synthetic(300)
-    monkeypatch.setattr(row_training, "USUAL_STEPS", int(graph.train_mask.sum()) * 2)
+    monkeypatch.setattr(row_fit, "USUAL_STEPS", int(graph.train_mask.sum()) * 2)
     first = fitted(graph, tmp_path / "a", tmp_path / "shards", batch_size=2)
     assert first["epochs"] == 4
     second = fitted(graph, tmp_path / "b", tmp_path / "shards", epochs=2)
@@ -62,3 +62,10 @@ def test_epochs_are_named_or_follow_from_the_steps(
 def test_some_of_many_nodes_are_spread_over_all() -> None:
     assert np.array_equal(evenly(np.arange(5), 10), np.arange(5))
     assert np.array_equal(evenly(np.arange(100), 4), [0, 25, 50, 75])
+
+
+def test_usual_epochs_make_enough_steps_and_not_too_many() -> None:
+    assert usual_epochs(1, 200) == 200
+    assert usual_epochs(25, 200) == 80
+    assert usual_epochs(2441, 200) == 3
+    assert usual_epochs(2441, 2) == 2

@@ -6,15 +6,34 @@ back. What is read into a buffer does not: it stays in the system's own cache.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from .atomic_files import atomic_file
 from .errors import RawlsError
+
+#: The versions of .npy files that hold numbers; version 3 is for names of fields.
+_READERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+# numpy parses a header with Python's parser, which in CPython 3.11 can fail in two threads at once:
+# "AST constructor recursion depth mismatch".
+_PARSING = threading.Lock()
+
+
+def read_npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Read the header of an .npy file in C order, which may be done in several threads at once.
+
+    Returns:
+        The shape and the type of its numbers, which begin where the file is then.
+    """
+    with _PARSING:
+        shape, _, kind = _READERS[npy.read_magic(file)](file)
+    return shape, kind
 
 
 def read_rows(mapped: NDArray[Any], first: int, out: NDArray[Any]) -> NDArray[Any]:
@@ -47,7 +66,7 @@ def write_rows(
     """Write an array whose rows come in parts; the file appears whole or not at all."""
     header = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": shape}
     with atomic_file(path) as temporary, temporary.open("wb") as file:
-        np.lib.format.write_array_header_1_0(file, header)
+        npy.write_array_header_1_0(file, header)
         for part in parts:
             if part.size:
                 file.write(np.ascontiguousarray(part).data)

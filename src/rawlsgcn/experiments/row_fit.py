@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -27,13 +28,28 @@ from ..training.sampled.inference import exchange_rows
 from ..training.smoothed.row_order import RowOrder
 from ..training.smoothed.row_reading import RowFile
 from ..training.smoothed.row_scores import RowModel, row_scores
-from ..training.smoothed.row_training import BATCH_ROWS, LabeledRows, RowTraining, usual_epochs
+from ..training.smoothed.row_training import BATCH_ROWS, LabeledRows, RowTraining
 from .stepwise_runs import StepwiseRun, fit_seeds, without_epochs
 
 Ints = NDArray[np.int64]
+#: Steps that training takes by default, if that is neither under 3 nor over 200 epochs.
+USUAL_STEPS, FEWEST_EPOCHS = 2000, 3
 #: Validation nodes whose accuracy the progress shows, and that the temperature is found on, at
 #: most: of more, so many are taken.
 SHOWN_NODES, CALIBRATION_NODES = 10_000, 200_000
+
+
+def usual_epochs(steps: int, most: int) -> int:
+    """Return the epochs of training where the user names none.
+
+    Args:
+        steps: The steps of one epoch.
+        most: The epochs of whole-graph training, each of one step.
+
+    Returns:
+        As many epochs as make about 2,000 steps, but at least 3 and at most ``most``.
+    """
+    return min(most, max(FEWEST_EPOCHS, math.ceil(USUAL_STEPS / steps)))
 
 
 def fit_rows(

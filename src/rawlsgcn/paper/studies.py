@@ -5,40 +5,30 @@ point's key as a user attribute, asks for the next trial of the queue, and tells
 figures are written. Two workers may enqueue the same point at the same time: then the first of the
 two trials counts and the other is pruned before it is trained.
 
-Optuna's own heartbeat (``RDBStorage(heartbeat_interval=...)`` with ``fail_stale_trials``) cannot be
-used: it runs only inside ``Study.optimize``, which gives one trial at a time to one function, and
-``Study.ask`` warns against it, while a worker here trains up to seven trials together. So a worker
-writes its heartbeat into a user attribute of its trials, with its machine and process. A running
-trial is abandoned when its process has ended or its heartbeat has stopped; it is then marked as
-failed, and its point is enqueued again. If the worker was only slow, its result is ignored.
+Which running trials are abandoned, ``heartbeats`` decides: they are marked as failed, and their
+points are enqueued again.
 """
 
 from __future__ import annotations
 
-import os
 import re
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from .._core.errors import RawlsError, missing_extra
-from .._core.machine import machine_id, process_runs
+from .heartbeats import abandoned, keep_attributes, this_worker
 from .plan import Cell, Point, score
 
 try:
     import optuna
     from optuna.distributions import BaseDistribution, CategoricalDistribution
     from optuna.exceptions import UpdateFinishedTrialError
-    from optuna.trial import FrozenTrial, TrialState
+    from optuna.trial import TrialState
 except ImportError as error:
     raise missing_extra("reproducing the paper", "reproduce") from error
 
-HEARTBEAT_SECONDS = 20.0
-GRACE_SECONDS = 300.0
-"""A worker whose last heartbeat is older than this is taken for dead."""
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 
@@ -165,48 +155,14 @@ class Studies:
         """Store a point's figures; False where the trial had been given up as abandoned."""
         kept = {"record": dict(record)} | ({} if nodes is None else {"nodes": dict(nodes)})
         value = score(record, "validation_accuracy")
-        return _attach(claim.trial, **kept) and _tell(
+        return keep_attributes(claim.trial, **kept) and _tell(
             claim.study, claim.trial, TrialState.COMPLETE, value
         )
 
     def fail(self, claim: Claim, reason: str | None = None) -> None:
         """End a trial that could not be trained; without a ``reason`` it may be trained again."""
-        if reason is None or _attach(claim.trial, reason=reason):
+        if reason is None or keep_attributes(claim.trial, reason=reason):
             _tell(claim.study, claim.trial, TrialState.FAIL)
-
-    @contextmanager
-    def heartbeat(self, claims: Sequence[Claim]) -> Iterator[None]:
-        """Write a heartbeat into the claimed trials every 20 seconds while the context lasts."""
-        stop = threading.Event()
-
-        def beat() -> None:
-            while not stop.wait(HEARTBEAT_SECONDS):
-                for claim in claims:
-                    try:
-                        _attach(claim.trial, worker=this_worker())
-                    except Exception:
-                        break  # the storage is out of reach: the next beat tries again
-
-        thread = threading.Thread(target=beat, daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            stop.set()
-            thread.join()
-
-
-def this_worker() -> dict[str, Any]:
-    """Describe this process, with the time of its heartbeat."""
-    return {"machine": machine_id(), "pid": os.getpid(), "heartbeat": time.time()}
-
-
-def abandoned(trial: FrozenTrial) -> bool:
-    """Whether the worker of a running trial has ended, as far as this machine can see."""
-    worker = trial.user_attrs.get("worker", {})
-    if time.time() - worker.get("heartbeat", 0.0) > GRACE_SECONDS:
-        return True
-    return worker.get("machine") == machine_id() and not process_runs(int(worker.get("pid", 0)))
 
 
 def _ask(study: optuna.Study, cell: Cell) -> Claim | None:
@@ -230,16 +186,6 @@ def _ask(study: optuna.Study, cell: Cell) -> Claim | None:
         _tell(study, trial, TrialState.PRUNED)
         return None
     return Claim(study, trial, Point.from_key(str(key)))
-
-
-def _attach(trial: optuna.Trial, **attributes: Any) -> bool:
-    """Keep attributes with a trial; False where it had ended before."""
-    try:
-        for name, value in attributes.items():
-            trial.set_user_attr(name, value)
-    except UpdateFinishedTrialError:
-        return False
-    return True
 
 
 def _tell(

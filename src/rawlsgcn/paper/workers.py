@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from .heartbeats import heartbeat
 from .plan import CHOICES, Cell, diverged, score
 from .studies import Claim, Studies, StudyContent
 from .trials import TrainedPoint, train_points, train_timed
@@ -145,7 +146,7 @@ def _train_claims(
 ) -> None:
     """Train the claimed points and store their figures, or the reason of a failure."""
     try:
-        with studies.heartbeat(claims):
+        with heartbeat([claim.trial for claim in claims]):
             points = [claim.point for claim in claims]
             if cell.protocol == "efficiency":
                 # A process of its own, so that its peak memory is that of this method alone.

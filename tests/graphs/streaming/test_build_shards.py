@@ -17,7 +17,8 @@ from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.graphs.shards import Shards
 from rawlsgcn.graphs.streaming import build_shards
 from rawlsgcn.graphs.streaming import synthetic_shards as module
-from rawlsgcn.graphs.streaming.shard_writer import FeatureFiles, ShardWriter
+from rawlsgcn.graphs.streaming.feature_files import FeatureFiles
+from rawlsgcn.graphs.streaming.shard_writer import ShardWriter
 from rawlsgcn.graphs.streaming.synthetic_shards import synthetic_shards
 
 

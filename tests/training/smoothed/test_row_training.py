@@ -21,7 +21,7 @@ from rawlsgcn.training.sampled.distributed_context import DistributedContext, di
 from rawlsgcn.training.smoothed import row_order, row_training
 from rawlsgcn.training.smoothed.row_order import RowOrder
 from rawlsgcn.training.smoothed.row_reading import read_rows
-from rawlsgcn.training.smoothed.row_training import LabeledRows, RowTraining, usual_epochs
+from rawlsgcn.training.smoothed.row_training import LabeledRows, RowTraining
 
 METHOD = find_method("smoothed-mlp")
 
@@ -201,13 +201,6 @@ def test_progress_names_the_validation_accuracy(tmp_path: Path) -> None:
     )
     assert said[-1].startswith("epoch 20, validation accuracy 9")
     assert training.validation_accuracy() > 0.9
-
-
-def test_usual_epochs_make_enough_steps_and_not_too_many() -> None:
-    assert usual_epochs(1, 200) == 200
-    assert usual_epochs(25, 200) == 80
-    assert usual_epochs(2441, 200) == 3
-    assert usual_epochs(2441, 2) == 2
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.graphs import synthetic
 from rawlsgcn.methods import Inputs, find_method, with_changes
 from rawlsgcn.training import Job, train_runs
-from rawlsgcn.training.stacked.engine import GPU_SHARE, StackedEngine
+from rawlsgcn.training.stacked.block_size import GPU_SHARE, run_bytes
+from rawlsgcn.training.stacked.engine import StackedEngine
 from rawlsgcn.training.stacked.networks import Replicas
 
 METHODS = ["gcn", "rawlsgcn-graph", "rawlsgcn-grad"]
@@ -183,13 +184,17 @@ def test_the_stacked_engine_does_not_pretend_to_stop_early() -> None:
             train_runs(find_method(name), Inputs.of(graph), [job], engine=engine)
 
 
+def bytes_of_run(engine: StackedEngine) -> int:
+    return run_bytes(engine.sizes, engine.layers, engine.inputs.dtype)
+
+
 class FakeGPU:
     """A GPU of so much free memory, for as long as nothing is computed on it."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, free: float) -> None:
         monkeypatch.setattr(StackedEngine, "on_gpu", True)
         monkeypatch.setattr(
-            "rawlsgcn.training.stacked.engine.free_memory", lambda device: int(free)
+            "rawlsgcn.training.stacked.block_size.free_memory", lambda device: int(free)
         )
 
 
@@ -200,7 +205,10 @@ def test_a_block_on_a_gpu_is_bounded_by_its_free_memory(
 ) -> None:
     jobs = jobs_of(name, [0.05, 0.01, 0.1], seeds=4)
     engine = StackedEngine(find_method(name), Inputs.of(synthetic(200)), jobs[0].settings)
-    FakeGPU(monkeypatch, (room + 0.01) * engine.run_bytes() / GPU_SHARE)
+    FakeGPU(
+        monkeypatch,
+        (room + 0.01) * bytes_of_run(engine) / GPU_SHARE,
+    )
     blocks = engine._blocks(jobs)
     assert [len(block) for block in blocks] == sizes
     assert sorted(place for block in blocks for place in block) == list(range(12))
@@ -220,11 +228,13 @@ def test_the_memory_of_a_run_is_more_than_that_of_its_tensors(
     replicas.step()
     inputs, hidden = replicas._forward()
     kept = [replicas.parameters] * 4 + [product for _, product in replicas.products.values()]
-    assert engine.run_bytes() > sum(t.numel() * t.element_size() for t in [*kept, *inputs, *hidden])
+    assert bytes_of_run(engine) > sum(
+        t.numel() * t.element_size() for t in [*kept, *inputs, *hidden]
+    )
 
 
 def test_a_note_of_the_engine_reaches_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(StackedEngine, "block_size", lambda self: 2)
+    monkeypatch.setattr("rawlsgcn.training.stacked.engine.block_size", lambda *of: 2)
     original = StackedEngine._blocks
 
     def on_gpu(self: StackedEngine, jobs: list[Job]) -> list[list[int]]:

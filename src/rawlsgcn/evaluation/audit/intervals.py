@@ -15,12 +15,13 @@ from scipy.special import ndtri
 from ..degree_bias import SMALLEST_GROUP
 from .findings import Estimate, Slope
 from .group_statistics import GroupedScores, GroupSums
-from .resampling import LEVEL
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Interval = Sequence[Floats]
 """Values with the low and the high ends of their intervals."""
+LEVEL = 0.95
+"""The confidence level of every interval of an audit."""
 
 
 class GroupMeans:

@@ -24,7 +24,7 @@ from .findings import (
 )
 from .group_statistics import GroupedScores, net_variance
 from .grouping import Grouping
-from .intervals import GroupMeans, difference, paired_mean, slopes
+from .intervals import LEVEL, GroupMeans, difference, paired_mean, slopes
 from .node_scores import NodeScores
 from .permutation_tests import shuffled_bias, swapped_bias
 from .resampling import resampled
@@ -109,7 +109,7 @@ def _audit_model(
         low=headline,
         bias=grouped.bias,
         net_variance=net_variance(grouped, grouping.ordered),
-        permutation=shuffled_bias(grouped, resamples, seed),
+        permutation=shuffled_bias(grouped, resamples, seed, LEVEL),
         slope=slopes(grouped, drawn) if grouping.ordered else None,
         worst=worst_nodes(scores.loss, low, resamples, seed),
         scaling=_scaling(scores, grouped),

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .group_statistics import GroupedScores
-from .resampling import LEVEL, in_blocks
+from .resampling import in_blocks
 
 Floats = npt.NDArray[np.float64]
 _HISTOGRAM_BINS = 30
@@ -98,7 +98,7 @@ def p_values(
     return lower, higher
 
 
-def shuffled_bias(grouped: GroupedScores, draws: int, seed: int) -> PermutationTest:
+def shuffled_bias(grouped: GroupedScores, draws: int, seed: int, level: float) -> PermutationTest:
     """Compare the paper's bias with that of degrees shuffled among the nodes.
 
     Where shuffling changes nothing there are no draws and no p-value.
@@ -107,6 +107,7 @@ def shuffled_bias(grouped: GroupedScores, draws: int, seed: int) -> PermutationT
         grouped: The nodes by degree.
         draws: How often the degrees are shuffled.
         seed: The seed of the shuffling.
+        level: The share of the shuffled biases between ``low`` and ``high``.
 
     Returns:
         The bias, the distribution of the shuffled ones, and the p-value.
@@ -133,7 +134,7 @@ def shuffled_bias(grouped: GroupedScores, draws: int, seed: int) -> PermutationT
     if np.ptp(biases) <= rounding * biases.max() + smallest:
         return nothing
     _, p = p_values(seen, biases, tolerance=rounding * seen)
-    low, high = np.quantile(biases, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    low, high = np.quantile(biases, [(1 - level) / 2, (1 + level) / 2])
     counts, edges = np.histogram(biases, _HISTOGRAM_BINS)
     return PermutationTest(
         seen,

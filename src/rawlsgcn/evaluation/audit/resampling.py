@@ -23,8 +23,6 @@ import torch
 from .group_statistics import GroupedScores, GroupSums
 
 Floats = npt.NDArray[np.float64]
-LEVEL = 0.95
-"""The confidence level of every interval."""
 _WORTH_A_THREAD = 1 << 24
 """Random numbers under which starting threads costs more than it saves."""
 _NUMBERS = 1 << 20

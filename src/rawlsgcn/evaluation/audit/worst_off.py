@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from ..degree_bias import SMALLEST_GROUP
 from .findings import Estimate, GroupAudit, GroupGap, LowAgainstRest, WorstNodes
-from .intervals import difference, difference_ends, normal_quantile, ratio, wilson
-from .resampling import LEVEL, in_blocks, poisson
+from .intervals import LEVEL, difference, difference_ends, normal_quantile, ratio, wilson
+from .resampling import in_blocks, poisson
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

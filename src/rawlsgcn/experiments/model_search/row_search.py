@@ -35,14 +35,13 @@ from ...training.smoothed.row_training import (
     LabeledRows,
     RowTraining,
     keeps_rows,
-    usual_epochs,
 )
 from ...training.smoothed.smooth_shards import smooth_shards
 from ...training.smoothed.smoothed_files import SmoothedForm, why_not_rows
 from ...training.whole_graph import PartialProgress
 from ..fitting import described
 from ..model_files import RUNS, outdated_in, write_model
-from ..row_fit import evaluate_rows, evenly
+from ..row_fit import evaluate_rows, evenly, usual_epochs
 from ..saved_models import TrainedModel
 from ..shard_predictions import row_models
 from .judge import Judge

@@ -17,6 +17,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError, reading
+from ..._core.row_files import read_npy_header
 from ..catalog import MASKS
 
 Array = NDArray[Any]
@@ -32,7 +33,6 @@ second, nor ``LARGEST_UNPACKED`` bytes in all."""
 LARGEST_UNPACKED = 128 << 20
 #: The arrays of scipy's matrices besides the data.
 _FORMS = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col")}
-_HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
 def open_zip(path: Path) -> zipfile.ZipFile:
@@ -159,10 +159,9 @@ def read_header(file: IO[bytes], size: int) -> tuple[tuple[int, ...], np.dtype[A
         raise EOFError("the header is longer than the file")
     file.seek(0)
     try:
-        shape, _, dtype = _HEADERS[npy.read_magic(file)](file)
+        return read_npy_header(file)
     except Exception as error:  # a header is parsed as Python, which may fail in any way
         raise EOFError("no header") from error
-    return shape, dtype
 
 
 def _read_array(file: IO[bytes], size: int, most_cells: int | None = None) -> Array:

@@ -27,8 +27,9 @@ from ..notes import GraphFacts
 from ..shard_folder import outdated
 from ..shards import Shards
 from .feature_batches import FeatureBatch
+from .feature_files import FeatureFiles
 from .merged_arcs import SortedArcs
-from .shard_writer import FeatureFiles, ShardWriter
+from .shard_writer import ShardWriter
 
 Array = NDArray[Any]
 #: The facts that the sort finds out.

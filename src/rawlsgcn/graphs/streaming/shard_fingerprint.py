@@ -13,14 +13,15 @@ from numpy.typing import NDArray
 
 from ..._core.ordered_threads import ordered_map
 from ..._core.progress import ProgressCallback, no_progress
+from ..._core.row_files import read_npy_header
 from ..catalog import MASKS
 from ..feature_storage import SPARSE_BELOW
 from ..graph_statistics import TensorHash, fingerprint_text
 from ..shard_files import array_path
+from .feature_files import FeatureFiles
 
 if TYPE_CHECKING:
     from ..shards import Shards
-    from .shard_writer import FeatureFiles
 
 Array = NDArray[Any]
 #: Numbers that are hashed at a time.
@@ -108,12 +109,8 @@ def _ends(folder: Path, count: int, row_start: Array) -> Iterator[Array]:
 
 def _blocks(folder: Path, count: int, name: str) -> Iterator[Array]:
     for shard in range(count):
-        path = array_path(folder, shard, name)
-        mapped = np.load(path, mmap_mode="r", allow_pickle=False)
-        length, kind, offset = len(mapped), mapped.dtype, mapped.offset
-        del mapped
-        with path.open("rb") as file:
-            file.seek(offset)
+        with array_path(folder, shard, name).open("rb") as file:
+            (length,), kind = read_npy_header(file)
             for first in range(0, length, _BLOCK):
                 yield np.fromfile(file, kind, min(_BLOCK, length - first))
 

@@ -29,25 +29,10 @@ from .row_order import CHUNK_BYTES, WINDOW_CHUNKS, RowOrder, Window
 from .row_reading import READ_BYTES, RowFile, read_rows
 
 Ints = NDArray[np.int64]
-#: Steps that training takes by default, if that is neither under 3 nor over 200 epochs.
-USUAL_STEPS, FEWEST_EPOCHS = 2000, 3
 #: Rows of a step by default.
 BATCH_ROWS = 4096
 #: The share of the memory limit that the rows of a process may fill; else they are streamed.
 _SHARE = 0.5
-
-
-def usual_epochs(steps: int, most: int) -> int:
-    """Return the epochs of training where the user names none.
-
-    Args:
-        steps: The steps of one epoch.
-        most: The epochs of whole-graph training, each of one step.
-
-    Returns:
-        As many epochs as make about 2,000 steps, but at least 3 and at most ``most``.
-    """
-    return min(most, max(FEWEST_EPOCHS, math.ceil(USUAL_STEPS / steps)))
 
 
 def keeps_rows(

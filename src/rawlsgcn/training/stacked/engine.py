@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -23,16 +22,11 @@ from ...methods import Inputs, Settings, Stackable
 from ...methods._ops.convolution import GraphConvolutionalNetwork
 from ..runs import Job
 from .adam import FusedAdam, VectorAdam
+from .block_size import block_size
 from .cuda_graph import recorded
 from .dropout import Dropout
 from .networks import Replicas
 from .parallel_blocks import EpochCounter, train_side_by_side
-
-# Runs per block on the CPU: wide products pay for dense features, narrow ones for sparse.
-DENSE_BLOCK, SPARSE_BLOCK = 5, 1
-# A GPU trains as many runs at once as fit into this share of its free memory, of which a run takes
-# so many numbers for every parameter and for every entry of a layer's input and output.
-GPU_SHARE, PARAMETER_COPIES, ENTRY_COPIES = 0.8, 20, 12
 
 
 class StackedEngine:
@@ -87,7 +81,7 @@ class StackedEngine:
         A CPU wants the rates of a block equal (torch's fused Adam) and products as wide as suits
         the features; a GPU wants as few and as large products as its memory holds.
         """
-        size = self.block_size()
+        size = block_size(self.sizes, self.layers, self.inputs, self.on_gpu)
         alike: dict[tuple[float, ...], list[int]] = {}
         for place, job in enumerate(jobs):
             alike.setdefault(_kind(job.settings, mixed_rates=self.on_gpu), []).append(place)
@@ -105,29 +99,6 @@ class StackedEngine:
     @property
     def on_gpu(self) -> bool:
         return self.inputs.device.type == "cuda"
-
-    def block_size(self) -> int:
-        """How many runs are trained at once."""
-        if self.on_gpu:
-            return max(1, int(GPU_SHARE * free_memory(self.inputs.device)) // self.run_bytes())
-        first = self.layers[0].forward
-        sparse = first is not None and first.matrix.layout != torch.strided
-        return SPARSE_BLOCK if sparse else DENSE_BLOCK
-
-    def run_bytes(self) -> int:
-        """An upper bound of the memory that a run takes in a block on a GPU.
-
-        For every parameter its value, gradient, rate, decay, Adam's two means and the copies of a
-        recording; for every entry of a layer's input and output the passes' intermediate results.
-        """
-        parameters = sum((a + 1) * b for a, b in pairwise(self.sizes))
-        given = [layer.forward.matrix.shape[0] for layer in self.layers if layer.forward]
-        rows = given + given[-1:] * (len(self.layers) - len(given))
-        # The first layer's input is shared by all runs.
-        widths = pairwise([0, *self.sizes[1:]])
-        entries = sum(count * (a + b) for count, (a, b) in zip(rows, widths, strict=True))
-        size = torch.finfo(self.inputs.dtype).bits // 8
-        return size * (PARAMETER_COPIES * parameters + ENTRY_COPIES * entries)
 
     def replicas(self, block: list[Job]) -> Replicas:
         """The block's runs at their initial weights: the same that the reference engine draws."""
@@ -162,12 +133,6 @@ class StackedEngine:
         rate, decay = block[0].settings.lr, block[0].settings.weight_decay
         fused = FusedAdam(replicas.parameters, replicas.gradients, rate, decay)
         return lambda: _both(replicas.step, fused.step)
-
-
-def free_memory(device: torch.device) -> int:
-    """The bytes that can be allocated on a GPU: free ones and those that torch does not use."""
-    unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-    return int(torch.cuda.mem_get_info(device)[0]) + unused
 
 
 def _both(gradients: Callable[[], object], update: Callable[[], object]) -> None:
