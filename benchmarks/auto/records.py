@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,12 @@ import torch_geometric
 from torch import Tensor
 from torch.nn import functional
 
-from rawlsgcn import __version__
+import rawlsgcn
 from rawlsgcn._core.atomic_files import atomic_file
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn._core.machine import machine, peak_memory_mb
 from rawlsgcn._core.progress import ProgressCallback, no_progress
+from rawlsgcn._core.serialization import jsonable
 from rawlsgcn.evaluation.calibration import temperature
 from rawlsgcn.evaluation.run_metrics import evaluate_run
 from rawlsgcn.methods import Inputs
@@ -92,7 +93,7 @@ def run_task(
     measured = _reset_peak_memory(options.device)
     started = time.perf_counter()
     if task.model == AUTO:
-        answer = _auto(auto or _package_auto(), graph, options, progress)
+        answer = _auto(auto or rawlsgcn.auto, graph, options, progress)
     else:
         inputs = Inputs.of(graph, device=options.device)
         runs = train_rival(
@@ -105,7 +106,7 @@ def run_task(
         answer = best_mean(runs, inputs)
     seconds = time.perf_counter() - started
     memory = peak_memory_mb(options.device) if measured else math.nan
-    record = {
+    found = {
         "graph": task.graph,
         "split": task.split,
         "model": task.model,
@@ -121,7 +122,7 @@ def run_task(
         **environment(options.device),
         "command": options.command,
     }
-    record = {key: _finite(value) for key, value in record.items()}
+    record: dict[str, Any] = jsonable(found)
     with atomic_file(task.file(options.out)) as temporary:
         temporary.write_text(json.dumps(record, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     return record
@@ -133,7 +134,7 @@ def environment(device: torch.device) -> dict[str, Any]:
         "device": device.type,
         "machine": machine(device),
         "versions": {
-            "rawlsgcn": __version__,
+            "rawlsgcn": rawlsgcn.__version__,
             "torch": torch.__version__,
             "torch_geometric": torch_geometric.__version__,
         },
@@ -160,29 +161,25 @@ def figures(graph: Any, probabilities: Tensor) -> dict[str, float]:
 
 
 def read_records(out: Path) -> list[dict[str, Any]]:
-    """Read all records of a folder, in the order of their names.
+    """Read all records of a folder, in the order of their names."""
+    return read_files(out / "runs", ("graph", "split", "model"), "a run")
+
+
+def read_files(folder: Path, fields: Sequence[str], what: str) -> list[dict[str, Any]]:
+    """Read the JSON files of a folder, in the order of their names.
 
     Raises:
-        RawlsError: If a file is not a record.
+        RawlsError: If a file does not have these fields.
     """
     records = []
-    for path in sorted((out / "runs").glob("*.json")):
+    for path in sorted(folder.glob("*.json")):
         try:
             record = json.loads(path.read_text(encoding="utf-8"))
-            Task(record["graph"], record["split"], record["model"])
+            _ = [record[field] for field in fields]
         except (ValueError, KeyError, TypeError) as error:
-            raise RawlsError(f"{path} is not a record of a run: delete it") from error
+            raise RawlsError(f"{path} is not a record of {what}: delete it") from error
         records.append(record)
     return records
-
-
-def _package_auto() -> Callable[..., Any]:
-    import rawlsgcn
-
-    found: Callable[..., Any] | None = getattr(rawlsgcn, "auto", None)
-    if found is None:
-        raise RawlsError("this version of rawlsgcn has no auto: use --without-auto")
-    return found
 
 
 def _auto(
@@ -202,26 +199,8 @@ def _auto(
         int(result.leaderboard["runs"].sum()),
         0,
         list(result.chosen),
-        {
-            name: _plain(getattr(result, name).to_dict("records"))
-            for name in ("leaderboard", "parts")
-        },
+        {name: getattr(result, name).to_dict("records") for name in ("leaderboard", "parts")},
     )
-
-
-def _plain(value: Any) -> Any:
-    """``value`` as JSON can keep it."""
-    if isinstance(value, dict):
-        return {str(key): _plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    if isinstance(value, float):
-        return _finite(value)
-    return value if value is None or isinstance(value, bool | int | str) else str(value)
-
-
-def _finite(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _reset_peak_memory(device: torch.device) -> bool:

@@ -16,7 +16,7 @@ from rich.console import Console
 from rawlsgcn._core.atomic_files import atomic_file
 from rawlsgcn._core.errors import RawlsError
 
-from .records import Options, environment
+from .records import Options, environment, read_files
 
 #: The folder of these records.
 FOLDER = "times"
@@ -84,17 +84,5 @@ def time_command(graph: str, options: Options) -> dict[str, Any]:
 
 
 def read_times(out: Path) -> list[dict[str, Any]]:
-    """Read the records of :func:`time_command` in a folder, in the order of their names.
-
-    Raises:
-        RawlsError: If a file is not such a record.
-    """
-    records = []
-    for path in sorted((out / FOLDER).glob("*.json")):
-        try:
-            record = json.loads(path.read_text(encoding="utf-8"))
-            float(record["search_seconds"])
-        except (ValueError, KeyError, TypeError) as error:
-            raise RawlsError(f"{path} is not a record of times: delete it") from error
-        records.append(record)
-    return records
+    """Read the records of :func:`time_command` in a folder, in the order of their names."""
+    return read_files(out / FOLDER, ("graph", "search_seconds"), "times")

@@ -12,8 +12,9 @@ import torch
 from rich.console import Console
 
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn._core.progress import ProgressCallback
+from rawlsgcn.experiments.fitting import described
 from rawlsgcn.reporting.progress import progress
+from rawlsgcn.training.whole_graph import PartialProgress
 
 from .records import Options, Task, run_task
 
@@ -30,7 +31,8 @@ def run_tasks(tasks: Sequence[Task], options: Options, jobs: int, console: Conso
             done = 0
             for task in tasks:
                 share = STEPS * COST[task.model]
-                said = run_task(task, options, progress=_part(bar, done, share, total, str(task)))
+                part = PartialProgress(described(bar, str(task)), done, share, total)
+                said = run_task(task, options, progress=part)
                 done += share
                 bar(done, total, str(task))
                 _print(console, task, said)
@@ -67,15 +69,6 @@ def _limit(threads: int) -> None:
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(threads)
-
-
-def _part(bar: ProgressCallback, before: int, share: int, of: int, task: str) -> ProgressCallback:
-    """The progress of one task as a part of the progress of all."""
-
-    def call(done: int, total: int, description: str | None = None) -> None:
-        bar(before + share * done // max(1, total), of, task)
-
-    return call
 
 
 def _print(console: Console, task: Task, record: dict[str, Any]) -> None:

@@ -153,7 +153,8 @@ class LiftLowDegrees(BaseTransform):  # type: ignore[misc]
     Args:
         min_degree: Number of neighbors that every node should have.
         features: 'tf-idf' compares 1[x > 0] · log(n / number of nodes with the feature), or x
-            itself where a feature is negative; 'raw' always compares x.
+            itself where a feature is negative or all nodes have the same ones; 'raw' always
+            compares x.
         search: 'exact', 'approximate' (needs ``pip install rawlsgcn[ann]``) or 'auto': exact up to
             100,000 nodes.
 

@@ -204,6 +204,13 @@ def test_a_neighbor_in_either_direction_and_a_self_loop_are_kept() -> None:
     assert lifted.edge_index.tolist() == [[0, 0, 2, 2], [1, 2, 0, 2]]
 
 
+def test_features_with_a_gradient_are_compared_without_it() -> None:
+    features = torch.rand(30, 4)
+    expected = lift_low_degrees(NO_EDGES, features).edge_index
+    learned = lift_low_degrees(NO_EDGES, features.clone().requires_grad_())
+    assert torch.equal(learned.edge_index, expected)
+
+
 def test_the_note() -> None:
     lifted = lift_low_degrees(NO_EDGES, torch.ones(3, 1), min_degree=1)
     assert lifted.note == (
@@ -220,6 +227,7 @@ def test_the_note() -> None:
         ({"search": "quick"}, "search must be 'auto', 'exact', 'approximate', not 'quick'"),
         ({"features": torch.tensor([[1.0], [np.nan]])}, "node 1 has NaN or an infinity"),
         ({"features": torch.ones(3)}, r"a tensor of shape \(n, d\)"),
+        ({"features": torch.ones(2, 1, dtype=torch.complex64)}, "real numbers"),
         ({"edge_index": torch.tensor([[0], [5]])}, "got node 5"),
         ({"edge_weight": torch.ones(3)}, "one weight for each edge"),
     ],

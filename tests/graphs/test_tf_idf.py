@@ -26,6 +26,9 @@ def by_the_formula(x: Tensor) -> Tensor:
         frequency = (x > 0).sum(0).double()
         idf = torch.where(frequency > 0, torch.log(len(x) / frequency.clamp(min=1)), 0.0)
         weights = (x > 0) * idf
+        rows = x.double() / x.double().norm(dim=1, keepdim=True).clamp(min=1e-300)
+        if not idf.any() and not torch.allclose(rows, rows[:1]):
+            weights = x.double()
     length = weights.norm(dim=1, keepdim=True)
     return torch.where(length > 0, weights / length.clamp(min=1e-300), 0.0)
 
@@ -76,7 +79,34 @@ def test_the_frequencies_of_another_graph() -> None:
     expected = torch.tensor([[0.6, 0.8], [0.0, 1.0]])
     torch.testing.assert_close(tf_idf(x, idf), expected)
     torch.testing.assert_close(tf_idf(x.to_sparse_csr(), idf).to_dense(), expected)
-    torch.testing.assert_close(tf_idf(-x, idf), unit_rows(-x))  # negative: idf is ignored
+    # The frequencies decide, not the features: a model gets what it was trained on.
+    torch.testing.assert_close(tf_idf(x - 1.5, idf), torch.tensor([[0.0, 1.0], [0.0, 0.0]]))
+    negative = inverse_document_frequency(-x)
+    assert torch.equal(negative, inverse_document_frequency(-x.to_sparse_csr()))
+    for other in (x, -x):
+        torch.testing.assert_close(tf_idf(other, negative), unit_rows(other))
+
+
+def test_features_that_every_node_has_are_used_as_they_are() -> None:
+    """Their frequency is zero: by tf-idf no node could be told from another."""
+    x = torch.tensor([[0.1, 0.9, 0.0], [0.5, 0.5, 0.0], [0.9, 0.1, 0.0]])
+    for form in (x, x.to_sparse_csr()):
+        torch.testing.assert_close(tf_idf(form).to_dense(), unit_rows(x))
+    same = torch.tensor([[0.1, 0.9], [0.2, 1.8]])
+    assert not tf_idf(same).any()
+
+
+@pytest.mark.parametrize(
+    ("x", "said"),
+    [
+        (torch.tensor([[1.0], [np.nan]]), "node 1 has NaN"),
+        (torch.tensor([[1.0], [np.inf]]).to_sparse_csr(), "node 1 has NaN or an infinity"),
+        (torch.ones(2, 1, dtype=torch.complex64), "real numbers"),
+    ],
+)
+def test_features_without_a_meaning_are_an_error(x: torch.Tensor, said: str) -> None:
+    with pytest.raises(RawlsError, match=said):
+        tf_idf(x)
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1e30])

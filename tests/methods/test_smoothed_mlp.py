@@ -175,3 +175,8 @@ def test_a_note_says_how_many_nodes_were_lifted(graph: Data) -> None:
 
 def test_it_meets_the_contract_of_methods() -> None:
     rg.check_method("smoothed-mlp")
+
+
+def test_a_lift_that_nothing_would_use_is_an_error() -> None:
+    with pytest.raises(rg.RawlsError, match="min_degree changes nothing"):
+        find_method("smoothed-mlp").configure({"inputs": "adjacency", "min_degree": 5})

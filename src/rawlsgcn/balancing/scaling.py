@@ -103,7 +103,10 @@ class Scaling:
             RawlsError: If it did not.
         """
         if not self.converged and not self.residual <= 1e-8:
-            raise RawlsError(f"{what} could not be balanced: {self}")
+            raise RawlsError(
+                f"{what} could not be balanced (an error of {self.residual:.1e} after "
+                f"{self.iterations} products): divide the edge weights by the largest, or clip them"
+            )
         return self
 
     def __repr__(self) -> str:

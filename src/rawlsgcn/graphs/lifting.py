@@ -93,8 +93,9 @@ def lift_low_degrees(
         (2, 4, 'exact')
     """
     require_edges(edge_index, edge_weight, "the lift")
-    if not isinstance(features, Tensor) or features.dim() != 2:
-        raise RawlsError("the lift needs features in a tensor of shape (n, d)")
+    if not isinstance(features, Tensor) or features.dim() != 2 or features.is_complex():
+        raise RawlsError("the lift needs features in a tensor of shape (n, d) of real numbers")
+    features = features.detach()
     nodes = features.shape[0]
     require_nodes(edge_index, nodes, "the lift")
     least = whole_number(min_degree, "min_degree")

@@ -89,7 +89,10 @@ def _stored_split(graph: Data, raw: RawGraph) -> Split:
     split = Split(*(mask & (graph.y >= 0) for mask in masks))
     for key, chosen in zip(MASKS, split, strict=True):
         if not bool(chosen.any()):
-            raise RawlsError(f"{where}: {key} has no labeled node in it")
+            raise RawlsError(
+                f"{where}: {key} has no labeled node in it: add some, or draw another split, such "
+                "as '0.6,0.2,0.2'"
+            )
     return split
 
 

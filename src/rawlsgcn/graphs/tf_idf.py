@@ -7,7 +7,7 @@ from torch import Tensor
 
 from .._core.errors import RawlsError
 from .._core.sparse import csr_tensor
-from .feature_storage import has_negative_features
+from .feature_storage import first_not_finite, has_negative_features
 
 
 def inverse_document_frequency(x: Tensor) -> Tensor:
@@ -15,7 +15,9 @@ def inverse_document_frequency(x: Tensor) -> Tensor:
 
     .. math:: \operatorname{idf}_j = \log(n / |\{i : x_{ij} > 0\}|),
 
-    and 0 for a feature that no node has.
+    and 0 for a feature that no node has. Where a threshold at zero says nothing, because a feature
+    is negative or because each is positive on all nodes or on none, it is -1 for every feature, by
+    which :func:`tf_idf` leaves features as they are.
 
     Args:
         x: Features (n, d), dense or ``torch.sparse_csr``.
@@ -24,23 +26,34 @@ def inverse_document_frequency(x: Tensor) -> Tensor:
         A tensor (d,) in float32, on the device of ``x``.
 
     Raises:
-        RawlsError: If ``x`` is not such a matrix.
+        RawlsError: If ``x`` is not such a matrix, or a feature is NaN or infinite.
     """
     _require_matrix(x)
+    bad = first_not_finite(x)
+    if bad is not None:
+        raise RawlsError(f"tf-idf needs finite features, but node {bad} has NaN or an infinity")
+    as_they_are = torch.full((x.shape[1],), -1.0, device=x.device)
+    if has_negative_features(x):
+        return as_they_are
     if x.layout == torch.sparse_csr:
         column = x.col_indices()[x.values() > 0]
         count = torch.bincount(column, minlength=x.shape[1])
     else:
         count = (x > 0).sum(0)
     idf = torch.log(x.shape[0] / count.clamp(min=1).double())
-    return torch.where(count > 0, idf, 0.0).float()
+    idf = torch.where(count > 0, idf, 0.0).float()
+    if not bool(idf.any()) and x.numel():
+        rows = unit_rows(x if x.layout == torch.strided else x.to_dense())
+        if bool(((rows - rows[0]).abs() > 1e-6).any()):
+            return as_they_are
+    return idf
 
 
 def tf_idf(x: Tensor, idf: Tensor | None = None) -> Tensor:
     r"""Compute 1[x > 0] · idf with rows of unit length.
 
-    A row of zeros stays so. If any feature is negative, a threshold at zero means nothing: then
-    the rows of ``x`` itself are scaled to unit length, and ``idf`` is ignored.
+    A row of zeros stays so. Where ``idf`` is negative, the rows of ``x`` itself are scaled to unit
+    length.
 
     Args:
         x: Features (n, d), dense or ``torch.sparse_csr``.
@@ -69,9 +82,9 @@ def tf_idf(x: Tensor, idf: Tensor | None = None) -> Tensor:
             "each feature"
         )
     dtype = x.dtype if x.dtype.is_floating_point else torch.float32
-    if has_negative_features(x):
-        return unit_rows(x)
     idf = (inverse_document_frequency(x) if idf is None else idf).to(x.device, dtype)
+    if bool((idf < 0).any()):
+        return unit_rows(x)
     if x.layout == torch.sparse_csr:
         values = torch.where(x.values() > 0, idf[x.col_indices()], 0.0)
         return unit_rows(csr_tensor(x.crow_indices(), x.col_indices(), values, x.shape))
@@ -104,5 +117,7 @@ def _require_matrix(x: Tensor) -> None:
     if not isinstance(x, Tensor) or x.layout not in (torch.strided, torch.sparse_csr):
         kind = x.layout if isinstance(x, Tensor) else type(x).__name__
         raise RawlsError(f"tf-idf needs features in a dense or sparse CSR tensor, not {kind}")
+    if x.is_complex():
+        raise RawlsError("tf-idf needs features that are real numbers, not complex ones")
     if x.dim() != 2:
         raise RawlsError(f"tf-idf needs features of shape (n, d), not {tuple(x.shape)}")

@@ -64,6 +64,11 @@ class SmoothedMLPSettings(Settings):
         self._require(0 < self.teleport <= 1, "teleport", "more than 0 and at most 1")
         self._require(0 <= self.steps <= MOST_STEPS, "steps", f"from 0 to {MOST_STEPS:,}")
         self._require(self.min_degree >= 0, "min_degree", "zero or more")
+        if self.min_degree and self.inputs == "adjacency":
+            raise RawlsError(
+                "min_degree changes nothing with inputs 'adjacency', which are not smoothed: leave "
+                "one of them out"
+            )
         smoothing = self.label_smoothing
         self._require(0 <= smoothing < 1, "label_smoothing", "at least 0 and less than 1")
 

@@ -88,7 +88,7 @@ def _leveling_down(audit: Audit, pair: ModelComparison) -> str:
         if closer and way * pair.low_accuracy.clear <= 0 and way * pair.rest_accuracy.clear < 0:
             return (
                 f" The gap between low-degree nodes and the rest is smaller with {printable(name)} "
-                "because the rest lost accuracy, not because low-degree nodes gained."
+                "because the rest lost accuracy; low-degree nodes do not clearly gain."
             )
     return ""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -189,6 +190,7 @@ def test_every_diverged_member_is_left_out_and_named(
         ({"seed": "one"}, "seed"),
         ({"time_limit": 0}, "time_limit"),
         ({"time_limit": float("nan")}, "time_limit"),
+        ({"time_limit": "5"}, "time_limit"),
         ({"evaluate": "some"}, "choice of nodes"),
         ({"device": "moon"}, "device"),
     ],
@@ -234,3 +236,49 @@ def test_few_validation_nodes_are_noted(graph: Data) -> None:
     notes = rg.auto(few, time_limit=0.01).notes
     assert [note for note in notes if note.startswith("everything is chosen by 12 validation")]
     assert not [note for note in rg.auto(graph, time_limit=0.01).notes if "too few" in note]
+
+
+def test_of_models_without_a_loss_the_one_that_is_chosen_is_named(graph: Data) -> None:
+    """Models that separate the validation nodes all have a loss of zero."""
+    easy = graph.clone()
+    easy.x = torch.eye(6)[easy.y] * 5
+    found = rg.auto(easy)
+    assert (found.leaderboard["validation_loss"] < 1e-3).sum() > 1
+    assert found.leaderboard["member"][0] in found.chosen
+    assert all(f"'{name}'" in found.explanation[0] for name in found.chosen)
+    assert "before temperature scaling" in found.explanation[0]
+
+
+def test_members_that_a_graph_does_not_allow_are_left_out(
+    graph: Data, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Weights of many magnitudes cannot be balanced; without faiss a large graph is not lifted."""
+    wide = graph.clone()
+    wide.edge_weight = torch.full((wide.num_edges,), 1e9)
+    found = rg.auto(wide)
+    assert set(found.leaderboard["member"]) >= {"GCN", "smoothed", "adjacency"}
+    assert not any("balanced" in name for name in found.leaderboard["member"])
+    notes = [note for note in found.notes if note.startswith("not trained ('balanced',")]
+    assert len(notes) == 1
+    assert "divide the edge weights" in notes[0]
+
+    monkeypatch.setattr("rawlsgcn.graphs.lifting.MAX_EXACT_NODES", 10)
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    found = rg.auto(graph)
+    assert "balanced" in set(found.leaderboard["member"])
+    assert any("'lifted'" in note and "rawlsgcn[ann]" in note for note in found.notes)
+    monkeypatch.setattr(auto_search, "POOL", auto_search.POOL[-1:])
+    with pytest.raises(rg.RawlsError, match=r"rawlsgcn\[ann\]"):
+        rg.auto(graph)
+
+
+def test_classes_that_cannot_be_learned_or_judged_are_named(graph: Data) -> None:
+    lacking = graph.clone()
+    lacking.train_mask = lacking.train_mask & (lacking.y != 1)
+    lacking.val_mask = lacking.val_mask & (lacking.y == 2)
+    notes = rg.auto(lacking, time_limit=0.01).notes
+    assert "classes without a training node cannot be predicted: 1." in notes
+    assert (
+        "classes without a validation node do not count in what is chosen: 0, 1, 3, 4, 5." in notes
+    )
+    assert not any("classes without" in note for note in rg.auto(graph, time_limit=0.01).notes)

@@ -27,7 +27,8 @@ def probabilities(nodes: int = 60, sharpness: float = 2.0, seed: int = 0) -> tor
 
 
 def member(name: str, p: torch.Tensor) -> Member:
-    return Member(Candidate(name, "gcn", {}), p, (), (), judge().loss(p), 1, 0.0)
+    rank = judge().rank(p[judge().nodes].double())
+    return Member(Candidate(name, "gcn", {}), p, (), (), judge().loss(p), rank, 1, 0.0)
 
 
 def test_the_loss_does_not_depend_on_the_temperature() -> None:

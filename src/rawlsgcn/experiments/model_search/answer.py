@@ -26,7 +26,7 @@ from ...training import TrainedRun
 from ..fitting import evaluate_runs
 from ..result import Result
 from .baseline import TunedGCN
-from .judge import Judge
+from .judge import LEAST_LOSS, Judge
 from .pool import Member
 from .result import AutoResult, EnsembleResult
 from .selection import WeightedMean, select
@@ -53,6 +53,7 @@ class SearchState:
         gcn_seconds: The time that it took.
         notes: Sentences for the user.
         skipped: The names of members for which there was no time.
+        failed: The names of members that cannot be trained on this graph, for each reason.
         began: When the search began.
     """
 
@@ -66,6 +67,7 @@ class SearchState:
     gcn_seconds: float = 0.0
     notes: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
+    failed: dict[str, list[str]] = field(default_factory=dict)
     began: float = field(default_factory=time.perf_counter)
 
     def result(self) -> AutoResult:
@@ -75,6 +77,7 @@ class SearchState:
         found = self._result(chosen.runs(), chosen.states(), Ensemble.title, own)
         found.notes += self.notes
         found.notes += dict.fromkeys(note for member in chosen.members for note in member.notes)
+        found.notes += [f"not trained ({_quoted(who)}): {why}." for why, who in self.failed.items()]
         found.notes += time_notes(self.skipped)
         loss = self.judge.loss(chosen.probabilities)
         return AutoResult(
@@ -131,7 +134,7 @@ class SearchState:
                 "runs": member.trained,
                 "seconds": member.seconds,
             }
-            for member in sorted(self.members, key=lambda each: each.loss)
+            for member in sorted(self.members, key=lambda each: each.rank)
         )
 
     def _parts(self, chosen: WeightedMean) -> pd.DataFrame:
@@ -140,7 +143,7 @@ class SearchState:
 
         first = [each for each in self.members if not each.candidate.student]
         parts: dict[str, Member | WeightedMean] = {each.name: each for each in self._pool_gcn()}
-        parts["best member"] = min(first, key=lambda each: each.loss)
+        parts["best member"] = min(first, key=lambda each: each.rank)
         parts["mean without students"] = self.teacher or select(first, self.judge)
         parts["mean with students"] = chosen
         return pd.DataFrame(
@@ -178,20 +181,24 @@ class SearchState:
         return [f"{RIVAL} is the mean of {made}, chosen by the same validation nodes."]
 
     def _explanation(self, chosen: WeightedMean, loss: float) -> list[str]:
-        best = min(self.members, key=lambda member: member.loss)
+        best, what, values = chosen.members[0], "validation loss", (loss, chosen.members[0].loss)
+        if best.loss < LEAST_LOSS:
+            rank = self.judge.rank(chosen.probabilities[self.judge.nodes].double())
+            what, values = "cross entropy before temperature scaling", (rank[1], best.rank[1])
+            what += " (which decides where the validation loss is zero)"
         if len(self.members) == 1:
             first = f"'{best.name}' is the only model that was trained."
         elif len(chosen.members) == 1:
             first = (
-                f"'{best.name}' was chosen alone: its validation loss of {_said(best.loss)} is the "
+                f"'{best.name}' was chosen alone: its {what} of {_said(values[1])} is the "
                 "lowest, and no mean with others that was tried has a lower one."
             )
         else:
             pairs = sorted(zip(chosen.weights, chosen.members, strict=True), key=lambda it: -it[0])
             names = ", ".join(f"{share(weight)} '{member.name}'" for weight, member in pairs)
             first = (
-                f"The answer is the mean of {names}: its validation loss of {_said(loss)} is "
-                f"lower than that of the best of them alone ({_said(best.loss)})."
+                f"The answer is the mean of {names}: its {what} of {_said(values[0])} is "
+                f"lower than that of the best of them alone ({_said(values[1])})."
             )
         runs = sum(member.trained for member in self.members)
         sentences = [
@@ -220,8 +227,12 @@ def _fields(result: Result) -> dict[str, Any]:
 
 def time_notes(skipped: Sequence[str]) -> list[str]:
     """Return the note that names the members for which there was no time, if there are any."""
-    names = ", ".join(f"'{name}'" for name in skipped)
-    return [f"the time limit was reached, so these were not trained: {names}."] if skipped else []
+    said = f"the time limit was reached, so these were not trained: {_quoted(skipped)}."
+    return [said] if skipped else []
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)
 
 
 def _said(loss: float) -> str:

@@ -6,8 +6,10 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from operator import index
 
+import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -123,7 +125,7 @@ class Search(SearchState):
             raise RawlsError(f"seed must be a whole number, not {seed!r}") from None
         if not 0 <= seed < 2**62:
             raise RawlsError(f"a seed must be at least 0 and less than 2^62, {seed} is not")
-        if time_limit is not None and not time_limit > 0:
+        if time_limit is not None and not (isinstance(time_limit, Real) and time_limit > 0):
             raise RawlsError(f"time_limit must be a positive number of seconds, not {time_limit!r}")
         clean = evaluate_on(checked(graph), evaluate)
         nodes = (clean.val_mask & (clean.y >= 0)).nonzero().view(-1)
@@ -136,6 +138,7 @@ class Search(SearchState):
                 f"everything is chosen by {plural(len(nodes), 'validation node')}, too few to tell "
                 "good models apart: use more."
             )
+        search.notes += _missing_classes(clean)
         return search
 
     def candidates(self, transferable: bool) -> list[Candidate]:
@@ -156,6 +159,8 @@ class Search(SearchState):
         try:
             for candidate in candidates:
                 self._train(candidate, grid(candidate), self.inputs, candidate.method)
+            if not self.members and self.failed:
+                raise RawlsError(next(iter(self.failed)))
             if not self.members:
                 raise RawlsError(
                     "nothing can be chosen: training diverged with every model; look for features "
@@ -186,7 +191,7 @@ class Search(SearchState):
 
     def _train_students(self, probabilities: Tensor) -> None:
         degree = self.inputs.degree.cpu()
-        ordered = sorted(self.members, key=lambda member: member.loss)
+        ordered = sorted(self.members, key=lambda member: member.rank)
         best = [member for member in ordered if member.candidate.method != "gcn"]
         for share in SHARES:
             labels = PseudoLabels.of(
@@ -216,15 +221,19 @@ class Search(SearchState):
         seeds: int = RUNS_OF_SETTING,
     ) -> None:
         def train() -> None:
-            member = train_member(
-                candidate,
-                settings,
-                runs_on_graph(inputs),
-                self.judge,
-                self.seed,
-                seeds=seeds,
-                progress=self.estimate.within,
-            )
+            try:
+                member = train_member(
+                    candidate,
+                    settings,
+                    runs_on_graph(inputs),
+                    self.judge,
+                    self.seed,
+                    seeds=seeds,
+                    progress=self.estimate.within,
+                )
+            except RawlsError as error:  # its input cannot be made of this graph
+                self.failed.setdefault(str(error), []).append(candidate.name)
+                return
             if member is None:
                 self.notes.append(f"{candidate.name}: training diverged with every setting.")
             else:
@@ -250,3 +259,18 @@ class Search(SearchState):
                 self.notes.append("the GCN to compare with diverged in every run.")
         finally:
             self.gcn_seconds = time.perf_counter() - began
+
+
+def _missing_classes(graph: Data) -> list[str]:
+    """Name the classes that no training or no validation node has."""
+    given = graph.get("class_names")
+    present = graph.y[graph.y >= 0].unique()
+    effects = {"training": "cannot be predicted", "validation": "do not count in what is chosen"}
+    notes = []
+    for what, mask in (("training", graph.train_mask), ("validation", graph.val_mask)):
+        absent = present[~torch.isin(present, graph.y[mask])].tolist()
+        names = ", ".join(str(given[each] if given else each) for each in absent[:5])
+        more = ", …" if len(absent) > 5 else ""
+        if absent:
+            notes.append(f"classes without a {what} node {effects[what]}: {names}{more}.")
+    return notes

@@ -87,6 +87,7 @@ class Member:
         runs: The settings of the runs that it consists of.
         states: Their weights.
         loss: The calibrated cross entropy on the validation nodes.
+        rank: What members are ordered by, see :meth:`Judge.rank`.
         trained: The number of runs that were trained for it.
         seconds: What the training took.
         notes: Remarks for the user about how it was trained.
@@ -97,6 +98,7 @@ class Member:
     runs: tuple[Settings, ...]
     states: tuple[dict[str, Tensor], ...]
     loss: float
+    rank: tuple[float, float]
     trained: int
     seconds: float
     notes: tuple[str, ...] = ()
@@ -172,6 +174,7 @@ def train_member(
         tuple(job.settings for job in jobs),
         tuple(run.state for run in kept),
         judge.loss(mean),
+        judge.rank(mean[judge.nodes].double()),
         len(first) + len(again),
         time.perf_counter() - started,
         kept[0].notes,

@@ -211,7 +211,7 @@ class RowRuns:
 def _described_members(
     members: Sequence[Member], chosen: WeightedMean, left_out: dict[str, str], judge: Judge
 ) -> dict[str, Any]:
-    """The members, the lowest validation loss first, and those that were left out."""
+    """The members, the best first, and those that were left out."""
     rows = [
         {
             "member": member.name,
@@ -221,7 +221,7 @@ def _described_members(
             "runs": member.trained,
             "seconds": member.seconds,
         }
-        for member in sorted(members, key=lambda each: each.loss)
+        for member in sorted(members, key=lambda each: each.rank)
     ]
     return {"leaderboard": jsonable(rows), "left_out": left_out}
 
