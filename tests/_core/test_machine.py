@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from rawlsgcn._core.machine import peak_resident_bytes
 
 
