@@ -106,8 +106,14 @@ SHOWN_ELSEWHERE = {
 def link_inside(app, docname, source):
     """Let links to such pages lead to the page of the site; on GitHub they lead to the file."""
     for path, page in SHOWN_ELSEWHERE.items():
-        source[0] = re.sub(rf"\]\({re.escape(path)}([#)])", rf"]({page}\1", source[0])
+        source[0] = re.sub(rf"\]\({re.escape(path)}([#)])", rf"](/{page}\1", source[0])
+
+
+def link_inside_shown_page(app, path, docname, source):
+    """Do the same in a page that is shown here."""
+    link_inside(app, docname, source)
 
 
 def setup(app):
     app.connect("source-read", link_inside)
+    app.connect("include-read", link_inside_shown_page)

@@ -305,6 +305,7 @@ def building(monkeypatch) -> ModuleType:
 
 
 @pytest.mark.skipif(not (ROOT / "hatch_build.py").exists(), reason="not run from a clone")
+@pytest.mark.slow
 class TestBuilding:
     @pytest.fixture
     def folder(self, tmp_path: Path) -> Path:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from rawlsgcn._core.machine import peak_resident_bytes
 
 
@@ -18,6 +20,7 @@ def test_the_peak_rises_with_what_the_process_holds() -> None:
     assert 150e6 < int(done.stdout) < 300e6
 
 
+@pytest.mark.slow
 def test_a_program_does_not_inherit_the_peak_of_the_one_that_starts_it() -> None:
     """Linux keeps it in ``getrusage`` across the start of a program."""
     words = (

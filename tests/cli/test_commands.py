@@ -108,6 +108,7 @@ def test_a_page_names_every_command_and_the_readme_links_to_pages_that_are_there
     assert not [link for link in links if not (root / link).exists()]
 
 
+@pytest.mark.slow
 def test_a_terminal_of_plain_ascii_is_no_obstacle() -> None:
     words = ["train", "--dataset", "synthetic", "--method", "gcn", *QUICK]
     done = subprocess.run(
@@ -175,6 +176,13 @@ def test_the_terminal_prints_the_verdict_of_the_page(tmp_path: Path) -> None:
         assert ("low-degree nodes" in shown.rpartition(headline.split()[-1])[2]) is (
             name == "compare"
         )
+
+
+def test_the_verdict_says_which_of_several_runs_it_is_about() -> None:
+    options = ["--dataset", "synthetic", "--method", "gcn", "--epochs", "3"]
+    said = "This is about one run, the one with the highest validation accuracy: seed "
+    assert said in " ".join(call("train", *options, "--seeds", "2").stdout.split())
+    assert "This is about" not in call("train", *options, "--seeds", "1").stdout
 
 
 def test_a_model_is_kept_and_predicts_the_same_later(
@@ -354,6 +362,8 @@ def test_wrong_options(tmp_path: Path) -> None:
         (["train", "--seeds", "0"], "--seeds"),
         (["train", "--lr", "abc"], "--lr"),
         (["train", "--sead", "3"], "--seeds"),
+        (["tune", "--epochs", "3"], "--set epochs=value"),
+        (["train", "--hidden-channels", "8"], "--set hidden_channels=value"),
         (["trian"], "did you mean 'train'"),
         (["predict", "--out", "p.csv"], "--model"),
         (["train", "--dataset", "synthetic", "--json", ""], "it is empty"),
@@ -453,6 +463,7 @@ def test_nothing_that_is_read_is_overwritten(
     assert {file: file.read_bytes() for file in before} == before
 
 
+@pytest.mark.slow
 def test_the_lines_that_the_audit_ends_in_run_as_they_stand(
     tmp_path: Path, graph_files: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -517,6 +528,7 @@ def test_a_model_for_other_features_is_refused(
     refused(call("predict", "--model", model, *words), "config.json")
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_leaves_nothing_behind(tmp_path: Path) -> None:
     """A limit on file sizes stands for the full disk: the write fails half-way."""
 
@@ -540,6 +552,7 @@ def test_a_disk_that_fills_leaves_nothing_behind(tmp_path: Path) -> None:
     assert list((tmp_path / "results").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_ctrl_c_in_training_exits_130_and_leaves_nothing(tmp_path: Path) -> None:
     out = tmp_path / "results" / "model"
     words = ["train", "--dataset", "synthetic", "--epochs", "1000000", "--out", str(out)]

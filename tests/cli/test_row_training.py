@@ -20,10 +20,10 @@ from typer.testing import CliRunner
 
 import rawlsgcn as rg
 from rawlsgcn.cli import app
+from rawlsgcn.experiments import row_fit
 from rawlsgcn.experiments.training_graph import split_words
 from rawlsgcn.graphs.shards import write_shards
 from rawlsgcn.graphs.splits import MASKS
-from rawlsgcn.training.smoothed import row_training
 
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
 
@@ -47,7 +47,7 @@ def train(shards: Path, out: Path, *more: str) -> Any:
 def test_shards_are_trained_on_predicted_and_audited(
     shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(row_training, "USUAL_STEPS", 60)
+    monkeypatch.setattr(row_fit, "USUAL_STEPS", 60)
     trained = train(shards, tmp_path / "model", "--batch-size", "10", "--json", tmp_path / "m.json")
     assert trained.exit_code == 0, trained.stderr
     assert "Training on smoothed rows: once its features are smoothed" in trained.stdout

@@ -16,7 +16,7 @@ ARGUMENTS = {"lightning_module": ["synthetic", "10"]}
 
 
 def scripts() -> list[Any]:
-    slow = {"torchrun": pytest.mark.slow}
+    slow = dict.fromkeys(("torchrun", "custom_model"), pytest.mark.slow)
     return [
         pytest.param(path, id=path.stem, marks=slow.get(path.stem, ()))
         for path in sorted(EXAMPLES.glob("*.py"))

@@ -77,7 +77,7 @@ def test_a_graph_of_ones_own_is_not_touched() -> None:
     result = rg.fit(mine, "gcn", seeds=1, epochs=2)
     assert mine.edge_index is one_way
     assert set(mine.keys()) == {"x", "y", "edge_index"}
-    assert any("symmetrized" in note for note in result.notes)
+    assert any("used in both" in note for note in result.notes)
     assert torch.equal(result.graph.edge_index, graph.edge_index)
 
 

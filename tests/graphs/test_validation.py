@@ -38,11 +38,19 @@ def ring(nodes: int = 40, **changes: Any) -> Data:
 
 
 def test_a_directed_graph_is_symmetrized_and_that_is_said() -> None:
+    ahead = ring().edge_index
+    two_ways = check(ring(edge_index=torch.cat([ahead, ahead[:, :1].flip(0)], dim=1)))
+    assert any("symmetrized: 39 of its 41" in note for note in graph_notes(two_ways))
+
+
+def test_an_edge_listed_once_is_used_in_both_directions() -> None:
     graph = check(ring())
     assert graph.edge_index.size(1) == 80
     assert graph.is_undirected()
     assert graph.is_coalesced()
-    assert any("directed graph symmetrized: 40 of its 40" in note for note in graph_notes(graph))
+    notes = " ".join(graph_notes(graph))
+    assert "every edge is listed in one direction and used in both" in notes
+    assert "symmetrized" not in notes
     assert any(
         "the split 0.5,0.25,0.25 is drawn class by class" in note for note in graph_notes(graph)
     )
@@ -266,7 +274,7 @@ NEGATIVE[3] = -1.0
         ({"num_nodes": 41}, "41 nodes, but .* 40 rows"),
         ({"node_ids": 5}, "node_ids must be a list"),
         ({"edge_weight": torch.full((40,), 1e-60, dtype=torch.float64)}, "no edges but"),
-        ({"train_mask": PARTS == 0}, "no val_mask and no test_mask"),
+        ({"train_mask": PARTS == 0}, "no val_mask and no test_mask: .* --split 0.6,0.2,0.2"),
         ({**MASKS, "val_mask": PARTS == 0}, "more than one of the masks"),
         ({**MASKS, "val_mask": PARTS > 5}, "val_mask has no labeled node"),
         ({**MASKS, "val_mask": PARTS[:30] == 1}, r"val_mask has the shape \(30,\)"),

@@ -135,6 +135,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(make, tmp_path, monkeypa
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_pyplot_is_never_loaded():
     code = "import sys, rawlsgcn.reporting.page; assert 'matplotlib.pyplot' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

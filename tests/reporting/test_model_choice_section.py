@@ -89,6 +89,13 @@ def test_the_figure_takes_members_without_a_loss(auto: AutoResult) -> None:
     assert texts == [str(place + 1) for place in range(len(board) - 1)]
 
 
+def test_a_loss_of_next_to_nothing_leaves_room_for_the_others(auto: AutoResult) -> None:
+    figure = leaderboard_figure(replace(auto, validation_loss=1e-9))
+    assert figure.axes[0].get_xlim()[0] > 1e-4
+    assert "less than 0.001 is drawn at 0.001" in figure.axes[0].get_xlabel()
+    assert "drawn at" not in leaderboard_figure(auto).axes[0].get_xlabel()
+
+
 def test_the_verdict_compares_with_the_gcn(audit: Audit) -> None:
     said = verdict(audit)
     assert said.comparison is not None

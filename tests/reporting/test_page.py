@@ -319,6 +319,7 @@ def test_the_sentences_on_many_models_are_folded(make_audit):
     assert "Each model and pair in words" not in render(make_audit(shown=0))
 
 
+@pytest.mark.slow
 def test_the_page_needs_no_package_of_the_command_line() -> None:
     """The extra ``report`` is enough: rich and typer are those of the extra ``cli``."""
     code = (

@@ -61,6 +61,11 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
     return safe
 
 
+def _takes_settings(context: Any) -> bool:
+    """Whether the command has the option ``--set``."""
+    return context is not None and any("--set" in each.opts for each in context.command.params)
+
+
 class OneSentence(TyperGroup):
     """The commands; an error of the parser is printed on one line, like that of a command.
 
@@ -93,6 +98,10 @@ class OneSentence(TyperGroup):
                 raise
             message = error.format_message().rstrip(".").replace(". ", ": ")
             context = getattr(error, "ctx", None)
+            option = getattr(error, "option_name", "")
+            if option and not getattr(error, "possibilities", None) and _takes_settings(context):
+                setting = option.lstrip("-").replace("-", "_")
+                message += f"; if it is a setting, give it as --set {setting}=VALUE"
             if context is not None and not message.endswith("?"):
                 message += f"; see '{context.command_path} --help'"
             fail(message[:1].lower() + message[1:])

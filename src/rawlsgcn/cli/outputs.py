@@ -108,6 +108,7 @@ def audited(results: Sequence[Result], **how: Any) -> Audit | None:
 def show(results: Sequence[Result], audit: Audit | None, json_path: str | None) -> None:
     """Print the notes, the table, and the page's verdict."""
     from ..reporting.audit_verdict import DIVERGED, verdict
+    from ..reporting.formatting import judged_runs
     from ..reporting.tables import results_table
 
     console = people(json_path)
@@ -118,6 +119,8 @@ def show(results: Sequence[Result], audit: Audit | None, json_path: str | None) 
     console.print(words.headline, style="bold")
     if words.comparison is not None:
         console.print(words.comparison)
+    if audit is not None and (judged := judged_runs(audit.results)):
+        console.print(f"This is about {judged}.", style="dim")
 
 
 def say_notes(notes: Sequence[str], console: Console) -> None:

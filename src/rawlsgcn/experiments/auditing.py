@@ -74,7 +74,7 @@ def audit(
             name of a dataset, or :class:`rawlsgcn.graphs.shards.Shards`, whose edges are not read.
         predictions: A file (see docs/audit.md), scores (nodes, classes) or classes (nodes,) as an
             array or tensor in node order, a :class:`Result`, or a ``torch.nn.Module``, which
-            is called with the graph (see ``module_predictions.module_scores``); several as a
+            is called once with the parts of the graph that its ``forward`` names; several as a
             list, or as a mapping from names. They may also come first:
             ``rg.audit(model, graph)``. A list of numbers is one model's classes, and so is a list
             of the names of classes, one for each node; other texts are files.

@@ -181,7 +181,11 @@ def _edge_notes(facts: GraphFacts) -> list[str]:
             f"{plural(facts.unequal_weights, 'edge')} had different weights in the two "
             "directions: their mean is used."
         )
-    if facts.one_way_arcs:
+    if facts.one_way_arcs and facts.one_way_arcs == facts.arcs:
+        notes.append(
+            "every edge is listed in one direction and used in both: the graph is undirected here."
+        )
+    elif facts.one_way_arcs:
         notes.append(
             f"directed graph symmetrized: {facts.one_way_arcs:,} of its {facts.arcs:,} "
             "arcs had no counterpart in the other direction."

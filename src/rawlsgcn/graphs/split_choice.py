@@ -67,7 +67,7 @@ def _stored_split(graph: Data, raw: RawGraph) -> Split:
     if absent:
         raise RawlsError(
             f"{where} stores no {' and no '.join(absent)}: "
-            "give all three masks, or choose a split such as 'paper', 'random' or '0.6,0.2,0.2'"
+            "give all three masks, or draw a split with --split 0.6,0.2,0.2 (split='0.6,0.2,0.2')"
         )
     masks = []
     for key in MASKS:

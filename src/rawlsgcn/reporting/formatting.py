@@ -6,7 +6,7 @@ No heavy import: the command line's light commands use this module.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from .._core.text import printable
@@ -142,6 +142,22 @@ def p_text(p: float, draws: int = 0) -> str:
     if draws and p <= 1.5 / (1 + draws):
         return f"p < {2 / (1 + draws):.2g}"
     return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
+
+
+def judged_runs(results: Mapping[str, Result]) -> str | None:
+    """Which run of each result is audited; None where none has several."""
+    sound = {
+        name: result.seeds[result.best_run]
+        for name, result in results.items()
+        if len(result.diverged) < len(result.seeds)
+    }
+    if not sound or max(len(result.seeds) for result in results.values()) == 1:
+        return None
+    which = join_words([f"seed {seed} of {printable(name)}" for name, seed in sound.items()])
+    whose = "one run of each method"
+    if len(results) == 1:
+        which, whose = f"seed {next(iter(sound.values()))}", "one run"
+    return f"{whose}, the one with the highest validation accuracy: {which}"
 
 
 def seeds_text(result: Result) -> str:

@@ -15,11 +15,14 @@ from .figure_style import FAINT, INK, PAPER, Figure, color, legend, log_x_axis, 
 from .formatting import LEADERBOARD, dataset_name, number, percent
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
     from ..experiments.audit_result import Audit
     from ..experiments.result import Result
 
+#: The least validation loss that is drawn.
+_LEAST_LOSS = 0.001
 #: Where a number may be beside its mark: above, below, right, left, and between these.
 _ANGLES = [math.pi * part / 4 for part in (0, 4, 2, 6, 1, 3, 5, 7)]
 
@@ -75,7 +78,7 @@ def leaderboard_figure(result: AutoResult) -> Figure:
     """
     figure = Figure(figsize=(7.6, 4.4), layout="constrained")
     axes = figure.subplots()
-    board = result.leaderboard.reset_index(drop=True)
+    board, answer_loss = _drawn_losses(result)
     losses = [loss for loss in board["validation_loss"] if math.isfinite(loss)]
     sound, chosen = board["validation_loss"].map(math.isfinite), board["weight"] > 0
     marks: dict[str, Any] = {"linestyle": "none", "markeredgecolor": PAPER}
@@ -84,7 +87,7 @@ def leaderboard_figure(result: AutoResult) -> Figure:
     ):
         place = rows["validation_loss"], rows["low_degree_accuracy"]
         axes.plot(*place, "o", markersize=9, color=color(series), label=label, zorder=3, **marks)
-    answer = result.validation_loss, result.low_degree_accuracy.mean
+    answer = answer_loss, result.low_degree_accuracy.mean
     axes.plot(*answer, "D", markersize=10, color=color(2), label="the answer", zorder=4, **marks)
     if result.baseline is not None:
         axes.axhline(
@@ -96,21 +99,35 @@ def leaderboard_figure(result: AutoResult) -> Figure:
         )
     if losses and max(losses) > 4 * min(losses):
         log_x_axis(axes)
-    axes.set_xlabel("validation loss (lower is better)")
+    below = answer_loss == _LEAST_LOSS
+    axes.set_xlabel(
+        "validation loss (lower is better"
+        + ("; less than 0.001 is drawn at 0.001)" if below else ")")
+    )
     axes.set_ylabel("accuracy of low degrees (%)")
     plain_axes(axes)
     axes.margins(0.08, 0.12)
-    _number_members(axes, result)
+    _number_members(axes, board, answer)
     legend(figure, axes)
     title(figure, f"The pool on {dataset_name(result.dataset, result.synthetic)}")
     return figure
 
 
-def _number_members(axes: Axes, result: AutoResult) -> None:
+def _drawn_losses(result: AutoResult) -> tuple[pd.DataFrame, float]:
+    """The leaderboard and the answer's validation loss, both at least ``_LEAST_LOSS``.
+
+    Where every validation node is right, calibration makes the loss as small as one likes, and a
+    logarithmic axis would leave no room for the other members.
+    """
+    board = result.leaderboard.reset_index(drop=True)
+    board["validation_loss"] = board["validation_loss"].clip(lower=_LEAST_LOSS)
+    return board, max(result.validation_loss, _LEAST_LOSS)
+
+
+def _number_members(axes: Axes, board: pd.DataFrame, answer: tuple[float, float]) -> None:
     """Write each member's place beside its mark, on the side where there is most room."""
-    board = result.leaderboard
     members = [*zip(board["validation_loss"], board["low_degree_accuracy"], strict=True)]
-    marks = [*members, (result.validation_loss, result.low_degree_accuracy.mean)]
+    marks = [*members, answer]
     # Positions of the marks in points; the text is put 11 points away from its mark.
     to_points = axes.transData + axes.figure.dpi_scale_trans.inverted()
     taken = [72 * to_points.transform(mark) for mark in marks if all(map(math.isfinite, mark))]

@@ -14,6 +14,7 @@ from .formatting import (
     best_figures,
     dataset_name,
     join_words,
+    judged_runs,
     number,
     percent,
     seeds_text,
@@ -78,21 +79,8 @@ def _runs_text(results: Mapping[str, Result]) -> str:
     """How many runs there are, and which of them the other sections are about."""
     seeds = dict.fromkeys(seeds_text(result) for result in results.values())
     trained = f"Trained with {' or '.join(seeds)}."
-    sound = {
-        name: result.seeds[result.best_run]
-        for name, result in results.items()
-        if len(result.diverged) < len(result.seeds)
-    }
-    if not sound or max(len(result.seeds) for result in results.values()) == 1:
-        return trained
-    which = join_words([f"seed {seed} of {printable(name)}" for name, seed in sound.items()])
-    whose = "one run of each method"
-    if len(results) == 1:
-        which, whose = f"seed {next(iter(sound.values()))}", "one run"
-    return (
-        f"{trained} The other sections are about {whose}, the one with the highest validation "
-        f"accuracy: {which}."
-    )
+    judged = judged_runs(results)
+    return f"{trained} The other sections are about {judged}." if judged else trained
 
 
 def _rows(results: Mapping[str, Result]) -> list[dict[str, Any]]:

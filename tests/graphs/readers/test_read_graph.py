@@ -18,7 +18,9 @@ from torch_geometric.data import Data
 
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.graphs import check, graph_notes, read, synthetic
+from rawlsgcn.graphs.readers.read_graph import read_raw_graph
 from rawlsgcn.graphs.splits import MASKS
+from rawlsgcn.graphs.streaming.file_shards import shard_files
 
 NODES = 30
 RANDOM = np.random.default_rng(0)
@@ -351,6 +353,7 @@ def test_labels_of_some_nodes_of_an_npz(tmp_path: Path) -> None:
         ({"x": "id,a\n0,1\n1,2\n2,5\n"}, "x.csv has no row for node 3"),
         ({"x": "id,a\n0,1\n1,2\n2,5\n2,1\n"}, "x.csv, line 5: node 2 .* twice"),
         ({"x": "id\n0\n"}, "x.csv has one column"),
+        ({"x": "id,label\n0,1\n"}, "x.csv has no features: beside .* 'label', which is not one"),
         ({"y": "label\n0\n1\n0\n1\n"}, "y.csv has one column: give the node id first"),
         ({"y": "id\n0\n1\n"}, "y.csv has no column of labels"),
         ({"y": "id,label\n0,0\n1,cat\n2,0\n3,1\n"}, "y.csv, line 3, column 'label': 'cat'"),
@@ -369,6 +372,44 @@ def test_each_flaw_of_a_table_names_the_file_and_the_place(
     with pytest.raises(RawlsError, match=said) as caught:
         read(path, **others)
     assert "\n" not in str(caught.value)
+
+
+def test_one_file_of_features_and_labels_is_not_learned_from_its_labels(tmp_path: Path) -> None:
+    rows = "".join(f"{n},{n / 10},{n % 2},train\n" for n in range(4))
+    (tmp_path / "nodes.csv").write_text("id,age,label,split\n" + rows)
+    both = {"features": tmp_path / "nodes.csv", "labels": tmp_path / "nodes.csv"}
+    raw = read_raw_graph(edges(tmp_path), **both)
+    assert raw.x.tolist() == [[0.0], [0.1], [0.2], [0.3]]
+    assert raw.y.tolist() == [0, 1, 0, 1]
+    assert not raw.facts.columns_ignored
+    # The same features where the labels are not asked for, as `predict` reads them.
+    alone = read_raw_graph(edges(tmp_path), features=tmp_path / "nodes.csv")
+    assert alone.x.tolist() == raw.x.tolist()
+    assert alone.facts.columns_ignored == [("nodes.csv", "column 'label', column 'split'")]
+
+
+def test_a_column_that_would_be_label_and_feature_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "nodes.csv").write_text("id,y,age\n0,0,1\n1,1,2\n2,0,3\n3,1,4\n")
+    with pytest.raises(RawlsError, match=r"column 'y' would be both: call .* 'label'"):
+        read(edges(tmp_path), features=tmp_path / "nodes.csv", labels=tmp_path / "nodes.csv")
+    nodes = tmp_path / "nodes.csv"
+    with pytest.raises(RawlsError, match="column 'y' would be both"):
+        shard_files(tmp_path / "shards", 2, edges(tmp_path), nodes, nodes)
+
+
+def test_a_header_of_unknown_words_is_not_read_as_an_edge(tmp_path: Path) -> None:
+    (tmp_path / "y.csv").write_text("id,label\nanna,0\nben,1\ncarla,1\n")
+    labels = {"labels": tmp_path / "y.csv", **BARE}
+    with pytest.raises(
+        RawlsError, match=r"g.csv, line 1: 'follower' and 'followee' are in no other"
+    ):
+        read(edges(tmp_path, "follower,followee\nanna,ben\nben,carla\n"), **labels)
+    # An edge of nodes without a label is one if it is not alone, or has a header above it.
+    for text in (
+        "dora,emil\nemil,anna\nben,carla\n",
+        "source,target\ndora,emil\nanna,ben\nben,carla\n",
+    ):
+        assert "dora" in read(edges(tmp_path, text), **labels).node_ids
 
 
 class _Trap:

@@ -190,15 +190,15 @@ class SearchState:
             first = f"'{best.name}' is the only model that was trained."
         elif len(chosen.members) == 1:
             first = (
-                f"'{best.name}' was chosen alone: its {what} of {values[1]:.3f} is the "
+                f"'{best.name}' was chosen alone: its {what} of {_said(values[1])} is the "
                 "lowest, and no mean with others that was tried has a lower one."
             )
         else:
             pairs = sorted(zip(chosen.weights, chosen.members, strict=True), key=lambda it: -it[0])
             names = ", ".join(f"{share(weight)} '{member.name}'" for weight, member in pairs)
             first = (
-                f"The answer is the mean of {names}: its {what} of {values[0]:.3f} is "
-                f"lower than that of the best of them alone ({values[1]:.3f})."
+                f"The answer is the mean of {names}: its {what} of {_said(values[0])} is "
+                f"lower than that of the best of them alone ({_said(values[1])})."
             )
         runs = sum(member.trained for member in self.members)
         sentences = [
@@ -233,3 +233,8 @@ def time_notes(skipped: Sequence[str]) -> list[str]:
 
 def _quoted(names: Sequence[str]) -> str:
     return ", ".join(f"'{name}'" for name in names)
+
+
+def _said(loss: float) -> str:
+    """A loss in words; calibrated on nodes that are all right it is next to nothing, but not 0."""
+    return f"{loss:.3f}" if loss >= 0.001 else "under 0.001"

@@ -34,6 +34,8 @@ PREDICTED_COLUMNS = frozenset(
     | {"predicted_class", "predicted_label", "pred_class", "pred_label"}
 )
 SPLIT_COLUMNS = frozenset({"split", "set", "mask"})
+NO_FEATURES = (LABEL_COLUMNS - {"y", "target", "true", "truth"}) | {"split"}
+"""Names of columns that are never features: a label among them would be learned from itself."""
 _SPLIT_VALUES = {"train": 0, "val": 1, "valid": 1, "validation": 1, "test": 2}
 """The words of a split column, and the number of the mask that each one means."""
 COLUMN_NAMES = WEIGHT_COLUMNS | FIRST_ID_COLUMNS | LABEL_COLUMNS | PREDICTED_COLUMNS

@@ -53,6 +53,8 @@ def read_edge_list(path: Path, tables: list[NodeTable]) -> RawGraph:
     if weight is not None:
         raw.weight = edge_weights(table, weight, (source, target), as_text)
     rows = [each.rows for each in tables]
+    if as_text and table.names is None:
+        _refuse_unknown_header(table, ids, codes, rows)
     order = node_order(rows, as_text, raw.graph_from, lambda: ids)
 
     positions = _positions(order, ids)
@@ -200,6 +202,23 @@ def refuse_repeated_header(
                 f"{table.row(row)}: '{ends[0]}' and '{ends[1]}' are names of columns, not nodes: "
                 "remove that line, or put it above all edges"
             )
+
+
+def _refuse_unknown_header(
+    table: TableFile, ids: Array, codes: tuple[Array, Array], rows: list[NodeRows]
+) -> None:
+    """Refuse a first edge between two ids that are nowhere else, like names of columns."""
+    first = [int(each[0]) for each in codes]
+    if any(sum(int((each == one).sum()) for each in codes) > 1 for one in first):
+        return
+    words = [ids[one] for one in first]
+    listed = [each.ids(True) for each in rows if each.num_rows is None]
+    if listed and not any(word in each for word in words for each in listed):
+        raise RawlsError(
+            f"{table.row(0)}: '{words[0]}' and '{words[1]}' are in no other line and in no other "
+            "file: if they are names of columns, call them 'source' and 'target', else write these "
+            "names above them"
+        )
 
 
 def no_column_names(ids: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from ..notes import GraphFacts
 from .arrays import FEATURE_KEYS, LABEL_KEYS, Archive, read_npy
 from .column_names import (
     LABEL_COLUMNS,
+    NO_FEATURES,
     SPLIT_COLUMNS,
     features_have_header,
     is_number,
@@ -32,6 +33,7 @@ from .tables import TableFile, TableHeader, read_table
 from .torch_files import read_tensor
 
 Array = NDArray[Any]
+ENCODE = "encode such a column as numbers, or remove it"
 TORCH = (".pt", ".pth")
 """Files of ``torch.save``."""
 
@@ -58,7 +60,8 @@ class NodeTable:
     """Values for the nodes; ``table`` holds their ids in the column ``key``, or is absent.
 
     Without a table the rows are in the order of the nodes, 0 to n - 1. ``absent`` is the value of
-    nodes that the table does not list; None where it must list every node.
+    nodes that the table does not list; None where it must list every node. ``columns`` are those
+    of the values.
     """
 
     path: Path
@@ -66,6 +69,7 @@ class NodeTable:
     masks: dict[str, Array] = field(default_factory=dict)
     table: TableFile | None = None
     key: int = 0
+    columns: list[int] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
     class_names: list[str] | None = None
     absent: int | None = None
@@ -119,7 +123,10 @@ def read_features(path: Path) -> NodeTable:
         if path.suffix.lower() in TABLES:
             table = read_table(path, features_have_header)
             key, columns = feature_columns(table)
-            return NodeTable(path, table.numbers(columns), table=table, key=key)
+            values = table.numbers(columns, cure=ENCODE)
+            nodes = NodeTable(path, values, table=table, key=key, columns=columns)
+            nodes.ignored = no_features(table)
+            return nodes
         return NodeTable(path, _read_array(path, "features")[0])
 
 
@@ -189,7 +196,8 @@ def _label_table(path: Path) -> NodeTable:
         if encoded is None and words.sum() > 1:  # a single one may be the name of a column
             require_one_kind(cells, lambda row: f"{table.row(row)}, {table.column(label)}")
     values, class_names = encoded or (table.numbers([label])[:, 0], None)
-    nodes = NodeTable(path, values, table=table, key=key, class_names=class_names, absent=-1)
+    nodes = NodeTable(path, values, table=table, key=key, columns=[label], absent=-1)
+    nodes.class_names = class_names
     nodes.ignored = [table.column(index) for index in sorted(set(columns) - {label, split})]
     if split is not None:
         nodes.masks = _masks(table, split)
@@ -218,9 +226,39 @@ def node_columns(table: TableHeader) -> tuple[int, list[int]]:
 def feature_columns(table: TableHeader) -> tuple[int, list[int]]:
     """The column of the ids, and those of the features, of which there must be one."""
     key, columns = node_columns(table)
+    others = [index for index in columns if table.names and table.words[index] in NO_FEATURES]
+    columns = [index for index in columns if index not in others]
+    if others and not columns:
+        raise RawlsError(
+            f"{table.path} has no features: beside the node ids it has {table.column(others[0])}, "
+            "which is not one"
+        )
     if not columns:
         raise RawlsError(
             f"{table.path} has one column: give the node id first and the features after it, "
             f"separated by {separator_name(table.path)}"
         )
     return key, columns
+
+
+def no_features(table: TableHeader) -> list[str]:
+    """The columns of a table of features that are none."""
+    return [table.column(index) for index, word in enumerate(table.words) if word in NO_FEATURES]
+
+
+def use_one_file_for_both(labels: NodeTable, path: Path, columns: Sequence[int]) -> bool:
+    """Whether the features, in these columns of a file, are in the file of the labels.
+
+    Raises:
+        RawlsError: If the column of the labels is a feature too.
+    """
+    if labels.table is None or not columns or not path.samefile(labels.path):
+        return False
+    if labels.columns[0] in columns:
+        column = labels.table.column(labels.columns[0])
+        raise RawlsError(
+            f"{path} has features and labels, and {column} would be both: call the column of the "
+            "labels 'label'"
+        )
+    labels.ignored = []
+    return True

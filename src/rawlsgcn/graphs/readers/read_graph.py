@@ -32,7 +32,7 @@ from .arrays import LABEL_KEYS, Archive
 from .edge_lists import attach, read_edge_list
 from .labels import label_column, with_class_names
 from .node_link import NodeLinkGraph, from_networkx, is_networkx, read_node_link
-from .node_tables import TORCH, NodeTable, read_features, read_labels
+from .node_tables import TORCH, NodeTable, read_features, read_labels, use_one_file_for_both
 from .table_formats import TABLES
 from .torch_files import read_saved
 
@@ -162,6 +162,12 @@ def _finished(
     if feature_table is not None:
         raw.x, raw.features_from = feature_table.values, feature_table.path.name
         raw.facts.structural_features = False
+    if (
+        label_table is not None
+        and feature_table is not None
+        and use_one_file_for_both(label_table, feature_table.path, feature_table.columns)
+    ):
+        feature_table.ignored = []
     for each in (label_table, feature_table):
         if each is not None:
             each.add_facts(raw.facts)

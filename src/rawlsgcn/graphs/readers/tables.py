@@ -158,7 +158,7 @@ class TableFile(TableHeader):
             row = int(empty.to_numpy().argmax())
             raise RawlsError(f"{self.row(row)}: the id in {self.column(index)} is empty")
 
-    def numbers(self, columns: list[int]) -> Array:
+    def numbers(self, columns: list[int], cure: str = "") -> Array:
         """Columns as one float or integer matrix; a text cell is named in the error."""
         for index in columns:
             column = self.frame[index]
@@ -166,17 +166,19 @@ class TableFile(TableHeader):
             if not (
                 pd.api.types.is_numeric_dtype(column.dtype) or all(map(_is_number_or_empty, column))
             ):
-                self._refuse(index, "a number", _is_number_or_empty)
+                self._refuse(index, "a number", _is_number_or_empty, cure)
         matrix = self.frame[columns].to_numpy()
         if matrix.dtype.kind in "biuf":
             return matrix
         return self.frame[columns].to_numpy(dtype=np.float64, na_value=np.nan)
 
-    def _refuse(self, index: int, expected: str, holds: Callable[[Any], bool]) -> NoReturn:
+    def _refuse(
+        self, index: int, expected: str, holds: Callable[[Any], bool], cure: str = ""
+    ) -> NoReturn:
         column = self.frame[index]
         row = next((row for row, cell in enumerate(column) if not holds(cell)), 0)
         cell = column.iloc[row]
-        header = ""
+        header = f": {cure}" if cure else ""
         if str(cell).strip().lower() in COLUMN_NAMES:
             header = ", but the name of a column: the header must be the first line, and only there"
         raise RawlsError(

@@ -20,7 +20,14 @@ from ..readers.arrays import checked_array
 from ..readers.arrays import read_header as read_npy_header
 from ..readers.column_names import features_have_header
 from ..readers.edge_lists import no_row, unknown_node
-from ..readers.node_tables import NodeRows, feature_columns, read_features, refuse_repeated
+from ..readers.node_tables import (
+    ENCODE,
+    NodeRows,
+    feature_columns,
+    no_features,
+    read_features,
+    refuse_repeated,
+)
 from ..readers.table_formats import TABLES
 from ..readers.tables import MOST_COLUMNS, TableFile, read_header
 from .edge_batches import estimated_rows
@@ -79,12 +86,14 @@ class FeatureTable:
         self._path, self._progress = path, progress
         self.rows = NodeRows(path, None, self.ids, complete=True)
         self._header = read_header(path, features_have_header, MOST_COLUMNS, whole=as_text)
-        self._key, self._columns = feature_columns(self._header)
+        self._key, self.columns = feature_columns(self._header)
         self._header.require_rows()
-        self.num_columns = len(self._columns)
+        self.num_columns = len(self.columns)
 
-    def add_facts(self, facts: GraphFacts) -> None:
-        """Report which column is that of the ids, where it is not the first."""
+    def add_facts(self, facts: GraphFacts, *, all_used: bool) -> None:
+        """Report which column has the ids, where it is not the first, and which are not used."""
+        if not all_used and (ignored := no_features(self._header)):
+            facts.columns_ignored.append((self._path.name, ", ".join(ignored[:3])))
         if self._key != 0:
             column = self._header.column(self._key)
             facts.columns_assumed.append((self._path.name, column, "the node ids"))
@@ -142,7 +151,7 @@ class FeatureTable:
             row = int(unknown[0])
             where = unknown_node(numbers.order, named_in)
             raise RawlsError(f"{table.row(row)}: node {ids[row]} is {where}")
-        values = table.numbers(self._columns)
+        values = table.numbers(self.columns, cure=ENCODE)
         return FeatureBatch(nodes, _single(values, lambda row: f"{table.row(row)}: the node"))
 
 

@@ -22,7 +22,7 @@ from ..._core.progress import ProgressCallback, no_progress
 from ..notes import GraphFacts
 from ..raw_graph import RawGraph, check_count
 from ..readers.edge_lists import attach_table, file_of_nodes, is_range, node_order
-from ..readers.node_tables import NodeTable, read_labels
+from ..readers.node_tables import NodeTable, read_labels, use_one_file_for_both
 from ..readers.read_graph import require_file
 from ..readers.table_formats import TABLES, is_parquet
 from ..shard_folder import require_count, require_own
@@ -119,12 +119,14 @@ def _streams(
     if table is not None and table.table is not None:
         as_text |= table.table.has_text_ids(table.key)
     source = open_features(features, as_text, progress)
+    columns = source.columns if isinstance(source, FeatureTable) else []
+    one = table is not None and use_one_file_for_both(table, features, columns)
     edges = EdgeTable(graph, facts, as_text, progress)
     rows = [source.rows] if table is None else [table.rows, source.rows]
     order = node_order(rows, as_text, graph.name, edges.text_ids)
     raw = _raw_nodes(graph, table, features, order, facts)
     if isinstance(source, FeatureTable):
-        source.add_facts(facts)
+        source.add_facts(facts, all_used=one)
     named_in = file_of_nodes(rows, as_text)
     files = [path for path in (graph, features, labels) if path is not None]
     streams = GraphStreams(raw, NodeNumbers(order), named_in, edges, source, files)
