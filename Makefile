@@ -42,7 +42,7 @@ test-cuda: $(READY)
 
 CUDA_TESTS := tests/balancing/test_solver.py tests/balancing/test_normalizations.py \
 	tests/training/stacked/test_cuda_graph.py tests/_core/test_random_state.py tests/test_metrics.py \
-	tests/graphs/test_lifting.py
+	tests/graphs/lifting/test_lifted_graph.py
 
 # Speed and memory against rivals; writes benchmarks/RESULTS.md. PARTS="training balance" for some.
 bench: $(READY)

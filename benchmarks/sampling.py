@@ -130,7 +130,7 @@ def _child(*arguments: str) -> dict[str, Any]:
 
 def _write(nodes: int, degree: float, folder: str) -> dict[str, Any]:
     from rawlsgcn._core.machine import peak_memory_mb
-    from rawlsgcn.graphs.shards import write_shards
+    from rawlsgcn.graphs.shards.shards import write_shards
 
     graph = synthetic(nodes, average_degree=degree, features=64, words=8, split="random")
     shards = write_shards(graph, 1, folder)
@@ -146,7 +146,7 @@ def _train(folder: str) -> dict[str, Any]:
     from rawlsgcn._core.machine import peak_memory_mb
     from rawlsgcn.balancing.distributed import balance_shards
     from rawlsgcn.evaluation.run_metrics import evaluate_run
-    from rawlsgcn.graphs.shards import Shards
+    from rawlsgcn.graphs.shards.shards import Shards
     from rawlsgcn.methods import find_method
     from rawlsgcn.training.sampled.sources import Source
     from rawlsgcn.training.sampled.trainer import SampledTraining

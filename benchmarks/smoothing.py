@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from rawlsgcn._core.machine import peak_memory_mb
-from rawlsgcn.graphs.shards import Shards, write_shards
+from rawlsgcn.graphs.shards.shards import Shards, write_shards
 
 from .measurement import Measurement, Timing
 from .smoothing_rivals import scipy_seconds, sign_seconds
@@ -134,7 +134,7 @@ def _smooth(folder: str, threads: str) -> dict[str, Any]:
 def _steps(folder: str) -> float:
     """Seconds of the steps, with matrices as a smoothing has them."""
     from rawlsgcn._core.sparse import as_tensor, empty_array
-    from rawlsgcn.graphs.arc_blocks import ArcBlocks
+    from rawlsgcn.graphs.shards.arc_blocks import ArcBlocks
     from rawlsgcn.training.smoothed.smoothing_step import smooth_rows
 
     cpu, opened = torch.device("cpu"), Shards(folder).open_all()

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rawlsgcn.graphs.shards import Shards
+from rawlsgcn.graphs.shards.shards import Shards
 
 
 def sign_seconds(shards: Shards, steps: int) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rawlsgcn.training.batch_training import BatchTraining
+from rawlsgcn.training.in_steps.batch_training import BatchTraining
 
 
 def train_epoch(training: BatchTraining[Any], epoch: int) -> float:

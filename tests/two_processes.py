@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from rawlsgcn._core.distributed_context import DistributedContext, distributed_context
 from rawlsgcn.balancing import distributed
-from rawlsgcn.graphs.arc_blocks import shards_of_process
-from rawlsgcn.graphs.shards import Shards
+from rawlsgcn.balancing.shard_balancing import balance_and_save
+from rawlsgcn.graphs.shards.arc_blocks import shards_of_process
+from rawlsgcn.graphs.shards.shards import Shards
 from rawlsgcn.methods import find_method, with_changes
-from rawlsgcn.training.sampled.distributed_context import DistributedContext, distributed_context
-from rawlsgcn.training.sampled.shard_balancing import balance_and_save
 from rawlsgcn.training.sampled.sources import Source
 from rawlsgcn.training.sampled.trainer import SampledTraining
 

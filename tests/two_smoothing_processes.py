@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from rawlsgcn.graphs.arc_blocks import shards_of_process
-from rawlsgcn.graphs.shards import Shards
-from rawlsgcn.training.sampled.distributed_context import distributed_context
+from rawlsgcn._core.distributed_context import distributed_context
+from rawlsgcn.graphs.shards.arc_blocks import shards_of_process
+from rawlsgcn.graphs.shards.shards import Shards
 from rawlsgcn.training.smoothed.column_blocks import ColumnBlocks
 from rawlsgcn.training.smoothed.smooth_shards import smooth_shards
 from rawlsgcn.training.smoothed.smoothed_files import SmoothedForm

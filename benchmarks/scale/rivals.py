@@ -16,7 +16,7 @@ from pathlib import Path
 
 import torch
 
-from rawlsgcn.graphs.shards import Shards
+from rawlsgcn.graphs.shards.shards import Shards
 
 from ..smoothing_rivals import read_array, read_edges, scipy_seconds, seconds_of, sign_seconds
 from .phases import FEATURES

@@ -16,7 +16,7 @@ from torch_geometric.utils.num_nodes import maybe_num_nodes
 from ._core.argument_checks import require_edges, require_floating, require_nodes
 from ._core.errors import RawlsError
 from ._core.threads import fork_safe_threads
-from .graphs.lifting import lift_low_degrees
+from .graphs.lifting.lifted_graph import lift_low_degrees
 from .graphs.tf_idf import tf_idf
 from .nn.balanced_weights import Loops, balanced_entries
 

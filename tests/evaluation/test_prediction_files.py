@@ -18,8 +18,8 @@ from torch_geometric.data import Data
 import rawlsgcn as rg
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn._core.machine import peak_resident_bytes
-from rawlsgcn.experiments.node_index import NodeIndex, read_column
-from rawlsgcn.experiments.prediction_alignment import AlignedFile
+from rawlsgcn.experiments.auditing.node_index import NodeIndex, read_column
+from rawlsgcn.experiments.auditing.prediction_alignment import AlignedFile
 
 NODES = 6
 NAMES = [f"n{i}" for i in range(NODES)]

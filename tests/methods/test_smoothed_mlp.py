@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 import rawlsgcn as rg
 from rawlsgcn.balancing import propagation_matrix
 from rawlsgcn.graphs import check
-from rawlsgcn.graphs.lifting import lift_low_degrees
+from rawlsgcn.graphs.lifting.lifted_graph import lift_low_degrees
 from rawlsgcn.graphs.tf_idf import tf_idf
 from rawlsgcn.methods import Inputs, find_method
 from rawlsgcn.methods.smoothed_mlp_inputs import SmoothedStack

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import rawlsgcn as rg
 from rawlsgcn.cli import app
-from rawlsgcn.experiments.audit_result import Audit
+from rawlsgcn.experiments.auditing.audit_result import Audit
 from rawlsgcn.graphs import load
 
 # With the other slow tests: training on the paper's graphs takes minutes in all.

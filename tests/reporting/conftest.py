@@ -16,8 +16,8 @@ from torch_geometric.utils import coalesce, to_undirected
 
 import rawlsgcn as rg
 from rawlsgcn.evaluation.run_metrics import evaluate_run
-from rawlsgcn.experiments.audit_result import Audit
-from rawlsgcn.experiments.auditing import audit as rg_audit
+from rawlsgcn.experiments.auditing.audit_predictions import audit as rg_audit
+from rawlsgcn.experiments.auditing.audit_result import Audit
 from rawlsgcn.experiments.comparison import Comparison
 from rawlsgcn.experiments.model_search import AutoResult
 from rawlsgcn.experiments.result import Result

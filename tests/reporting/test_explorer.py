@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rawlsgcn.evaluation.audit.grouping import MOST_TEXTS
-from rawlsgcn.experiments.audit_result import Audit
+from rawlsgcn.experiments.auditing.audit_result import Audit
 from rawlsgcn.reporting.formatting import number, percent
 
 pytestmark = pytest.mark.slow  # needs a browser

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 import rawlsgcn as rg
-from rawlsgcn.experiments.audit_result import Audit
+from rawlsgcn.experiments.auditing.audit_result import Audit
 from rawlsgcn.experiments.model_search import AutoResult
 from rawlsgcn.reporting.audit_verdict import verdict
 from rawlsgcn.reporting.comparison_words import gains

@@ -1,10 +1,10 @@
 """``balance`` over several processes, each with a range of rows: one vector is exchanged per step.
 
 Every process of a ``torch.distributed`` group goes over the arcs of a range of shards on disk (see
-:mod:`rawlsgcn.graphs.arc_blocks`) and holds its piece of every vector of the iteration; only the
-vector to be multiplied is held in full, 8 bytes a node. A step gathers the pieces of that vector,
-multiplies this process's rows and updates its piece of x. The acceleration needs no vector of the
-other processes: its few inner products are summed over the processes.
+:mod:`rawlsgcn.graphs.shards.arc_blocks`) and holds its piece of every vector of the iteration; only
+the vector to be multiplied is held in full, 8 bytes a node. A step gathers the pieces of that
+vector, multiplies this process's rows and updates its piece of x. The acceleration needs no vector
+of the other processes: its few inner products are summed over the processes.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from .._core.machine import pick_device
 from .._core.memory import memory_limit, resident_memory, size_text
 from .._core.progress import ProgressCallback, no_progress
 from .._core.sparse import Array, array_module, as_tensor, dot, empty_array
-from ..graphs.arc_blocks import ArcBlocks, least_bytes, shards_of_process
-from ..graphs.shards import Shards
+from ..graphs.shards.arc_blocks import ArcBlocks, least_bytes, shards_of_process
+from ..graphs.shards.shards import Shards
 from .accelerated_descent import Descent
 from .iterations import Symmetric
 from .scaling import StopReason

@@ -9,7 +9,7 @@ from torch import Tensor, distributed
 
 from .._core.kernels import CSRArrays, Multiplication, kernels
 from .._core.sparse import as_array, as_tensor, dot, empty_array
-from ..graphs.arc_blocks import ArcBlock, ArcBlocks
+from ..graphs.shards.arc_blocks import ArcBlock, ArcBlocks
 from .sparse_matrix import BlockProduct
 
 #: Nonzeros of a product's block, whose values are one array of ones for all blocks.

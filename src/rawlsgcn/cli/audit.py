@@ -16,7 +16,7 @@ from .shards import require_one_process
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-    from ..graphs.shards import Shards
+    from ..graphs.shards.shards import Shards
 
 
 @command(
@@ -64,7 +64,7 @@ def audit(
 ) -> None:
     """Audit predictions of any model by degree: who is worst off, and is it chance?"""
     from ..evaluation.node_centralities import BUILT_IN
-    from ..experiments.auditing import audit as audit_predictions
+    from ..experiments.auditing.audit_predictions import audit as audit_predictions
     from ..reporting.audit_tables import audit_table
     from ..reporting.audit_verdict import verdict
     from ..reporting.progress import spinner
@@ -114,7 +114,7 @@ def _graph(
     from ..graphs.validation import validate
 
     if shards is not None:
-        from ..graphs.shards import Shards
+        from ..graphs.shards.shards import Shards
 
         if dataset is not None or graph is not None or labels is not None:
             raise RawlsError("--shards has the whole graph: leave out --dataset and files")

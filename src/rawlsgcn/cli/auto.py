@@ -25,7 +25,7 @@ from .shards import require_one_process
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-    from ..experiments.audit_result import Audit
+    from ..experiments.auditing.audit_result import Audit
     from ..experiments.model_search import AutoResult
 
 
@@ -130,8 +130,8 @@ def _whole_graph(shards: Path, memory: str | None) -> Data | None:
     """The graph in shards, if training the pool on it fits in memory."""
     from .._core.memory import memory_limit
     from ..experiments.model_search.pool import DECAYS, RATES
-    from ..graphs.shard_graph import graph_of_shards
-    from ..graphs.shards import Shards
+    from ..graphs.shards.shard_graph import graph_of_shards
+    from ..graphs.shards.shards import Shards
     from ..methods import Settings
     from ..training.engine_choice import GraphSize, whole_graph_bytes
 
@@ -158,8 +158,8 @@ def _search_rows(
     from .._core.memory import memory_limit
     from ..experiments.model_search.answer import time_notes
     from ..experiments.model_search.row_search import auto_rows
-    from ..graphs.shard_graph import ShardNodes
-    from ..graphs.shards import Shards
+    from ..graphs.shards.shard_graph import ShardNodes
+    from ..graphs.shards.shards import Shards
     from ..reporting.progress import progress
 
     nodes = ShardNodes.of(Shards(shards)).evaluated_on(evaluate)

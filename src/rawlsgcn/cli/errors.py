@@ -21,7 +21,7 @@ def fail(message: str, status: int = 2) -> NoReturn:
     Of several processes that torchrun started, and of their restarts, only the first prints it.
     """
     if "TORCHELASTIC_RUN_ID" in os.environ:
-        from ..training.sampled.distributed_context import already_reported
+        from .._core.distributed_context import already_reported
 
         if already_reported(message):
             raise typer.Exit(status)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import typer
     from rich.console import Console
 
-    from ..experiments.audit_result import Audit
+    from ..experiments.auditing.audit_result import Audit
     from ..experiments.result import Result
     from ..experiments.saved_models import TrainedModel
 

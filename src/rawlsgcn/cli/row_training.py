@@ -10,7 +10,7 @@ from .outputs import check_outputs
 from .shards import say_trained
 
 if TYPE_CHECKING:
-    from ..graphs.shards import Shards
+    from ..graphs.shards.shards import Shards
     from ..methods import Settings
 
 
@@ -28,13 +28,13 @@ def train_on_rows(
     **how: Any,
 ) -> None:
     """Smooth the features if that is not done, train, and say what came of it."""
-    from ..experiments.row_fit import fit_rows
-    from ..graphs.shard_graph import ShardNodes
+    from .._core.distributed_context import distributed_context
+    from ..experiments.large_graphs.row_fit import fit_rows
+    from ..graphs.shards.shard_graph import ShardNodes
     from ..methods.smoothed_mlp_inputs import SmoothedMLPSettings
     from ..reporting.progress import progress
-    from ..training.batch_training import require_average
     from ..training.engine_choice import GraphSize
-    from ..training.sampled.distributed_context import distributed_context
+    from ..training.in_steps.batch_training import require_average
     from ..training.smoothed.row_training import BATCH_ROWS, keeps_rows
     from ..training.smoothed.smooth_shards import smooth_shards
     from ..training.smoothed.smoothed_files import SmoothedForm

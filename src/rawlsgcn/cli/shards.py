@@ -24,10 +24,10 @@ from .outputs import check_outputs, people, say_predictions, write_json
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
+    from .._core.distributed_context import DistributedContext
     from ..experiments.saved_models import TrainedModel
-    from ..graphs.shards import Shards
+    from ..graphs.shards.shards import Shards
     from ..methods import Method, Settings
-    from ..training.sampled.distributed_context import DistributedContext
     from ..training.sampled.sources import Source
 
 _IN_STEPS = ("batch_size", "seed", "average", "checkpoint_every")
@@ -87,12 +87,12 @@ def train_on_samples(
     **how: Any,
 ) -> None:
     """The command ``train`` with the engine 'sampled'; ``data`` if the graph is read already."""
-    from ..experiments.sampled_fit import fit_sampled
-    from ..graphs.shards import Shards
+    from .._core.distributed_context import distributed_context
+    from ..experiments.large_graphs.sampled_fit import fit_sampled
+    from ..graphs.shards.shards import Shards
     from ..methods import find_method
     from ..reporting.progress import progress
     from ..sampling import parse_num_neighbors
-    from ..training.sampled.distributed_context import distributed_context
     from ..training.sampled.memory_plan import sampled_rows
     from ..training.sampled.sources import Source
     from ..training.sampled.trainer import require_sampled
@@ -147,7 +147,7 @@ def say_trained(
     lines: Sequence[str] = (),
 ) -> None:
     """Say what came of a training in steps, after further lines; the first process does."""
-    from ..experiments.stepwise_runs import spread_text
+    from ..experiments.large_graphs.stepwise_runs import spread_text
 
     if context.rank:
         return
@@ -174,8 +174,8 @@ def _balanced(
     context: DistributedContext,
 ) -> Source:
     """The graph to train on; shards without a scaling are balanced first if the method needs it."""
+    from ..balancing.shard_balancing import balance_and_save
     from ..reporting.progress import progress
-    from ..training.sampled.shard_balancing import balance_and_save
     from ..training.sampled.sources import Source
 
     doubly = len(method.normalizations) > 1 and settings.normalization == "doubly-stochastic"
@@ -200,8 +200,8 @@ def predict_on_disk(
     from .._core.machine import pick_device
     from .._core.memory import memory_limit
     from ..evaluation.prediction_writing import prediction_writer
-    from ..experiments.shard_predictions import block_ids, predict_shards, shard_split
-    from ..graphs.shards import Shards
+    from ..experiments.large_graphs.shard_predictions import block_ids, predict_shards, shard_split
+    from ..graphs.shards.shards import Shards
     from ..reporting.progress import progress
 
     require_one_process("predict")
@@ -236,12 +236,12 @@ def balance_on_disk(
     json_path: str | None,
 ) -> None:
     """The command ``balance`` with --shards: each process balances a range of them."""
+    from .._core.distributed_context import distributed_context
     from .._core.memory import memory_limit
+    from ..balancing.shard_balancing import balance_and_save
     from ..balancing.solver import require_limits
-    from ..graphs.shards import Shards
+    from ..graphs.shards.shards import Shards
     from ..reporting.progress import progress
-    from ..training.sampled.distributed_context import distributed_context
-    from ..training.sampled.shard_balancing import balance_and_save
 
     check_outputs(json_path)
     require_limits(tol, max_iterations)

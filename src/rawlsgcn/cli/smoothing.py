@@ -33,12 +33,12 @@ def smooth(
     result is kept in the shards. Given again after a kill, the same command goes on; under torchrun
     the processes share the rows.
     """
+    from .._core.distributed_context import distributed_context
     from .._core.machine import peak_memory_mb, peak_resident_bytes
     from .._core.memory import memory_limit, size_text
-    from ..graphs.shards import Shards
+    from ..graphs.shards.shards import Shards
     from ..methods import find_method
     from ..reporting.progress import progress
-    from ..training.sampled.distributed_context import distributed_context
     from ..training.smoothed.smooth_shards import smooth_shards
     from ..training.smoothed.smoothed_files import ON_DISK, SMOOTHING_SETTINGS, SmoothedForm
 

@@ -97,7 +97,7 @@ def train(
     else:
         configured = chosen.configure(changes)  # an error before a graph is read
         if shards is not None:
-            from ..graphs.shards import Shards
+            from ..graphs.shards.shards import Shards
 
             opened = Shards(shards)
             opened.require_labels()
@@ -135,7 +135,7 @@ def train(
         train_on_rows(opened, configured, named, out, json_path, device, limit, **in_steps)
         return
     if shards is not None:
-        from ..graphs.shard_graph import graph_of_shards
+        from ..graphs.shards.shard_graph import graph_of_shards
 
         require_one_process(f"train --method {method}")
         check_outputs(json_path, folder=out, shards=shards)

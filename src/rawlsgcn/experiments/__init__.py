@@ -7,36 +7,36 @@ from typing import TYPE_CHECKING
 from .._core import lazy_names
 
 if TYPE_CHECKING:
-    from .audit_result import Audit as Audit
-    from .auditing import audit as audit
+    from .auditing.audit_predictions import audit as audit
+    from .auditing.audit_result import Audit as Audit
     from .comparing import compare as compare
     from .comparison import Comparison as Comparison
     from .fitting import fit as fit
+    from .large_graphs.row_fit import fit_rows as fit_rows
+    from .large_graphs.sampled_fit import fit_sampled as fit_sampled
     from .method_checks import check_method as check_method
     from .model_search import AutoResult as AutoResult
     from .model_search import auto as auto
     from .result import Result as Result
-    from .row_fit import fit_rows as fit_rows
-    from .sampled_fit import fit_sampled as fit_sampled
     from .saved_models import TrainedModel as TrainedModel
     from .saved_models import load_model as load_model
     from .tuning import Tuning as Tuning
     from .tuning import tune as tune
 
 _HOMES = {
-    "Audit": "audit_result",
+    "Audit": "auditing.audit_result",
     "AutoResult": "model_search",
     "Comparison": "comparison",
     "Result": "result",
     "TrainedModel": "saved_models",
     "Tuning": "tuning",
-    "audit": "auditing",
+    "audit": "auditing.audit_predictions",
     "auto": "model_search",
     "check_method": "method_checks",
     "compare": "comparing",
     "fit": "fitting",
-    "fit_rows": "row_fit",
-    "fit_sampled": "sampled_fit",
+    "fit_rows": "large_graphs.row_fit",
+    "fit_sampled": "large_graphs.sampled_fit",
     "load_model": "saved_models",
     "tune": "tuning",
 }

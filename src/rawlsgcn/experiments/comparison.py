@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from .audit_result import Audit
+    from .auditing.audit_result import Audit
 
 
 class Comparison(list[Result]):
@@ -126,7 +126,7 @@ class Comparison(list[Result]):
         Raises:
             RawlsError: Every run of every method diverged, or an option is wrong.
         """
-        from .auditing import audit
+        from .auditing.audit_predictions import audit
 
         results = dict(zip(self.names, self, strict=True))
         sound = {

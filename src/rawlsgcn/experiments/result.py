@@ -23,7 +23,7 @@ from .training_graph import TrainingGraph, split_words
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .audit_result import Audit
+    from .auditing.audit_result import Audit
 
 
 class Result(TrainedRuns):
@@ -227,7 +227,7 @@ class Result(TrainedRuns):
         Raises:
             RawlsError: Every run diverged, or an option is wrong.
         """
-        from .auditing import audit
+        from .auditing.audit_predictions import audit
 
         return audit(self.graph, self, **options)
 

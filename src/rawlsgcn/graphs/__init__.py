@@ -12,8 +12,8 @@ from .._core import lazy_names
 if TYPE_CHECKING:
     from .datasets import load as load
     from .graph_statistics import statistics as statistics
-    from .lifting import LiftedGraph as LiftedGraph
-    from .lifting import lift_low_degrees as lift_low_degrees
+    from .lifting.lifted_graph import LiftedGraph as LiftedGraph
+    from .lifting.lifted_graph import lift_low_degrees as lift_low_degrees
     from .notes import graph_notes as graph_notes
     from .readers.read_graph import read as read
     from .splits import paper_split as paper_split
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from .validation import check as check
 
 _HOMES = {
-    "LiftedGraph": "lifting",
+    "LiftedGraph": "lifting.lifted_graph",
     "check": "validation",
     "graph_notes": "notes",
-    "lift_low_degrees": "lifting",
+    "lift_low_degrees": "lifting.lifted_graph",
     "load": "datasets",
     "paper_split": "splits",
     "ratio_split": "splits",

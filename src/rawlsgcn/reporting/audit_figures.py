@@ -20,7 +20,7 @@ from .formatting import number
 
 if TYPE_CHECKING:
     from ..evaluation.audit.findings import Estimate, GroupAudit, ModelAudit
-    from ..experiments.audit_result import Audit
+    from ..experiments.auditing.audit_result import Audit
 
 __all__ = ["calibration", "chance", "curves"]
 
@@ -124,7 +124,7 @@ def calibration(audit: Audit) -> Figure | None:
 
 
 def log_kind(audit: Audit) -> str | None:
-    """How the axis can be logarithmic, if it can: see :func:`.intervals.log_scale`."""
+    """How the axis can be logarithmic, if it can: see :func:`log_scale`."""
     if not audit.ordered:
         return None
     return log_scale(np.array([point.value for point in audit.models[0].curve]))

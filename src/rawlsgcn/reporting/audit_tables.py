@@ -17,7 +17,7 @@ from .formatting import MINUS, number, p_text, percent
 
 if TYPE_CHECKING:
     from ..evaluation.audit.findings import Estimate, GroupAudit, ModelAudit
-    from ..experiments.audit_result import Audit
+    from ..experiments.auditing.audit_result import Audit
 
 _SHORT_NAME = 16
 """Names up to this length fit the heading of a column of three in a terminal of 80."""

@@ -12,7 +12,7 @@ from .formatting import SIGNIFICANT, join_words, number, p_text, percent
 
 if TYPE_CHECKING:
     from ..evaluation.audit.findings import LowAgainstRest, ModelAudit
-    from ..experiments.audit_result import Audit
+    from ..experiments.auditing.audit_result import Audit
 
 MOST_PAIRS = 3
 """With more pairs of models than this, only those with the headline's model get a sentence."""

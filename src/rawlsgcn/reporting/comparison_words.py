@@ -12,7 +12,7 @@ from .formatting import SIGNIFICANT, join_words, number, p_text, percent
 if TYPE_CHECKING:
     from ..evaluation.audit.findings import Estimate, ModelAudit, ModelComparison
     from ..evaluation.audit.permutation_tests import PairedBiasTest
-    from ..experiments.audit_result import Audit
+    from ..experiments.auditing.audit_result import Audit
 
 
 def differences(audit: Audit, base: ModelAudit) -> str | None:

@@ -14,7 +14,7 @@ from .audit_figures import group_positions, log_kind
 
 if TYPE_CHECKING:
     from ..evaluation.audit.findings import Estimate, ModelAudit
-    from ..experiments.audit_result import Audit, ShownNodes
+    from ..experiments.auditing.audit_result import Audit, ShownNodes
 
 SCRIPTS = ("chart.js", "explorer.js")
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from ..experiments.audit_result import Audit
+    from ..experiments.auditing.audit_result import Audit
     from ..experiments.result import Result
 
 #: The least validation loss that is drawn.

@@ -16,7 +16,7 @@ from .formatting import SIGNIFICANT, number, p_text, percent
 
 if TYPE_CHECKING:
     from ..evaluation.audit.findings import ModelAudit
-    from ..experiments.audit_result import Audit
+    from ..experiments.auditing.audit_result import Audit
 
 _COMPARED = {"gcn", "rawlsgcn-graph", "rawlsgcn-grad"}
 _AUTO = "auto"

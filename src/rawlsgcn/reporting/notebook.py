@@ -23,7 +23,7 @@ from .formatting import number, p_text, percent, result_cells, setup_text, trial
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from ..experiments.audit_result import Audit
+    from ..experiments.auditing.audit_result import Audit
     from ..experiments.result import Result
     from ..experiments.tuning import Tuning
 

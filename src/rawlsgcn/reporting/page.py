@@ -20,7 +20,7 @@ from markupsafe import Markup
 from .._core import __version__
 from .._core.atomic_files import atomic_file
 from .._core.text import plural, printable
-from ..experiments.audit_result import Audit
+from ..experiments.auditing.audit_result import Audit
 from ..experiments.comparison import Comparison
 from ..experiments.model_search import AutoResult
 from . import audit_figures

@@ -21,7 +21,7 @@ from .formatting import (
 )
 
 if TYPE_CHECKING:
-    from ..experiments.audit_result import Audit
+    from ..experiments.auditing.audit_result import Audit
     from ..experiments.result import Result
     from ..experiments.tuning import Tuning
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from .._core.argument_checks import require_edges, require_nodes
 
 if TYPE_CHECKING:
-    from ..graphs.shards import Shard
+    from ..graphs.shards.shards import Shard
 
 Array = NDArray[Any]
 

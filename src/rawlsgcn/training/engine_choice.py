@@ -22,7 +22,7 @@ from .smoothed.smoothed_files import why_not_rows
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-    from ..graphs.shards import Shards
+    from ..graphs.shards.shards import Shards
 
 #: Engines that train on the whole graph, and those that take a part of it in each step.
 ENGINES = ("auto", "stacked", "reference")

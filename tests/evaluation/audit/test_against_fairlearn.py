@@ -10,7 +10,7 @@ from sklearn.metrics import accuracy_score, log_loss
 from torch_geometric.data import Data
 
 import rawlsgcn as rg
-from rawlsgcn.experiments.audit_result import Audit
+from rawlsgcn.experiments.auditing.audit_result import Audit
 
 CLASSES, NODES = 4, 400
 

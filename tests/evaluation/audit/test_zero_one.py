@@ -15,7 +15,7 @@ from rawlsgcn.evaluation.audit.findings import Estimate
 from rawlsgcn.evaluation.audit.group_statistics import GroupedScores
 from rawlsgcn.evaluation.audit.intervals import GroupMeans, slopes
 from rawlsgcn.evaluation.audit.resampling import resampled
-from rawlsgcn.experiments.audit_result import Audit
+from rawlsgcn.experiments.auditing.audit_result import Audit
 
 
 def mirrored(loss: Estimate, accuracy: Estimate) -> None:

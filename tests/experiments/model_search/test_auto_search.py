@@ -262,7 +262,7 @@ def test_members_that_a_graph_does_not_allow_are_left_out(
     assert len(notes) == 1
     assert "divide the edge weights" in notes[0]
 
-    monkeypatch.setattr("rawlsgcn.graphs.lifting.MAX_EXACT_NODES", 10)
+    monkeypatch.setattr("rawlsgcn.graphs.lifting.lifted_graph.MAX_EXACT_NODES", 10)
     monkeypatch.setitem(sys.modules, "faiss", None)
     found = rg.auto(graph)
     assert "balanced" in set(found.leaderboard["member"])

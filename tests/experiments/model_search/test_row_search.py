@@ -15,12 +15,12 @@ from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.cli import app
 from rawlsgcn.cli import auto as auto_command
 from rawlsgcn.evaluation.run_metrics import evaluate_run
+from rawlsgcn.experiments.large_graphs.shard_predictions import predict_shards
 from rawlsgcn.experiments.model_files import outdated_in
 from rawlsgcn.experiments.model_search import pool, row_search
 from rawlsgcn.experiments.model_search.row_search import auto_rows, row_candidates
-from rawlsgcn.experiments.shard_predictions import predict_shards
-from rawlsgcn.graphs.shard_graph import ShardNodes
-from rawlsgcn.graphs.shards import write_shards
+from rawlsgcn.graphs.shards.shard_graph import ShardNodes
+from rawlsgcn.graphs.shards.shards import write_shards
 
 
 @pytest.fixture

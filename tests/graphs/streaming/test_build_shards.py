@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.graphs.shards import Shards
+from rawlsgcn.graphs.shards.shards import Shards
 from rawlsgcn.graphs.streaming import build_shards
 from rawlsgcn.graphs.streaming import synthetic_shards as module
 from rawlsgcn.graphs.streaming.build_shards import WAITING, unfinished_folder

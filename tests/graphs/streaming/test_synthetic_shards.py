@@ -15,7 +15,7 @@ import rawlsgcn as rg
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.graphs import check
 from rawlsgcn.graphs.graph_statistics import fingerprint
-from rawlsgcn.graphs.shards import Shards, write_shards
+from rawlsgcn.graphs.shards.shards import Shards, write_shards
 from rawlsgcn.graphs.splits import MASKS
 from rawlsgcn.graphs.streaming import arc_sorter, build_shards
 from rawlsgcn.graphs.streaming import synthetic_shards as module

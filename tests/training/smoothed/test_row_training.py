@@ -14,10 +14,10 @@ import torch
 from epochs import train_epoch
 from torch import nn
 
+from rawlsgcn._core.distributed_context import DistributedContext, distributed_context
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.methods import find_method
-from rawlsgcn.training.sampled.checkpoints import train_with_checkpoints
-from rawlsgcn.training.sampled.distributed_context import DistributedContext, distributed_context
+from rawlsgcn.training.in_steps.checkpoints import train_with_checkpoints
 from rawlsgcn.training.smoothed import row_order, row_training
 from rawlsgcn.training.smoothed.row_order import RowOrder
 from rawlsgcn.training.smoothed.row_reading import read_rows

@@ -15,15 +15,15 @@ import torch
 from torch_geometric.data import Data
 
 from rawlsgcn._core import atomic_files
+from rawlsgcn._core.distributed_context import DistributedContext
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn._core.kernels import kernels, without_kernels
 from rawlsgcn.balancing import propagation_matrix
+from rawlsgcn.balancing.shard_balancing import balance_and_save
 from rawlsgcn.graphs import synthetic
-from rawlsgcn.graphs.shards import Shards, write_shards
+from rawlsgcn.graphs.shards.shards import Shards, write_shards
 from rawlsgcn.methods import find_method
 from rawlsgcn.methods.inputs import row_normalized
-from rawlsgcn.training.sampled.distributed_context import DistributedContext
-from rawlsgcn.training.sampled.shard_balancing import balance_and_save
 from rawlsgcn.training.smoothed import column_blocks as column_blocks_module
 from rawlsgcn.training.smoothed import memory_plan
 from rawlsgcn.training.smoothed import smooth_shards as module
@@ -348,7 +348,7 @@ print(len(result.blocks), int(result.arcs_read), peak_resident_bytes(), limit)
 @pytest.mark.slow
 def test_resident_memory_stays_within_the_limit(tmp_path: Path) -> None:
     """Features of 192 MB and arcs of 26 MB; 165 MB beside the interpreter and its libraries."""
-    from rawlsgcn.graphs.shard_files import array_path
+    from rawlsgcn.graphs.shards.shard_files import array_path
 
     graph = synthetic(300_000, average_degree=20, features=6, words=3)
     shards = write_shards(graph, 2, tmp_path)

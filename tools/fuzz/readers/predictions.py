@@ -9,8 +9,8 @@ import pandas as pd
 
 from rawlsgcn.evaluation.audit.node_scores import score_nodes
 from rawlsgcn.evaluation.audit.prediction_formats import LabeledNodes
-from rawlsgcn.experiments.node_index import NodeIndex
-from rawlsgcn.experiments.prediction_alignment import AlignedFile
+from rawlsgcn.experiments.auditing.node_index import NodeIndex
+from rawlsgcn.experiments.auditing.prediction_alignment import AlignedFile
 
 from ..reader import Files, Reader
 from . import graphs as tiny

@@ -13,7 +13,7 @@ from ..result import Result
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..audit_result import Audit
+    from ..auditing.audit_result import Audit
     from ..comparison import Comparison
 
 #: What the settings of an ensemble have only because every method has them.

@@ -15,18 +15,18 @@ import torch
 from numpy.typing import NDArray
 
 from ..._core.atomic_folders import atomic_directory
+from ..._core.distributed_context import DistributedContext
 from ..._core.errors import RawlsError
 from ..._core.progress import ProgressCallback, no_progress
 from ..._core.serialization import jsonable
-from ...graphs.shard_graph import ShardNodes
+from ...graphs.shards.shard_graph import ShardNodes
 from ...methods import Method
 from ...methods.ensemble import Ensemble, EnsembleSettings, joined_states
 from ...methods.smoothed_mlp_inputs import SmoothedMLPSettings
 from ...training import Job, TrainedRun
-from ...training.batch_training import DivergedError
 from ...training.engine_choice import GraphSize
-from ...training.sampled.checkpoints import train_with_checkpoints
-from ...training.sampled.distributed_context import DistributedContext
+from ...training.in_steps.batch_training import DivergedError
+from ...training.in_steps.checkpoints import train_with_checkpoints
 from ...training.smoothed.row_order import RowOrder
 from ...training.smoothed.row_reading import read_rows
 from ...training.smoothed.row_scores import RowModel
@@ -40,10 +40,10 @@ from ...training.smoothed.smooth_shards import smooth_shards
 from ...training.smoothed.smoothed_files import SmoothedForm, why_not_rows
 from ...training.whole_graph import PartialProgress
 from ..fitting import described
+from ..large_graphs.row_fit import evaluate_rows, evenly, usual_epochs
+from ..large_graphs.shard_predictions import row_models
 from ..model_files import RUNS, outdated_in, write_model
-from ..row_fit import evaluate_rows, evenly, usual_epochs
 from ..saved_models import TrainedModel
-from ..shard_predictions import row_models
 from .judge import Judge
 from .pool import POOL, Candidate, Member, grid, train_member
 from .selection import MOST_NODES, WeightedMean, select

@@ -25,8 +25,8 @@ from ..._core.atomic_files import atomic_file, cannot_write, own_folder, resolve
 from ..._core.atomic_folders import atomic_directory
 from ..._core.progress import ProgressCallback, no_progress
 from ..notes import GraphFacts
-from ..shard_folder import outdated
-from ..shards import Shards
+from ..shards.shard_folder import outdated
+from ..shards.shards import Shards
 from .feature_batches import FeatureBatch
 from .feature_files import FeatureFiles
 from .merged_arcs import SortedArcs

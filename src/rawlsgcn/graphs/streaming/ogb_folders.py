@@ -25,8 +25,8 @@ from ..raw_graph import RawGraph, node_count
 from ..readers.arrays import Archive
 from ..readers.table_formats import as_table
 from ..readers.tables import TableFile
-from ..shard_folder import require_own
-from ..shards import Shards
+from ..shards.shard_folder import require_own
+from ..shards.shards import Shards
 from ..splits import SplitChoice, parse_split
 from .edge_batches import ROWS, EdgeBatch, EdgeSource, edge_batch
 from .feature_batches import CELLS, FeatureBatch, FeatureSource, batch_in_order

@@ -17,11 +17,11 @@ from ..._core.row_files import read_npy_header
 from ..catalog import MASKS
 from ..feature_storage import SPARSE_BELOW
 from ..graph_statistics import TensorHash, fingerprint_text
-from ..shard_files import array_path
+from ..shards.shard_files import array_path
 from .feature_files import FeatureFiles
 
 if TYPE_CHECKING:
-    from ..shards import Shards
+    from ..shards.shards import Shards
 
 Array = NDArray[Any]
 #: Numbers that are hashed at a time.

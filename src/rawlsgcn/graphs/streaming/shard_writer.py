@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ..._core.progress import ProgressCallback, no_progress
 from ..._core.row_files import write_parts
-from ..shard_files import array_path, save_node_ids
-from ..shard_folder import shard_cuts, write_manifest
+from ..shards.shard_files import array_path, save_node_ids
+from ..shards.shard_folder import shard_cuts, write_manifest
 from .feature_files import FeatureFiles
 from .merged_arcs import SortedArcs
 from .shard_fingerprint import shard_fingerprint
@@ -64,7 +64,7 @@ class ShardWriter:
         return cls(folder, np.cumsum(lengths), count, weighted=weighted)
 
     def write_nodes(self, y: Array | None, split: Array, node_ids: Array | None = None) -> None:
-        """Write the labels (int64) if any, the split (uint8, see :mod:`..shard_files`), the ids."""
+        """Write the labels (int64) if any, the split (uint8, see :mod:`..shards.shard_files`), the ids."""
         for shard, (first, last) in enumerate(pairwise(self.cuts)):
             if y is not None:
                 np.save(self._path(shard, "y"), y[first:last])

@@ -17,8 +17,8 @@ from ..._core.memory import memory_limit
 from ..._core.progress import ProgressCallback, no_progress
 from ..catalog import MASKS
 from ..raw_graph import RawGraph, endpoints
-from ..shard_folder import require_own
-from ..shards import Shards
+from ..shards.shard_folder import require_own
+from ..shards.shards import Shards
 from ..splits import SplitChoice, parse_split
 from .edge_batches import ROWS, EdgeBatch
 from .feature_batches import CELLS, FeatureBatch, batch_in_order

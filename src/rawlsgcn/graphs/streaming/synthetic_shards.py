@@ -15,8 +15,8 @@ from ..._core.ordered_threads import ordered_map
 from ..._core.progress import ProgressCallback, no_progress
 from ..catalog import SYNTHETIC
 from ..notes import GraphFacts
-from ..shard_folder import require_count, require_own
-from ..shards import Shards
+from ..shards.shard_folder import require_count, require_own
+from ..shards.shards import Shards
 from ..splits import SplitChoice, parse_split
 from ..synthetic_graph import BlockModel, check_arguments, draw_words, synthetic_split
 from .arc_sorter import ArcSorter

@@ -19,7 +19,7 @@ from .memory_plan import MOST_ROWS
 from .sources import Source
 
 if TYPE_CHECKING:
-    from .distributed_context import DistributedContext
+    from ..._core.distributed_context import DistributedContext
 
 
 @torch.no_grad()

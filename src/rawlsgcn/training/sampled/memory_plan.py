@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..._core.memory import memory_left
-from ...graphs.shards import Shards
+from ...graphs.shards.shards import Shards
 from ...methods import Settings
 
 #: Nodes whose features are read at once, if the memory allows it, and at least.

@@ -23,7 +23,7 @@ from ...sampling import Adjacency
 from ...sampling.adjacency import take_concatenated
 
 if TYPE_CHECKING:
-    from ...graphs.shards import Shards
+    from ...graphs.shards.shards import Shards
 
 Array = NDArray[Any]
 

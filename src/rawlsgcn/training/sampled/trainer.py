@@ -17,15 +17,15 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
+from ..._core.distributed_context import DistributedContext
 from ..._core.errors import RawlsError
 from ...methods import MAIN_METHODS, Convolutional, Method, Settings
 from ...methods._ops.convolution import GraphConvolutionalNetwork
 from ...methods._ops.fixed_matrix import FixedMatrix
 from ...sampling import Factors
 from ...sampling.neighborhoods import derive_key
-from ..batch_training import DRAW, ORDER, BatchTraining, require_average
+from ..in_steps.batch_training import DRAW, ORDER, BatchTraining, require_average
 from .blocks import BlockMaker, Blocks
-from .distributed_context import DistributedContext
 from .inference import whole_graph_logits
 from .memory_plan import MOST_ROWS
 from .sources import Source
@@ -81,7 +81,7 @@ class SampledTraining(BatchTraining[Batch]):
         num_neighbors: Neighbors drawn for each node and layer, outermost layer first; −1 for all.
         batch_size: Training nodes of one step, shared by all processes.
         workers: Further processes that draw batches ahead.
-        seed, context, average, dtype: As for :class:`..batch_training.BatchTraining`.
+        seed, context, average, dtype: As for :class:`..in_steps.batch_training.BatchTraining`.
     """
 
     def __init__(

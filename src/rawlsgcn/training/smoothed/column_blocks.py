@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ..._core.atomic_files import atomic_file, own_folder, remove, sync
 from ..._core.errors import RawlsError
 from ..._core.row_files import read_rows, write_rows
-from ...graphs.shards import Shards
+from ...graphs.shards.shards import Shards
 from .smoothed_files import MANIFEST, SmoothedForm, map_rows
 
 _BLOCK_NAME = re.compile(r"(\d{5})-(\d{8})-(\d{8})\.npy")

@@ -19,9 +19,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, distributed
 
+from ..._core.distributed_context import DistributedContext
 from ..._core.row_files import read_rows, write_rows
-from ...graphs.shards import Shard
-from ..sampled.distributed_context import DistributedContext
+from ...graphs.shards.shards import Shard
 
 #: The largest share of all rows for which the halo is sent instead.
 _WORTH_PACKING = 0.9

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError
 from ..._core.memory import resident_memory, size_text
-from ...graphs.arc_blocks import least_bytes
-from ...graphs.shards import Shard
+from ...graphs.shards.arc_blocks import least_bytes
+from ...graphs.shards.shards import Shard
 from .column_blocks import PART_SIZE
 from .exchange import Exchange
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...sampling.neighborhoods import derive_key
-from ..batch_training import ORDER
+from ..in_steps.batch_training import ORDER
 
 Ints = NDArray[np.int64]
 #: Bytes of a chunk, and chunks of a window: about 256 MB of rows are shuffled together.

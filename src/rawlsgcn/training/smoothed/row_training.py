@@ -18,12 +18,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from ..._core.distributed_context import DistributedContext
 from ..._core.errors import RawlsError
 from ..._core.memory import size_text
 from ...methods._ops.convolution import GraphConvolutionalNetwork
 from ...methods.smoothed_mlp_inputs import SmoothedMLPSettings
-from ..batch_training import BatchTraining, require_average
-from ..sampled.distributed_context import DistributedContext
+from ..in_steps.batch_training import BatchTraining, require_average
 from .row_dropout import RowDropout
 from .row_order import CHUNK_BYTES, WINDOW_CHUNKS, RowOrder, Window
 from .row_reading import READ_BYTES, RowFile, read_rows
@@ -107,7 +107,7 @@ class RowTraining(BatchTraining[RowBatch]):
         settings: The settings of smoothed-mlp.
         batch_size: Rows of one step, about, shared by all processes.
         memory: Bytes that this process may use; rows that take more than half are streamed.
-        seed, context, average, dtype: As for :class:`..batch_training.BatchTraining`.
+        seed, context, average, dtype: As for :class:`..in_steps.batch_training.BatchTraining`.
 
     Attributes:
         in_memory: Whether the rows of this process are kept in memory.

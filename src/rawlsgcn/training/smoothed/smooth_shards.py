@@ -20,16 +20,16 @@ from numpy.typing import NDArray
 from torch import Tensor, distributed
 
 from ..._core.atomic_files import only_writer, remove, remove_leftovers
+from ..._core.distributed_context import DistributedContext, holds_anywhere, least, meet
 from ..._core.errors import RawlsError
 from ..._core.memory import memory_limit
 from ..._core.progress import ProgressCallback, no_progress
 from ..._core.row_files import read_rows
 from ..._core.sparse import as_tensor, empty_array
-from ...graphs.arc_blocks import ArcBlocks, shards_of_process
-from ...graphs.shards import Shard, Shards
+from ...balancing.shard_balancing import balance_and_save
+from ...graphs.shards.arc_blocks import ArcBlocks, shards_of_process
+from ...graphs.shards.shards import Shard, Shards
 from ...methods.inputs import row_sums
-from ..sampled.distributed_context import DistributedContext, holds_anywhere, least, meet
-from ..sampled.shard_balancing import balance_and_save
 from .column_blocks import PART_SIZE, ColumnBlocks
 from .exchange import Exchange, plan_exchange
 from .memory_plan import LINE, column_blocks, padded, plan_memory

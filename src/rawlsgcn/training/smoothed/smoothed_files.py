@@ -25,7 +25,7 @@ from ..._core.errors import RawlsError
 from ..._core.row_files import read_rows
 from ..._core.serialization import JsonFields, is_positive_int, read_json
 from ...graphs.readers.arrays import read_header
-from ...graphs.shards import Shards
+from ...graphs.shards.shards import Shards
 from ...methods import Settings
 from ...methods.smoothed_mlp_inputs import SmoothedMLPSettings
 

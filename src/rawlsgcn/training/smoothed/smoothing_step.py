@@ -16,8 +16,8 @@ from torch import Tensor
 from ..._core.kernels import kernels
 from ..._core.row_files import read_rows
 from ..._core.sparse import csr_tensor
-from ...graphs.arc_blocks import ArcBlock, ArcBlocks
-from ...graphs.shards import Shard
+from ...graphs.shards.arc_blocks import ArcBlock, ArcBlocks
+from ...graphs.shards.shards import Shard
 
 #: Arcs whose values are made at a time where nothing is compiled, on the CPU and on a GPU.
 _CPU_SPAN, _CUDA_SPAN = 1 << 20, 1 << 30

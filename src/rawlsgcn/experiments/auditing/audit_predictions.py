@@ -1,0 +1,300 @@
+"""``rg.audit``: who is worst off under the predictions of any model, and how sure that is."""
+
+from __future__ import annotations
+
+import operator
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from torch import nn
+from torch_geometric.data import Data
+
+from ..._core import __version__
+from ..._core.errors import RawlsError
+from ..._core.text import printable, shown_path
+from ..._core.threads import fork_safe_threads
+from ...evaluation.audit.grouping import Grouping
+from ...evaluation.audit.intervals import LEVEL
+from ...evaluation.audit.model_audit import audit_models
+from ...evaluation.audit.node_scores import NodeScores, score_nodes
+from ...evaluation.audit.prediction_formats import PredictionSource
+from ...evaluation.degree_bias import SMALLEST_GROUP
+from ...evaluation.node_centralities import BUILT_IN, NodeColumn, check_complete, column_of, degrees
+from ...graphs import check, graph_notes, load
+from ...graphs.edges import in_degrees, is_symmetric
+from ...graphs.graph_objects import raw_from_object
+from ...graphs.notes import GraphFacts
+from ...graphs.readers.node_link import is_networkx
+from ...graphs.shards.shard_folder import MANIFEST
+from ...graphs.shards.shard_graph import ShardNodes
+from ...graphs.shards.shards import Shards
+from ...graphs.splits import MASKS
+from .audit_result import Audit, Provenance, ShownNodes, ShownPredictions
+from .evaluated_nodes import (
+    evaluated_nodes,
+    labeled_nodes,
+    marked_split,
+    predicted_by_all,
+    split_notes,
+    without_made_split,
+)
+from .node_index import NodeIndex, read_column
+from .prediction_alignment import AlignedFile, is_result, named_predictions, prediction_sources
+
+Ints = npt.NDArray[np.int64]
+SHOWN_NODES = 5000
+"""The most single nodes in the result; of larger graphs a sample."""
+
+
+@fork_safe_threads()
+def audit(
+    graph: Data | str | nn.Module | Shards,
+    predictions: Any,
+    *,
+    by: Any = "degree",
+    bins: str | None = None,
+    evaluate: str | None = None,
+    scores: str = "auto",
+    resamples: int = 1000,
+    seed: int = 0,
+    shown: int = SHOWN_NODES,
+    command: str | None = None,
+    graph_options: Mapping[str, str] | None = None,
+) -> Audit:
+    """Audit the predictions of one or several models by degree: who is worst off, and how sure?
+
+    Args:
+        graph: A torch_geometric ``Data`` with labels ``y``, a networkx graph with labels, the
+            name of a dataset, or :class:`rawlsgcn.graphs.shards.Shards`, whose edges are not read.
+        predictions: A file (see docs/audit.md), scores (nodes, classes) or classes (nodes,) as an
+            array or tensor in node order, a :class:`Result`, or a ``torch.nn.Module``, which
+            is called once with the parts of the graph that its ``forward`` names; several as a
+            list, or as a mapping from names. They may also come first:
+            ``rg.audit(model, graph)``. A list of numbers is one model's classes, and so is a list
+            of the names of classes, one for each node; other texts are files.
+        by: What nodes are grouped by: "degree", "in-degree", "pagerank", "core", a file of ids and
+            values, one value for each node as an array, or a pair (name, such an array).
+        bins: "degree" (every value), "quantile:K" or "edges:a,b,c"; by default up to 12 values
+            have a group each and more are cut into fifths.
+        evaluate: "test" for the test nodes (the default where the graph came with masks, or a
+            :class:`Result` was trained on them), "all" for every labeled node outside training and
+            validation, "labeled" for every labeled node, also those that were trained on. A split
+            that ``rg.read`` made up is used only with "test". Nodes that a file of predictions
+            marks as train or val in its column ``split`` are evaluated only with "labeled".
+        scores: "auto", or "probabilities", "logits" or "classes" where the choice is wrong.
+        resamples: Draws of every bootstrap and of every permutation test.
+        seed: The seed of those draws.
+        shown: The most single nodes to keep in the result; 0 for none.
+        command: The command line, to be shown with how it was computed.
+        graph_options: The command line's options that name the graph, its split and the column,
+            with their values: shown likewise, without folders, and repeated in the commands of
+            the page.
+
+    Returns:
+        The figures of every model, and comparisons of every pair of them.
+
+    Raises:
+        RawlsError: If the graph, the predictions or an option cannot be used; the message names the
+            file and the row, or the argument, and the cure.
+
+    Example:
+        >>> import rawlsgcn as rg
+        >>> graph = rg.synthetic()
+        >>> guesses = graph.y.clone()
+        >>> guesses[::3] = 0
+        >>> audit = rg.audit(graph, {"mine": guesses}, resamples=100)
+        >>> audit.models[0].name, audit.how.nodes
+        ('mine', 1000)
+        >>> audit.to_frame().columns[:4].tolist()
+        ['model', 'group', 'nodes', 'share']
+    """
+    began = time.perf_counter()
+    if isinstance(graph, nn.Module) or (_is_graph(predictions) and not _is_graph(graph)):
+        graph, predictions = predictions, graph
+    resamples, seed = _whole_number("resamples", resamples), _whole_number("seed", seed)
+    shown = _whole_number("shown", shown)
+    if resamples < 100:
+        raise RawlsError(f"{resamples} resamples are too few for an interval: use at least 100")
+    data, incoming = _checked_graph(graph, by)
+    index = NodeIndex(data.get("node_ids"), int(data.num_nodes))
+    class_names = data.get("class_names")
+    named = named_predictions(predictions, graph, index.nodes, class_names)
+    sources = prediction_sources(named, index, class_names)
+    column = _column(data, by, incoming, index)
+    marked = marked_split(sources)
+    if evaluate != "test" and not any(is_result(each) for _, each in named):
+        data = without_made_split(data, noted=marked is None)
+    nodes, evaluated = labeled_nodes(data, evaluate, marked)
+    models = [score_nodes(source, nodes, scores) for source in sources]
+    chosen, notes = evaluated_nodes(models, nodes, evaluated)
+    possible, _ = labeled_nodes(data, "all", marked)
+    predicted = int((predicted_by_all(models) & possible.eligible).sum())
+    notes += split_notes(marked, nodes, evaluate)
+    check_complete(column, chosen, data.get("node_ids"))
+    results = {
+        source.name: each
+        for source, (_, each) in zip(sources, named, strict=True)
+        if is_result(each)
+    }
+    failed = {name for name, result in results.items() if result.failure is not None}
+    models = [
+        replace(model.at(chosen), source=_shown_source(source))
+        for model, source in zip(models, sources, strict=True)
+    ]
+    column = NodeColumn(column.name, column.values[chosen])
+    grouping = Grouping.of(column, degrees(data)[chosen], bins)
+    shown_options = {name: shown_path(value) for name, value in (graph_options or {}).items()}
+    figures, comparisons = audit_models(models, nodes.y[chosen], grouping, resamples, seed, failed)
+    return Audit(
+        graph=str(data.get("name") or "graph"),
+        synthetic=bool(data.get("synthetic")),
+        column=column.name,
+        ordered=column.ordered,
+        models=figures,
+        comparisons=comparisons,
+        how=Provenance(
+            version=__version__,
+            seed=seed,
+            resamples=resamples,
+            level=LEVEL,
+            by=column.name,
+            bins=grouping.description,
+            bias_over=grouping.bias_over,
+            evaluated=evaluated,
+            graph_nodes=int(data.num_nodes),
+            graph_edges=int(data.get("num_arcs", data.edge_index.shape[1])) // 2,
+            graph_features=isinstance(graph, Shards) or data.get("x") is not None,
+            nodes=len(chosen),
+            predicted=predicted,
+            smallest_group=SMALLEST_GROUP,
+            files=shown_options | {model.name: model.source for model in models},
+            graph_options=shown_options,
+            command=command,
+            seconds=time.perf_counter() - began,
+        ),
+        training_nodes_excluded=evaluate != "labeled"
+        and (marked is not None or all(data.get(key) is not None for key in MASKS)),
+        nodes=_shown_nodes(data, models, chosen, column, grouping.degree, shown, seed),
+        notes=[
+            *graph_notes(data),
+            *notes,
+            *([] if grouping.note is None else [printable(grouping.note)]),
+        ],
+        results=results,
+    )
+
+
+def _whole_number(name: str, value: Any) -> int:
+    """Check a number of draws or a seed."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise RawlsError(f"{name} must be a whole number of 0 or more, not {value!r}")
+    return number
+
+
+def _checked_graph(graph: Data | Shards | str, by: Any) -> tuple[Data, Ints | None]:
+    """Check the graph, and count its in-degrees if nodes are grouped by them.
+
+    Where every edge goes both ways the directions are not known, or there never were any. Of
+    shards only the degrees, labels and masks are read, not the edges.
+    """
+    if isinstance(graph, Shards):
+        if isinstance(by, str) and by == "in-degree":
+            raise RawlsError(
+                "shards have every edge in both directions, so that in-degrees are not known: "
+                "audit the directed file with --graph, or give a column: --by FILE "
+                "(by=(name, values))"
+            )
+        if isinstance(by, str) and by in ("pagerank", "core"):
+            raise RawlsError(
+                f"the {by} of nodes needs all edges in memory, which an audit of shards does not "
+                "read: group by degree or by a file of node ids and values"
+            )
+        return ShardNodes.of(graph).graph, None
+    if isinstance(graph, str):
+        if (Path(graph) / MANIFEST).is_file():
+            raise RawlsError(
+                f"'{graph}' is a folder of shards, and a text is the name of a dataset: give "
+                f"rawlsgcn.graphs.shards.Shards('{graph}')"
+            )
+        return load(graph, sparse=True), None
+    data = check(graph, sparse=True, need_features=False, need_labels=False)
+    incoming = graph.get("in_degree") if isinstance(graph, Data) else None
+    if isinstance(by, str) and by == "in-degree" and incoming is None:
+        raw = raw_from_object(graph)
+        source, target = raw.source, raw.target
+        if not is_symmetric(source, target, int(data.num_nodes)):
+            incoming = in_degrees(source, target, int(data.num_nodes))
+    if data.get("y") is None:
+        left_out = dict(GraphFacts.of(data).left_out)
+        why = left_out.get("labels", "give them with --labels (labels=...)")
+        raise RawlsError(f"there are no labels to compare the predictions with: {why}")
+    return data, None if incoming is None else np.asarray(incoming)
+
+
+def _is_graph(value: Any) -> bool:
+    """Whether this is a graph, which predictions never are."""
+    return isinstance(value, Data) or is_networkx(value)
+
+
+def _shown_source(source: PredictionSource) -> str:
+    """The source's name without this machine's folders."""
+    return shown_path(source.source) if isinstance(source, AlignedFile) else source.source
+
+
+def _column(data: Data, by: Any, incoming: Ints | None, index: NodeIndex) -> NodeColumn:
+    """What the nodes are grouped by: a built-in column, a file's or the user's."""
+    if isinstance(by, str) and by == "in-degree" and incoming is not None:
+        data.in_degree = incoming
+    if isinstance(by, Path) or (isinstance(by, str) and by not in BUILT_IN and Path(by).is_file()):
+        return column_of(data, read_column(Path(by), index))
+    if isinstance(by, pd.Series):
+        values = index.in_order(by, "the column to group by").to_numpy()
+        return column_of(data, (str(by.name), values) if by.name else values)
+    return column_of(data, by)
+
+
+def _shown_nodes(
+    graph: Data,
+    models: Sequence[NodeScores],
+    chosen: Ints,
+    column: NodeColumn,
+    degree: Ints,
+    most: int,
+    seed: int,
+) -> ShownNodes | None:
+    """The nodes for the explorer; of more than ``most`` a sample drawn without replacement."""
+    if most <= 0:
+        return None
+    kept = np.arange(len(chosen))
+    if len(chosen) > most:
+        rng = np.random.default_rng([seed, 7])
+        kept = np.sort(rng.choice(len(chosen), most, replace=False))
+    ids: Any = graph.get("node_ids")
+    names = np.arange(graph.num_nodes) if ids is None else ids
+    return ShownNodes(
+        of=len(chosen),
+        id=[_plain(names[node]) for node in chosen[kept]],
+        value=[_plain(value) for value in column.values[kept]],
+        degree=degree[kept].tolist(),
+        label=graph.y.numpy()[chosen[kept]].tolist(),
+        classes=graph.get("class_names"),
+        models=[
+            ShownPredictions(model.name, model.predicted[kept].tolist(), model.loss[kept].tolist())
+            for model in models
+        ],
+    )
+
+
+def _plain(value: Any) -> Any:
+    """A Python number or string, which JSON can write."""
+    return value.item() if hasattr(value, "item") else value

@@ -1,0 +1,145 @@
+"""From the ids of nodes in the user's files and frames to the order of the graph's nodes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from ..._core.errors import RawlsError, reading
+from ...graphs.readers.tables import numbers_of
+
+Array = npt.NDArray[Any]
+Ints = npt.NDArray[np.int64]
+
+
+class NodeIndex:
+    """From the ids in the user's files to positions in the graph.
+
+    ``node_ids`` are those of the graph's nodes; None if they are numbered from 0.
+    """
+
+    def __init__(self, node_ids: Any, nodes: int) -> None:
+        self.nodes, self.numbered = nodes, node_ids is None
+        self.as_text = False
+        if self.numbered:
+            return
+        self.as_text = pd.api.types.infer_dtype(node_ids, skipna=False) != "integer"
+        # Not an array of texts: in one, each takes the memory of the longest.
+        known = [str(each).strip() for each in node_ids] if self.as_text else node_ids
+        self._index = pd.Index(known)
+
+    def positions(self, ids: pd.Series[Any], row_name: Any, first: int) -> Ints:
+        """Find the positions of ``ids``; ``row_name(row)`` names a row in error messages."""
+        empty = ids.isna().to_numpy()
+        if empty.any():
+            raise RawlsError(
+                f"{row_name(first + int(empty.argmax()))}: the node id is empty: fill it in or "
+                "remove that row"
+            )
+        if self.as_text:
+            positions = self._index.get_indexer(pd.Index(ids.astype(str).str.strip()))
+        else:
+            numbers = _whole_ids(ids, row_name, first)
+            if self.numbered:
+                positions = np.where((numbers >= 0) & (numbers < self.nodes), numbers, -1)
+            else:
+                positions = self._index.get_indexer(pd.Index(numbers))
+        unknown = np.flatnonzero(positions < 0)
+        if len(unknown):
+            raise self._unknown(ids, unknown, row_name, first)
+        return np.asarray(positions, dtype=np.int64)
+
+    def in_order(self, values: Any, name: str) -> Any:
+        """The rows of a DataFrame or Series in the order of the nodes, by the ids in its index.
+
+        Anything else, and a frame whose index only counts its rows, is in node order already.
+        """
+        if not isinstance(values, pd.DataFrame | pd.Series):
+            return values
+        counted = values.index
+        if isinstance(counted, pd.RangeIndex) and (counted.start, counted.step) == (0, 1):
+            return values
+        places = self.positions(pd.Series(counted), lambda row: f"{name}, row {row}", 0)
+        if len(places) != self.nodes or len(np.unique(places)) != self.nodes:
+            raise RawlsError(
+                f"{name} must have a row for each of the {self.nodes:,} nodes, once: write the "
+                "rows that there are to a CSV file with the node ids, or give an array in node "
+                "order"
+            )
+        return values.iloc[np.argsort(places)]
+
+    def _unknown(self, ids: pd.Series[Any], unknown: Ints, row_name: Any, first: int) -> RawlsError:
+        row = int(unknown[0])
+        named = ", ".join(str(ids.iloc[int(i)]) for i in unknown[:3])
+        numbered = f"numbered from 0 to {self.nodes - 1}" if self.numbered else ""
+        here = f"{ids.iloc[row]} ({row_name(first + row)})"
+        if len(unknown) > len(ids) / 2:
+            return RawlsError(
+                f"the graph and the predictions do not belong together: {len(unknown):,} of "
+                f"{len(ids):,} predicted nodes are not among the graph's {self.nodes:,}"
+                f"{numbered and f' ({numbered})'}; the first is {here}"
+            )
+        more = f" (of {len(unknown):,} such, the first are {named})" if len(unknown) > 1 else ""
+        return RawlsError(
+            f"{row_name(first + row)}: node {ids.iloc[row]} is not in the graph"
+            f"{numbered and f', whose nodes are {numbered}'}{more}: remove it"
+        )
+
+
+def _whole_ids(ids: pd.Series[Any], row_name: Any, first: int) -> Ints:
+    """Ids as whole numbers, without rounding."""
+    numbers = ids
+    if not pd.api.types.is_integer_dtype(ids.dtype):
+        numbers = pd.to_numeric(ids.astype(object), errors="coerce")
+    if ids.dtype.kind in "bmM":
+        bad = np.ones(len(ids), bool)  # True, or a date, is no number
+    elif pd.api.types.is_integer_dtype(numbers.dtype):
+        bad = (numbers > np.iinfo(np.int64).max).to_numpy(dtype=bool)
+    else:
+        numbers = pd.Series(numbers_of(ids))
+        # From 2^53 on not every whole number is a float.
+        bad = ~((numbers.abs() < 2**53) & (numbers == np.floor(numbers))).to_numpy()
+    if bad.any():
+        row = int(bad.argmax())
+        raise RawlsError(
+            f"{row_name(first + row)}: the node id '{ids.iloc[row]}' is not a whole number, as "
+            "the graph's are"
+        )
+    return numbers.to_numpy().astype(np.int64)
+
+
+def read_column(path: Path, index: NodeIndex) -> tuple[str, Array]:
+    """Read a user's column in the order of the nodes; NaN or '' where a node has no value."""
+    from ...graphs.readers.column_names import is_number
+    from ...graphs.readers.table_formats import TABLES
+    from ...graphs.readers.tables import read_table
+
+    if path.suffix.lower() not in TABLES:
+        raise RawlsError(f"{path}: columns are read from {', '.join(TABLES)} files (id,value)")
+    with reading(path, "a table"):
+        table = read_table(path, lambda cells, numeric: not all(map(is_number, cells[1:])))
+        key = table.id_column()
+        others = [i for i in range(table.width) if i != key]
+        if not others:
+            raise RawlsError(
+                f"{path} has one column: give the node id first and its value after it"
+            )
+        name = table.names[others[0]] if table.names else path.stem
+        ids = table.ids(key, as_text=True) if index.as_text else table.frame[key]
+        positions = index.positions(ids, table.row, 0)
+        again = pd.Series(positions).duplicated().to_numpy()
+        if again.any():
+            raise RawlsError(f"{table.row(int(again.argmax()))}: this node appears twice")
+        column = table.frame[others[0]]
+        values: Array
+        if pd.api.types.is_numeric_dtype(column.dtype):
+            values = np.full(index.nodes, np.nan)
+            values[positions] = numbers_of(column)
+        else:
+            values = np.full(index.nodes, "", dtype=object)
+            values[positions] = column.astype(str).str.strip().where(column.notna(), "").to_numpy()
+    return name, values

@@ -1,0 +1,1 @@
+"""Train and predict where the graph does not fit in memory, a batch at a time."""

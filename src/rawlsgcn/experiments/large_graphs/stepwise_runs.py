@@ -1,0 +1,167 @@
+"""Runs that are trained in steps, one for each seed: their folders, their metrics, their model."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from ..._core.atomic_folders import atomic_directory
+from ..._core.distributed_context import DistributedContext
+from ..._core.progress import ProgressCallback
+from ..._core.serialization import jsonable
+from ...evaluation.run_metrics import RunMetrics
+from ...methods import Settings
+from ...training.in_steps.batch_training import BatchTraining
+from ..model_files import outdated_in, write_model
+from ..trained_runs import Spread
+
+
+@dataclass(frozen=True, eq=False)
+class StepwiseRun:
+    """One finished run.
+
+    Attributes:
+        state: Its weights, on the CPU.
+        settings: The settings that it was trained with.
+        context: Which of how many processes this one is.
+        figures: Its metrics on the evaluated nodes.
+        validation_accuracy: Its accuracy on the validation nodes, in per cent.
+        about: What else ``metrics.json`` has of it; steps and seconds of all runs are added up.
+    """
+
+    state: dict[str, Tensor]
+    settings: Settings
+    context: DistributedContext
+    figures: RunMetrics
+    validation_accuracy: float
+    about: dict[str, Any]
+
+    @classmethod
+    def of(
+        cls,
+        training: BatchTraining[Any],
+        figures: RunMetrics,
+        validation_accuracy: float,
+        about: dict[str, Any],
+    ) -> StepwiseRun:
+        """Keep what is needed of a training, and not the rest of it."""
+        state = {name: each.detach().cpu() for name, each in training.kept.state_dict().items()}
+        return cls(state, training.settings, training.context, figures, validation_accuracy, about)
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """The figures that are numbers, by name."""
+        figures = asdict(self.figures)
+        del figures["calibration"]
+        return figures | {"validation_accuracy": self.validation_accuracy}
+
+
+def fit_seeds(
+    seeds: Sequence[int],
+    out: Path | None,
+    run: Callable[[int, Path, ProgressCallback], StepwiseRun],
+    progress: ProgressCallback,
+    **about: Any,
+) -> dict[str, Any]:
+    """Train a run for each seed, each with checkpoints of its own, and save all as one model.
+
+    Args:
+        seeds: The seeds.
+        out: The folder of the model; None to keep neither it nor checkpoints.
+        run: Trains the run of a seed, with checkpoints in a folder.
+        progress: Called with the work done, the work in total and what is trained.
+        **about: The fields of :class:`.saved_models.TrainedModel` that are not the runs'.
+
+    Returns:
+        The metrics, in every process: numbers of a single run; of several their mean, deviation
+        and values, as in memory. The first process also writes them.
+    """
+    several = len(seeds) > 1
+    with _folder(out) as folder:
+        runs = [
+            run(
+                seed,
+                folder / f"seed-{seed}" if several else folder,
+                _part(progress, place, len(seeds), seed) if several else progress,
+            )
+            for place, seed in enumerate(seeds)
+        ]
+    best = max(runs, key=lambda each: each.validation_accuracy)
+    metrics = dict(runs[0].about)
+    if several:
+        metrics.pop("seed")
+        metrics |= {"seeds": list(seeds), "best_seed": seeds[runs.index(best)]}
+        metrics |= {name: asdict(_spread(runs, name)) for name in runs[0].numbers}
+        metrics["epochs"] = max(each.about["epochs"] for each in runs)
+        if "steps" in metrics:
+            metrics["steps"] = sum(each.about["steps"] for each in runs)
+        metrics["calibration"] = [each.figures.calibration.value for each in runs]
+    else:
+        metrics |= runs[0].numbers | {"calibration": runs[0].figures.calibration.value}
+    metrics["seconds"] = sum(each.about["seconds"] for each in runs)
+    metrics = dict(jsonable(metrics))
+    if out is not None and best.context.rank == 0:
+        with atomic_directory(out, outdated_in(out)) as temporary:
+            write_model(
+                temporary,
+                {seed: each.state for seed, each in zip(seeds, runs, strict=True)},
+                metrics,
+                settings=asdict(best.settings),
+                best_seed=seeds[runs.index(best)],
+                fingerprint=metrics["graph"],
+                **about,
+            )
+    return metrics
+
+
+def without_epochs(settings: Settings) -> dict[str, Any]:
+    """Return the settings that must be the same when a run goes on: all but the epochs."""
+    return {name: value for name, value in asdict(settings).items() if name != "epochs"}
+
+
+@contextmanager
+def _folder(out: Path | None) -> Iterator[Path]:
+    if out is not None:
+        yield out
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
+def _spread(runs: Sequence[StepwiseRun], name: str) -> Spread:
+    return Spread.of([each.numbers[name] for each in runs])
+
+
+def _part(progress: ProgressCallback, place: int, count: int, seed: int) -> ProgressCallback:
+    """The progress of one run as a part of the progress of all."""
+
+    def call(done: int, total: int, description: str | None = None) -> None:
+        words = f"seed {seed}" if description is None else f"seed {seed}, {description}"
+        progress(1000 * place + 1000 * done // max(1, total), 1000 * count, words)
+
+    return call
+
+
+def spread_text(metrics: dict[str, Any], name: str, digits: int) -> str:
+    """Write a metric for people: its value, or mean ± deviation of several runs.
+
+    Args:
+        metrics: What :func:`fit_seeds` returns.
+        name: The name of the metric.
+        digits: Digits after the point.
+
+    Returns:
+        The text; ``undefined`` for one that is not defined.
+    """
+    value = metrics[name]
+    if isinstance(value, dict) and value["mean"] is not None:
+        return f"{value['mean']:.{digits}f} ± {value['std']:.{digits}f}"
+    defined = isinstance(value, float) and math.isfinite(value)
+    return f"{value:.{digits}f}" if defined else "undefined"

@@ -1,0 +1,1 @@
+"""Edges to the nodes with the nearest features, for nodes with few neighbors."""

@@ -1,0 +1,1 @@
+"""What trainers in steps share: the loop over batches, and checkpoints."""
