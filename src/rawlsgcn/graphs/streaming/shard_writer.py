@@ -64,7 +64,7 @@ class ShardWriter:
         return cls(folder, np.cumsum(lengths), count, weighted=weighted)
 
     def write_nodes(self, y: Array | None, split: Array, node_ids: Array | None = None) -> None:
-        """Write the labels (int64) if any, the split (uint8, see :mod:`..shards.shard_files`), the ids."""
+        """Write labels (int64) if any, the split (uint8; :mod:`..shards.shard_files`), the ids."""
         for shard, (first, last) in enumerate(pairwise(self.cuts)):
             if y is not None:
                 np.save(self._path(shard, "y"), y[first:last])
