@@ -80,6 +80,15 @@ def test_a_search_that_is_stopped_goes_on_and_gives_the_same(
     assert not (tmp_path / "broken" / row_search.RUNS).exists()
 
 
+@pytest.mark.usefixtures("few_runs")
+def test_a_time_limit_ends_between_two_runs(tmp_path: Path) -> None:
+    nodes = ShardNodes.of(write_shards(rg.synthetic(300), 2, tmp_path / "shards"))
+    metrics = auto_rows(nodes, tmp_path / "model", memory=10**11, time_limit=1e-6)
+    assert [(row["member"], row["runs"]) for row in metrics["leaderboard"]] == [("smoothed", 1)]
+    assert metrics["skipped"] == ["smoothed (further runs)", "balanced"]
+    assert rg.load_model(tmp_path / "model").method.name == "auto"
+
+
 def test_runs_that_a_killed_search_left_go_with_the_next_model(tmp_path: Path) -> None:
     (tmp_path / "model" / row_search.RUNS / "abc").mkdir(parents=True)
     (tmp_path / "model" / "runs").mkdir()  # a folder of the user
@@ -123,7 +132,7 @@ def test_the_command_searches_rows_where_the_graph_does_not_fit(
     short = launch("--time-limit", "1e-9", "--evaluate", "all", "--out", tmp_path / "short")
     assert short.exit_code == 0, short.stderr
     said = " ".join(short.stdout.split())
-    assert "the time limit was reached, so these were not trained: 'balanced'." in said
+    assert "the time limit was reached, so these were not trained: 'smoothed (further" in said
     assert not list(tmp_path.glob("*/.auto-runs"))
     for words, wrong in (
         (["--baseline", "--out", tmp_path / "b"], "--baseline needs the whole graph"),

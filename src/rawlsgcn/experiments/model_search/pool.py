@@ -145,7 +145,8 @@ def train_member(
     """Train a candidate with each of the settings and make a member of its best runs.
 
     The member is the mean of the runs of the best three settings, which alone are trained with more
-    than one of the ``seeds``; None if training diverged with every setting.
+    than one of the ``seeds``; None if training diverged with every setting. ``train`` may train
+    fewer runs than it is asked for, the first ones.
     """
     method, started = find_method(candidate.method), time.perf_counter()
     first = [Job(each, RUNS_OF_SETTING * seed) for each in settings]
@@ -167,6 +168,7 @@ def train_member(
         sound = judge.best(more, len(more))
         jobs += [again[place] for place in sorted(sound)]
         kept += [more[place] for place in sorted(sound)]
+        runs += more
     mean = torch.stack([run.logits.softmax(-1) for run in kept]).mean(0)
     return Member(
         candidate,
@@ -175,7 +177,7 @@ def train_member(
         tuple(run.state for run in kept),
         judge.loss(mean),
         judge.rank(mean[judge.nodes].double()),
-        len(first) + len(again),
+        len(runs),
         time.perf_counter() - started,
         kept[0].notes,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -77,7 +78,7 @@ def auto_rows(
         memory: Bytes that may be used.
         seed: Decides everything random.
         device: The device to train on.
-        time_limit: Begin no further member after so many seconds; the answer then depends on the
+        time_limit: Begin no further run after so many seconds; the answer then depends on the
             speed of the machine.
         progress: Called with the work done, the work in total and what is trained.
 
@@ -98,8 +99,9 @@ def auto_rows(
     members: list[Member] = []
     skipped: list[str] = []
     began = time.perf_counter()
+    deadline = math.inf if time_limit is None else began + time_limit
     for candidate in usable:
-        if members and time_limit is not None and time.perf_counter() > began + time_limit:
+        if members and time.perf_counter() > deadline:
             skipped.append(candidate.name)
             continue
         form = SmoothedForm.of(shards, candidate.settings())
@@ -107,16 +109,27 @@ def auto_rows(
         labeled = LabeledRows(
             rows, train, nodes.y[train], shards.classes, np.empty(0, np.int64), val[:0]
         )
+        runs = RowRuns(
+            labeled,
+            read_rows(rows, val),
+            shards.fingerprint,
+            out / RUNS,
+            memory,
+            context,
+            deadline,
+        )
         member = train_member(
             candidate,
             grid(candidate),
-            RowRuns(labeled, read_rows(rows, val), shards.fingerprint, out / RUNS, memory, context),
+            runs,
             judge,
             seed,
             progress=described(progress, f"training '{candidate.name}'"),
         )
         if member is not None:
             members.append(member)
+        if runs.out_of_time:
+            skipped.append(f"{candidate.name} (further runs)")
     if not members:
         raise RawlsError(
             "nothing can be chosen: training diverged with every model; look for features that "
@@ -163,12 +176,13 @@ def auto_rows(
     return metrics
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class RowRuns:
     """Trains runs on rows, each with checkpoints, so that a killed search goes on with its last.
 
     The scores of a run are those of ``val_rows``, the rows of the validation nodes; ``graph`` is
-    the fingerprint of the graph, and ``folder`` has the checkpoints of all runs.
+    the fingerprint of the graph, and ``folder`` has the checkpoints of all runs. After the
+    ``deadline`` no run begins but the very first.
     """
 
     labeled: LabeledRows
@@ -177,15 +191,23 @@ class RowRuns:
     folder: Path
     memory: int
     context: DistributedContext
+    deadline: float = math.inf
+    trained: int = 0
+    out_of_time: bool = False
 
     def __call__(
         self, method: Method, jobs: Sequence[Job], progress: ProgressCallback
     ) -> list[TrainedRun]:
-        """Train jobs one after another."""
-        return [
-            self._run(job, PartialProgress(progress, 1000 * place, 1000, 1000 * len(jobs)))
-            for place, job in enumerate(jobs)
-        ]
+        """Train jobs one after another; those for which there is time."""
+        runs: list[TrainedRun] = []
+        for place, job in enumerate(jobs):
+            self.out_of_time = self.trained > 0 and time.perf_counter() > self.deadline
+            if self.out_of_time:
+                break
+            part = PartialProgress(progress, 1000 * place, 1000, 1000 * len(jobs))
+            runs.append(self._run(job, part))
+            self.trained += 1
+        return runs
 
     def _run(self, job: Job, progress: ProgressCallback) -> TrainedRun:
         labeled, settings = self.labeled, job.settings
