@@ -12,10 +12,38 @@ from .._core.errors import RawlsError
 from .catalog import MASKS
 from .notes import GraphFacts
 from .raw_graph import RawGraph
-from .splits import Ratios, Split, class_name, default_split, draw_split, parse_split
+from .splits import (
+    Ratios,
+    Split,
+    class_name,
+    draw_split,
+    fits_paper_split,
+    parse_split,
+    ratio_split,
+)
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
+
+
+FEW_LABELS = Ratios(0.5, 0.25, 0.25)
+"""The split of a graph without masks and with too few labels for the paper's."""
+
+
+def default_split(y: Tensor) -> str | Ratios:
+    """The split of a graph without masks.
+
+    The paper's, if there are nodes enough for it; else half of the labeled nodes train and a
+    quarter each validates and tests; with a handful of nodes, of which a quarter of each class may
+    be none, the random split.
+    """
+    if fits_paper_split(y):
+        return "paper"
+    try:
+        ratio_split(y, FEW_LABELS)
+    except RawlsError:
+        return "random"
+    return FEW_LABELS
 
 
 def choose_split(graph: Data, raw: RawGraph, split: str | Ratios | None) -> None:
@@ -33,10 +61,12 @@ def choose_split(graph: Data, raw: RawGraph, split: str | Ratios | None) -> None
             f"{raw.labels_from}: every labeled node is of class {only}: "
             "there must be two classes or more to tell apart"
         )
-    if split is None and not raw.masks:
+    if split is None and raw.masks:
+        split = "stored"
+    elif split is None:
         split = default_split(y)
         facts.split_made = str(split)
-    if split == "stored" or (split is None and raw.masks):
+    if split == "stored":
         masks = _stored_split(graph, raw)
         if not _still_drawn(y, masks, facts.split_drawn):
             facts.split_drawn = ""
@@ -53,12 +83,18 @@ def choose_split(graph: Data, raw: RawGraph, split: str | Ratios | None) -> None
 def _still_drawn(y: Tensor, masks: Split, drawn: str) -> bool:
     """Whether masks are still those that an earlier validation drew; test nodes may be others."""
     try:
-        first = draw_split(y, parse_split(drawn))
+        first = _draw_again(y, drawn)
     except RawlsError:
         return False
     return torch.equal(masks.train_mask, first.train_mask) and torch.equal(
         masks.val_mask, first.val_mask
     )
+
+
+def _draw_again(y: Tensor, drawn: str) -> Split:
+    split = parse_split(drawn)
+    assert split is not None
+    return draw_split(y, split)
 
 
 def _stored_split(graph: Data, raw: RawGraph) -> Split:
@@ -106,7 +142,7 @@ def has_own_split(graph: Data) -> bool:
     if not GraphFacts.of(graph).split_made:
         return True
     try:
-        made = draw_split(graph.y.cpu(), parse_split(GraphFacts.of(graph).split_made))
+        made = _draw_again(graph.y.cpu(), GraphFacts.of(graph).split_made)
     except RawlsError:
         return True
     masks = zip(MASKS, made, strict=True)

@@ -38,10 +38,6 @@ class Ratios(NamedTuple):
         return ",".join(f"{share:g}" for share in self)
 
 
-FEW_LABELS = Ratios(0.5, 0.25, 0.25)
-"""The split of a graph without masks and with too few labels for the paper's."""
-
-
 def parse_split(split: SplitChoice) -> str | Ratios | None:
     """Return the name of a split, its ratios, or None for the default.
 
@@ -252,28 +248,8 @@ def evaluate_on(graph: Data, which: str) -> Data:
     return chosen
 
 
-def default_split(y: Tensor) -> str | Ratios:
-    """The split of a graph without masks.
-
-    The paper's, if there are nodes enough for it; else half of the labeled nodes train and a
-    quarter each validates and tests; with a handful of nodes, of which a quarter of each class may
-    be none, the random split.
-    """
-    if fits_paper_split(y):
-        return "paper"
-    try:
-        ratio_split(y, FEW_LABELS)
-    except RawlsError:
-        return "random"
-    return FEW_LABELS
-
-
-def draw_split(
-    y: Tensor, split: str | Ratios | None, class_names: Sequence[str] | None = None
-) -> Split:
-    """Draw a split by name or by ratio; None is the default for a graph without masks."""
-    if split is None:
-        split = default_split(y)
+def draw_split(y: Tensor, split: str | Ratios, class_names: Sequence[str] | None = None) -> Split:
+    """Draw a split by name or by ratio."""
     if isinstance(split, Ratios):
         return ratio_split(y, split)
     return random_split(y) if split == "random" else paper_split(y, class_names=class_names)

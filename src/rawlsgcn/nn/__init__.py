@@ -5,7 +5,7 @@ of each layer is in its docstring and in docs/fair-layers.md.
 """
 
 from .appnp import FairAPPNP
-from .fair_layer import fair_weights
+from .fair_weights import fair_weights
 from .gcn2_conv import FairGCN2Conv
 from .gcn_conv import FairGCNConv
 from .gin_conv import FairGINConv

@@ -1,10 +1,8 @@
-"""The base class of the fair layers: where the entries of B come from, and ``fair_weights``."""
+"""The base class of the fair layers: where the entries of B come from."""
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
@@ -25,7 +23,7 @@ class FairLayer:
     """The part of a fair layer that torch_geometric's parent class does not have.
 
     The entries of B come from the first of these that exists: the ``fair_weight`` argument of
-    ``forward``, the tensor set by :func:`fair_weights`, the cache of a layer with ``cached=True``,
+    ``forward``, the tensor set by ``fair_weights``, the cache of a layer with ``cached=True``,
     the balanced form of the graph that the layer receives.
     """
 
@@ -68,7 +66,7 @@ class FairLayer:
     def _learns(self, adjacency: Any, *weights: Tensor) -> bool:
         """Whether any of these weights gets a gradient from this forward pass.
 
-        Every forward pass calls this first. It stores the weights that :func:`fair_weights` set for
+        Every forward pass calls this first. It stores the weights that ``fair_weights`` set for
         this ``adjacency``: activation checkpointing runs the pass again during ``backward``, when
         they are no longer set, and with ``use_reentrant=True`` nothing learns in the first pass.
         """
@@ -87,7 +85,7 @@ class FairLayer:
         stored[key] = weakref.ref(adjacency, lambda _: stored.pop(key, None)), current
 
     def _current_fair_weight(self, adjacency: Any) -> Tensor | None:
-        """Return the weights of :func:`fair_weights` for this pass, or the one it repeats."""
+        """Return the weights of ``fair_weights`` for this pass, or the one it repeats."""
         current, stored = self._set_fair_weight, self._stored_fair_weights
         if torch.compiler.is_compiling() or stored is None or not _in_backward():
             return current
@@ -245,56 +243,3 @@ def ready(linear: Any, inputs: Tensor) -> Tensor:
         linear.initialize_parameters(linear, (inputs,))
     weight: Tensor = linear.weight
     return weight
-
-
-@contextmanager
-def fair_weights(model: nn.Module, fair_weight: Tensor | Sequence[Tensor]) -> Iterator[None]:
-    """Set the entries of Â_DS for every fair layer of ``model`` during its forward pass.
-
-    For models whose own ``forward`` does not pass ``fair_weight`` on, such as torch_geometric's
-    ``GCN``. It is needed only during the forward pass, not for ``backward``; activation
-    checkpointing (``torch.utils.checkpoint``, reentrant or not), which repeats the forward pass
-    there, uses the same weights again, by the edge index that the layer received.
-
-    Args:
-        model: A model with fair layers, wrapped (DistributedDataParallel, ``compile``) or not.
-        fair_weight: One tensor for all layers, or one for each fair layer in the order of
-            ``model.modules()``; each has one entry for each edge that its layer receives,
-            optionally followed by one for each target node's self-loop.
-
-    Raises:
-        RawlsError: If the model has no fair layers, or not as many as there are tensors.
-
-    Example:
-        >>> import torch
-        >>> import rawlsgcn as rg
-        >>> from torch_geometric.nn import GCN
-        >>> from rawlsgcn.nn import fair_weights, make_fair
-        >>> edge_index = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
-        >>> model = make_fair(GCN(3, 8, num_layers=2, out_channels=2))
-        >>> x = rg.balance(edge_index, num_nodes=3).scale
-        >>> entries = torch.cat([x[edge_index[0]] * x[edge_index[1]], x * x])  # and the self-loops
-        >>> with fair_weights(model, entries):
-        ...     out = model(torch.randn(3, 3), edge_index)
-        >>> out.shape
-        torch.Size([3, 2])
-    """
-    if not isinstance(model, nn.Module):
-        raise RawlsError(f"fair_weights takes a torch module, not {type(model).__name__}.")
-    layers = [module for module in model.modules() if isinstance(module, FairLayer)]
-    if not layers:
-        raise RawlsError("the model has no fair layers: call make_fair first.")
-    several = isinstance(fair_weight, list | tuple)
-    entries: list[Any] = list(fair_weight) if several else [fair_weight] * len(layers)
-    for each in entries:
-        require_fair_weight(each)
-    if len(entries) != len(layers):
-        raise RawlsError(f"there are {len(entries)} fair weights for {len(layers)} fair layers.")
-    before = [layer._set_fair_weight for layer in layers]
-    try:
-        for layer, weight in zip(layers, entries, strict=True):
-            layer._set_fair_weight = weight
-        yield
-    finally:
-        for layer, kept in zip(layers, before, strict=True):
-            layer._set_fair_weight = kept

@@ -1,14 +1,12 @@
-"""The folder of a set of shards: the names of its files, its manifest, and where it is cut."""
+"""The folder of a set of shards: the names of its files, and its manifest."""
 
 from __future__ import annotations
 
 import json
 import re
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError
@@ -20,7 +18,7 @@ from ..._core.serialization import (
     is_string,
     read_json,
 )
-from ..._core.text import plural
+from .shard_cuts import are_cuts
 from .shard_files import ARRAYS
 
 Array = NDArray[Any]
@@ -33,16 +31,6 @@ _OURS = re.compile(
 )
 
 
-def _are_cuts(value: Any) -> bool:
-    return (
-        isinstance(value, list)
-        and len(value) > 1
-        and all(map(is_nonnegative_int, value))
-        and value[0] == 0
-        and all(a < b for a, b in pairwise(value))
-    )
-
-
 #: What the manifest has.
 ENTRIES: JsonFields = {
     "format": (f"{FORMAT}, which this version reads", lambda value: value == FORMAT),
@@ -52,7 +40,7 @@ ENTRIES: JsonFields = {
     "arcs": ("a whole number", is_nonnegative_int),
     "classes": ("a whole number", is_nonnegative_int),
     "negative_features": ("true or false", is_bool),
-    "cuts": ("a list of rows from 0 that rise", _are_cuts),
+    "cuts": ("a list of rows from 0 that rise", are_cuts),
 }
 
 
@@ -92,15 +80,6 @@ def outdated(name: str) -> bool:
     return _OURS.fullmatch(name) is not None
 
 
-def require_count(count: int, nodes: int) -> None:
-    """Raise an error if a graph of so many nodes cannot be cut into ``count`` shards."""
-    if not 1 <= count <= nodes:
-        raise RawlsError(
-            f"a graph of {plural(nodes, 'node')} cannot be cut into {plural(count, 'shard')}, of "
-            f"which each has a node or more: give a --count of 1 to {nodes:,}"
-        )
-
-
 def write_manifest(folder: Path, **about: Any) -> None:
     """Write the JSON files that make the arrays in a folder a set of shards.
 
@@ -113,15 +92,3 @@ def write_manifest(folder: Path, **about: Any) -> None:
     for shard in range(len(about["cuts"]) - 1):
         text = json.dumps({"graph": about["graph"]}) + "\n"
         (folder / f"{shard:05d}.json").write_text(text, encoding="utf-8")
-
-
-def shard_cuts(row_start: Array, count: int) -> list[int]:
-    """Rows at which to cut so that rows and arcs together, the bytes, are shared evenly."""
-    nodes = len(row_start) - 1
-    load = row_start + np.arange(nodes + 1)
-    inner = np.searchsorted(load, load[-1] * np.arange(1, count) / count)
-    # Every shard has a row of its own, however much one hub weighs.
-    inner = np.maximum(inner, np.arange(1, count))
-    inner = np.maximum.accumulate(inner - np.arange(1, count)) + np.arange(1, count)
-    inner = np.minimum(inner, nodes - count + np.arange(1, count))
-    return [0, *inner.tolist(), nodes]

@@ -25,18 +25,10 @@ from ..._core.serialization import is_string
 from ..feature_storage import dense_rows, has_negative_features
 from ..graph_statistics import fingerprint
 from ..splits import MASKS
+from .shard_cuts import require_count, shard_cuts
 from .shard_files import ARRAYS, ShardFiles, array_path, save_node_ids
 from .shard_files import Shard as Shard
-from .shard_folder import (
-    ENTRIES,
-    MANIFEST,
-    outdated,
-    read_about,
-    require_count,
-    require_own,
-    shard_cuts,
-    write_manifest,
-)
+from .shard_folder import ENTRIES, MANIFEST, outdated, read_about, require_own, write_manifest
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data

@@ -25,7 +25,8 @@ from ..readers.edge_lists import attach_table, file_of_nodes, is_range, node_ord
 from ..readers.node_tables import NodeTable, read_labels, use_one_file_for_both
 from ..readers.read_graph import require_file
 from ..readers.table_formats import TABLES, is_parquet
-from ..shards.shard_folder import require_count, require_own
+from ..shards.shard_cuts import require_count
+from ..shards.shard_folder import require_own
 from ..shards.shards import Shards
 from ..split_choice import choose_split
 from ..splits import MASKS, SplitChoice, parse_split

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from ..._core.progress import ProgressCallback, no_progress
 from ..._core.row_files import write_parts
+from ..shards.shard_cuts import shard_cuts
 from ..shards.shard_files import array_path, save_node_ids
-from ..shards.shard_folder import shard_cuts, write_manifest
+from ..shards.shard_folder import write_manifest
 from .feature_files import FeatureFiles
 from .merged_arcs import SortedArcs
 from .shard_fingerprint import shard_fingerprint

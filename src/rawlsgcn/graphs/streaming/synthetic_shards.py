@@ -15,7 +15,8 @@ from ..._core.ordered_threads import ordered_map
 from ..._core.progress import ProgressCallback, no_progress
 from ..catalog import SYNTHETIC
 from ..notes import GraphFacts
-from ..shards.shard_folder import require_count, require_own
+from ..shards.shard_cuts import require_count
+from ..shards.shard_folder import require_own
 from ..shards.shards import Shards
 from ..splits import SplitChoice, parse_split
 from ..synthetic_graph import BlockModel, check_arguments, draw_words, synthetic_split

@@ -42,7 +42,7 @@ def require_average(average: float) -> None:
 class BestEpoch(nn.Module):
     """The weights of the epoch with the best validation score, the epochs since, and all epochs.
 
-    The form of :class:`..reference.EarlyStopping` that a checkpoint can keep.
+    The form of :class:`..early_stopping.EarlyStopping` that a checkpoint can keep.
 
     Args:
         network: The network.
