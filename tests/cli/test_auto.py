@@ -143,6 +143,7 @@ def other_graph(tmp_path_factory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_transferable_model_is_used_on_another_graph(
     graph_file: Path, other_graph: Path, tmp_path: Path
 ) -> None:
@@ -168,6 +169,7 @@ def test_a_model_with_adjacency_members_is_refused_for_another_graph(
     refused(call("predict", "--model", out, "--graph", other_graph, *predicted), "on that graph")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("labeled", "isolated"), [([20, 20, 20], 0), ([40, 30, 30], 15)], ids=["60 labels", "isolated"]
 )

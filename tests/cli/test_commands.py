@@ -146,6 +146,7 @@ def test_the_same_command_gives_the_same_numbers() -> None:
     assert first == second
 
 
+@pytest.mark.slow
 def test_compare_writes_a_list_a_page_and_the_figures(tmp_path: Path) -> None:
     out, figures = tmp_path / "out", tmp_path / "figures.json"
     words = ["--dataset", "synthetic", *QUICK, "--out", out, "--json", figures]

@@ -41,6 +41,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *words: str) -> None:
     assert done.exit_code == 0, done.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("inside", "joined"), [(False, True), (True, False)])
 @pytest.mark.parametrize("command", ["train", "compare", "tune", "audit"])
 def test_no_output_names_a_folder_of_this_machine(

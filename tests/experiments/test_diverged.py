@@ -182,6 +182,7 @@ def test_the_accuracy_of_scores_that_are_not_numbers_is_none() -> None:
     assert math.isnan(accuracy_of(scores, y))
 
 
+@pytest.mark.slow
 def test_the_commands_tell_of_divergence(tmp_path: Path) -> None:
     def call(*words: object) -> Any:
         quick = ["--dataset", "synthetic", "--seeds", "1"]

@@ -67,6 +67,7 @@ def plain_gradients(make: Callable[[], nn.Module], *setting: Tensor) -> list[Ten
     return gradients(make(), *setting)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 @pytest.mark.parametrize("name", ["GCN", "GCN, cached", "GIN", "APPNP"])
 def test_compiled_in_one_piece(name: str, backend: str) -> None:

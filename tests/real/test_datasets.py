@@ -51,6 +51,7 @@ def test_amazon_photo_has_248_distinct_degrees(data_root: Path) -> None:
     assert statistics(load("amazon-photo", root=data_root)).distinct_degrees == 248
 
 
+@pytest.mark.slow
 def test_chameleon_is_symmetrized_and_uses_its_first_stored_split(data_root: Path) -> None:
     graph = load("chameleon", root=data_root)
     assert graph.edge_index.size(1) == 62742
@@ -69,6 +70,7 @@ def test_chameleon_is_symmetrized_and_uses_its_first_stored_split(data_root: Pat
         assert "stored split" not in " ".join(notes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["cora-ml", "citeseer", "amazon-photo", "chameleon"])
 def test_equal_to_torch_geometrics_own_processing(
     name: str, data_root: Path, tmp_path: Path
