@@ -10,6 +10,7 @@ import pytest
 from rawlsgcn._core.machine import peak_resident_bytes
 
 
+@pytest.mark.slow
 def test_the_peak_rises_with_what_the_process_holds() -> None:
     """Run in a process of its own: here other tests may have used more before."""
     words = (

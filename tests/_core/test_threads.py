@@ -102,6 +102,7 @@ def test_we_are_among_those_who_run():
     assert threads._runnable() >= 1
 
 
+@pytest.mark.slow
 def test_calls_from_several_threads_at_once_are_right():
     graph = synthetic()
     methods = ["gcn", "rawlsgcn-graph", "rawlsgcn-grad", "dsgcn"] * 2

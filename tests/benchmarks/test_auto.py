@@ -139,6 +139,7 @@ def test_splits_differ_and_every_other_labeled_node_is_evaluated() -> None:
     assert torch.equal(load_split("synthetic", 1).train_mask, masks[1])
 
 
+@pytest.mark.slow
 def test_the_stored_splits_of_chameleon_are_disjoint_and_differ(data_root: Path) -> None:
     train = []
     for split in range(10):

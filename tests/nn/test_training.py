@@ -82,6 +82,7 @@ def test_compiled_in_one_piece(name: str, backend: str) -> None:
             torch.testing.assert_close(one, two, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_compiled_with_given_weights() -> None:
     x, edges, y = setting()
     torch._dynamo.reset()
@@ -96,6 +97,7 @@ def test_compiled_with_given_weights() -> None:
             torch.testing.assert_close(one, two, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_compiled_with_edge_weights_that_learn() -> None:
     x, edges, y = setting()
     torch._dynamo.reset()

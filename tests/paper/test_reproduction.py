@@ -10,6 +10,7 @@ from rawlsgcn.paper.plan import Plan
 from rawlsgcn.paper.reproduction import reproduce
 
 
+@pytest.mark.slow
 def test_statistics_and_figures(tmp_path: Path) -> None:
     plan = Plan(
         parts=("datasets", "figures"), datasets=("synthetic",), seeds=(0,), changes={"epochs": 1}

@@ -66,6 +66,7 @@ def call(*words: object) -> Result:
     return CliRunner().invoke(app, ["reproduce", *(str(word) for word in words)])
 
 
+@pytest.mark.slow
 def test_the_command_trains_tests_and_keeps(tmp_path: Path) -> None:
     out, note = tmp_path / "out", tmp_path / "note.md"
     words = ("significance", "--datasets", "synthetic", "--seeds", 2, "--out", out)

@@ -60,6 +60,7 @@ def test_killed_at_random_it_ends_with_the_same_table(
     assert figures(again) == figures(results)
 
 
+@pytest.mark.slow
 def test_a_finished_plan_is_not_run_again(
     finished: Path, tiny: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,6 +130,7 @@ def test_what_was_given_up_cannot_be_finished(tmp_path: Path) -> None:
     assert not studies.read(cell).records
 
 
+@pytest.mark.slow
 def test_a_failure_is_recorded_and_stops_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -111,6 +111,7 @@ def test_runs_that_diverge_are_never_chosen(
         auto_rows(nodes, tmp_path / "none", memory=10**11)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_runs")
 def test_the_command_searches_rows_where_the_graph_does_not_fit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
