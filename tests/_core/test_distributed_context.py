@@ -33,7 +33,7 @@ def graph() -> Data:
 def both(graph: Data, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Any]]:
     folder = tmp_path_factory.mktemp("shards").resolve()
     write_shards(graph, 4, folder)
-    script = Path(__file__).parents[2] / "two_processes.py"
+    script = Path(__file__).parents[1] / "two_processes.py"
     command = [*TORCHRUN, "--nproc-per-node", "2", str(script), str(folder)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     subprocess.run(command, check=True, timeout=120, env=environment)
