@@ -35,8 +35,11 @@ pytestmark = [
 ]
 
 
-def test_gradients_are_those_of_one_process(tmp_path: Path) -> None:
+def test_gradients_are_those_of_one_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert tool is not None
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests"))  # the script imports a module of it
     with tool.TwoMachines() as machines:
         machines.torchrun([str(ROW_TRAINING), str(tmp_path)])
     rows = loaded(ROW_TRAINING)
