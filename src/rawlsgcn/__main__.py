@@ -27,7 +27,9 @@ def main() -> None:
         warnings.simplefilter("ignore")
         os.environ["PYTHONWARNINGS"] = "ignore"  # for processes that a command starts
     from .cli import app
+    from .cli.fast_start import postpone_unused_imports
 
+    postpone_unused_imports()
     app()
 
 

@@ -141,7 +141,10 @@ def fair_weight_of(
             adjacency, edge_weight, num_nodes, weight, loops.everywhere, loops.last, dtype
         )
         return compiled, None
-    cached: _CachedForm = _cached_form(adjacency, edge_weight, num_nodes, loops, dtype)
+    form: Any = _cached_form
+    if torch.compiler.is_compiling():  # no decorator: it would import torch's whole compiler
+        form = torch.compiler.disable(form)  # type: ignore[no-untyped-call]
+    cached: _CachedForm = form(adjacency, edge_weight, num_nodes, loops, dtype)
     return cached.entries, cached.csr
 
 
@@ -223,7 +226,6 @@ def _remove(cached: _CachedForm) -> None:
         _cache.remove(cached)
 
 
-@torch.compiler.disable  # type: ignore[untyped-decorator]
 @torch.no_grad()
 def _cached_form(
     adjacency: Any,
