@@ -172,6 +172,11 @@ def training_loss(logits: Tensor, inputs: Inputs, label_smoothing: float = 0.0) 
     return (weight * losses).sum()
 
 
+def adam(module: nn.Module, settings: Settings) -> torch.optim.Optimizer:
+    """Adam for all weights of a network."""
+    return torch.optim.Adam(module.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
+
+
 def take_step(optimizer: torch.optim.Optimizer, loss: Tensor) -> float:
     """Move the optimizer's parameters against the gradient of the loss, and return the loss."""
     optimizer.zero_grad()

@@ -15,6 +15,7 @@ from ._ops.layer_stack import ConvolutionalStack, LayerStack
 from .base import (
     Learner,
     Stackable,
+    adam,
     layer_sizes,
     normalized_adjacency,
     take_step,
@@ -68,7 +69,7 @@ class ConvolutionalLearner(Learner):
     def __init__(
         self, method: Convolutional, inputs: Inputs, settings: Settings, seed: int
     ) -> None:
-        self.inputs = inputs
+        self.inputs, self.settings = inputs, settings
         self.x = FixedMatrix.of(inputs.x)
         self.propagation = normalized_adjacency(inputs, method.forward_normalization(settings))
         self.gradient_normalization = method.gradient_normalization(settings)
@@ -77,9 +78,11 @@ class ConvolutionalLearner(Learner):
         self.module = GraphConvolutionalNetwork(sizes, settings.dropout, random)
         self.module.reset_parameters(torch.Generator().manual_seed(seed))
         self.module.to(inputs.device, inputs.dtype)
-        self.optimizer = torch.optim.Adam(
-            self.module.parameters(), lr=settings.lr, weight_decay=settings.weight_decay
-        )
+
+    @cached_property
+    def optimizer(self) -> torch.optim.Optimizer:
+        """Adam, made at the first epoch: predictions do not need it."""
+        return adam(self.module, self.settings)
 
     @cached_property
     def fair(self) -> FixedMatrix | None:

@@ -75,9 +75,10 @@ class Redress(Method):
 class RedressLearner(ConvolutionalLearner):
     """A GCN's learner whose loss also ranks the training nodes."""
 
+    settings: RedressSettings
+
     def __init__(self, inputs: Inputs, settings: RedressSettings, seed: int) -> None:
         super().__init__(GCN(), inputs, settings, seed)
-        self.settings = settings
 
     @cached_property
     def features(self) -> FeatureLists:

@@ -12,13 +12,14 @@ are joined to the nodes with the nearest features.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from ._ops.convolution import GraphConvolutionalNetwork
-from .base import Learner, Stackable, take_step, training_loss
+from .base import Learner, Stackable, adam, take_step, training_loss
 from .inputs import Inputs
 from .settings import RENORMALIZED, Settings
 from .smoothed_mlp_inputs import SmoothedMLPSettings, SmoothedStack
@@ -63,7 +64,7 @@ class SmoothedMLPLearner(Learner):
     """An MLP on the labeled rows, one batch an epoch."""
 
     def __init__(self, stack: SmoothedStack, settings: Settings, seed: int) -> None:
-        self.stack, self.inputs = stack, stack.inputs
+        self.stack, self.inputs, self.settings = stack, stack.inputs, settings
         self.smoothing = _own(settings).label_smoothing
         random = torch.Generator(self.inputs.device).manual_seed(seed)
         network = GraphConvolutionalNetwork(stack.sizes, settings.dropout, random)
@@ -72,9 +73,11 @@ class SmoothedMLPLearner(Learner):
         self.module = network
         for name, tensor in stack.fixed.items():
             network.register_buffer(name, tensor)
-        self.optimizer = torch.optim.Adam(
-            network.parameters(), lr=settings.lr, weight_decay=settings.weight_decay
-        )
+
+    @cached_property
+    def optimizer(self) -> torch.optim.Optimizer:
+        """Adam, made at the first epoch: predictions do not need it."""
+        return adam(self.module, self.settings)
 
     def epoch(self) -> float:
         self.module.train()
