@@ -153,8 +153,7 @@ def _times(summary: Summary) -> list[str]:
     said = (
         "Of `auto` on the paper's split, with nothing else running. The whole command is from the "
         "start of Python to the printed answer; the search is from the loaded graph to the answer. "
-        "Where '-' is shown for the whole command, the graphs were searched one after another in "
-        "one process that had started already."
+        "Python's bytecode of all packages was on disk, as an installation leaves it."
     )
     return [said, "", *_table(header, rows)]
 
