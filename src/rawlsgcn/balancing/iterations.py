@@ -22,9 +22,7 @@ from torch import Tensor
 from .._core.kernels import StepCoefficients
 from .._core.sparse import Array, array_module, as_array, as_tensor
 from .sparse_matrix import Product, SparseMatrix, transposed
-
-#: Nodes from which the mean of the first guess is estimated; it need not be exact.
-_SAMPLE = 1 << 8
+from .starting_point import write_starting_point
 
 
 class Iteration(Protocol):
@@ -67,12 +65,7 @@ class Symmetric:
         self.size = matrix.size
 
     def start(self, x: Array, y: Array) -> list[float]:
-        """The exact answer for the random graph of these degrees (the configuration model).
-
-        There the neighbors of every node have the same mean s of x, so that x_i solves
-        m_ii x² + (d_i − m_ii) s x = 1, with d the row sums. A factor to all of x that minimizes
-        φ, n = xᵀ M x, then costs nothing.
-        """
+        """The first point of :mod:`.starting_point`, times what minimizes φ: n = xᵀ M x."""
         history = []
         if self._matrix.values is None:
             starts = as_array(self._matrix.row_start)
@@ -83,13 +76,7 @@ class Symmetric:
             x[:] = 1
             self.product(as_tensor(x), as_tensor(y))
             history.append(_residual(x, y))
-        mean = _neighbor_mean(self._library, y, self._diagonal)
-        if self._matrix.fast is not None:
-            self._matrix.fast.roots(y, self._diagonal, mean, x)
-        else:
-            linear = self._library.clip(y - self._diagonal, 0, None)
-            linear *= mean
-            x[:] = 2 / (linear + self._library.sqrt(linear * linear + 4 * self._diagonal))
+        write_starting_point(self._matrix, y, self._diagonal, x)
         energy = self.product(as_tensor(x), as_tensor(y))
         if energy > 0:
             x *= math.sqrt(self.size / energy)
@@ -149,30 +136,6 @@ class SinkhornKnopp:
         self._by_rows(x[n:], y[:n])
         self._by_columns(x[:n], y[n:])
         return 2
-
-
-def _neighbor_mean(library: Array, sums: Array, diagonal: Array) -> float:
-    """s with s = Σ o_i x_i / Σ o_i and m_ii x_i² + o_i s x_i = 1, where o = d − diag(M).
-
-    By Newton's method in log s: an x_i falls with s as s^(−l / √(l² + 4 m_ii)), where l = o_i s.
-    """
-    every = max(1, len(sums) // _SAMPLE)
-    outer = library.clip(sums[::every] - diagonal[::every], 0, None)
-    diagonal = 4 * diagonal[::every]
-    total = float(outer.sum())
-    if not 0 < total < math.inf:
-        return 0.0
-    mean = math.sqrt(len(outer) / total)
-    for _ in range(2):
-        linear = outer * mean
-        root = library.sqrt(linear * linear + diagonal)
-        ends = 2 * outer / (linear + root)
-        found = float(ends.sum())
-        if not 0 < found < math.inf:
-            break
-        fall = float((ends * linear / root).sum()) / found
-        mean *= (found / total / mean) ** (1 / (1 + fall))
-    return mean
 
 
 def _residual(x: Array, y: Array) -> float:

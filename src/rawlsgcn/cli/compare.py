@@ -11,7 +11,7 @@ import typer
 
 from ..methods import MAIN_METHODS, find_method
 from . import options as opt
-from .base import command, naming, parse_grid, parse_settings, read_graph, split_names
+from .base import command, read_graph
 from .outputs import (
     audited,
     check_outputs,
@@ -22,6 +22,7 @@ from .outputs import (
     typed_command,
     write_json,
 )
+from .settings import naming, parse_grid, parse_settings, split_names
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data

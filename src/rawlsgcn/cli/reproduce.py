@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from . import options as opt
-from .base import command, split_names
+from .base import command
 from .outputs import check_outputs, people, typed_command, write_json
+from .settings import split_names
 
 
 @command("effectiveness --datasets cora-ml --out reproduction")

@@ -139,7 +139,7 @@ def _read_at_once(
 def _in_batches(graph: Path, features: Path | None, labels: Path | None, memory: int) -> bool:
     """Whether the graph is read in batches: files that are too large, and folders of OGB."""
     from .._core.memory import size_text
-    from ..graphs.streaming.file_shards import can_stream, memory_in_memory
+    from ..graphs.streaming.reading_choice import can_stream, memory_in_memory
 
     if graph.expanduser().is_dir():
         return True

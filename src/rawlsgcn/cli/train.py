@@ -10,7 +10,7 @@ import typer
 from .._core.errors import RawlsError
 from ..methods import find_method
 from . import options as opt
-from .base import command, parse_settings, read_graph
+from .base import command, read_graph
 from .outputs import (
     audited,
     check_outputs,
@@ -22,6 +22,7 @@ from .outputs import (
     write_json,
 )
 from .row_training import train_on_rows
+from .settings import parse_settings
 from .shards import (
     given_options,
     require_one_process,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from functools import wraps
 from typing import Any
 
@@ -10,16 +9,16 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.nn.aggr import MeanAggregation, SumAggregation
 from torch_geometric.nn.dense.linear import is_uninitialized_parameter
-from torch_geometric.typing import SparseTensor
 from torch_geometric.utils import is_sparse
 
 from .._core.argument_checks import require_edges
 from .._core.errors import RawlsError
-from .balanced_weights import Loops, edges_of, fair_weight_of, same_graph
+from .balanced_weights import Loops, edges_of, fair_weight_of
+from .checkpointing import CheckpointedFairWeights
 from .fair_gradient import FairMatrix
 
 
-class FairLayer:
+class FairLayer(CheckpointedFairWeights):
     """The part of a fair layer that torch_geometric's parent class does not have.
 
     The entries of B come from the first of these that exists: the ``fair_weight`` argument of
@@ -27,11 +26,8 @@ class FairLayer:
     the balanced form of the graph that the layer receives.
     """
 
-    #: Class attributes, so that a layer turned fair in place has them too.
-    _set_fair_weight: Tensor | None = None
+    #: A class attribute, so that a layer turned fair in place has it too.
     _cached_fair: FairMatrix | None = None
-    #: The weights of each adjacency that still exists, from the first use of fair_weights on.
-    _stored_fair_weights: dict[int, tuple[weakref.ref[Any], Tensor | None]] | None = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Make every constructor raise the errors of ``make_fair``, and keep its signature."""
@@ -73,37 +69,6 @@ class FairLayer:
         if not torch.compiler.is_compiling():
             self._store_fair_weight(adjacency)
         return torch.is_grad_enabled() and any(weight.requires_grad for weight in weights)
-
-    def _store_fair_weight(self, adjacency: Any) -> None:
-        current = self._set_fair_weight
-        unused = current is None and self._stored_fair_weights is None
-        if unused or _in_backward() or not isinstance(adjacency, (Tensor, SparseTensor)):
-            return
-        if self._stored_fair_weights is None:
-            self._stored_fair_weights = {}
-        stored, key = self._stored_fair_weights, id(adjacency)
-        stored[key] = weakref.ref(adjacency, lambda _: stored.pop(key, None)), current
-
-    def _current_fair_weight(self, adjacency: Any) -> Tensor | None:
-        """Return the weights of ``fair_weights`` for this pass, or the one it repeats."""
-        current, stored = self._set_fair_weight, self._stored_fair_weights
-        if torch.compiler.is_compiling() or stored is None or not _in_backward():
-            return current
-        known = (
-            [stored[id(adjacency)]] if id(adjacency) in stored else reversed(tuple(stored.values()))
-        )
-        for reference, weight in known:
-            other = reference()
-            if other is not None and same_graph(other, adjacency):
-                return weight
-        if current is None:
-            raise RawlsError(
-                f"{type(self).__name__} is computed again in the backward pass (activation "
-                "checkpointing) on an edge index that was made within the checkpointed part, so "
-                "the weights of rawlsgcn.nn.fair_weights for it are not known: make the edge "
-                "index before and pass it in, or pass fair_weight to the layer."
-            )
-        return current
 
     def _fair_matrix(
         self,
@@ -230,11 +195,6 @@ def require_fair_weight(fair_weight: Any) -> None:
         raise RawlsError(
             f"fair_weight must be a tensor of floating-point numbers in one dimension, not {kind}."
         )
-
-
-def _in_backward() -> bool:
-    """Whether this thread is inside ``backward``, by what torch.utils.checkpoint goes by too."""
-    return torch._C._current_graph_task_id() != -1
 
 
 def ready(linear: Any, inputs: Tensor) -> Tensor:

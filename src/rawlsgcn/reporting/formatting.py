@@ -6,7 +6,7 @@ No heavy import: the command line's light commands use this module.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from .._core.text import printable
@@ -63,57 +63,9 @@ def spread(figure: Spread, show: Callable[[float], str]) -> str:
     return f"{show(figure.mean)} ± {show(figure.std)}"
 
 
-def result_cells(result: Result) -> tuple[str, ...]:
-    """Accuracy, that of low and of high degrees, bias and calibrated bias, as tables show them."""
-    return (
-        spread(result.accuracy, percent),
-        percent(result.low_degree_accuracy.mean),
-        percent(result.high_degree_accuracy.mean),
-        spread(result.bias, number),
-        number(result.calibrated_bias.mean),
-    )
-
-
-def trial_cells(trial: Result, grid: Iterable[str]) -> tuple[str, ...]:
-    """The values of a trial of a tuning, validation and test accuracy, bias and calibrated bias."""
-    return (
-        *(printable(trial.settings[name]) for name in grid),
-        percent(trial.validation_accuracy.mean),
-        spread(trial.accuracy, percent),
-        spread(trial.bias, number),
-        number(trial.calibrated_bias.mean),
-    )
-
-
 def join_words(items: Sequence[str]) -> str:
     """``a``, ``a and b``, ``a, b and c``."""
     return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
-
-
-#: The figures by which results are compared: heading, property, how it is shown, and the best.
-COMPARED: tuple[tuple[str, str, Callable[[float], str], Callable[[list[float]], float]], ...] = (
-    ("accuracy (%)", "accuracy", percent, max),
-    ("of low degrees", "low_degree_accuracy", percent, max),
-    ("of high degrees", "high_degree_accuracy", percent, max),
-    ("bias", "bias", number, min),
-    ("calibrated bias", "calibrated_bias", number, min),
-)
-
-
-def best_figures(results: Sequence[Result]) -> list[tuple[bool, ...]]:
-    """Which figures of each result, in the order of ``COMPARED``, are shown as the best.
-
-    A method that has not learned is not compared. Values that look the same are equally good; where
-    all do, none is the best.
-    """
-    columns = []
-    for _, metric, show, choose in COMPARED:
-        means = [math.nan if each.failure else getattr(each, metric).mean for each in results]
-        finite = [mean for mean in means if mean == mean]
-        differ = len({show(mean) for mean in finite}) > 1
-        best = show(choose(finite)) if differ else None
-        columns.append([mean == mean and show(mean) == best for mean in means])
-    return list(zip(*columns, strict=True))
 
 
 def short_count(count: int) -> str:
@@ -121,18 +73,6 @@ def short_count(count: int) -> str:
     if count < 1000:
         return f"{count}"
     return f"{count / 1e3:,.0f} k" if count < 999_500 else f"{count / 1e6:,.1f} M"
-
-
-#: Heading, column of the leaderboard, how it is shown, and whether it is omitted in few columns.
-LEADERBOARD: tuple[tuple[str, str, Callable[[float], str], bool], ...] = (
-    ("validation\nloss", "validation_loss", number, False),
-    ("validation\naccuracy", "validation_accuracy", percent, True),
-    ("accuracy\n(%)", "accuracy", percent, False),
-    ("of low\ndegrees", "low_degree_accuracy", percent, False),
-    ("calibrated\nbias", "calibrated_bias", number, False),
-    ("para-\nmeters", "parameters", lambda count: short_count(int(count)), False),
-    ("\nseconds", "seconds", lambda seconds: f"{seconds:,.1f}", True),
-)
 
 
 def p_text(p: float, draws: int = 0) -> str:

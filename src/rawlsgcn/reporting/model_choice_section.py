@@ -12,7 +12,8 @@ from .._core.text import printable, share
 from ..experiments.model_search import AutoResult
 from .comparison_words import gains
 from .figure_style import FAINT, INK, PAPER, Figure, color, legend, log_x_axis, plain_axes, title
-from .formatting import LEADERBOARD, dataset_name, number, percent
+from .formatting import dataset_name, number, percent
+from .table_columns import LEADERBOARD
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,7 +18,8 @@ from .audit_figures import curves
 from .audit_verdict import verdict
 from .figure_style import inline_svg
 from .figures import by_degree, side_by_side
-from .formatting import number, p_text, percent, result_cells, setup_text, trial_cells
+from .formatting import number, p_text, percent, setup_text
+from .table_columns import result_cells, trial_cells
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

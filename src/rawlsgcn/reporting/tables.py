@@ -16,14 +16,8 @@ from rich.table import Table
 from rich.text import Text
 
 from .._core.text import printable
-from .formatting import (
-    LEADERBOARD,
-    best_figures,
-    number,
-    result_cells,
-    setup_text,
-    trial_cells,
-)
+from .formatting import number, setup_text
+from .table_columns import LEADERBOARD, best_figures, result_cells, trial_cells
 
 if TYPE_CHECKING:
     from ..experiments.comparison import Comparison

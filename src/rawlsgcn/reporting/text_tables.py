@@ -9,16 +9,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from .._core.text import plural, printable
-from .formatting import (
-    dataset_name,
-    number,
-    p_text,
-    percent,
-    result_cells,
-    setup_text,
-    spread,
-    trial_cells,
-)
+from .formatting import dataset_name, number, p_text, percent, setup_text, spread
+from .table_columns import result_cells, trial_cells
 
 if TYPE_CHECKING:
     from ..experiments.auditing.audit_result import Audit

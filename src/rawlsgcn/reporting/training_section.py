@@ -9,17 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from .._core.text import printable
 from .figures import accuracy_bias_plot, by_degree, degrees, side_by_side
-from .formatting import (
-    COMPARED,
-    best_figures,
-    dataset_name,
-    join_words,
-    judged_runs,
-    number,
-    percent,
-    seeds_text,
-    spread,
-)
+from .formatting import dataset_name, join_words, judged_runs, number, percent, seeds_text, spread
+from .table_columns import COMPARED, best_figures
 
 if TYPE_CHECKING:
     from ..experiments.result import Result

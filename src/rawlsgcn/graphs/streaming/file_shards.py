@@ -24,7 +24,6 @@ from ..raw_graph import RawGraph, check_count
 from ..readers.edge_lists import attach_table, file_of_nodes, is_range, node_order
 from ..readers.node_tables import NodeTable, read_labels, use_one_file_for_both
 from ..readers.read_graph import require_file
-from ..readers.table_formats import TABLES, is_parquet
 from ..shards.shard_cuts import require_count
 from ..shards.shard_folder import require_own
 from ..shards.shards import Shards
@@ -39,29 +38,6 @@ from .merged_arcs import SortedArcs
 from .node_numbers import NodeNumbers, TextIdsError
 
 Array = NDArray[Any]
-#: What reading in memory takes at its peak for each byte of a file: of text, .parquet, or arrays.
-_TEXT, _PARQUET, _ARRAYS = 12, 40, 3
-
-
-def memory_in_memory(*paths: Path | None) -> int:
-    """Estimate the bytes that reading these files at once takes.
-
-    Args:
-        *paths: An edge list, and features and labels where they are files of their own.
-    """
-
-    def factor(path: Path) -> int:
-        if is_parquet(path):
-            return _PARQUET
-        return _TEXT if path.suffix.lower() in TABLES else _ARRAYS
-
-    files = [path.expanduser() for path in paths if path is not None]
-    return sum(factor(path) * path.stat().st_size for path in files if path.is_file())
-
-
-def can_stream(graph: Path) -> bool:
-    """Whether a graph can be read in batches: an edge list, features and labels beside it."""
-    return graph.suffix.lower() in TABLES
 
 
 def shard_files(
