@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
@@ -13,21 +12,15 @@ import torch
 from torch import Tensor
 
 from .._core.errors import RawlsError
-from .._core.sparse import as_array
 from .._core.threads import threads_for
 from .accelerated_descent import Descent
 from .iterations import Iteration, SinkhornKnopp, Symmetric
 from .matrix_input import read_matrix
-from .scaling import Scaling, StopReason
-from .sparse_matrix import Product, SparseMatrix, without_diagonal
+from .scaling import Scaling
+from .sparse_matrix import Product, without_diagonal
+from .stopping import iterate
 from .symmetry import inspect_matrix
-
-#: Products without a gain of a tenth after which a residual this small is taken to be rounding.
-_PATIENCE, _ROUNDING = 20, 1e-9
-#: The share of a residual that may be rounding before all sums are computed again.
-_SHARE = 0.1
-#: Rows and columns that a message names.
-_NAMED = 5
+from .total_support import require_support
 
 
 def balance(
@@ -139,130 +132,3 @@ def _entries(matrix: Any) -> int:
         return int(getattr(matrix, "nnz", 0) or getattr(matrix, "size", 0) // 2)
     except (IndexError, TypeError):  # scipy looks for it at the end of what has none
         return 0
-
-
-def iterate(
-    descent: Descent,
-    tol: float,
-    max_iterations: int,
-    report: Callable[[list[float]], None] = lambda history: None,
-) -> tuple[float, list[float], StopReason]:
-    """Return the best point's residual, the residual after each product, and why it stopped.
-
-    ``report`` is called with the residuals so far after each step.
-    """
-    history = descent.begin()
-    best, gained, gained_at = math.inf, math.inf, 0
-    while True:
-        doubtful = descent.residual <= tol < descent.residual + descent.error
-        spoiled = descent.error > max(_ROUNDING, _SHARE * descent.residual)
-        if (doubtful or spoiled) and len(history) + 2 <= max_iterations:
-            spent = descent.measure()
-            history += [float(descent.residual)] * spent
-        residual = history[-1] = float(descent.residual + descent.error)  # numpy has its own
-        report(history)
-        if residual < best:
-            best = residual
-            descent.keep()
-        if best <= tol:
-            return best, history, StopReason.CONVERGED
-        if not math.isfinite(residual):
-            return best, history, StopReason.OVERFLOWED
-        if residual <= 0.9 * gained:
-            gained, gained_at = residual, len(history)
-        stalled = len(history) - gained_at if gained < _ROUNDING else 0
-        if stalled >= _PATIENCE:
-            return best, history, StopReason.STAGNATED
-        if len(history) >= max_iterations:
-            return best, history, StopReason.OUT_OF_ITERATIONS
-        descent.step()
-        history.append(math.nan)
-
-
-def require_support(matrix: SparseMatrix, symmetric: bool, diagonal: Tensor) -> None:
-    """Raise an error that names rows and columns for a matrix without total support.
-
-    A nonnegative matrix can be balanced exactly when every positive entry lies on a positive
-    diagonal, that is, is used by some perfect matching of rows with columns (Sinkhorn and Knopp
-    1967). A symmetric matrix with a positive diagonal always can: (i, j) lies on the diagonal that
-    swaps i and j and leaves the rest alone.
-    """
-    full_diagonal = matrix.loops or float(as_array(diagonal).min()) > 0
-    if symmetric and full_diagonal:
-        return
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
-
-    starts, column = matrix.row_start.cpu().numpy(), matrix.column.cpu().numpy()
-    n = matrix.size
-    pattern = csr_array((np.ones(len(column), dtype=np.int8), column, starts), shape=(n, n))
-    if full_diagonal:
-        partner = np.arange(n)
-    else:
-        _refuse_empty(starts, column, n)
-        partner = maximum_bipartite_matching(pattern, perm_type="column")
-        if (partner < 0).any():
-            _refuse_deficient(pattern, partner)
-    # With each column named after its partner row, an entry i → j lies on a positive diagonal
-    # exactly when it lies on a cycle, that is, within one strongly connected component.
-    row_of = np.empty(n, dtype=column.dtype)
-    row_of[partner] = np.arange(n)
-    graph = csr_array((pattern.data, row_of[column], starts), shape=(n, n))
-    _, part = connected_components(graph, directed=True, connection="strong")
-    row = np.repeat(np.arange(n), np.diff(starts))
-    across = np.flatnonzero(part[row] != part[row_of[column]])
-    if len(across):
-        some = ", ".join(f"({row[e]}, {column[e]})" for e in across[:_NAMED])
-        some += ", …" if len(across) > _NAMED else ""
-        raise RawlsError(
-            f"the matrix has no doubly stochastic form: {len(across)} of its entries lie on no "
-            f"positive diagonal (row, column: {some}), so no scaling can keep "
-            "them; remove them, or balance a symmetric matrix with self-loops."
-        )
-
-
-def _refuse_empty(starts: Any, column: Any, n: int) -> None:
-    filled = np.zeros(n, dtype=bool)
-    filled[column] = True
-    for what, lost in (
-        ("row", np.flatnonzero(np.diff(starts) == 0)),
-        ("column", np.flatnonzero(~filled)),
-    ):
-        if len(lost):
-            raise RawlsError(
-                f"the matrix has no doubly stochastic form: {_names(what, lost)} "
-                f"{'has' if len(lost) == 1 else 'have'} no positive entry; "
-                "add self-loops or remove these nodes."
-            )
-
-
-def _refuse_deficient(pattern: Any, partner: Any) -> None:
-    """Name rows that together have too few columns (a violation of Hall's condition)."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import breadth_first_order
-
-    n = len(partner)
-    row_of = np.full(n, -1)
-    matched = np.flatnonzero(partner >= 0)
-    row_of[partner[matched]] = matched
-    row = np.repeat(np.arange(n), np.diff(pattern.indptr))
-    target = row_of[pattern.indices]
-    usable = target >= 0
-    graph = csr_array(
-        (np.ones(usable.sum(), dtype=np.int8), (row[usable], target[usable])), shape=(n, n)
-    )
-    unmatched = int(np.flatnonzero(partner < 0)[0])
-    rows = np.sort(breadth_first_order(graph, unmatched, return_predecessors=False))
-    columns = np.unique(pattern[rows].indices)
-    raise RawlsError(
-        f"the matrix has no doubly stochastic form: {_names('row', rows)} have entries only in "
-        f"{_names('column', columns)}, which cannot give each of these rows a sum of 1; "
-        "add self-loops or remove these nodes."
-    )
-
-
-def _names(what: str, ids: Any) -> str:
-    if len(ids) == 1:
-        return f"{what} {ids[0]}"
-    more = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
-    return f"{what}s {', '.join(map(str, ids[:_NAMED]))}{more} ({len(ids)} in all)"
