@@ -28,7 +28,7 @@ from .smoothing_rivals import scipy_seconds, sign_seconds
 SIZES = (10**5, 10**6, 10**7, 10**8)
 #: SIGN keeps the result of every step, and 64-bit indices.
 SIGN_LIMIT = 10**7
-DEGREE, FEATURES, STEPS = 10, 32, 10
+DEGREE, FEATURES, STEPS = 10, 100, 10
 
 
 def measurements(
