@@ -170,15 +170,17 @@ def plot(results: dict[str, Any]) -> Picture | None:
 
 
 def write(results: dict[str, Any], folder: Path) -> None:
-    """Add a run to results-DEVICE.json, where it replaces earlier runs of the same parts.
+    """Add a run to results-DEVICE.json; earlier runs whose parts were all measured again go.
 
     The plot and RESULTS.md are written again.
     """
     from rawlsgcn.reporting.figures import save
 
     kind = "cuda" if results["machine"]["gpu"] else "cpu"
-    runs = [run for run in _kept(folder, kind) if not set(run["parts"]) <= set(results["parts"])]
-    runs.append(results)
+    runs: list[dict[str, Any]] = []
+    for run in (results, *reversed(_kept(folder, kind))):
+        if not set(run["parts"]) <= {part for later in runs for part in later["parts"]}:
+            runs.insert(0, run)
     with atomic_file(folder / f"results-{kind}.json") as temporary:
         temporary.write_text(json.dumps(runs, indent=1) + "\n", encoding="utf-8")
     picture = plot(results)

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from benchmarks.__main__ import app
 from benchmarks.balancing import random_matrix, scipy_matrix
 from benchmarks.measurement import Measurement, Timing, timed
-from benchmarks.report import markdown, page
+from benchmarks.report import markdown, page, write
 from benchmarks.rivals import cached_gcn_training, textbook_sinkhorn_knopp
 from rawlsgcn._core.kernels import kernels
 from rawlsgcn.balancing import balance
@@ -77,6 +77,15 @@ def test_every_part_runs_and_is_shown(tmp_path: Path) -> None:
     assert results["command"].startswith("python -m benchmarks")
     names = {"RESULTS.md", "results-cpu.json", "scaling-cpu.png"}
     assert {path.name for path in tmp_path.iterdir()} == names
+
+
+def test_a_run_replaces_those_whose_parts_were_all_measured_again(tmp_path: Path) -> None:
+    machine = {"processor": "any", "threads": 1, "gpu": None, "python": "3", "torch": "2"}
+    for parts in (["training", "balance"], ["balance"], ["sampling"], ["training"]):
+        run = {"command": "x", "parts": parts, "machine": machine, "repeats": 1}
+        write({**run, "figures": [], "training_scaling": []}, tmp_path)
+    kept = json.loads((tmp_path / "results-cpu.json").read_text())
+    assert [run["parts"] for run in kept] == [["balance"], ["sampling"], ["training"]]
 
 
 @pytest.mark.parametrize(
