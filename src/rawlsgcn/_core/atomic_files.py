@@ -212,7 +212,7 @@ def remove(path: Path) -> None:
     """
     with suppress(OSError):
         if not path.is_dir() or path.is_symlink():
-            path.unlink(missing_ok=True)
+            os.unlink(path)
             return
         if not is_temporary(path) or path.name.endswith(READY):
             hidden = path.with_name(f"{PREFIX}{secrets.token_hex(4)}")
