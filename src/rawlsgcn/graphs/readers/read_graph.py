@@ -122,8 +122,8 @@ def read_raw_graph(path: Any, *, features: Any = None, labels: Any = None) -> Ra
     if attributed is not None:
         raw = attributed.raw(label, names)
         if raw.y is not None and raw.unused_attributes:
-            unused = ", ".join(raw.unused_attributes[:5])
-            raw.facts.columns_ignored.append((f"{raw.graph_from}, nodes", unused))
+            unused = ", ".join(f"attribute '{name}'" for name in raw.unused_attributes[:5])
+            raw.facts.columns_ignored.append((raw.graph_from, unused))
     elif suffix in TABLES:
         raw = read_edge_list(path, tables)
     elif suffix == ".npz":
