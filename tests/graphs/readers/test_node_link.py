@@ -85,7 +85,7 @@ def test_attributes_by_name_are_features() -> None:
         ('{"elements": []}', "not a graph of nodes and links"),
         ('{"nodes": [1], "edges": []}', "must be a JSON object"),
         ('{"nodes": [{"id": 1}, {"name": 2}], "links": []}', "node 1 .* has no id"),
-        ('{"nodes": [{"id": 1}], "links": [{"source": 1}]}', "link 0 .* no source or no target"),
+        ('{"nodes": [{"id": 1}], "links": [{"source": 1}]}', "link 0 .* has no target"),
         ('{"nodes": [{"id": 1}], "links": [{"source": 1, "target": 5}]}', "names the node '5'"),
         ('{"nodes": [{"id": 1}, {"id": 1}], "links": []}', "'1' appears twice"),
         ("[" * 100_000, "cannot be read as JSON"),
