@@ -22,7 +22,7 @@ from rawlsgcn.methods import Inputs, find_method
 from rawlsgcn.methods.base import all_finite
 from rawlsgcn.training import Job, train_runs
 from rawlsgcn.training.stacked.adam import FusedAdam, VectorAdam
-from rawlsgcn.training.stacked.cuda_graph import recorded
+from rawlsgcn.training.stacked.engine import recorded
 
 from .models import NETWORKS, SideBySide
 

@@ -20,7 +20,7 @@ from rawlsgcn.methods import Inputs, Learner, find_method, method_names, with_ch
 from rawlsgcn.methods.base import accuracy_of
 from rawlsgcn.reporting.tables import results_table, tuning_table
 from rawlsgcn.training import Job, TrainedRun
-from rawlsgcn.training.early_stopping import EarlyStopping
+from rawlsgcn.training.reference import EarlyStopping
 
 
 @pytest.fixture(scope="module")
