@@ -18,7 +18,7 @@ import torch
 from ..._core.progress import ProgressCallback
 from ..._core.threads import limited_threads
 from ...methods import Inputs
-from ...methods._ops.layer_stack import Layer
+from ...methods.base import Layer
 
 B = TypeVar("B")
 R = TypeVar("R")
