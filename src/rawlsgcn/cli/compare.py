@@ -11,7 +11,8 @@ import typer
 
 from ..methods import MAIN_METHODS, find_method
 from . import options as opt
-from .base import command, read_graph
+from .base import command
+from .options import naming, parse_grid, parse_settings, read_graph, split_names
 from .outputs import (
     audited,
     check_outputs,
@@ -22,7 +23,6 @@ from .outputs import (
     typed_command,
     write_json,
 )
-from .settings import naming, parse_grid, parse_settings, split_names
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
