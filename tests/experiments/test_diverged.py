@@ -49,8 +49,7 @@ def some_runs(graph: Data, monkeypatch: pytest.MonkeyPatch, spoil: Callable[[Job
         return [_spoiled(run) if spoil(job) else run for run, job in each], seconds
 
     original = api.train_runs
-    for module in ("fitting", "tuning"):
-        monkeypatch.setattr(f"rawlsgcn.experiments.{module}.train_runs", train_runs)
+    monkeypatch.setattr(api, "train_runs", train_runs)
 
 
 def _spoiled(run: TrainedRun) -> TrainedRun:
