@@ -286,18 +286,13 @@ def load_model(folder: str | Path, seed: int | None = None) -> TrainedModel:
         )
     except RawlsError as error:
         raise RawlsError(f"{folder / CONFIG}: {error}") from error
+    kept = ("row_normalized", "num_features", "num_classes", "dataset", "class_names")
     return TrainedModel(
         method=method,
         settings=settings,
-        row_normalized=config["row_normalized"],
-        num_features=config["num_features"],
-        num_classes=classes,
         seed=chosen,
-        dataset=config["dataset"],
         state=state,
         folder=folder,
-        class_names=config["class_names"],
-        structural_features=config["structural_features"],
         training_graph=read_training_graph(folder, config["edges"]),
-        fingerprint=config["fingerprint"],
+        **{name: config[name] for name in (*kept, "structural_features", "fingerprint")},
     )
