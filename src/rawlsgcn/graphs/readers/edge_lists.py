@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,8 @@ from .column_names import (
     is_number,
     missing_column,
 )
-from .node_tables import NodeRows, NodeTable
+from .node_numbers import NodeNumbers, NodeRows, file_of_nodes, no_row, node_order
+from .node_tables import NodeTable
 from .table_formats import separator_name
 from .tables import TableFile, TableHeader, read_table
 
@@ -54,82 +55,78 @@ def read_edge_list(path: Path, tables: list[NodeTable]) -> RawGraph:
         if table.names is None:
             _refuse_unknown_header(table, ids, codes, rows)
     order = node_order(rows, as_text, path.name, lambda: ids)
-    numbers = _positions(order, ids)
-    source, target = (numbers[each] for each in codes)
+    numbers = NodeNumbers(order)
+    places = numbers.find(ids)
+    source, target = (places[each] for each in codes)
     named_in = file_of_nodes(rows, as_text) if rows else path.name
-    weight = checked_weights(table, columns, (source, target), order, named_in)
+    weight = checked_weights(table, columns, (source, target), numbers, named_in)
     raw = RawGraph(path.stem, source, target, weight, facts=facts, graph_from=path.name)
     if not any(each.table is None for each in tables):
         raw.num_nodes = len(order)
-    if not is_range(order):
+    if not numbers.is_range:
         raw.node_ids = order.tolist() if as_text else order
-    attach(raw, tables, order)
+    attach(raw, tables, numbers)
     return raw
 
 
-def attach(raw: RawGraph, tables: list[NodeTable], order: Array) -> None:
+def attach(raw: RawGraph, tables: list[NodeTable], numbers: NodeNumbers) -> None:
     """Bring tables keyed by node id into the order of the nodes; refuse ids that do not match."""
     for each in tables:
         others = [raw.graph_from, *(other.path.name for other in tables if other is not each)]
-        attach_table(raw, each, order, others)
+        attach_table(raw, each, numbers, others)
 
 
-def attach_table(raw: RawGraph, nodes: NodeTable, order: Array, others: list[str]) -> None:
+def attach_table(raw: RawGraph, nodes: NodeTable, numbers: NodeNumbers, others: list[str]) -> None:
     """Bring one table into the order of the nodes, which the files ``others`` name too."""
     if nodes.table is None:
         return
-    ids = nodes.ids(as_text=order.dtype == object)
-    extra = np.flatnonzero(_positions(order, ids) < 0)
+    ids = nodes.ids(numbers.is_text)
+    extra = np.flatnonzero(numbers.find(ids) < 0)
     if len(extra):
         row = int(extra[0])
-        where = others[-1] if is_range(order) else " or ".join(others)
-        raise RawlsError(f"{nodes.table.row(row)}: node {ids[row]} is {unknown_node(order, where)}")
-    rows = pd.Index(ids).get_indexer(pd.Index(order))
+        where = others[-1] if numbers.is_range else " or ".join(others)
+        raise RawlsError(f"{nodes.table.row(row)}: node {ids[row]} is {numbers.unknown(where)}")
+    rows = NodeNumbers(ids).find(numbers.order)
     missing = np.flatnonzero(rows < 0)
     if len(missing) and nodes.absent is not None:
         raw.facts.not_in_labels = len(missing)
     elif len(missing):
-        raise no_row(nodes.path, order, missing)
+        raise no_row(nodes.path, numbers.order, missing)
     nodes.take(rows)
 
 
 def checked_weights(
     table: TableFile,
     columns: tuple[int, int, int | None],
-    numbers: tuple[Array, Array],
-    order: Array,
+    ends: tuple[Array, Array],
+    numbers: NodeNumbers,
     named_in: str,
 ) -> Array | None:
-    """Return the weights of some edges, all of which are between nodes of ``order``.
+    """Return the weights of some edges, given the numbers of their ends.
 
-    An end that is no node (its number is -1), and a weight that is not finite or negative, are
+    An end that is no node (-1), and a weight that is not finite or negative, are
     named with their row; ``columns`` are those of sources, targets and weights.
     """
-    as_text = order.dtype == object
-    unknown = np.flatnonzero((numbers[0] < 0) | (numbers[1] < 0))
+    unknown = np.flatnonzero((ends[0] < 0) | (ends[1] < 0))
     if len(unknown):
         row = int(unknown[0])
-        end = columns[0] if numbers[0][row] < 0 else columns[1]
-        node = table.ids(end, as_text).iloc[row]
-        cure = "" if is_range(order) else ": list every node there (in labels with -1 for no label)"
-        raise RawlsError(f"{table.row(row)}: node {node} is {unknown_node(order, named_in)}{cure}")
+        end = columns[0] if ends[0][row] < 0 else columns[1]
+        node = table.ids(end, numbers.is_text).iloc[row]
+        cure = ": list every node there (in labels with -1 for no label)"
+        cure = "" if numbers.is_range else cure
+        raise RawlsError(f"{table.row(row)}: node {node} is {numbers.unknown(named_in)}{cure}")
     if columns[2] is None:
         return None
     weight = table.numbers([columns[2]])[:, 0]
     wrong = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
     if len(wrong):
         row = int(wrong[0])
-        first, second = (table.ids(end, as_text).iloc[row] for end in columns[:2])
+        first, second = (table.ids(end, numbers.is_text).iloc[row] for end in columns[:2])
         raise RawlsError(
             f"{table.row(row)}: the edge between node {first} and node {second} has the weight "
             f"{weight[row]}: weights must be finite and not negative"
         )
     return weight
-
-
-def is_range(order: Array) -> bool:
-    """Whether the ids are just 0 to n - 1, the numbers of the rows."""
-    return order.dtype != object and bool(np.array_equal(order, np.arange(len(order))))
 
 
 def edge_columns(table: TableHeader, facts: GraphFacts) -> tuple[int, int, int | None]:
@@ -246,66 +243,3 @@ def _named(ids: Array, names: frozenset[str]) -> NDArray[np.bool_]:
     """Which of the ids are names of columns, in lower case, upper case or capitalized."""
     forms = [form for name in names for form in (name, name.upper(), name.capitalize())]
     return np.isin(np.arange(len(ids)), pd.Index(ids).get_indexer(pd.Index(forms)))
-
-
-def node_order(
-    rows: Sequence[NodeRows], as_text: bool, graph: str, edge_ids: Callable[[], Array]
-) -> Array:
-    """The ids of the nodes, in the order in which the graph numbers them.
-
-    ``rows`` are those of the labels, then of the features; ``edge_ids`` returns the ids of the
-    edges, numbers sorted and text as it first appears, and is called only if they are needed.
-    """
-    keyed = [each for each in rows if each.num_rows is None]
-    in_order = [each for each in rows if each.num_rows is not None]
-    if in_order and not as_text:
-        return np.arange(in_order[0].num_rows or 0)
-    if keyed:
-        order = keyed[0].ids(as_text)
-        # Where as many are listed as there are rows in the order of the nodes, all of them are.
-        if keyed[0].complete or (in_order and in_order[0].num_rows == len(order)):
-            return order
-        return _with_unlisted(order, keyed[1].ids(as_text) if len(keyed) > 1 else edge_ids())
-    if in_order:
-        raise RawlsError(
-            f"{graph} has text for ids, but the rows of {in_order[0].path.name} have none: "
-            "give a table with the node id in its first column"
-        )
-    return edge_ids()
-
-
-def file_of_nodes(rows: Sequence[NodeRows], as_text: bool) -> str:
-    """The name of the file that the order of the nodes is from, for error messages."""
-    return next((each for each in rows if (each.num_rows is None) == as_text), rows[0]).path.name
-
-
-def _with_unlisted(listed: Array, ids: Array) -> Array:
-    """The ids that labels list, and after them those of ``ids`` that they do not.
-
-    Where the labels also list ids that are not among ``ids``, the two may not belong together (one
-    may number from 0 and the other from 1), and nothing is added: an error follows.
-    """
-    if (_positions(ids, listed) < 0).any():
-        return listed
-    return np.concatenate([listed, ids[_positions(listed, ids) < 0]])
-
-
-def _positions(order: Array, ids: Array) -> Array:
-    """The number of each node among ``order``, -1 for those that are not in it."""
-    if is_range(order):
-        return np.where((ids >= 0) & (ids < len(order)), ids, -1)
-    return np.asarray(pd.Index(order).get_indexer(pd.Index(ids)))
-
-
-def unknown_node(order: Array, where: str) -> str:
-    """Say that a node is not one of ``order``, for an error message."""
-    if is_range(order):
-        return f"out of range: {where} numbers its nodes from 0 to {len(order) - 1}"
-    return f"not in {where}"
-
-
-def no_row(path: Path, order: Array, missing: Array) -> RawlsError:
-    """The error for a file without rows for the nodes ``missing``, numbers of ``order``."""
-    named = ", ".join(str(order[node]) for node in missing[:3])
-    more = f" and {len(missing) - 3:,} more" if len(missing) > 3 else ""
-    return RawlsError(f"{path.name} has no row for node {named}{more}: every node needs one")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from .column_names import (
     split_codes,
 )
 from .labels import encode_words, label_array, require_one_kind
+from .node_numbers import NodeRows
 from .table_formats import TABLES, separator_name
 from .tables import TableFile, TableHeader, read_table
 from .torch_files import read_tensor
@@ -36,23 +37,6 @@ Array = NDArray[Any]
 ENCODE = "encode such a column as numbers, or remove it"
 TORCH = (".pt", ".pth")
 """Files of ``torch.save``."""
-
-
-@dataclass(frozen=True)
-class NodeRows:
-    """Which nodes the rows of a file belong to.
-
-    Attributes:
-        path: The file.
-        num_rows: The number of rows in the order of the nodes; None where they have ids.
-        ids: Returns the ids of the rows, as texts if its argument says so.
-        complete: Whether the file must list every node.
-    """
-
-    path: Path
-    num_rows: int | None
-    ids: Callable[[bool], Array] = lambda as_text: np.empty(0)
-    complete: bool = True
 
 
 @dataclass

@@ -32,6 +32,7 @@ from .arrays import LABEL_KEYS, Archive
 from .edge_lists import attach, read_edge_list
 from .labels import label_array
 from .node_link import from_networkx, is_networkx, read_node_link
+from .node_numbers import NodeNumbers
 from .node_tables import TORCH, NodeTable, read_features, read_labels, use_one_file_for_both
 from .table_formats import TABLES
 from .torch_files import read_saved
@@ -135,7 +136,7 @@ def read_raw_graph(path: Any, *, features: Any = None, labels: Any = None) -> Ra
     else:
         raise RawlsError(f"{path}: graphs are read from {', '.join(FORMATS)} files")
     if suffix not in TABLES and any(each.table is not None for each in tables):
-        attach(raw, tables, _order(raw))
+        attach(raw, tables, NodeNumbers(_order(raw)))
     _use_tables(raw, label_table, feature_table)
     raw.facts.word_labels |= words and raw.class_names is not None
     return raw

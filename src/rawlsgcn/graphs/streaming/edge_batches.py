@@ -23,9 +23,9 @@ from ..readers.edge_lists import (
     no_column_names,
     refuse_repeated_header,
 )
+from ..readers.node_numbers import NodeNumbers, TextIdsError
 from ..readers.table_formats import ParquetTable, is_parquet
 from ..readers.tables import MOST_COLUMNS, TableFile, read_header
-from .node_numbers import NodeNumbers, TextIdsError
 
 Array = NDArray[Any]
 #: Rows that are read at a time.
@@ -177,7 +177,7 @@ def _checked(
     named_in: str,
 ) -> EdgeBatch:
     columns = (*ends, weight_column)
-    weight = checked_weights(table, columns, (source, target), numbers.order, named_in)
+    weight = checked_weights(table, columns, (source, target), numbers, named_in)
     return EdgeBatch(source, target, None if weight is None else weight.astype(np.float64))
 
 

@@ -19,10 +19,9 @@ from ..notes import GraphFacts
 from ..readers.arrays import checked_array
 from ..readers.arrays import read_header as read_npy_header
 from ..readers.column_names import features_have_header
-from ..readers.edge_lists import no_row, unknown_node
+from ..readers.node_numbers import NodeNumbers, NodeRows, TextIdsError, no_row
 from ..readers.node_tables import (
     ENCODE,
-    NodeRows,
     feature_columns,
     no_features,
     read_features,
@@ -31,7 +30,6 @@ from ..readers.node_tables import (
 from ..readers.table_formats import TABLES
 from ..readers.tables import MOST_COLUMNS, TableFile, read_header
 from .edge_batches import estimated_rows
-from .node_numbers import NodeNumbers, TextIdsError
 
 Array = NDArray[Any]
 #: Numbers, and ids alone, that are read at a time.
@@ -149,7 +147,7 @@ class FeatureTable:
         unknown = np.flatnonzero(nodes < 0)
         if len(unknown):
             row = int(unknown[0])
-            where = unknown_node(numbers.order, named_in)
+            where = numbers.unknown(named_in)
             raise RawlsError(f"{table.row(row)}: node {ids[row]} is {where}")
         values = table.numbers(self.columns, cure=ENCODE)
         return FeatureBatch(nodes, _single(values, lambda row: f"{table.row(row)}: the node"))

@@ -21,7 +21,14 @@ from ..._core.memory import memory_limit
 from ..._core.progress import ProgressCallback, no_progress
 from ..notes import GraphFacts
 from ..raw_graph import RawGraph, check_count
-from ..readers.edge_lists import attach_table, file_of_nodes, is_range, node_order
+from ..readers.edge_lists import attach_table
+from ..readers.node_numbers import (
+    NodeNumbers,
+    TextIdsError,
+    file_of_nodes,
+    is_range,
+    node_order,
+)
 from ..readers.node_tables import NodeTable, read_labels, use_one_file_for_both
 from ..readers.read_graph import require_file
 from ..shards.shard_cuts import require_count
@@ -35,7 +42,6 @@ from .build_shards import GraphParts, build_shards
 from .edge_batches import EdgeSource, EdgeTable
 from .feature_batches import FeatureSource, FeatureTable, open_features
 from .merged_arcs import SortedArcs
-from .node_numbers import NodeNumbers, TextIdsError
 
 Array = NDArray[Any]
 
@@ -186,7 +192,7 @@ def _raw_nodes(
     raw = RawGraph(graph.stem, empty, empty, facts=facts, graph_from=graph.name)
     if table is not None:
         with reading(table.path, "labels"):
-            attach_table(raw, table, order, [graph.name, features.name])
+            attach_table(raw, table, NodeNumbers(order), [graph.name, features.name])
         raw.y, raw.labels_from, raw.masks = table.values, table.path.name, table.masks
         raw.class_names = table.class_names
         facts.word_labels = raw.class_names is not None

@@ -23,6 +23,7 @@ from ..._core.threads import ordered_map
 from ..catalog import MASKS
 from ..raw_graph import RawGraph, node_count
 from ..readers.arrays import Archive
+from ..readers.node_numbers import NodeNumbers
 from ..readers.table_formats import as_table
 from ..readers.tables import TableFile
 from ..shards.shard_folder import require_own
@@ -31,7 +32,6 @@ from ..splits import SplitChoice, parse_split
 from .edge_batches import ROWS, EdgeBatch, EdgeSource, edge_batch
 from .feature_batches import CELLS, FeatureBatch, FeatureSource, batch_in_order
 from .file_shards import GraphStreams, write_streams
-from .node_numbers import NodeNumbers
 from .npz_members import NpzMember
 
 Array = NDArray[Any]

@@ -17,13 +17,13 @@ from ..._core.memory import memory_limit
 from ..._core.progress import ProgressCallback, no_progress
 from ..catalog import MASKS
 from ..raw_graph import RawGraph, endpoints
+from ..readers.node_numbers import NodeNumbers
 from ..shards.shard_folder import require_own
 from ..shards.shards import Shards
 from ..splits import SplitChoice, parse_split
 from .edge_batches import ROWS, EdgeBatch
 from .feature_batches import CELLS, FeatureBatch, batch_in_order
 from .file_shards import GraphStreams, write_streams
-from .node_numbers import NodeNumbers
 
 Array = NDArray[Any]
 

@@ -1,0 +1,138 @@
+"""Which nodes the files of a graph name, in which order, and the numbers of their ids in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ..._core.errors import RawlsError
+
+Array = NDArray[Any]
+#: A table of all ids from the lowest to the highest has at most so many entries for each node.
+_GAPS = 4
+
+
+@dataclass(frozen=True)
+class NodeRows:
+    """Which nodes the rows of a file belong to.
+
+    Attributes:
+        path: The file.
+        num_rows: The number of rows in the order of the nodes; None where they have ids.
+        ids: Returns the ids of the rows, as texts if its argument says so.
+        complete: Whether the file must list every node.
+    """
+
+    path: Path
+    num_rows: int | None
+    ids: Callable[[bool], Array] = lambda as_text: np.empty(0)
+    complete: bool = True
+
+
+class TextIdsError(RawlsError):
+    """Ids that are texts in one file, where those of the files before it are whole numbers."""
+
+
+class NodeNumbers:
+    """Find the places of ids in the order of the nodes.
+
+    Args:
+        order: The ids of the nodes, whole numbers or (as objects) texts, each once.
+    """
+
+    def __init__(self, order: Array) -> None:
+        self.order = order
+        self.is_text = order.dtype == object
+        self.is_range = is_range(order)
+        self._table: Array | None = None
+        self._index: Any = None
+        if self.is_range:
+            return
+        if not self.is_text and len(order):
+            self._low, high = int(order.min()), int(order.max())
+            if high - self._low <= _GAPS * len(order):
+                self._table = np.full(high - self._low + 1, -1, np.int64)
+                self._table[order - self._low] = np.arange(len(order))
+                return
+        self._index = pd.Index(order, dtype=order.dtype)
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def find(self, ids: Array) -> NDArray[np.int64]:
+        """Return the number of each node, -1 for those that there are not."""
+        if self.is_range:
+            return np.where((ids >= 0) & (ids < len(self.order)), ids, -1)
+        if self._table is None:
+            found = self._index.get_indexer(pd.Index(ids, dtype=self.order.dtype))
+            return np.asarray(found, np.int64)
+        inside = (ids >= self._low) & (ids < self._low + len(self._table))
+        places = ids - self._low
+        found = self._table[places if inside.all() else np.where(inside, places, 0)]
+        return np.where(inside, found, -1)
+
+    def unknown(self, where: str) -> str:
+        """Say that an id is none of them, for an error message."""
+        if self.is_range:
+            return f"out of range: {where} numbers its nodes from 0 to {len(self) - 1}"
+        return f"not in {where}"
+
+
+def is_range(order: Array) -> bool:
+    """Whether the ids are just 0 to n - 1, the numbers of the rows."""
+    return order.dtype != object and bool(np.array_equal(order, np.arange(len(order))))
+
+
+def node_order(
+    rows: Sequence[NodeRows], as_text: bool, graph: str, edge_ids: Callable[[], Array]
+) -> Array:
+    """The ids of the nodes, in the order in which the graph numbers them.
+
+    ``rows`` are those of the labels, then of the features; ``edge_ids`` returns the ids of the
+    edges, numbers sorted and text as it first appears, and is called only if they are needed.
+    """
+    keyed = [each for each in rows if each.num_rows is None]
+    in_order = [each for each in rows if each.num_rows is not None]
+    if in_order and not as_text:
+        return np.arange(in_order[0].num_rows or 0)
+    if keyed:
+        order = keyed[0].ids(as_text)
+        # Where as many are listed as there are rows in the order of the nodes, all of them are.
+        if keyed[0].complete or (in_order and in_order[0].num_rows == len(order)):
+            return order
+        return _with_unlisted(order, keyed[1].ids(as_text) if len(keyed) > 1 else edge_ids())
+    if in_order:
+        raise RawlsError(
+            f"{graph} has text for ids, but the rows of {in_order[0].path.name} have none: "
+            "give a table with the node id in its first column"
+        )
+    return edge_ids()
+
+
+def file_of_nodes(rows: Sequence[NodeRows], as_text: bool) -> str:
+    """The name of the file that the order of the nodes is from, for error messages."""
+    return next((each for each in rows if (each.num_rows is None) == as_text), rows[0]).path.name
+
+
+def _with_unlisted(listed: Array, ids: Array) -> Array:
+    """The ids that labels list, and after them those of ``ids`` that they do not.
+
+    Where the labels also list ids that are not among ``ids``, the two may not belong together (one
+    may number from 0 and the other from 1), and nothing is added: an error follows.
+    """
+    if (NodeNumbers(ids).find(listed) < 0).any():
+        return listed
+    return np.concatenate([listed, ids[NodeNumbers(listed).find(ids) < 0]])
+
+
+def no_row(path: Path, order: Array, missing: Array) -> RawlsError:
+    """The error for a file without rows for the nodes ``missing``, numbers of ``order``."""
+    named = ", ".join(str(order[node]) for node in missing[:3])
+    more = f" and {len(missing) - 3:,} more" if len(missing) > 3 else ""
+    return RawlsError(f"{path.name} has no row for node {named}{more}: every node needs one")
