@@ -71,13 +71,13 @@ class Result(TrainedRuns):
 
         measured = ["accuracy", "low_degree_accuracy", "high_degree_accuracy"]
         measured += ["validation_accuracy", "training_accuracy", "bias", "calibrated_bias"]
-        columns = {name: getattr(self, name).runs for name in measured}
-        columns["temperature"] = self.spread("temperature").runs
-        diverged = [seed in self.diverged for seed in self.seeds]
-        learned = [seed not in self.diverged + self.not_learned for seed in self.seeds]
-        return pd.DataFrame(
-            {"seed": self.seeds, **columns, "diverged": diverged, "learned": learned}
-        )
+        frame = pd.DataFrame({"seed": self.seeds})
+        for name in measured:
+            frame[name] = getattr(self, name).runs
+        frame["temperature"] = self.spread("temperature").runs
+        frame["diverged"] = [seed in self.diverged for seed in self.seeds]
+        frame["learned"] = [seed not in self.diverged + self.not_learned for seed in self.seeds]
+        return frame
 
     def to_dict(self) -> dict[str, Any]:
         """Return the metrics and settings in the form that ``--json`` writes.
