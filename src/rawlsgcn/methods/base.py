@@ -223,6 +223,11 @@ def training_loss(logits: Tensor, inputs: Inputs, label_smoothing: float = 0.0) 
     return (weight * nn.functional.cross_entropy(logits, target, reduction="none", **how)).sum()
 
 
+def fused_adam(weights: Iterable[nn.Parameter], settings: Settings) -> torch.optim.Optimizer:
+    """Adam in one sweep over some weights of a network."""
+    return torch.optim.Adam(weights, settings.lr, weight_decay=settings.weight_decay, fused=True)
+
+
 def take_step(optimizer: torch.optim.Optimizer, loss: Tensor) -> float:
     """Move the optimizer's parameters against the gradient of the loss, and return the loss."""
     optimizer.zero_grad()
