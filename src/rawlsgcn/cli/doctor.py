@@ -118,25 +118,19 @@ def _extras() -> dict[str, str]:
         lines = requires("rawlsgcn") or []
     except PackageNotFoundError:
         return {}
-    wanted: dict[str, list[str]] = {}
+    missing: dict[str, list[str]] = {}
     for line in lines:
-        extra = re.search(r"extra\s*==\s*['\"]([\w-]+)['\"]", line)
-        package = re.match(r"[\w.-]+", line)
-        if extra and package and extra[1] not in _FOR_DEVELOPERS and package[0] != "rawlsgcn":
-            wanted.setdefault(extra[1], []).append(package[0])
-    found = {}
-    for name, packages in sorted(wanted.items()):
-        missing = [package for package in packages if not _installed(package)]
-        found[name] = f"without {', '.join(missing)}" if missing else "installed"
-    return found
-
-
-def _installed(package: str) -> bool:
-    try:
-        version(package)
-    except PackageNotFoundError:
-        return False
-    return True
+        found = re.match(r"([\w.-]+).*extra\s*==\s*['\"]([\w-]+)['\"]", line)
+        if found and found[2] not in _FOR_DEVELOPERS and found[1] != "rawlsgcn":
+            packages = missing.setdefault(found[2], [])
+            try:
+                version(found[1])
+            except PackageNotFoundError:
+                packages.append(found[1])
+    return {
+        name: f"without {', '.join(packages)}" if packages else "installed"
+        for name, packages in sorted(missing.items())
+    }
 
 
 def _text(value: Any) -> str:
