@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +25,7 @@ class GraphFacts:
 
     Attributes:
         columns_assumed: (file, columns, role): columns whose role was not given by their names.
-        columns_ignored: (file, columns) that have no role.
-        attributes_ignored: Attributes of the nodes that have no role.
+        columns_ignored: (file, columns), or attributes of the nodes, that have no role.
         edge_attr_ignored: Whether there were edge attributes other than weights.
         self_loops: Self-loops that were dropped.
         zero_weights: Edges of weight zero that were dropped.
@@ -51,7 +51,6 @@ class GraphFacts:
 
     columns_assumed: list[tuple[str, str, str]] = field(default_factory=list)
     columns_ignored: list[tuple[str, str]] = field(default_factory=list)
-    attributes_ignored: list[str] = field(default_factory=list)
     edge_attr_ignored: bool = False
     self_loops: int = 0
     zero_weights: int = 0
@@ -84,7 +83,7 @@ class GraphFacts:
             name, value = pair
             default = known.get(name) if isinstance(name, str) else None
             if isinstance(default, list) and isinstance(value, list | tuple):
-                setattr(facts, name, [each for each in map(_item, value) if _fits(name, each)])
+                setattr(facts, name, _items(name, value))
             elif default is not None and type(value) is type(default):
                 setattr(facts, name, value)
         return facts
@@ -96,15 +95,12 @@ class GraphFacts:
         return [(name, value) for name, value in named if value != getattr(plain, name)]
 
 
-def _item(value: Any) -> Any:
-    return tuple(map(str, value)) if isinstance(value, list | tuple) else value
-
-
-def _fits(name: str, item: Any) -> bool:
-    """Whether this can be an item of a list of facts, which may come from any file."""
-    if name in _TEXTS:
-        return isinstance(item, tuple) and len(item) == _TEXTS[name]
-    return type(item) is (str if name == "attributes_ignored" else int)
+def _items(name: str, values: Sequence[Any]) -> list[Any]:
+    """Those that can be items of a list of facts, which may come from any file."""
+    if name not in _TEXTS:
+        return [each for each in values if type(each) is int]
+    texts = [each for each in values if isinstance(each, list | tuple)]
+    return [tuple(map(str, each)) for each in texts if len(each) == _TEXTS[name]]
 
 
 def graph_notes(graph: Data) -> list[str]:
@@ -125,9 +121,6 @@ def graph_notes(graph: Data) -> list[str]:
         notes.append(f"{file}: {columns} {verb} taken for {role}.")
     for file, columns in facts.columns_ignored:
         notes.append(f"{file}: {columns} {'are' if ', ' in columns else 'is'} not used.")
-    if facts.attributes_ignored:
-        names = ", ".join(facts.attributes_ignored[:5])
-        notes.append(f"attributes of the nodes that are not used: {names}.")
     if facts.edge_attr_ignored:
         notes.append("edge_attr is not used: put edge weights into edge_weight.")
     notes += _edge_notes(facts)
