@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 import rawlsgcn as rg
 from rawlsgcn.balancing import shard_balancing
 from rawlsgcn.cli import app
-from rawlsgcn.graphs.shards.shards import Shards, write_shards
+from rawlsgcn.graphs.shards import Shards, write_shards
 
 PROGRAM = ["-m", "rawlsgcn"]
 # Sampled training of the default method.

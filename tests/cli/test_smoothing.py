@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from rawlsgcn.cli import app
 from rawlsgcn.graphs import synthetic
-from rawlsgcn.graphs.shards.shards import Shards, write_shards
+from rawlsgcn.graphs.shards import Shards, write_shards
 from rawlsgcn.methods import find_method
 from rawlsgcn.training.smoothed.smoothed_files import find_smoothed
 

@@ -18,7 +18,7 @@ from rawlsgcn.experiments.large_graphs.shard_predictions import (
     predict_shards,
     shard_split,
 )
-from rawlsgcn.graphs.shards.shards import Shards, write_shards
+from rawlsgcn.graphs.shards import Shards, write_shards
 from rawlsgcn.training.sampled import memory_plan
 from rawlsgcn.training.sampled.sources import Source
 

@@ -21,7 +21,7 @@ from rawlsgcn._core.kernels import kernels, without_kernels
 from rawlsgcn.balancing import propagation_matrix
 from rawlsgcn.balancing.shard_balancing import balance_and_save
 from rawlsgcn.graphs import synthetic
-from rawlsgcn.graphs.shards.shards import Shards, write_shards
+from rawlsgcn.graphs.shards import Shards, write_shards
 from rawlsgcn.methods import find_method
 from rawlsgcn.methods.inputs import row_normalized
 from rawlsgcn.training.smoothed import column_blocks as column_blocks_module

@@ -10,7 +10,7 @@ import pytest
 
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.graphs import synthetic
-from rawlsgcn.graphs.shards.shards import Shards, write_shards
+from rawlsgcn.graphs.shards import Shards, write_shards
 from rawlsgcn.methods import find_method
 from rawlsgcn.training.smoothed.smoothed_files import MANIFEST, SmoothedForm, find_smoothed
 

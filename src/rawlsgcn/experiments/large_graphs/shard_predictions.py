@@ -16,10 +16,10 @@ from ..._core.errors import RawlsError
 from ..._core.memory import memory_left
 from ..._core.progress import ProgressCallback, no_progress
 from ...balancing.shard_balancing import balance_and_save
+from ...graphs.shards.shard_fingerprint import shard_edge_digest
 from ...graphs.shards.shard_graph import graph_of_shards
 from ...graphs.shards.shards import Shards
 from ...graphs.splits import MASKS, SPLIT_WORDS
-from ...graphs.streaming.shard_fingerprint import shard_edge_digest
 from ...methods import Convolutional, Settings
 from ...methods._ops.convolution import GraphConvolutionalNetwork
 from ...methods.ensemble import EnsembleRun, EnsembleSettings, state_of_run

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
-
-from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError
 from ..._core.serialization import (
@@ -18,10 +17,7 @@ from ..._core.serialization import (
     is_string,
     read_json,
 )
-from .shard_cuts import are_cuts
 from .shard_files import ARRAYS
-
-Array = NDArray[Any]
 
 MANIFEST = "shards.json"
 FORMAT = 1
@@ -29,6 +25,17 @@ FORMAT = 1
 _OURS = re.compile(
     rf"shards\.json|\d{{5}}\.json|\d{{5}}-({'|'.join(ARRAYS)})\.npy|\.?smoothed-[0-9a-f]{{10}}"
 )
+
+
+def _are_cuts(value: Any) -> bool:
+    """Whether a value of the manifest can be where a graph was cut."""
+    return (
+        isinstance(value, list)
+        and len(value) > 1
+        and all(map(is_nonnegative_int, value))
+        and value[0] == 0
+        and all(a < b for a, b in pairwise(value))
+    )
 
 
 #: What the manifest has.
@@ -40,7 +47,7 @@ ENTRIES: JsonFields = {
     "arcs": ("a whole number", is_nonnegative_int),
     "classes": ("a whole number", is_nonnegative_int),
     "negative_features": ("true or false", is_bool),
-    "cuts": ("a list of rows from 0 that rise", are_cuts),
+    "cuts": ("a list of rows from 0 that rise", _are_cuts),
 }
 
 

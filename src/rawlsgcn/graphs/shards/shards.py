@@ -14,24 +14,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from ..._core.atomic_files import atomic_file
-from ..._core.atomic_folders import atomic_directory
 from ..._core.errors import RawlsError
-from ..._core.row_files import write_parts
 from ..._core.serialization import is_string
-from ..feature_storage import dense_rows, has_negative_features
-from ..graph_statistics import fingerprint
-from ..splits import MASKS
-from .shard_cuts import require_count, shard_cuts
-from .shard_files import ARRAYS, ShardFiles, array_path, save_node_ids
+from .shard_files import ARRAYS, ShardFiles, array_path
 from .shard_files import Shard as Shard
-from .shard_folder import ENTRIES, MANIFEST, outdated, read_about, require_own, write_manifest
+from .shard_folder import ENTRIES, MANIFEST, read_about
 
 if TYPE_CHECKING:
-    from torch_geometric.data import Data
+    pass
 
 Array = NDArray[Any]
 
@@ -219,75 +212,3 @@ class Shards:
         path = array_path(self.folder, shard, "scale")
         with atomic_file(path) as temporary, temporary.open("wb") as file:
             np.save(file, scale, allow_pickle=False)
-
-
-def write_shards(graph: Data, count: int, folder: str | Path) -> Shards:
-    """Cut a validated graph into ranges of rows of about equal size on disk.
-
-    Args:
-        graph: A graph from ``load``, ``read``, ``synthetic`` or ``check``.
-        count: The number of shards.
-        folder: Where to write them. Shards that are there already are replaced.
-
-    Returns:
-        The shards.
-
-    Raises:
-        RawlsError: If the folder holds anything else, or there are more shards than nodes.
-    """
-    require_own(folder)
-    nodes = int(graph.num_nodes)
-    require_count(count, nodes)
-    row, column = graph.edge_index.numpy()
-    row_start = np.zeros(nodes + 1, dtype=np.int64)
-    np.cumsum(np.bincount(row, minlength=nodes), out=row_start[1:])
-    cuts = shard_cuts(row_start, count)
-    ids = graph.get("node_ids")
-    # Texts stay objects: numpy's own would all be as long as the longest of them.
-    ids = np.array(ids, dtype=object) if isinstance(ids, list) else ids
-    small = np.int32 if nodes < 2**31 else np.int64
-    weight = graph.get("edge_weight")
-    split = np.zeros(nodes, dtype=np.uint8)
-    for number, name in enumerate(MASKS, start=1):
-        if graph.get(name) is not None:
-            split[graph[name].numpy()] = number
-
-    with atomic_directory(folder, outdated) as temporary:
-
-        def save(shard: int, name: str, array: Array) -> None:
-            np.save(array_path(temporary, shard, name), array, allow_pickle=False)
-
-        for shard in range(count):
-            rows = slice(cuts[shard], cuts[shard + 1])
-            arcs = slice(int(row_start[rows.start]), int(row_start[rows.stop]))
-            save(shard, "row_start", row_start[rows.start : rows.stop + 1] - arcs.start)
-            save(shard, "column", column[arcs].astype(small))
-            if weight is not None:
-                save(shard, "weight", weight[arcs].numpy())
-            if graph.get("x") is not None:
-                _save_features(array_path(temporary, shard, "x"), graph.x, rows)
-            if graph.get("y") is not None:
-                save(shard, "y", graph.y[rows].numpy())
-            save(shard, "split", split[rows])
-            save_node_ids(temporary, shard, None if ids is None else ids[rows])
-        write_manifest(
-            temporary,
-            name=str(graph.get("name") or "graph"),
-            graph=fingerprint(graph),
-            nodes=nodes,
-            arcs=len(column),
-            classes=0 if graph.get("y") is None else int(graph.y.max()) + 1,
-            negative_features=graph.get("x") is not None and has_negative_features(graph.x),
-            cuts=cuts,
-            class_names=graph.get("class_names"),
-        )
-    return Shards(folder)
-
-
-def _save_features(path: Path, x: torch.Tensor, rows: slice) -> None:
-    parts = (
-        dense_rows(x, first, min(first + _ROWS, rows.stop))
-        for first in range(rows.start, rows.stop, _ROWS)
-    )
-    with path.open("wb") as file:
-        write_parts(file, (rows.stop - rows.start, x.shape[1]), np.float32, parts)

@@ -26,11 +26,10 @@ from ..._core.atomic_folders import atomic_directory
 from ..._core.progress import ProgressCallback, no_progress
 from ..notes import GraphFacts
 from ..shards.shard_folder import outdated
+from ..shards.shard_writer import FeatureFiles, ShardWriter
 from ..shards.shards import Shards
+from .arc_sorter import SortedArcs
 from .feature_batches import FeatureBatch
-from .feature_files import FeatureFiles
-from .merged_arcs import SortedArcs
-from .shard_writer import ShardWriter
 
 Array = NDArray[Any]
 #: The facts that the sort finds out.
@@ -98,7 +97,7 @@ def build_shards(
         features = _features(unfinished, writer, graph, progress)
         _remove_rest(made)
         writer.write_nodes(graph.y, graph.split, graph.node_ids)
-        writer.finish(graph.name, features, progress, class_names=graph.class_names)
+        writer.finish(graph.name, features, class_names=graph.class_names, progress=progress)
         with atomic_directory(folder, outdated) as temporary:
             _move_files(unfinished, made, temporary)
     return Shards(folder)
@@ -112,7 +111,8 @@ def _arcs(unfinished: UnfinishedFolder, made: Path, count: int, graph: GraphPart
         return ShardWriter.reopen(made, count, weighted=noted["weighted"])
     work = unfinished.folder("work", empty=True)
     arcs = graph.sort_arcs(work)
-    writer = ShardWriter.cut(made, count, arcs)
+    writer = ShardWriter(made, arcs.row_start, count, weighted=arcs.weight is not None)
+    writer.write_arcs(arcs.read_column, arcs.read_weight if arcs.weight is not None else None)
     shutil.rmtree(work)
     facts = {name: getattr(graph.facts, name) for name in _EDGE_FACTS}
     unfinished.finish("arcs", weighted=arcs.weight is not None, facts=facts)

@@ -24,17 +24,16 @@ from ..raw_graph import RawGraph, check_count
 from ..readers.edge_lists import attach_table, file_of_nodes, is_range, node_order
 from ..readers.node_tables import NodeTable, read_labels, use_one_file_for_both
 from ..readers.read_graph import require_file
-from ..shards.shard_cuts import require_count
 from ..shards.shard_folder import require_own
+from ..shards.shard_writer import require_count
 from ..shards.shards import Shards
 from ..split_choice import choose_split
 from ..splits import MASKS, SplitChoice, parse_split
 from ..validation import check_labels, settle_labels
-from .arc_sorter import ArcSorter
+from .arc_sorter import ArcSorter, SortedArcs
 from .build_shards import GraphParts, build_shards
 from .edge_batches import EdgeSource, EdgeTable
 from .feature_batches import FeatureSource, FeatureTable, open_features
-from .merged_arcs import SortedArcs
 from .node_numbers import NodeNumbers, TextIdsError
 
 Array = NDArray[Any]

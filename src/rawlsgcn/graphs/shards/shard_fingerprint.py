@@ -17,11 +17,11 @@ from ..._core.row_files import read_npy_header
 from ..catalog import MASKS
 from ..feature_storage import SPARSE_BELOW
 from ..graph_statistics import TensorHash, fingerprint_text
-from ..shards.shard_files import array_path
-from .feature_files import FeatureFiles
+from .shard_files import array_path
 
 if TYPE_CHECKING:
-    from ..shards.shards import Shards
+    from .shard_writer import FeatureFiles
+    from .shards import Shards
 
 Array = NDArray[Any]
 #: Numbers that are hashed at a time.
