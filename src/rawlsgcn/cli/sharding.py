@@ -139,12 +139,13 @@ def _read_at_once(
 def _in_batches(graph: Path, features: Path | None, labels: Path | None, memory: int) -> bool:
     """Whether the graph is read in batches: files that are too large, and folders of OGB."""
     from .._core.memory import size_text
-    from ..graphs.streaming.reading_choice import can_stream, memory_in_memory
+    from ..graphs.readers.table_formats import TABLES
+    from ..graphs.streaming.file_shards import memory_in_memory
 
     if graph.expanduser().is_dir():
         return True
     needed = memory_in_memory(graph, features, labels)
-    if needed <= memory or not can_stream(graph):
+    if needed <= memory or graph.suffix.lower() not in TABLES:
         return False
     if features is None:
         raise no_features("cutting a graph into shards")

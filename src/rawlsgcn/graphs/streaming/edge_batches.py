@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..._core.errors import reading
+from ..._core.errors import RawlsError, reading
 from ..._core.ordered_threads import ordered_map
 from ..._core.progress import ProgressCallback, no_progress
 from ..notes import GraphFacts
@@ -150,6 +150,39 @@ class EdgeTable:
                 return False
             numbers += len(others)
         return numbers > 0
+
+
+class EdgeArrays:
+    """Arcs without weights, in arrays of the numbers of nodes.
+
+    Args:
+        path: Their file, for error messages.
+        arcs: How many they are.
+        blocks: Yields the sources and the targets of consecutive arcs.
+    """
+
+    weighted = False
+
+    def __init__(
+        self, path: Path, arcs: int, blocks: Callable[[], Iterable[tuple[Array, Array]]]
+    ) -> None:
+        self.path, self.estimated_rows, self._blocks = path, arcs, blocks
+
+    def batches(self, numbers: NodeNumbers, named_in: str) -> Iterator[EdgeBatch]:
+        """Yield the arcs; both ends must be nodes."""
+        done = 0
+        with reading(self.path, "edges"):
+            for source, target in self._blocks():
+                wrong = np.flatnonzero((numbers.find(source) < 0) | (numbers.find(target) < 0))
+                if len(wrong):
+                    place = int(wrong[0])
+                    raise RawlsError(
+                        f"{self.path.name}: arc {done + place} (counted from 0) is between "
+                        f"{source[place]} and {target[place]}, but the nodes are numbered from 0 "
+                        f"to {len(numbers) - 1}"
+                    )
+                yield EdgeBatch(source, target, None)
+                done += len(source)
 
 
 def edge_batch(
