@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
     from .._core.distributed_context import DistributedContext
     from ..experiments.saved_models import TrainedModel
-    from ..graphs.shards.shards import Shards
-    from ..methods import Method, Settings
-    from ..training.sampled.sources import Source
 
 _IN_STEPS = ("batch_size", "seed", "average", "checkpoint_every")
 #: The options of ``train`` that only some engines have, by what each trains on.
@@ -93,9 +90,8 @@ def train_on_samples(
     from ..methods import find_method
     from ..reporting.progress import progress
     from ..sampling import parse_num_neighbors
-    from ..training.sampled.memory_plan import sampled_rows
     from ..training.sampled.sources import Source
-    from ..training.sampled.trainer import require_sampled
+    from ..training.sampled.trainer import require_sampled, sampled_rows
 
     numbers = parse_num_neighbors(num_neighbors)
     chosen = find_method(method)
@@ -121,7 +117,9 @@ def train_on_samples(
             how["rows_at_once"] = sampled_rows(
                 folder, source.num_features, settings, numbers, share, memory, how["workers"]
             )
-            source = _balanced(source, chosen, settings, folder, memory, context)
+            if settings.normalization == "doubly-stochastic":
+                with progress("balancing") as tell:
+                    source = source.balanced(folder, context, memory, tell)
         source = source.evaluated_on(evaluate)
         with progress("training") as show_progress:
             metrics = fit_sampled(
@@ -163,29 +161,6 @@ def say_trained(
     for line in (*lines, f"{said}{written}"):
         people(json_path).print(line, soft_wrap=True)
     write_json(json_path, metrics)
-
-
-def _balanced(
-    source: Source,
-    method: Method,
-    settings: Settings,
-    folder: Shards,
-    memory: int,
-    context: DistributedContext,
-) -> Source:
-    """The graph to train on; shards without a scaling are balanced first if the method needs it."""
-    from ..balancing.shard_balancing import balance_and_save
-    from ..reporting.progress import progress
-    from ..training.sampled.sources import Source
-
-    doubly = len(method.normalizations) > 1 and settings.normalization == "doubly-stochastic"
-    if doubly:
-        folder.require_balanced()
-    if source.scale is not None or not doubly:
-        return source
-    with progress("balancing") as show_progress:
-        balance_and_save(folder, context, memory=memory, progress=show_progress)
-    return Source.of_shards(folder, normalize=settings.normalize_features)
 
 
 def predict_on_disk(
@@ -238,7 +213,7 @@ def balance_on_disk(
     """The command ``balance`` with --shards: each process balances a range of them."""
     from .._core.distributed_context import distributed_context
     from .._core.memory import memory_limit
-    from ..balancing.shard_balancing import balance_and_save
+    from ..balancing.distributed import balance_and_save
     from ..balancing.solver import require_limits
     from ..graphs.shards.shards import Shards
     from ..reporting.progress import progress

@@ -19,7 +19,7 @@ from rawlsgcn._core.distributed_context import DistributedContext
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn._core.kernels import kernels, without_kernels
 from rawlsgcn.balancing import propagation_matrix
-from rawlsgcn.balancing.shard_balancing import balance_and_save
+from rawlsgcn.balancing.distributed import balance_and_save
 from rawlsgcn.graphs import synthetic
 from rawlsgcn.graphs.shards import Shards, write_shards
 from rawlsgcn.methods import find_method

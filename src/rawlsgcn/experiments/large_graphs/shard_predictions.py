@@ -15,7 +15,6 @@ from ..._core.distributed_context import DistributedContext
 from ..._core.errors import RawlsError
 from ..._core.memory import memory_left
 from ..._core.progress import ProgressCallback, no_progress
-from ...balancing.shard_balancing import balance_and_save
 from ...graphs.shards.shard_fingerprint import shard_edge_digest
 from ...graphs.shards.shard_graph import graph_of_shards
 from ...graphs.shards.shards import Shards
@@ -25,13 +24,11 @@ from ...methods._ops.convolution import GraphConvolutionalNetwork
 from ...methods.ensemble import EnsembleRun, EnsembleSettings, state_of_run
 from ...sampling import Factors
 from ...training.engine_choice import GraphSize, require_whole_graph
-from ...training.sampled.inference import whole_graph_logits
-from ...training.sampled.memory_plan import rows_at_once
+from ...training.sampled.inference import rows_at_once, whole_graph_logits
 from ...training.sampled.sources import Source
-from ...training.smoothed.row_reading import READ_BYTES, RowFile
 from ...training.smoothed.row_scores import RowModel, row_scores
 from ...training.smoothed.smooth_shards import smooth_shards
-from ...training.smoothed.smoothed_files import SmoothedForm, why_not_rows
+from ...training.smoothed.smoothed_files import READ_BYTES, SmoothedForm, SmoothedRows, why_not_rows
 from ..saved_models import TrainedModel, require_finite, require_width
 
 #: Nodes of a block, where all scores are computed at once; and of one of smoothed rows, at least.
@@ -129,12 +126,9 @@ def _propagated(
     what = f"predict with {method.name} on a graph of this size"
     rows = rows_at_once(shards, model.num_features, width, memory, what)
     kind = method.forward_normalization(model.settings)
-    if kind == "doubly-stochastic":
-        shards.require_balanced()
     source = Source.of_shards(shards, labeled=False)
-    if kind == "doubly-stochastic" and source.scale is None:
-        balance_and_save(shards, context, memory=memory, progress=progress)
-        source = Source.of_shards(shards, labeled=False)
+    if kind == "doubly-stochastic":
+        source = source.balanced(shards, context, memory, progress)
     # As the model was trained, also where features of this graph are negative.
     source = replace(source, normalize=model.row_normalized)
     factors = Factors.of(source.adjacency, kind, source.scale)
@@ -161,7 +155,7 @@ def row_models(
         states = [state_of_run(model.state, number) for number in range(len(runs))]
     if not runs or any(why_not_rows(run.settings) for run in runs):
         return None
-    files: dict[SmoothedForm, RowFile] = {}
+    files: dict[SmoothedForm, SmoothedRows] = {}
     found = []
     for run, state in zip(runs, states, strict=True):
         # As the model was trained, also where features of this graph are negative.

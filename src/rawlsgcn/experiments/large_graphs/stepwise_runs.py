@@ -8,19 +8,22 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from torch import Tensor
 
 from ..._core.atomic_folders import atomic_directory
-from ..._core.distributed_context import DistributedContext
+from ..._core.machine import peak_memory_mb
 from ..._core.progress import ProgressCallback
 from ..._core.serialization import jsonable
 from ...evaluation.run_metrics import RunMetrics
 from ...methods import Settings
 from ...training.in_steps.batch_training import BatchTraining
+from ...training.in_steps.checkpoints import train_with_checkpoints
 from ..model_files import outdated_in, write_model
 from ..trained_runs import Spread
+
+Training = TypeVar("Training", bound=BatchTraining[Any])
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +33,7 @@ class StepwiseRun:
     Attributes:
         state: Its weights, on the CPU.
         settings: The settings that it was trained with.
-        context: Which of how many processes this one is.
+        rank: Which of the processes this one is.
         figures: Its metrics on the evaluated nodes.
         validation_accuracy: Its accuracy on the validation nodes, in per cent.
         about: What else ``metrics.json`` has of it; steps and seconds of all runs are added up.
@@ -38,22 +41,10 @@ class StepwiseRun:
 
     state: dict[str, Tensor]
     settings: Settings
-    context: DistributedContext
+    rank: int
     figures: RunMetrics
     validation_accuracy: float
     about: dict[str, Any]
-
-    @classmethod
-    def of(
-        cls,
-        training: BatchTraining[Any],
-        figures: RunMetrics,
-        validation_accuracy: float,
-        about: dict[str, Any],
-    ) -> StepwiseRun:
-        """Keep what is needed of a training, and not the rest of it."""
-        state = {name: each.detach().cpu() for name, each in training.kept.state_dict().items()}
-        return cls(state, training.settings, training.context, figures, validation_accuracy, about)
 
     @property
     def numbers(self) -> dict[str, float]:
@@ -66,31 +57,56 @@ class StepwiseRun:
 def fit_seeds(
     seeds: Sequence[int],
     out: Path | None,
-    run: Callable[[int, Path, ProgressCallback], StepwiseRun],
+    begin: Callable[[int], Training],
+    evaluate: Callable[[Training], tuple[RunMetrics, float, dict[str, Any]]],
+    same: dict[str, Any],
+    checkpoint_every: int,
     progress: ProgressCallback,
-    **about: Any,
+    **model: Any,
 ) -> dict[str, Any]:
     """Train a run for each seed, each with checkpoints of its own, and save all as one model.
 
     Args:
         seeds: The seeds.
         out: The folder of the model; None to keep neither it nor checkpoints.
-        run: Trains the run of a seed, with checkpoints in a folder.
+        begin: Makes the training of a seed.
+        evaluate: Returns the metrics of a trained run, its accuracy on the validation nodes in per
+            cent, and what else ``metrics.json`` has of it.
+        same: What must be the same when a run goes on, beside its seed and its settings.
+        checkpoint_every: Write a checkpoint after so many steps; 0 for only after each epoch.
         progress: Called with the work done, the work in total and what is trained.
-        **about: The fields of :class:`.saved_models.TrainedModel` that are not the runs'.
+        **model: The fields of :class:`.saved_models.TrainedModel` that are not the runs'.
 
     Returns:
         The metrics, in every process: numbers of a single run; of several their mean, deviation
         and values, as in memory. The first process also writes them.
     """
     several = len(seeds) > 1
+
+    def run(place: int, seed: int, folder: Path) -> StepwiseRun:
+        training = begin(seed)
+        settings = asdict(training.settings)
+        del settings["epochs"]  # a run may go on for longer
+        about = {"method": model["method"], "graph": model["fingerprint"], **same}
+        about |= {"seed": seed, "settings": settings}
+        shown = _part(progress, place, len(seeds), seed) if several else progress
+        seconds = train_with_checkpoints(training, folder, about, checkpoint_every, shown)
+        figures, accuracy, further = evaluate(training)
+        about |= {
+            "dataset": model["dataset"],
+            "epochs": training.trained_epochs,
+            **further,
+            "processes": training.context.world_size,
+            "peak_memory_mb": peak_memory_mb(training.context.device),
+            "seconds": seconds,
+        }
+        state = {name: each.detach().cpu() for name, each in training.kept.state_dict().items()}
+        rank = training.context.rank
+        return StepwiseRun(state, training.settings, rank, figures, accuracy, about)
+
     with _folder(out) as folder:
         runs = [
-            run(
-                seed,
-                folder / f"seed-{seed}" if several else folder,
-                _part(progress, place, len(seeds), seed) if several else progress,
-            )
+            run(place, seed, folder / f"seed-{seed}" if several else folder)
             for place, seed in enumerate(seeds)
         ]
     best = max(runs, key=lambda each: each.validation_accuracy)
@@ -98,7 +114,8 @@ def fit_seeds(
     if several:
         metrics.pop("seed")
         metrics |= {"seeds": list(seeds), "best_seed": seeds[runs.index(best)]}
-        metrics |= {name: asdict(_spread(runs, name)) for name in runs[0].numbers}
+        for name in runs[0].numbers:
+            metrics[name] = asdict(Spread.of([each.numbers[name] for each in runs]))
         metrics["epochs"] = max(each.about["epochs"] for each in runs)
         if "steps" in metrics:
             metrics["steps"] = sum(each.about["steps"] for each in runs)
@@ -107,7 +124,7 @@ def fit_seeds(
         metrics |= runs[0].numbers | {"calibration": runs[0].figures.calibration.value}
     metrics["seconds"] = sum(each.about["seconds"] for each in runs)
     metrics = dict(jsonable(metrics))
-    if out is not None and best.context.rank == 0:
+    if out is not None and best.rank == 0:
         with atomic_directory(out, outdated_in(out)) as temporary:
             write_model(
                 temporary,
@@ -115,15 +132,9 @@ def fit_seeds(
                 metrics,
                 settings=asdict(best.settings),
                 best_seed=seeds[runs.index(best)],
-                fingerprint=metrics["graph"],
-                **about,
+                **model,
             )
     return metrics
-
-
-def without_epochs(settings: Settings) -> dict[str, Any]:
-    """Return the settings that must be the same when a run goes on: all but the epochs."""
-    return {name: value for name, value in asdict(settings).items() if name != "epochs"}
 
 
 @contextmanager
@@ -133,10 +144,6 @@ def _folder(out: Path | None) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory() as folder:
         yield Path(folder)
-
-
-def _spread(runs: Sequence[StepwiseRun], name: str) -> Spread:
-    return Spread.of([each.numbers[name] for each in runs])
 
 
 def _part(progress: ProgressCallback, place: int, count: int, seed: int) -> ProgressCallback:

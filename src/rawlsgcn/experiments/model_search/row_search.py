@@ -29,7 +29,6 @@ from ...training.engine_choice import GraphSize
 from ...training.in_steps.batch_training import DivergedError
 from ...training.in_steps.checkpoints import train_with_checkpoints
 from ...training.smoothed.row_order import RowOrder
-from ...training.smoothed.row_reading import read_rows
 from ...training.smoothed.row_scores import RowModel
 from ...training.smoothed.row_training import (
     BATCH_ROWS,
@@ -38,7 +37,7 @@ from ...training.smoothed.row_training import (
     keeps_rows,
 )
 from ...training.smoothed.smooth_shards import smooth_shards
-from ...training.smoothed.smoothed_files import SmoothedForm, why_not_rows
+from ...training.smoothed.smoothed_files import SmoothedForm, take_rows, why_not_rows
 from ...training.whole_graph import PartialProgress
 from ..fitting import described
 from ..large_graphs.row_fit import evaluate_rows, evenly, usual_epochs
@@ -111,7 +110,7 @@ def auto_rows(
         )
         runs = RowRuns(
             labeled,
-            read_rows(rows, val),
+            take_rows(rows, val),
             shards.fingerprint,
             out / RUNS,
             memory,

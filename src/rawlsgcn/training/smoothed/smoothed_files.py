@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -29,7 +29,11 @@ from ...graphs.shards.shards import Shards
 from ...methods import Settings
 from ...methods.smoothed_mlp_inputs import SmoothedMLPSettings
 
+Ints = NDArray[np.int64]
+Rows = NDArray[np.float32]
 MANIFEST = "smoothed.json"
+#: Bytes of rows that are read at once.
+READ_BYTES = 8 << 20
 _FORMAT = 1
 _ENTRIES: JsonFields = {
     "format": (f"{_FORMAT}, which this version reads", lambda value: value == _FORMAT),
@@ -174,6 +178,48 @@ class SmoothedRows:
             read_rows(self.parts[shard], row - self.cuts[shard], out[row - first : end - first])
             row, shard = end, shard + 1
         return out
+
+
+def read_blocks(
+    file: SmoothedRows, nodes: Ints, block_bytes: int = READ_BYTES
+) -> Iterator[tuple[slice, Rows]]:
+    """Read the rows of some nodes, a block at a time.
+
+    Args:
+        file: The rows of all nodes.
+        nodes: The numbers of the nodes, in rising order.
+        block_bytes: Bytes of rows that are read at once.
+
+    Yields:
+        Which of the nodes a block holds, and their rows.
+    """
+    block = max(1, block_bytes // (4 * file.num_features))
+    at = 0
+    while at < len(nodes):
+        first = int(nodes[at])
+        stop = int(np.searchsorted(nodes, first + block))
+        last = int(nodes[stop - 1]) + 1
+        rows = file.read(first, last)
+        part = slice(at, stop)
+        yield part, rows if len(rows) == stop - at else rows[nodes[part] - first]
+        at = stop
+
+
+def take_rows(file: SmoothedRows, nodes: Ints, out: Rows | None = None) -> Rows:
+    """Read the rows of some nodes.
+
+    Args:
+        file: The rows of all nodes.
+        nodes: The numbers of the nodes, in rising order.
+        out: Where to write them; by default a new array.
+
+    Returns:
+        Their rows, of shape (number of nodes, features).
+    """
+    rows = np.empty((len(nodes), file.num_features), dtype=np.float32) if out is None else out
+    for part, block in read_blocks(file, nodes):
+        rows[part] = block
+    return rows
 
 
 def find_smoothed(shards: Shards, settings: Settings) -> SmoothedRows | None:
