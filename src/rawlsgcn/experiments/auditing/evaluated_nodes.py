@@ -12,8 +12,8 @@ import numpy.typing as npt
 from ..._core.errors import RawlsError, unknown_name
 from ...evaluation.audit.node_scores import NodeScores
 from ...evaluation.audit.prediction_formats import LabeledNodes, PredictionSource
-from ...graphs.default_split import has_own_split
 from ...graphs.notes import GraphFacts
+from ...graphs.split_choice import has_own_split
 from ...graphs.splits import EVALUATE, MASKS
 from .prediction_alignment import AlignedFile
 

@@ -17,8 +17,8 @@ from ..._core.errors import RawlsError
 from ..._core.progress import ProgressCallback, no_progress
 from ..._core.row_files import read_npy_header, write_parts
 from ..._core.text import plural
-from ..feature_storage import dense_rows
 from ..graph_statistics import fingerprint
+from ..node_features import dense_rows
 from ..splits import MASKS
 from .shard_files import array_path, save_node_ids
 from .shard_fingerprint import shard_fingerprint
