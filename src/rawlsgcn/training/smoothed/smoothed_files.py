@@ -153,16 +153,12 @@ class SmoothedRows:
     def __len__(self) -> int:
         return int(self.cuts[-1])
 
-    def read(
-        self, first: int, last: int, out: NDArray[np.float32] | None = None
-    ) -> NDArray[np.float32]:
+    def read(self, first: int, last: int) -> Rows:
         """Read rows into memory; no page of the files becomes part of this process.
 
         Args:
             first: The first row.
             last: The row after the last one.
-            out: Where to write them, contiguous and of shape (last − first, features); by default
-                a new array.
 
         Returns:
             The rows, of shape (last − first, features).
@@ -170,8 +166,7 @@ class SmoothedRows:
         Raises:
             RawlsError: If a file was cut short.
         """
-        if out is None:
-            out = np.empty((last - first, self.num_features), dtype=self.parts[0].dtype)
+        out = np.empty((last - first, self.num_features), dtype=self.parts[0].dtype)
         row, shard = first, bisect_right(self.cuts, first) - 1
         while row < last:
             end = min(last, self.cuts[shard + 1])
@@ -220,22 +215,6 @@ def take_rows(file: SmoothedRows, nodes: Ints, out: Rows | None = None) -> Rows:
     for part, block in read_blocks(file, nodes):
         rows[part] = block
     return rows
-
-
-def find_smoothed(shards: Shards, settings: Settings) -> SmoothedRows | None:
-    """Find the smoothed features of shards that ``rawlsgcn smooth`` wrote.
-
-    Args:
-        shards: The shards.
-        settings: The settings of a smoothed MLP.
-
-    Returns:
-        Their rows; None if they have not been computed for this graph and these settings.
-
-    Raises:
-        RawlsError: If the files are damaged, or such features can only be made in memory.
-    """
-    return open_smoothed(shards, SmoothedForm.of(shards, settings))
 
 
 def open_smoothed(shards: Shards, form: SmoothedForm) -> SmoothedRows | None:
