@@ -9,9 +9,8 @@ import typer
 
 from .._core.errors import RawlsError
 from . import options as opt
-from .base import command
+from .base import command, require_one_process
 from .outputs import check_outputs, graph_options, people, say_notes, typed_command, write_json
-from .shards import require_one_process
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data

@@ -10,10 +10,9 @@ import typer
 from .._core.errors import RawlsError, reading
 from .._core.text import plural
 from . import options as opt
-from .base import command
+from .base import command, require_one_process
 from .options import no_features, read_graph, require_features
 from .outputs import check_outputs, people, say_notes
-from .shards import require_one_process
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
