@@ -307,7 +307,7 @@ from pathlib import Path
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.graphs import synthetic
 from rawlsgcn.graphs.shards import write_shards
-from rawlsgcn.graphs.shards.shard_writer import FeatureFiles
+from rawlsgcn.graphs.shards.feature_files import FeatureFiles
 
 folder = Path(sys.argv[1])
 try:

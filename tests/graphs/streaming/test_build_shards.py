@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.graphs.shards.shard_writer import FeatureFiles, ShardWriter
+from rawlsgcn.graphs.shards.feature_files import FeatureFiles
+from rawlsgcn.graphs.shards.shard_writer import ShardWriter
 from rawlsgcn.graphs.shards.shards import Shards
 from rawlsgcn.graphs.streaming import build_shards
 from rawlsgcn.graphs.streaming import synthetic_shards as module

@@ -20,7 +20,7 @@ from ..node_features import SPARSE_BELOW
 from .shard_files import array_path
 
 if TYPE_CHECKING:
-    from .shard_writer import FeatureFiles
+    from .feature_files import FeatureFiles
     from .shards import Shards
 
 Array = NDArray[Any]
