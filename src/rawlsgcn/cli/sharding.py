@@ -61,7 +61,7 @@ def shard(
     from .._core.memory import memory_limit
     from ..graphs import graph_notes
     from ..graphs.shards import write_shards
-    from ..graphs.shards.shard_folder import require_own
+    from ..graphs.shards.shards import require_own
 
     limit = memory_limit(memory)
     require_own(out)  # an error before a large graph is read

@@ -31,9 +31,8 @@ from ...graphs.edges import in_degrees, is_symmetric
 from ...graphs.graph_objects import raw_from_object
 from ...graphs.notes import GraphFacts
 from ...graphs.readers.node_link import is_networkx
-from ...graphs.shards.shard_folder import MANIFEST
 from ...graphs.shards.shard_graph import ShardNodes
-from ...graphs.shards.shards import Shards
+from ...graphs.shards.shards import MANIFEST, Shards
 from ...graphs.splits import MASKS
 from .audit_result import Audit, Provenance, ShownNodes, ShownPredictions
 from .evaluated_nodes import (

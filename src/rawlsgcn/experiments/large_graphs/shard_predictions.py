@@ -16,7 +16,7 @@ from ..._core.errors import RawlsError
 from ..._core.memory import memory_left
 from ..._core.progress import ProgressCallback, no_progress
 from ...graphs.shards.shard_fingerprint import shard_edge_digest
-from ...graphs.shards.shard_graph import graph_of_shards
+from ...graphs.shards.shard_graph import ShardNodes, graph_of_shards
 from ...graphs.shards.shards import Shards
 from ...graphs.splits import MASKS, SPLIT_WORDS
 from ...methods import Convolutional, Settings
@@ -192,21 +192,18 @@ def shard_split(model: TrainedModel, shards: Shards) -> NDArray[np.str_] | None:
 
     "train", "val", "test" or ""; None if it is not the graph that the model was trained on.
     """
+    known = model.training_graph
+    masks = [] if known is None else [known.masks[key] for key in MASKS if key in known.masks]
     parts = np.zeros(shards.num_nodes, dtype=np.uint8)
     if model.fingerprint == shards.fingerprint:
-        for shard in shards.open_all():
-            if shard.split is not None:
-                parts[shard.first : shard.last] = shard.split
+        parts = ShardNodes.of(shards).split
+    elif (
+        known is None
+        or [len(mask) for mask in masks] != [len(parts)] * len(MASKS)
+        or shard_edge_digest(shards) != known.edges
+    ):
+        return None
     else:
-        graph = model.training_graph
-        masks = [] if graph is None else [graph.masks[key] for key in MASKS if key in graph.masks]
-        if (
-            graph is None
-            or len(masks) < len(MASKS)
-            or any(mask.shape != parts.shape for mask in masks)
-            or shard_edge_digest(shards) != graph.edges
-        ):
-            return None
         for number, mask in enumerate(masks, start=1):
             parts[mask.numpy().astype(bool)] = number
     return np.array(["", *SPLIT_WORDS])[parts]

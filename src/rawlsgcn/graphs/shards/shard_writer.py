@@ -21,8 +21,7 @@ from ..splits import MASKS
 from .feature_files import FeatureFiles
 from .shard_files import array_path, save_node_ids
 from .shard_fingerprint import shard_fingerprint
-from .shard_folder import outdated, require_own, write_manifest
-from .shards import Shards
+from .shards import Shards, outdated, require_own, write_manifest
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data

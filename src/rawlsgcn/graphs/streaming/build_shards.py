@@ -26,9 +26,8 @@ from ..._core.atomic_folders import atomic_directory
 from ..._core.progress import ProgressCallback, no_progress
 from ..notes import GraphFacts
 from ..shards.feature_files import FeatureFiles
-from ..shards.shard_folder import outdated
 from ..shards.shard_writer import ShardWriter
-from ..shards.shards import Shards
+from ..shards.shards import Shards, outdated
 from .arc_sorter import SortedArcs
 from .feature_batches import FeatureBatch
 

@@ -125,8 +125,8 @@ class EdgeTable:
             return edge_batch(table, self._ends, self._weight, numbers, named_in)
         ids, codes = self._encoded(table)
         places = numbers.find(ids)
-        source, target = (places[side] for side in codes)
-        return _checked(table, self._ends, source, target, self._weight, numbers, named_in)
+        ends = places[codes[0]], places[codes[1]]
+        return edge_batch(table, self._ends, self._weight, numbers, named_in, ends)
 
     def _encoded(self, table: TableFile) -> tuple[Array, tuple[Array, Array]]:
         """The distinct ids of some rows, as texts, and each end's place in them."""
@@ -191,25 +191,16 @@ def edge_batch(
     weight_column: int | None,
     numbers: NodeNumbers,
     named_in: str,
+    found: tuple[Array, Array] | None = None,
 ) -> EdgeBatch:
-    """Return the arcs of some rows, or raise an error that names the damaged one."""
-    for column in ends:
-        table.has_text_ids(column)  # looks for empty ids
-    source, target = (
-        numbers.find(table.ids(column, numbers.is_text).to_numpy()) for column in ends
-    )
-    return _checked(table, ends, source, target, weight_column, numbers, named_in)
-
-
-def _checked(
-    table: TableFile,
-    ends: tuple[int, int],
-    source: Array,
-    target: Array,
-    weight_column: int | None,
-    numbers: NodeNumbers,
-    named_in: str,
-) -> EdgeBatch:
+    """Return the arcs of some rows, whose ends may be ``found``; a damaged row is an error."""
+    if found is None:
+        for column in ends:
+            table.has_text_ids(column)  # looks for empty ids
+        ids = (table.ids(column, numbers.is_text).to_numpy() for column in ends)
+        source, target = (numbers.find(each) for each in ids)
+    else:
+        source, target = found
     unknown = np.flatnonzero((source < 0) | (target < 0))
     if len(unknown):
         row = int(unknown[0])

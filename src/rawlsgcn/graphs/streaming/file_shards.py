@@ -25,9 +25,8 @@ from ..readers.edge_lists import attach_table, file_of_nodes, is_range, node_ord
 from ..readers.node_tables import NodeTable, read_labels, use_one_file_for_both
 from ..readers.read_graph import require_file
 from ..readers.table_formats import TABLES, is_parquet
-from ..shards.shard_folder import require_own
 from ..shards.shard_writer import require_count
-from ..shards.shards import Shards
+from ..shards.shards import Shards, require_own
 from ..split_choice import choose_split
 from ..splits import MASKS, Ratios, SplitChoice, parse_split
 from ..validation import check_labels, settle_labels

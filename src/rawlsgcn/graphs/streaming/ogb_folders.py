@@ -25,8 +25,7 @@ from ..raw_graph import RawGraph, node_count
 from ..readers.arrays import Archive, checked_array, open_zip, read_header
 from ..readers.table_formats import as_table
 from ..readers.tables import TableFile
-from ..shards.shard_folder import require_own
-from ..shards.shards import Shards
+from ..shards.shards import Shards, require_own
 from ..splits import SplitChoice, parse_split
 from .edge_batches import ROWS, EdgeArrays, EdgeBatch, EdgeSource, edge_batch
 from .feature_batches import OrderedFeatures

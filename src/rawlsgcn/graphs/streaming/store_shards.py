@@ -16,8 +16,7 @@ from ..._core.errors import RawlsError
 from ..._core.progress import ProgressCallback, no_progress
 from ..catalog import MASKS
 from ..raw_graph import RawGraph, endpoints
-from ..shards.shard_folder import require_own
-from ..shards.shards import Shards
+from ..shards.shards import Shards, require_own
 from ..splits import SplitChoice, parse_split
 from .edge_batches import ROWS, EdgeArrays
 from .feature_batches import OrderedFeatures
