@@ -41,8 +41,6 @@ _EDGE_FACTS = (
 _STAGES = re.compile(r"\d{5}-(row_start|column|weight|x)\.npy")
 #: What the progress says while another process has the unfinished folder.
 WAITING = "waiting for another process, which writes these shards"
-#: The file that says which command an unfinished folder is of.
-_KEY = "command.json"
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +171,7 @@ class UnfinishedFolder:
     def finish(self, stage: str, **noted: Any) -> None:
         """Note that a stage is finished, when its files are on the disk."""
         sync_tree(self.path)
-        self._write(f"{stage}.json", noted)
+        self._write(stage, noted)
 
     def forget(self, *stages: str) -> None:
         """Count stages as not begun."""
@@ -183,14 +181,14 @@ class UnfinishedFolder:
     def begin(self, key: Mapping[str, Any]) -> None:
         """Remove what another command left here."""
         wanted = json.loads(json.dumps({"version": __version__, **key}))
-        if self.finished(_KEY.removesuffix(".json")) == wanted:
+        if self.finished("command") == wanted:
             return
         for entry in self.path.iterdir():
             if entry.is_dir() and not entry.is_symlink():
                 shutil.rmtree(entry)
             else:
                 entry.unlink()
-        self._write(_KEY, wanted)
+        self._write("command", wanted)
 
     def folder(self, name: str, *, empty: bool = False) -> Path:
         """Return a folder in this one; what an interrupted stage left in it can be removed."""
@@ -200,8 +198,8 @@ class UnfinishedFolder:
         path.mkdir(exist_ok=True)
         return path
 
-    def _write(self, name: str, content: Any) -> None:
-        with atomic_file(self.path / name) as temporary:
+    def _write(self, stage: str, content: Any) -> None:
+        with atomic_file(self.path / f"{stage}.json") as temporary:
             temporary.write_text(json.dumps(content), encoding="utf-8")
 
 
