@@ -26,6 +26,8 @@ from ...evaluation.audit.node_scores import NodeScores, score_nodes
 from ...evaluation.audit.prediction_formats import PredictionSource
 from ...evaluation.degree_bias import SMALLEST_GROUP
 from ...evaluation.node_centralities import BUILT_IN, NodeColumn, check_complete, column_of, degrees
+from ...evaluation.node_index import NodeIndex, read_column
+from ...evaluation.prediction_files import PredictionFile
 from ...graphs import check, graph_notes, load
 from ...graphs.edges import in_degrees, is_symmetric
 from ...graphs.graph_objects import raw_from_object
@@ -44,8 +46,7 @@ from .evaluated_nodes import (
     split_notes,
     without_made_split,
 )
-from .node_index import NodeIndex, read_column
-from .prediction_alignment import AlignedFile, is_result, named_predictions, prediction_sources
+from .prediction_sources import is_result, named_predictions, prediction_sources
 
 Ints = npt.NDArray[np.int64]
 SHOWN_NODES = 5000
@@ -248,7 +249,7 @@ def _is_graph(value: Any) -> bool:
 
 def _shown_source(source: PredictionSource) -> str:
     """The source's name without this machine's folders."""
-    return shown_path(source.source) if isinstance(source, AlignedFile) else source.source
+    return shown_path(source.source) if isinstance(source, PredictionFile) else source.source
 
 
 def _column(data: Data, by: Any, incoming: Ints | None, index: NodeIndex) -> NodeColumn:

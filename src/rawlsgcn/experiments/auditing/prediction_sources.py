@@ -1,30 +1,38 @@
-"""The predictions that an audit is given: each model's name, and its rows matched with nodes."""
+"""The predictions that an audit is given: files, results, arrays, frames and torch modules."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from torch import nn
+import torch
+from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from ..._core.errors import RawlsError, reading
-from ...evaluation.audit.prediction_formats import PredictionChunk, PredictionSource
-from ...evaluation.prediction_files import FileChunk, PredictionFile
+from ...evaluation.audit.prediction_formats import PredictionSource
+from ...evaluation.node_index import NodeIndex
+from ...evaluation.prediction_files import PredictionChunk, PredictionFile
 from ...graphs import load
-from ...graphs.readers.column_names import split_codes
 from ...graphs.shards.shards import Shards
-from .module_predictions import module_scores
-from .node_index import NodeIndex
 
 Array = npt.NDArray[Any]
-Ints = npt.NDArray[np.int64]
 _CELLS = 1 << 18
 """The scores of an array that are copied at once, to float64."""
+#: Parameters of ``forward`` that are attributes of a Data under the same name.
+_ATTRIBUTES = ("x", "edge_index", "adj_t", "edge_weight", "edge_attr", "batch", "pos")
+_OTHER_NAMES = {"adj": "adj_t", "features": "x", "feats": "x"}
+#: Layers take either, and transforms replace one by the other.
+_EITHER = {"edge_index": "adj_t", "adj_t": "edge_index"}
+_WHOLE = ("data", "graph", "batch_data")
+#: What layers take None for where the graph has no such values.
+_MAY_BE_NONE = ("edge_weight", "edge_attr")
 
 
 def is_result(predictions: Any) -> bool:
@@ -74,17 +82,17 @@ def prediction_sources(
     sources: list[PredictionSource] = []
     for number, (name, each) in enumerate(named, start=1):
         if isinstance(each, str | Path):
-            sources.append(AlignedFile(each, index, name, class_names))
+            sources.append(PredictionFile(each, index, name, class_names))
         elif is_result(each):
             run = each.best_run
             words = f"{each.method} on {each.dataset}, seed {each.seeds[run]}"
             logits, title = each.logits[run], name or each.title
-            sources.append(AlignedArray(logits, index.nodes, title, words, "logits"))
+            sources.append(PredictionArray(logits, index.nodes, title, words, "logits"))
         else:
             called = name or f"model {number}"
             ordered = index.in_order(each, f"predictions '{called}'")
             ordered = _in_class_order(ordered, class_names, f"predictions '{called}'")
-            sources.append(AlignedArray(ordered, index.nodes, called, class_names=class_names))
+            sources.append(PredictionArray(ordered, index.nodes, called, class_names=class_names))
     names = [source.name for source in sources]
     for number, source in enumerate(sources, start=1):
         if names.count(source.name) > 1 or source.name in names[: number - 1]:
@@ -92,70 +100,7 @@ def prediction_sources(
     return sources
 
 
-class AlignedFile:
-    """A file of predictions, whose name is the model's by default, matched with the nodes."""
-
-    def __init__(
-        self,
-        path: str | Path,
-        index: NodeIndex,
-        name: str | None = None,
-        class_names: Sequence[str] | None = None,
-    ) -> None:
-        self._file, self._index = PredictionFile(path, index.as_text, class_names), index
-        self.name, self.source = name or self._file.name, self._file.source
-        self.named_format, self.row = self._file.named_format, self._file.row
-
-    def chunks(self) -> Iterator[PredictionChunk]:
-        """Read the rows from the first to the last, some at a time."""
-        total, has_ids = 0, True
-        for chunk in self._file.chunks():
-            has_ids = chunk.ids is not None
-            with reading(self._file.path, "predictions"):
-                nodes = self._positions(chunk)
-            total += len(nodes)
-            yield PredictionChunk(nodes, chunk.first, chunk.predicted, chunk.scores)
-        if not has_ids and total != self._index.nodes:
-            raise RawlsError(
-                f"{self.source} has {total:,} rows without node ids, but the graph has "
-                f"{self._index.nodes:,} nodes: add their ids as 'node'"
-            )
-
-    def split(self) -> Ints | None:
-        """Which nodes the file says to train (0), validate (1) and test (2); -1 for others.
-
-        None if it does not say, or in other words than these.
-        """
-        if not self._file.has_split:
-            return None
-        codes = np.full(self._index.nodes, -1)
-        for chunk in self._file.split_chunks():
-            found, wrong = split_codes(chunk.words)
-            if wrong.any():
-                return None
-            nodes = np.arange(chunk.first, chunk.first + len(found))
-            if chunk.ids is not None:
-                with reading(self._file.path, "predictions"):
-                    nodes = self._index.positions(chunk.ids, self.row, chunk.first)
-            elif len(found) > self._index.nodes:
-                return None  # an error is raised where the predictions are read
-            codes[nodes] = found
-        return codes if bool((codes >= 0).any()) else None
-
-    def _positions(self, chunk: FileChunk) -> Ints:
-        if chunk.ids is not None:
-            return self._index.positions(chunk.ids, self.row, chunk.first)
-        values = chunk.predicted if chunk.scores is None else chunk.scores
-        assert values is not None
-        if chunk.first + len(values) > self._index.nodes:
-            raise RawlsError(
-                f"{self.source} has more rows than the graph has nodes ({self._index.nodes:,}), "
-                "and no node ids: do they belong together?"
-            )
-        return np.arange(chunk.first, chunk.first + len(values))
-
-
-class AlignedArray:
+class PredictionArray:
     """Predictions as an array: scores (nodes, classes) or classes (nodes,), in node order.
 
     ``named_format`` is "probabilities" or "logits" if it is known which they are; words are
@@ -205,14 +150,10 @@ class AlignedArray:
 
     def chunks(self) -> Iterator[PredictionChunk]:
         """Copy the rows from the first to the last, some at a time."""
-        classes_only = self._values.ndim == 1
-        step = max(1000, _CELLS // (1 if classes_only else max(self._values.shape[1], 1)))
+        step = max(1000, _CELLS // max(self._values[:1].size, 1))
         for first in range(0, len(self._values), step):
             values = self._values[first : first + step].astype(np.float64)
-            nodes = np.arange(first, first + len(values))
-            yield PredictionChunk(
-                nodes, first, values if classes_only else None, None if classes_only else values
-            )
+            yield PredictionChunk(np.arange(first, first + len(values)), first, values)
 
 
 def _class_numbers(values: Array, class_names: Sequence[str], name: str) -> Array:
@@ -243,3 +184,58 @@ def _in_class_order(values: Any, class_names: Sequence[str] | None, name: str) -
         )
     order = known if sorted(columns) == sorted(known) else columns
     return values.iloc[:, [columns.index(column) for column in order]]
+
+
+def module_scores(module: nn.Module, data: Data) -> Tensor:
+    """Compute the scores of every node in evaluation mode, without gradients.
+
+    ``forward`` may take the parts of the graph by torch_geometric's names (``x``, ``edge_index``,
+    and if it has them ``edge_weight``, ``edge_attr``, ``batch``, ``pos``), or the whole graph as
+    ``data``. The graph is copied to the module's device; the module is left in its own mode.
+
+    Returns:
+        The scores, (nodes, classes), on the CPU.
+    """
+    weight = next(chain(module.parameters(), module.buffers()), torch.empty(0))
+    here = data.to(weight.device) if weight.device != torch.device("cpu") else data
+    arguments = _arguments(module, here)
+    modes = [(part, part.training) for part in module.modules()]
+    module.eval()
+    try:
+        with torch.no_grad():
+            scores = module(**arguments)
+    finally:
+        for part, training in modes:
+            part.training = training
+    if not isinstance(scores, Tensor) or scores.dim() != 2 or len(scores) != data.num_nodes:
+        shape = f"a tensor {tuple(scores.shape)}" if isinstance(scores, Tensor) else "no tensor"
+        raise RawlsError(
+            f"{type(module).__name__} must return a score of every class for each of the "
+            f"{data.num_nodes} nodes, (nodes, classes), but returned {shape}: audit the scores "
+            "themselves"
+        )
+    return scores.detach().float().cpu()
+
+
+def _arguments(module: nn.Module, data: Data) -> dict[str, Any]:
+    """What ``forward`` is called with."""
+    found: dict[str, Any] = {}
+    for name, parameter in inspect.signature(module.forward).parameters.items():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        key = _OTHER_NAMES.get(name, name)
+        value = data if name in _WHOLE else data.get(key) if key in _ATTRIBUTES else None
+        if value is None and key in _EITHER:
+            value = data.get(_EITHER[key])
+        if name == "batch" and value is None and not found:
+            value = data  # the whole graph, in a model written for a loader
+        if value is not None:
+            found[name] = value
+        elif key in _MAY_BE_NONE and parameter.default is parameter.empty:
+            found[name] = None
+        elif parameter.default is parameter.empty:
+            raise RawlsError(
+                f"{type(module).__name__}.forward needs '{name}', which the graph does not have: "
+                "call the model yourself and audit its scores, as rg.audit(graph, scores)"
+            )
+    return found

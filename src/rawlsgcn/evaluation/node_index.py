@@ -9,8 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ..._core.errors import RawlsError, reading
-from ...graphs.readers.tables import numbers_of
+from .._core.errors import RawlsError, reading
+from ..graphs.readers.column_names import is_number
+from ..graphs.readers.table_formats import TABLES
+from ..graphs.readers.tables import numbers_of, read_table
 
 Array = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
@@ -114,10 +116,6 @@ def _whole_ids(ids: pd.Series[Any], row_name: Any, first: int) -> Ints:
 
 def read_column(path: Path, index: NodeIndex) -> tuple[str, Array]:
     """Read a user's column in the order of the nodes; NaN or '' where a node has no value."""
-    from ...graphs.readers.column_names import is_number
-    from ...graphs.readers.table_formats import TABLES
-    from ...graphs.readers.tables import read_table
-
     if path.suffix.lower() not in TABLES:
         raise RawlsError(f"{path}: columns are read from {', '.join(TABLES)} files (id,value)")
     with reading(path, "a table"):
