@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from ..graphs.readers.table_formats import TABLES, ParquetTable, is_parquet
 from ..graphs.readers.tables import TableHeader, numbers_of, read_header
 from .node_index import NodeIndex
 from .prediction_columns import PredictionColumns, find_columns, has_header
+from .prediction_formats import PredictionChunk
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
@@ -36,21 +36,6 @@ _LISTS = 4096
 """Rows read at once where their width is not known beforehand."""
 _COLUMNS = 50_000
 """Columns of a table at most: pandas takes tens of microseconds for each, in every chunk."""
-
-
-@dataclass(frozen=True)
-class PredictionChunk:
-    """Some rows of predictions.
-
-    Attributes:
-        nodes: The positions of their nodes in the graph, (rows,).
-        first: The number of the first row, counted from 0.
-        values: Scores, (rows, classes), or the numbers of the predicted classes, (rows,).
-    """
-
-    nodes: npt.NDArray[np.int64]
-    first: int
-    values: npt.NDArray[np.float64]
 
 
 class PredictionFile:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .._core.text import printable
 from .figures import accuracy_bias_plot, by_degree, degrees, side_by_side
 from .formatting import dataset_name, join_words, judged_runs, number, percent, seeds_text, spread
-from .table_columns import COMPARED, best_figures
+from .text_tables import COMPARED, best_figures
 
 if TYPE_CHECKING:
     from ..experiments.result import Result

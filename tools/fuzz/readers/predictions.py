@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from rawlsgcn.evaluation.audit.node_scores import score_nodes
-from rawlsgcn.evaluation.audit.prediction_formats import LabeledNodes
 from rawlsgcn.evaluation.node_index import NodeIndex
 from rawlsgcn.evaluation.prediction_files import PredictionFile
+from rawlsgcn.evaluation.prediction_formats import LabeledNodes
 
 from ..reader import Files, Reader
 from . import graphs as tiny

@@ -16,7 +16,7 @@ import torch
 
 from ..._core.errors import RawlsError, unknown_name
 from ..calibration import UNDER_CONFIDENT, CalibrationOutcome, precise_temperature
-from .prediction_formats import (
+from ..prediction_formats import (
     FORMATS,
     LARGEST_LOSS,
     LabeledNodes,

@@ -23,11 +23,11 @@ from ...evaluation.audit.grouping import Grouping
 from ...evaluation.audit.intervals import LEVEL
 from ...evaluation.audit.model_audit import audit_models
 from ...evaluation.audit.node_scores import NodeScores, score_nodes
-from ...evaluation.audit.prediction_formats import PredictionSource
 from ...evaluation.degree_bias import SMALLEST_GROUP
 from ...evaluation.node_centralities import BUILT_IN, NodeColumn, check_complete, column_of, degrees
 from ...evaluation.node_index import NodeIndex, read_column
 from ...evaluation.prediction_files import PredictionFile
+from ...evaluation.prediction_formats import PredictionSource
 from ...graphs import check, graph_notes, load
 from ...graphs.edges import in_degrees, is_symmetric
 from ...graphs.graph_objects import raw_from_object
@@ -46,7 +46,7 @@ from .evaluated_nodes import (
     split_notes,
     without_made_split,
 )
-from .prediction_sources import is_result, named_predictions, prediction_sources
+from .prediction_sources import prediction_sources
 
 Ints = npt.NDArray[np.int64]
 SHOWN_NODES = 5000
@@ -125,11 +125,10 @@ def audit(
     data, incoming = _checked_graph(graph, by)
     index = NodeIndex(data.get("node_ids"), int(data.num_nodes))
     class_names = data.get("class_names")
-    named = named_predictions(predictions, graph, index.nodes, class_names)
-    sources = prediction_sources(named, index, class_names)
+    sources, results = prediction_sources(predictions, graph, index, class_names)
     column = _column(data, by, incoming, index)
     marked = marked_split(sources)
-    if evaluate != "test" and not any(is_result(each) for _, each in named):
+    if evaluate != "test" and not results:
         data = without_made_split(data, noted=marked is None)
     nodes, evaluated = labeled_nodes(data, evaluate, marked)
     models = [score_nodes(source, nodes, scores) for source in sources]
@@ -138,11 +137,6 @@ def audit(
     predicted = int((predicted_by_all(models) & possible.eligible).sum())
     notes += split_notes(marked, nodes, evaluate)
     check_complete(column, chosen, data.get("node_ids"))
-    results = {
-        source.name: each
-        for source, (_, each) in zip(sources, named, strict=True)
-        if is_result(each)
-    }
     failed = {name for name, result in results.items() if result.failure is not None}
     models = [
         replace(model.at(chosen), source=_shown_source(source))

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from ..._core.errors import RawlsError, unknown_name
 from ...evaluation.audit.node_scores import NodeScores
-from ...evaluation.audit.prediction_formats import LabeledNodes, PredictionSource
 from ...evaluation.prediction_files import PredictionFile
+from ...evaluation.prediction_formats import LabeledNodes, PredictionSource
 from ...graphs.default_split import has_own_split
 from ...graphs.notes import GraphFacts
 from ...graphs.splits import EVALUATE, MASKS

@@ -16,9 +16,9 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from ..._core.errors import RawlsError, reading
-from ...evaluation.audit.prediction_formats import PredictionSource
 from ...evaluation.node_index import NodeIndex
-from ...evaluation.prediction_files import PredictionChunk, PredictionFile
+from ...evaluation.prediction_files import PredictionFile
+from ...evaluation.prediction_formats import PredictionChunk, PredictionSource
 from ...graphs import load
 from ...graphs.shards.shards import Shards
 
@@ -35,60 +35,39 @@ _WHOLE = ("data", "graph", "batch_data")
 _MAY_BE_NONE = ("edge_weight", "edge_attr")
 
 
-def is_result(predictions: Any) -> bool:
-    """Whether these are a :class:`Result`, which is not imported here: it imports this module."""
-    return hasattr(type(predictions), "best_run")
+def prediction_sources(
+    predictions: Any,
+    graph: Data | str | Shards,
+    index: NodeIndex,
+    class_names: Sequence[str] | None,
+) -> tuple[list[PredictionSource], dict[str, Any]]:
+    """Return the predictions as they are read, and which of them are a :class:`Result`, by name.
 
-
-def named_predictions(
-    predictions: Any, graph: Data | str | Shards, nodes: int, class_names: Sequence[str] | None
-) -> list[tuple[Any, Any]]:
-    """Each model's name, if it has one, and its predictions: of a torch module its scores."""
+    Models of the same name are numbered.
+    """
     if isinstance(predictions, Mapping):
         named = list(predictions.items())
-    elif isinstance(predictions, list | tuple) and _are_classes(predictions, nodes, class_names):
-        named = [(None, np.array(predictions))]
     elif isinstance(predictions, list | tuple):
-        named = [(None, each) for each in predictions]
+        of_one = _are_classes(predictions, index.nodes, class_names)
+        named = [(None, each) for each in ([np.array(predictions)] if of_one else predictions)]
     else:
         named = [(None, predictions)]
     if not named:
         raise RawlsError("there is nothing to audit: give the predictions of at least one model")
-    if not any(isinstance(each, nn.Module) for _, each in named):
-        return named
-    if isinstance(graph, Shards):
-        raise RawlsError("a module is called with the whole graph: give its predictions of shards")
-    data = load(graph) if isinstance(graph, str) else graph
-    return [
-        (name or type(each).__name__, module_scores(each, data))
-        if isinstance(each, nn.Module)
-        else (name, each)
-        for name, each in named
-    ]
-
-
-def _are_classes(values: Sequence[Any], nodes: int, class_names: Sequence[str] | None) -> bool:
-    """Whether a list holds the predicted class of each node, and not one model an item."""
-    if values and all(isinstance(each, int | float | np.number) for each in values):
-        return True
-    words = len(values) == nodes and all(isinstance(each, str) for each in values)
-    return words and not set(class_names or ()).isdisjoint(values)
-
-
-def prediction_sources(
-    named: Sequence[tuple[Any, Any]], index: NodeIndex, class_names: list[str] | None
-) -> list[PredictionSource]:
-    """The predictions as they are read; models of the same name are numbered."""
     sources: list[PredictionSource] = []
+    results: list[Any] = []
     for number, (name, each) in enumerate(named, start=1):
+        results.append(None)
         if isinstance(each, str | Path):
             sources.append(PredictionFile(each, index, name, class_names))
-        elif is_result(each):
-            run = each.best_run
+        elif hasattr(type(each), "best_run"):  # a Result, not imported: it imports this module
+            run, results[-1] = each.best_run, each
             words = f"{each.method} on {each.dataset}, seed {each.seeds[run]}"
             logits, title = each.logits[run], name or each.title
             sources.append(PredictionArray(logits, index.nodes, title, words, "logits"))
         else:
+            if isinstance(each, nn.Module):
+                name, each = name or type(each).__name__, module_scores(each, graph)
             called = name or f"model {number}"
             ordered = index.in_order(each, f"predictions '{called}'")
             ordered = _in_class_order(ordered, class_names, f"predictions '{called}'")
@@ -97,7 +76,16 @@ def prediction_sources(
     for number, source in enumerate(sources, start=1):
         if names.count(source.name) > 1 or source.name in names[: number - 1]:
             source.name = f"{source.name} #{number}"
-    return sources
+    given = zip(sources, results, strict=True)
+    return sources, {source.name: result for source, result in given if result is not None}
+
+
+def _are_classes(values: Sequence[Any], nodes: int, class_names: Sequence[str] | None) -> bool:
+    """Whether a list holds the predicted class of each node, and not one model an item."""
+    if values and all(isinstance(each, int | float | np.number) for each in values):
+        return True
+    words = len(values) == nodes and all(isinstance(each, str) for each in values)
+    return words and not set(class_names or ()).isdisjoint(values)
 
 
 class PredictionArray:
@@ -186,7 +174,7 @@ def _in_class_order(values: Any, class_names: Sequence[str] | None, name: str) -
     return values.iloc[:, [columns.index(column) for column in order]]
 
 
-def module_scores(module: nn.Module, data: Data) -> Tensor:
+def module_scores(module: nn.Module, graph: Data | str | Shards) -> Tensor:
     """Compute the scores of every node in evaluation mode, without gradients.
 
     ``forward`` may take the parts of the graph by torch_geometric's names (``x``, ``edge_index``,
@@ -196,6 +184,9 @@ def module_scores(module: nn.Module, data: Data) -> Tensor:
     Returns:
         The scores, (nodes, classes), on the CPU.
     """
+    if isinstance(graph, Shards):
+        raise RawlsError("a module is called with the whole graph: give its predictions of shards")
+    data = load(graph) if isinstance(graph, str) else graph
     weight = next(chain(module.parameters(), module.buffers()), torch.empty(0))
     here = data.to(weight.device) if weight.device != torch.device("cpu") else data
     arguments = _arguments(module, here)

@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ..._core.errors import RawlsError
-from ..prediction_files import PredictionChunk
+from .._core.errors import RawlsError
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -23,6 +22,21 @@ LARGEST_LOSS = -math.log(float(np.finfo(np.float32).tiny))
 """What a probability of exactly 0 counts as: about 87.3, the most that single precision tells."""
 LARGEST_LOGIT = 1e12
 """Sums of squares of losses of this size still fit the single precision of the resampling."""
+
+
+@dataclass(frozen=True)
+class PredictionChunk:
+    """Some rows of predictions.
+
+    Attributes:
+        nodes: The positions of their nodes in the graph, (rows,).
+        first: The number of the first row, counted from 0.
+        values: Scores, (rows, classes), or the numbers of the predicted classes, (rows,).
+    """
+
+    nodes: Ints
+    first: int
+    values: Floats
 
 
 class PredictionSource(Protocol):
