@@ -13,8 +13,7 @@ import sys
 from pathlib import Path
 
 from rawlsgcn._core.atomic_files import atomic_file
-from rawlsgcn._core.atomic_folders import atomic_directory
-from rawlsgcn._core.folder_versions import one_version
+from rawlsgcn._core.atomic_folders import atomic_directory, one_version
 
 CALLS = {"os.rename", "os.link", "os.mkdir", "os.rmdir", "os.remove", "os.chmod", "os.utime"}
 CALLS |= {"open", "ctypes.dlsym", "os.chown", "os.truncate"}

@@ -14,9 +14,8 @@ import pytest
 
 from rawlsgcn._core import atomic_files, atomic_folders
 from rawlsgcn._core.atomic_files import atomic_file, check_file, check_folder
-from rawlsgcn._core.atomic_folders import atomic_directory
+from rawlsgcn._core.atomic_folders import atomic_directory, one_version
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn._core.folder_versions import one_version
 
 NOT_ROOT = pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 

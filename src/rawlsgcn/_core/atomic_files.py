@@ -21,7 +21,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -61,17 +61,15 @@ def atomic_file(path: str | Path) -> Iterator[Path]:
     try:
         final.parent.mkdir(parents=True, exist_ok=True)
         make_file = partial(Path.touch, exist_ok=False)
+        # What lies in a temporary folder is synchronized together with it.
+        synced = not is_temporary(final.parent)
         with locked_temporary(final.parent, path.suffix, make_file) as temporary:
-            try:
-                yield temporary
-                # What lies in a temporary folder is synchronized together with it.
-                if not is_temporary(final.parent):
-                    sync(temporary)
-                os.replace(temporary, final)
-            finally:
-                temporary.unlink(missing_ok=True)
-            if not is_temporary(final.parent):
-                sync(final.parent)
+            yield temporary
+            if synced:
+                sync(temporary)
+            os.replace(temporary, final)
+        if synced:
+            sync(final.parent)
     except OSError as error:
         raise cannot_write(path, error) from error
 
@@ -151,7 +149,7 @@ def is_temporary(path: Path) -> bool:
 
 @contextmanager
 def locked_temporary(folder: Path, suffix: str, make: Callable[[Path], None]) -> Iterator[Path]:
-    """Make a temporary file or folder by ``make`` and hold its lock."""
+    """Make a temporary file or folder by ``make`` and hold its lock; remove it at the end."""
     remove_leftovers(folder)
     while True:
         path = folder / f"{PREFIX}{secrets.token_hex(4)}{suffix}"
@@ -167,6 +165,7 @@ def locked_temporary(folder: Path, suffix: str, make: Callable[[Path], None]) ->
     try:
         yield path
     finally:
+        remove(path)
         if handle is not None:
             os.close(handle)
 
@@ -190,7 +189,7 @@ def remove_leftovers(folder: Path) -> None:
                     finish_move(path, folder)
                 remove(path)
         except OSError:
-            continue  # no right to write here; a reader gets the error of folder_versions
+            continue  # no right to write here; a reader gets the error of one_version
         finally:
             os.close(handle)
 
@@ -207,15 +206,19 @@ def finish_move(ready: Path, final: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a file, or a folder after one rename to a temporary name."""
-    if not path.is_dir() or path.is_symlink():
-        path.unlink(missing_ok=True)
-        return
-    if not is_temporary(path) or path.name.endswith(READY):
-        hidden = path.with_name(f"{PREFIX}{secrets.token_hex(4)}")
-        os.rename(path, hidden)
-        path = hidden
-    shutil.rmtree(path, ignore_errors=True)
+    """Remove a file, or a folder after one rename to a temporary name; what cannot be, stays.
+
+    After a kill all of a folder is left, or nothing but the temporary one.
+    """
+    with suppress(OSError):
+        if not path.is_dir() or path.is_symlink():
+            os.unlink(path)
+            return
+        if not is_temporary(path) or path.name.endswith(READY):
+            hidden = path.with_name(f"{PREFIX}{secrets.token_hex(4)}")
+            os.rename(path, hidden)
+            path = hidden
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def sync(path: Path) -> None:

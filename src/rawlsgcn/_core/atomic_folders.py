@@ -1,4 +1,4 @@
-"""Write folders as a whole, so that readers see the old version or the new one.
+"""Write folders as a whole, so that readers see the old version or the new one; read them so.
 
 A new version is written into a temporary folder, synchronized with the disk, and then put in the
 place of the old one:
@@ -22,12 +22,17 @@ import json
 import os
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import wraps
 from itertools import chain, islice
 from pathlib import Path
+from typing import Any, TypeVar, cast
 
 from .atomic_files import (
+    PATIENCE_SECONDS,
+    PREFIX,
     READY,
     REMOVED,
     REPLACED,
@@ -47,6 +52,9 @@ from .errors import RawlsError
 
 #: A folder with more other entries, subfolders included, is not swapped: linking them takes long.
 MOST_ENTRIES = 1000
+#: How often to read a folder that changes during the reading.
+_TRIES = 100
+C = TypeVar("C", bound=Callable[..., Any])
 
 
 @contextmanager
@@ -63,38 +71,19 @@ def atomic_directory(
     require_folder(path)
     try:
         final.parent.mkdir(parents=True, exist_ok=True)
-        with temporary_folder(final) as temporary:
+        if final.is_dir():
+            remove_leftovers(final)
+        # Beside ``final``, or in it where folders cannot be swapped.
+        beside = not final.is_dir() or _can_swap(final)
+        with locked_temporary(final.parent if beside else final, "", os.mkdir) as temporary:
             try:
                 yield temporary
-                put_in_place(temporary, final, outdated)
+                _put_in_place(temporary, final, outdated)
             except RawlsError as error:
                 # The temporary folder is gone by the time that anybody reads its name.
                 raise RawlsError(str(error).replace(str(temporary), str(path))) from error
     except OSError as error:
         raise cannot_write(path, error, into=True) from error
-
-
-def remove_folder(path: Path) -> None:
-    """Remove a folder so that after a kill all of it is left, or nothing."""
-    with suppress(OSError):
-        remove(path)
-
-
-@contextmanager
-def temporary_folder(final: Path) -> Iterator[Path]:
-    """Create an empty folder whose content can replace that of ``final``; removed at the end.
-
-    It lies beside ``final``, or in it where folders cannot be swapped.
-    """
-    parent = final.parent
-    if final.is_dir():
-        remove_leftovers(final)
-        parent = parent if _can_swap(final) else final
-    with locked_temporary(parent, "", os.mkdir) as path:
-        try:
-            yield path
-        finally:
-            shutil.rmtree(path, ignore_errors=True)
 
 
 def _can_swap(final: Path) -> bool:
@@ -105,18 +94,14 @@ def _can_swap(final: Path) -> bool:
             return False
         # It can be made there, and moved to where the other way needs it.
         with locked_temporary(final.parent, "", os.mkdir) as probe:
-            try:
-                os.rename(probe, final / probe.name)
-            except OSError:
-                os.rmdir(probe)
-                raise
+            os.rename(probe, final / probe.name)
             os.rmdir(final / probe.name)
     except (OSError, RuntimeError):
         return False
     return True
 
 
-def put_in_place(temporary: Path, final: Path, outdated: Callable[[str], bool]) -> None:
+def _put_in_place(temporary: Path, final: Path, outdated: Callable[[str], bool]) -> None:
     """Make the content of a temporary folder that of ``final``; on an error nothing is changed.
 
     Other entries of ``final`` stay, except those whose name is ``outdated``.
@@ -247,6 +232,64 @@ def _move(temporary: Path, final: Path, outdated: Callable[[str], bool]) -> None
         for entry in old:
             if os.path.lexists(ready / REPLACED / entry.name):
                 os.replace(ready / REPLACED / entry.name, entry)
-        os.rename(ready, temporary)  # which temporary_folder removes
+        os.rename(ready, temporary)  # which is removed
         raise
     remove(ready)
+
+
+# ---- reading -------------------------------------------------------------------------------------
+
+
+def one_version(read: C) -> C:
+    """Decorate a function that reads several files of a folder, so that all are of one version.
+
+    It is called again if the folder was replaced during the call.
+    """
+
+    @wraps(read)
+    def whole(folder: Any, *args: Any, **kwargs: Any) -> Any:
+        for _ in range(_TRIES):
+            before = _version(folder)
+            try:
+                result = read(folder, *args, **kwargs)
+            except RawlsError:
+                if _version(folder) == before:
+                    raise
+            else:
+                if _version(folder) == before:
+                    return result
+        raise RawlsError(f"{folder} changes all the time: read it again later")
+
+    return cast(C, whole)
+
+
+def _version(given: object) -> tuple[int, int] | None:
+    """Return a value that changes with the folder's entries; None if there is no folder.
+
+    A move that a kill interrupted is finished first.
+    """
+    if not isinstance(given, str | Path):
+        return None
+    folder = Path(given).expanduser()
+    until = time.monotonic() + PATIENCE_SECONDS
+    while _unfinished(folder):
+        remove_leftovers(folder)
+        if not _unfinished(folder):
+            break
+        if time.monotonic() > until:
+            raise RawlsError(
+                f"{folder} holds a version whose files are not all in place: a process was stopped "
+                "while it wrote; write into the folder again, or read it with the right to write"
+            )
+        time.sleep(0.05)
+    try:
+        status = folder.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns
+
+
+def _unfinished(folder: Path) -> list[Path]:
+    with suppress(OSError):
+        return [path for path in folder.glob(f"{PREFIX}*{READY}") if is_temporary(path)]
+    return []

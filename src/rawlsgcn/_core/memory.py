@@ -92,10 +92,15 @@ def _available() -> int:
             sizes = dict(line.split(":", 1) for line in file)
         return 1024 * int(sizes["MemAvailable"].split()[0])
     except (OSError, KeyError, ValueError):
-        try:
-            return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
-        except (AttributeError, OSError, ValueError):
-            return _WHATEVER_IS_LEFT
+        return physical_memory(unknown=2 * _WHATEVER_IS_LEFT) // 2
+
+
+def physical_memory(unknown: int = 2**40) -> int:
+    """Return the bytes of this machine's memory; ``unknown`` where the system does not say."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return unknown
 
 
 def size_text(size: float) -> str:

@@ -1,4 +1,4 @@
-"""Set the number of threads of a call, for the calling thread alone.
+"""Set the number of threads of a call, for the calling thread alone; run blocks of work on some.
 
 ``torch.set_num_threads`` would change the number for the whole process. OpenMP and MKL keep one
 number for every thread that calls them, and this module sets that one, where it can be reached in
@@ -17,14 +17,21 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 from torch import Tensor
 
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+#: Threads for work in blocks, at most: what they compute passes through one writer.
+_MOST_THREADS = 4
 #: Entries of a matrix up to which a second thread costs more than it brings in one product.
 _FEW_ENTRIES = 1 << 15
 #: Stored numbers of a graph up to which a second thread does not make training faster (Cora-ML and
@@ -174,3 +181,30 @@ def _setters() -> tuple[Callable[[int], object], Callable[[int], int]]:
         return loops, (lambda count: 0)
     mkl.argtypes, mkl.restype = [ctypes.c_int], ctypes.c_int
     return loops, mkl
+
+
+def num_threads() -> int:
+    """Return the number of threads for work in blocks: one for each core, up to four."""
+    return max(1, min(_MOST_THREADS, os.cpu_count() or 1))
+
+
+def ordered_map(
+    function: Callable[[Item], Result], items: Iterable[Item], threads: int | None = None
+) -> Iterator[Result]:
+    """Yield ``function(item)`` for each item in order, some of them computed in advance.
+
+    At most one result more than there are threads waits to be taken, so that memory is bounded.
+    """
+    threads = num_threads() if threads is None else threads
+    with ThreadPoolExecutor(threads, "rawlsgcn-blocks") as pool:
+        waiting: deque[Future[Result]] = deque()
+        try:
+            for item in items:
+                waiting.append(pool.submit(function, item))
+                if len(waiting) > threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()

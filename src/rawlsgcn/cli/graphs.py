@@ -72,7 +72,7 @@ def predict(
     from ..evaluation.prediction_writing import check_path, write_predictions
     from ..experiments.saved_models import load_model
     from ..graphs import graph_notes
-    from ..graphs.feature_storage import has_negative_features
+    from ..graphs.node_features import has_negative_features
 
     check_path(out)
     check_outputs(json_path, file=out, inputs=[graph, features, labels], shards=shards)

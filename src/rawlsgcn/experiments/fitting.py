@@ -17,7 +17,7 @@ from .._core.threads import fork_safe_threads, threads_for_graph
 from ..evaluation.calibration import CalibrationOutcome
 from ..evaluation.run_metrics import evaluate_run
 from ..graphs import check, graph_notes, load
-from ..graphs.feature_storage import has_negative_features
+from ..graphs.node_features import has_negative_features
 from ..graphs.splits import evaluate_on
 from ..methods import Inputs, Method, Settings, find_method
 from ..training import Job, train_runs

@@ -14,7 +14,7 @@ from .._core.atomic_files import atomic_file
 from .._core.atomic_folders import atomic_directory
 from .._core.errors import RawlsError
 from .._core.serialization import jsonable
-from ..graphs.feature_storage import has_negative_features
+from ..graphs.node_features import has_negative_features
 from ..graphs.notes import GraphFacts
 from ..graphs.splits import MASKS
 from .trained_runs import TrainedRuns

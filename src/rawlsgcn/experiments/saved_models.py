@@ -13,16 +13,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
+from .._core.atomic_folders import one_version
 from .._core.errors import RawlsError, out_of_memory
-from .._core.folder_versions import one_version
 from .._core.machine import pick_device
 from .._core.random_state import kept_random_state
 from .._core.text import plural
 from .._core.threads import fork_safe_threads
 from ..graphs import check, load
 from ..graphs.graph_statistics import fingerprint
+from ..graphs.node_features import structural_features
 from ..graphs.splits import MASKS
-from ..graphs.structural_features import structural_features
 from ..methods import Inputs, Learner, Method, Settings, find_method
 from .model_files import CONFIG, read_config, read_training_graph, read_weights, require_sizes
 from .training_graph import TrainingGraph, in_order, split_words

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import scipy.sparse as sp
 import torch
 from torch import Tensor
@@ -24,7 +23,7 @@ from .raw_graph import (
     node_count,
 )
 from .readers.arrays import checked_matrix
-from .readers.labels import label_column
+from .readers.labels import label_array
 from .readers.node_link import from_networkx, is_networkx
 
 
@@ -79,9 +78,10 @@ def raw_from_data(data: Any, where: str = "the graph") -> RawGraph:
     facts.edge_attr_ignored |= data.get("edge_attr") is not None
     name, x, y, node_ids = data.get("name"), data.x, data.y, data.get("node_ids")
     class_names = _class_names(data.get("class_names"))
-    if isinstance(y, list | tuple | np.ndarray) and np.asarray(y).dtype.kind in "OU":
-        y, class_names = label_column(list(y), f"{where}: y")
-        facts.word_labels |= class_names is not None
+    if y is not None:
+        y, words = label_array(as_numpy(y, "y", where), f"{where}: y")
+        class_names = words or class_names
+        facts.word_labels |= words is not None
     return RawGraph(
         name=name if isinstance(name, str) else "graph",
         source=source,
@@ -89,7 +89,7 @@ def raw_from_data(data: Any, where: str = "the graph") -> RawGraph:
         weight=None if weight is None else as_numpy(weight, "edge_weight", where),
         num_nodes=None if num_nodes is None else node_count(num_nodes, where),
         x=feature_matrix(x, where),
-        y=None if y is None else as_numpy(y, "y", where),
+        y=y,
         masks={key: as_numpy(data[key], key, where) for key in MASKS if data.get(key) is not None},
         node_ids=None if node_ids is None else clean_ids(node_ids, where),
         synthetic=data.get("synthetic") is True,

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from .catalog import MASKS
-from .feature_storage import prefer_sparse
+from .node_features import prefer_sparse
 
 
 @dataclass(frozen=True)

@@ -132,7 +132,7 @@ def graph_notes(graph: Data) -> list[str]:
         notes.append("edge_attr is not used: put edge weights into edge_weight.")
     notes += _edge_notes(facts)
     if facts.structural_features:
-        from .structural_features import structural_note
+        from .node_features import structural_note
 
         notes.append(structural_note(int(graph.num_nodes)))
     for what, why in facts.left_out:

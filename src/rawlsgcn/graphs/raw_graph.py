@@ -15,7 +15,7 @@ from torch import Tensor
 
 from .._core.argument_checks import whole_number
 from .._core.errors import RawlsError
-from .feature_storage import physical_memory
+from .._core.memory import physical_memory
 from .notes import GraphFacts
 from .readers.arrays import checked_matrix, plausible
 

@@ -1,4 +1,7 @@
-"""The split that a graph gets: its stored masks, the one asked for, or a default."""
+"""The split that a graph gets: its stored masks, the one asked for, or a default.
+
+Here is also whether the masks of a graph are still those that were drawn for it.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from .._core.errors import RawlsError
 from .catalog import MASKS
-from .default_split import default_split, still_drawn
+from .notes import GraphFacts
 from .raw_graph import RawGraph
-from .splits import Ratios, Split, class_name, draw_split
+from .splits import Ratios, Split, class_name, draw_split, fits_paper_split, parse_split
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
+
+
+FEW_LABELS = Ratios(0.5, 0.25, 0.25)
+"""The split of a graph without masks and with too few labels for the paper's."""
 
 
 def choose_split(graph: Data, raw: RawGraph, split: str | Ratios | None) -> None:
@@ -39,7 +47,9 @@ def choose_split(graph: Data, raw: RawGraph, split: str | Ratios | None) -> None
         facts.split_made = str(split)
     if split == "stored":
         masks = _stored_split(graph, raw)
-        if not still_drawn(y, masks, facts.split_drawn):
+        first = _draw_again(y, facts.split_drawn)
+        # Test nodes may be others by now.
+        if first is None or not all(map(torch.equal, masks[:2], first[:2])):
             facts.split_drawn = ""
     else:
         try:
@@ -84,3 +94,40 @@ def _stored_split(graph: Data, raw: RawGraph) -> Split:
                 "as '0.6,0.2,0.2'"
             )
     return split
+
+
+def default_split(y: Tensor) -> str | Ratios:
+    """The split of a graph without masks.
+
+    The paper's, if there are nodes enough for it; else half of the labeled nodes train and a
+    quarter each validates and tests; with a handful of nodes, of which a quarter of each class may
+    be none, the random split.
+    """
+    if fits_paper_split(y):
+        return "paper"
+    try:
+        draw_split(y, FEW_LABELS)
+    except RawlsError:
+        return "random"
+    return FEW_LABELS
+
+
+def has_own_split(graph: Data) -> bool:
+    """Whether the masks were stored with the graph, asked for, or set since.
+
+    Those that the validation made for a graph without any are not the graph's own.
+    """
+    if any(graph.get(key) is None for key in MASKS):
+        return False
+    made = _draw_again(graph.y.cpu(), GraphFacts.of(graph).split_made)
+    masks = [graph[key].cpu() for key in MASKS]
+    return made is None or not all(map(torch.equal, masks, made))
+
+
+def _draw_again(y: Tensor, drawn: str) -> Split | None:
+    """The masks that an earlier validation drew; None where it drew none."""
+    try:
+        split = parse_split(drawn or None)
+        return None if split is None else draw_split(y, split)
+    except RawlsError:
+        return None

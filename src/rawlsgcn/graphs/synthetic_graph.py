@@ -15,7 +15,7 @@ from .._core.errors import RawlsError
 from .._core.threads import fork_safe_threads
 from .catalog import SYNTHETIC
 from .edges import clean_edges
-from .feature_storage import compact, dense
+from .node_features import compact, dense
 from .notes import GraphFacts
 from .splits import MASKS, Ratios, Split, SplitChoice, draw_split, paper_split, parse_split
 

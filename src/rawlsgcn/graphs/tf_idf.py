@@ -7,7 +7,7 @@ from torch import Tensor
 
 from .._core.errors import RawlsError
 from .._core.sparse import csr_tensor
-from .feature_storage import first_not_finite, has_negative_features
+from .node_features import first_not_finite, has_negative_features
 
 
 def inverse_document_frequency(x: Tensor) -> Tensor:

@@ -14,13 +14,20 @@ from torch_geometric.data import Data
 
 from .._core.errors import RawlsError
 from .edges import clean_edges
-from .feature_storage import all_finite, compact, dense, first_not_finite, is_sparse
 from .graph_objects import raw_from_object
+from .node_features import (
+    all_finite,
+    compact,
+    dense,
+    first_not_finite,
+    is_sparse,
+    is_structural,
+    structural_features,
+)
 from .notes import GraphFacts
 from .raw_graph import RawGraph, check_count, clean_ids, highest_node, num_stored
 from .split_choice import choose_split
 from .splits import MASKS, SplitChoice, parse_split
-from .structural_features import is_structural, structural_features
 
 MOST_DENSE = 64 << 20
 """The bytes of a unit vector for each node, above which they stay sparse."""

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from .._core.sparse import aligned, csr_tensor
-from ..graphs.feature_storage import has_negative_features, prefer_sparse
+from ..graphs.node_features import has_negative_features, prefer_sparse
 from ..graphs.splits import MASKS
 
 if TYPE_CHECKING:

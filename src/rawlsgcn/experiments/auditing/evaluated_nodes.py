@@ -13,8 +13,8 @@ from ..._core.errors import RawlsError, unknown_name
 from ...evaluation.audit.node_scores import NodeScores
 from ...evaluation.prediction_files import PredictionFile
 from ...evaluation.prediction_formats import LabeledNodes, PredictionSource
-from ...graphs.default_split import has_own_split
 from ...graphs.notes import GraphFacts
+from ...graphs.split_choice import has_own_split
 from ...graphs.splits import EVALUATE, MASKS
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from ..._core.argument_checks import require_edges, require_nodes, whole_number
 from ..._core.errors import RawlsError
 from ..._core.text import plural
 from ..._core.threads import fork_safe_threads
-from ..feature_storage import first_not_finite
+from ..node_features import first_not_finite
 from .nearest_nodes import nearest_nodes
 
 MAX_EXACT_NODES = 100_000

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ..._core.sparse import csr_tensor
-from ..feature_storage import has_negative_features
+from ..node_features import has_negative_features
 from ..tf_idf import unit_rows
 from .approximate_search import approximate_neighbors
 

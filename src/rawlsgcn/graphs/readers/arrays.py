@@ -228,39 +228,27 @@ def sparse_matrix(form: str, data: Array, one: Array, other: Array, shape: tuple
     """A matrix by its rows and columns (form coo), or its indices and indptr (csr and csc)."""
     if data.ndim != 1 or data.dtype.kind not in "biufc":
         raise RawlsError(f"has entries of {data.dtype} {data.shape} instead of a list of numbers")
+    for index in (one, other):
+        if index.ndim != 1 or index.dtype.kind not in "iu":
+            raise RawlsError(f"has indices of {index.dtype} {index.shape}: they must be integers")
     if data.dtype == np.float16:
         data = data.astype(np.float32)  # scipy has no halves
     if form != "csr" and not plausible(shape[0], len(data)):
         raise RawlsError(
             f"has a matrix of {shape[0]:,} rows with {len(data):,} entries, too empty to read"
         )
-    if form != "coo":
-        return _compressed(form, data, one, other, shape)
-    for name, index, size in (("row", one, shape[0]), ("column", other, shape[1])):
-        if index.shape != data.shape:
-            raise RawlsError(f"has a {name} of the shape {index.shape} for {len(data)} entries")
-        _require_range(index, size, name)
-    return sp.coo_matrix((data, (one.astype(np.int64), other.astype(np.int64))), shape=shape)
-
-
-def _compressed(
-    form: str, data: Array, indices: Array, indptr: Array, shape: tuple[int, int]
-) -> Any:
-    major, minor = shape if form == "csr" else shape[::-1]
-    if indices.shape != data.shape:
-        raise RawlsError(f"has indices of the shape {indices.shape} for {len(data)} entries")
-    if indptr.dtype.kind not in "iu" or indptr.shape != (major + 1,):
-        raise RawlsError(
-            f"has an indptr of {indptr.dtype} {indptr.shape}: for this matrix it must be "
-            f"{major + 1} integers"
-        )
-    if indptr[0] != 0 or indptr[-1] != len(data) or bool((indptr[1:] < indptr[:-1]).any()):
-        raise RawlsError(
-            f"has an indptr that does not rise from 0 to the number of entries, {len(data)}"
-        )
-    _require_range(indices, minor, "column" if form == "csr" else "row")
-    parts = (data, indices.astype(np.int64, copy=False), indptr.astype(np.int64, copy=False))
-    return (sp.csr_matrix if form == "csr" else sp.csc_matrix)(parts, shape=shape)
+    one, other = (index.astype(np.int64, copy=False) for index in (one, other))
+    try:
+        if form == "coo":
+            return sp.coo_matrix((data, (one, other)), shape=shape)
+        matrix = (sp.csr_matrix if form == "csr" else sp.csc_matrix)((data, one, other), shape)
+        matrix.check_format(full_check=True)
+        # Also where the differences of wrong numbers are too large to be seen as negative.
+        if len(data) != matrix.nnz or bool((other[1:] < other[:-1]).any()):
+            raise ValueError("indptr must rise from 0 to the number of entries")
+    except ValueError as error:
+        raise RawlsError(f"has a matrix whose indices are wrong: {error}") from error
+    return matrix
 
 
 def checked_matrix(matrix: Any, where: str) -> Any:
@@ -277,13 +265,3 @@ def checked_matrix(matrix: Any, where: str) -> Any:
 def unread(form: str) -> str:
     """Why a matrix in another form is not read."""
     return f"has a matrix in {form} form: save it in CSR form (matrix.tocsr())"
-
-
-def _require_range(index: Array, size: int, name: str) -> None:
-    if index.dtype.kind not in "iu":
-        raise RawlsError(f"has indices of {index.dtype}: they must be integers")
-    if index.size and not (int(index.min()) >= 0 and int(index.max()) < size):
-        wrong = int(index.min()) if int(index.min()) < 0 else int(index.max())
-        raise RawlsError(
-            f"has a matrix in which the {name} {wrong} is out of range: it has {size:,} of them"
-        )

@@ -31,16 +31,6 @@ def encode_words(cells: pd.Series[Any]) -> tuple[Array, list[str]] | None:
     return texts.map(numbers).to_numpy(dtype=np.float64, na_value=np.nan), names
 
 
-def with_class_names(y: Array, where: str) -> tuple[Array, list[str] | None]:
-    """An array of labels as numbers, and the names of the classes if they are words."""
-    encoded = None
-    if y.ndim == 1 and y.dtype.kind == "U":
-        cells = pd.Series(y.tolist(), dtype=object)
-        require_one_kind(cells, lambda row: f"{where}, label {row} (counted from 0)")
-        encoded = encode_words(cells)
-    return (y, None) if encoded is None else encoded
-
-
 def require_one_kind(cells: pd.Series[Any], named: Callable[[int], str]) -> None:
     """Raise an error for a word among numbers, or a number among words: the first of the fewer.
 
@@ -62,22 +52,28 @@ def require_one_kind(cells: pd.Series[Any], named: Callable[[int], str]) -> None
         )
 
 
+def label_array(y: Array, where: str) -> tuple[Array, list[str] | None]:
+    """Texts in an array as :func:`label_column` has them; numbers stay what they are."""
+    texts = y.ndim == 1 and y.dtype.kind in "OUS"
+    return label_column(y.tolist(), where) if texts else (y, None)
+
+
 def label_column(values: Sequence[Any], where: str) -> tuple[Array, list[str] | None]:
     """Labels as numbers, -1 for a missing one; and the names of the classes if they are words."""
     column = pd.Series(list(values), dtype=object)
     missing = column.isna().to_numpy()
-    present = column[~missing]
-    labels = np.full(len(column), -1.0)
+    present, labels = column[~missing], np.full(len(column), -1.0)
     encoded = encode_words(present)
     if encoded is not None:
         labels[~missing] = encoded[0]
         return labels, encoded[1]
+    require_one_kind(column, lambda row: f"{where}, label {row} (counted from 0)")
     plain = present.map(lambda value: isinstance(value, str | int | float | np.number | np.bool_))
     numbers = pd.to_numeric(present.where(plain, None), errors="coerce")
     if numbers.isna().any():
-        wrong = present[numbers.isna()].iloc[0]
         raise RawlsError(
-            f"{where} holds '{wrong}' among others: labels are all whole numbers or all words"
+            f"{where} holds '{present[numbers.isna()].iloc[0]}': labels are all whole numbers or "
+            "all words"
         )
     labels[~missing] = numbers.to_numpy(dtype=np.float64)
     return labels, None

@@ -27,7 +27,7 @@ from .column_names import (
     missing_column,
     split_codes,
 )
-from .labels import encode_words, require_one_kind, with_class_names
+from .labels import encode_words, label_array, require_one_kind
 from .table_formats import TABLES, separator_name
 from .tables import TableFile, TableHeader, read_table
 from .torch_files import read_tensor
@@ -140,7 +140,7 @@ def read_labels(path: Path) -> NodeTable:
             if y.layout != torch.strided:
                 raise RawlsError(f"{path} holds a sparse tensor: labels are a dense one")
             y = y.numpy()
-        y, class_names = with_class_names(y, path.name)
+        y, class_names = label_array(y, path.name)
         return NodeTable(path, y, masks, class_names=class_names)
 
 

@@ -30,7 +30,7 @@ from ..splits import SplitChoice, parse_split
 from ..validation import validate
 from .arrays import LABEL_KEYS, Archive
 from .edge_lists import attach, read_edge_list
-from .labels import label_column, with_class_names
+from .labels import label_array
 from .node_link import NodeLinkGraph, from_networkx, is_networkx, read_node_link
 from .node_tables import TORCH, NodeTable, read_features, read_labels, use_one_file_for_both
 from .table_formats import TABLES
@@ -183,10 +183,8 @@ def _label_table(labels: Any) -> NodeTable | None:
         require_file(labels)
         return read_labels(Path(labels).expanduser())
     given = labels.detach().cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
-    if given.dtype.kind in "OUS" and given.ndim == 1:
-        values, names = label_column(given.tolist(), "labels")
-        return NodeTable(Path("labels"), values, class_names=names)
-    return NodeTable(Path("labels"), given)
+    values, names = label_array(given, "labels")
+    return NodeTable(Path("labels"), values, class_names=names)
 
 
 def _feature_table(features: Any) -> NodeTable | None:
@@ -249,7 +247,7 @@ def _read_npz(path: Path) -> RawGraph:
         )
     raw.x, raw.y, raw.masks = archive.features(), archive.first(LABEL_KEYS), archive.masks()
     if raw.y is not None:
-        raw.y, raw.class_names = with_class_names(raw.y, path.name)
+        raw.y, raw.class_names = label_array(raw.y, path.name)
     if "node_ids" in archive.keys:
         raw.node_ids = archive["node_ids"]
     raw.graph_from = raw.features_from = raw.labels_from = path.name

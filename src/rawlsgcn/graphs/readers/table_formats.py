@@ -10,10 +10,12 @@ import csv
 import gzip
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from ..._core.errors import RawlsError, missing_extra, reading
@@ -39,34 +41,29 @@ def separator_name(path: Path) -> str:
     return {".tsv": "tabs", ".csv": "commas"}.get(suffix, "blanks, tabs or commas")
 
 
-def leading_comments(path: Path) -> int:
-    """The lines before the table: empty ones, and in .txt files those that begin with # or %."""
-    return _first_of_text(path)[0]
+class _TextFormat(NamedTuple):
+    """How a text file is written: the lines before its table, the first line, the separator."""
+
+    before: int
+    line: str
+    separator: str
 
 
-def _first_of_text(path: Path) -> tuple[int, str]:
-    """The number of lines before the table, and its first line."""
-    comments = ("#", "%") if path.suffix.lower() in TEXTS else ()
-    packed = path.suffix.lower() == ".gz"
-    opened = gzip.open if packed else open
+def _text_format(path: Path) -> _TextFormat:
+    suffix = path.suffix.lower()
+    comments = ("#", "%") if suffix in TEXTS else ()
+    opened = gzip.open if suffix == ".gz" else open
     with as_table(path), opened(path, "rt", encoding="utf-8-sig") as file:
         for number, line in enumerate(file):
             if line.strip() and not line.lstrip().startswith(comments):
-                return number, line.strip("\r\n")
+                found = next((each for each in ("\t", ",", ";") if each in line), BLANKS)
+                return _TextFormat(number, line.strip("\r\n"), SEPARATORS.get(suffix, found))
     raise RawlsError(f"{path} is empty")
 
 
-def _separator(path: Path) -> str:
-    suffix = path.suffix.lower()
-    if suffix in SEPARATORS:
-        return SEPARATORS[suffix]
-    line = _first_of_text(path)[1]
-    if "{" in line and not line.endswith("{}"):
-        raise RawlsError(
-            f"{path} has Python dicts in its lines, as networkx.write_edgelist writes attributes: "
-            "write it with data=['weight'] or data=False, or as JSON with node_link_data"
-        )
-    return next((each for each in ("\t", ",", ";") if each in line), BLANKS)
+def leading_comments(path: Path) -> int:
+    """The lines before the table: empty ones, and in .txt files those that begin with # or %."""
+    return _text_format(path).before
 
 
 def first_line(path: Path) -> list[str]:
@@ -74,16 +71,26 @@ def first_line(path: Path) -> list[str]:
 
     pandas needs time and memory for each column.
     """
-    _refuse_wide_text(path)
-    with as_table(path), path.open(encoding="utf-8-sig", newline="") as file:
-        separator = _separator(path)
-        rows = itertools.islice(file, leading_comments(path), None)
-        if separator == BLANKS:
-            lines: Iterator[list[str]] = filter(
-                None, (re.split(r"#|{}", row)[0].split() for row in rows)
+    with path.open("rb") as binary:
+        # UTF-16 without a byte order mark passes for UTF-8, with a NUL beside every letter.
+        if b"\0" in binary.read(4096):
+            raise RawlsError(
+                f"{path} holds NUL bytes, as UTF-16 text or a foreign file does: save it as UTF-8"
             )
-        else:
-            lines = filter(None, csv.reader(rows, delimiter=separator, skipinitialspace=True))
+    before, line, separator = _text_format(path)
+    if path.suffix.lower() in TEXTS and "{" in line and not line.endswith("{}"):
+        raise RawlsError(
+            f"{path} has Python dicts in its lines, as networkx.write_edgelist writes attributes: "
+            "write it with data=['weight'] or data=False, or as JSON with node_link_data"
+        )
+    with as_table(path), path.open(encoding="utf-8-sig", newline="") as file:
+        rows = itertools.islice(file, before, None)
+        lines: Iterator[list[str]] = filter(
+            None,
+            (re.split(r"#|{}", row)[0].split() for row in rows)
+            if separator == BLANKS
+            else csv.reader(rows, delimiter=separator, skipinitialspace=True),
+        )
         first, second = next(lines, None), next(lines, [])
     if first is None:
         raise RawlsError(f"{path} is empty")
@@ -127,14 +134,14 @@ def text_chunks(path: Path, header: bool, rows: int, **options: Any) -> Iterator
 
 def _options(path: Path, header: bool, more: dict[str, Any]) -> dict[str, Any]:
     """Of ``pandas.read_csv``, so that only an empty cell is missing: NA and null may be ids."""
-    separator = _separator(path)
+    before, line, separator = _text_format(path)
     if separator == BLANKS:
         # What networkx.write_edgelist writes behind edges without attributes is "{}".
-        more = {"comment": "{" if _first_of_text(path)[1].endswith("{}") else "#", **more}
+        more = {"comment": "{" if line.endswith("{}") else "#", **more}
     return {
         "sep": separator,
         "header": None,
-        "skiprows": int(header) + leading_comments(path),
+        "skiprows": int(header) + before,
         "keep_default_na": False,
         "na_values": [""],
         "low_memory": False,
@@ -160,15 +167,6 @@ def as_table(path: Path) -> Iterator[None]:
             if "Calling read(nbytes) on source failed" in reason:
                 raise KeyboardInterrupt from error
             raise RawlsError(f"{path} cannot be read as a table: {reason}") from error
-
-
-def _refuse_wide_text(path: Path) -> None:
-    """UTF-16 without a byte order mark passes for UTF-8, with a NUL beside every letter."""
-    with path.open("rb") as file:
-        if b"\0" in file.read(4096):
-            raise RawlsError(
-                f"{path} holds NUL bytes, as UTF-16 text or a foreign file does: save it as UTF-8"
-            )
 
 
 class ParquetTable:
@@ -220,13 +218,26 @@ class ParquetTable:
             return
         names = [written[self._order[index]] for index in only]
         for batch in self._file.iter_batches(batch_size=rows, columns=names):
-            frame = batch.to_pandas(ignore_metadata=True)[names]
-            frame.columns = pd.Index(only)
-            yield frame
+            yield self._numbered(batch.to_pandas(ignore_metadata=True)[names], only)
 
     def _frame(self, table: Any) -> pd.DataFrame:
         # What pandas wrote about itself would turn columns into an index.
         frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
-        frame = frame.iloc[:, self._order]
-        frame.columns = pd.RangeIndex(frame.shape[1])
+        return self._numbered(frame.iloc[:, self._order], range(frame.shape[1]))
+
+    def _numbered(self, frame: pd.DataFrame, columns: Iterable[int]) -> pd.DataFrame:
+        """Columns by their numbers, and numbers for the decimals of a database."""
+        frame.columns = pd.Index(columns)
+        for index in columns:
+            valid = frame[index].first_valid_index()
+            if valid is not None and isinstance(frame[index][valid], Decimal):
+                frame[index] = _without_decimals(frame[index])
         return frame
+
+
+def _without_decimals(column: pd.Series[Any]) -> pd.Series[Any]:
+    """The numbers as int64 where all are whole (ids, labels), else as float64."""
+    if column.notna().all() and all(value == int(value) for value in column):
+        with contextlib.suppress(OverflowError):
+            return column.map(int).astype(np.int64)
+    return column.astype(np.float64)

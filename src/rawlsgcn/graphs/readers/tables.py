@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Callable, Collection, Iterator, Set
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
@@ -112,8 +110,6 @@ class TableHeader:
         """The rows as tables of so many each, whose errors name the rows of the file."""
         first = 0
         for frame in self.chunks(rows, text, only):
-            for index in frame.columns if is_parquet(self.path) else ():
-                _replace_decimals(frame, index)
             yield TableFile(self.path, self.names, self.width, frame, first)
             first += len(frame)
 
@@ -193,19 +189,29 @@ def read_header(
 
     If the first lines do not say so, ``whole`` columns show whether there is a header.
     """
-    cells = ParquetTable(path).names if is_parquet(path) else first_line(path)
-    _require_width(path, len(cells), most_columns)
-    named = is_parquet(path) or has_header(cells, lambda index: _numeric_sample(path, index))
-    if named and whole and not is_parquet(path):
+    table = ParquetTable(path) if is_parquet(path) else None
+    cells = first_line(path) if table is None else table.names
+    width = len(cells) if table is None else table.num_columns  # also those within others
+    if not 0 < width <= most_columns:
+        raise RawlsError(
+            f"{path} has {width:,} columns, more than the {most_columns:,} that are read from a "
+            "table: give the numbers as .npy or .npz"
+        )
+    named = table is not None or has_header(cells, lambda index: _numeric_sample(path, index))
+    if named and whole and table is None:
         named = has_header(cells, lambda index: _whole_below(path, index))
     return TableHeader(path, cells if named else None, len(cells))
 
 
 def read_table(path: Path, has_header: HeaderRule) -> TableFile:
     """Read a table; for text files ``has_header`` judges whether the first line is a header."""
-    if is_parquet(path):
-        return _read_parquet(path)
     names = read_header(path, has_header, MOST_COLUMNS).names
+    if is_parquet(path):
+        with reading(path, "parquet"):
+            frame = ParquetTable(path).read()
+        if frame.empty:
+            raise RawlsError(f"{path} is empty")
+        return TableFile(path, names, frame.shape[1], frame)
     if names is not None:
         frame = read_text(path, True)
         # A text further down than the sample may show that the first line was no header.
@@ -252,36 +258,3 @@ def numbers_of(column: pd.Series[Any]) -> NDArray[np.float64]:
         return np.full(len(column), np.nan)
     numbers = pd.to_numeric(column.astype(object), errors="coerce")
     return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
-
-
-def _require_width(path: Path, columns: int, most: int) -> None:
-    if not 0 < columns <= most:
-        raise RawlsError(
-            f"{path} has {columns:,} columns, more than the {most:,} that are read from a "
-            "table: give the numbers as .npy or .npz"
-        )
-
-
-def _read_parquet(path: Path) -> TableFile:
-    table = ParquetTable(path)
-    with reading(path, "parquet"):
-        _require_width(path, table.num_columns, MOST_COLUMNS)
-        frame = table.read()
-        if frame.empty:
-            raise RawlsError(f"{path} is empty")
-        for index in frame.columns:
-            _replace_decimals(frame, index)
-    return TableFile(path, table.names, frame.shape[1], frame)
-
-
-def _replace_decimals(frame: pd.DataFrame, index: Any) -> None:
-    """Put int64 for a database's decimals where all are whole (ids, labels), else float64."""
-    valid = frame[index].first_valid_index()
-    if valid is None or not isinstance(frame[index][valid], Decimal):
-        return
-    column = frame[index]
-    if column.notna().all() and all(value == int(value) for value in column):
-        with contextlib.suppress(OverflowError):
-            frame[index] = column.map(int).astype(np.int64)
-            return
-    frame[index] = column.astype(np.float64)

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ..._core.errors import RawlsError
-from ..feature_storage import compact
+from ..node_features import compact
 from ..splits import MASKS, SPLIT_WORDS, require_evaluated
 from .shards import Shards
 

@@ -22,8 +22,8 @@ from ..._core.atomic_folders import atomic_directory
 from ..._core.errors import RawlsError
 from ..._core.row_files import write_parts
 from ..._core.serialization import is_string
-from ..feature_storage import dense_rows, has_negative_features
 from ..graph_statistics import fingerprint
+from ..node_features import dense_rows, has_negative_features
 from ..splits import MASKS
 from .shard_cuts import require_count, shard_cuts
 from .shard_files import ARRAYS, ShardFiles, array_path, save_node_ids

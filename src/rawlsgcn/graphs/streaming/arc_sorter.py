@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError
-from ..._core.ordered_threads import num_threads, ordered_map
 from ..._core.progress import ProgressCallback, no_progress
+from ..._core.threads import num_threads, ordered_map
 from ..notes import GraphFacts
 from .merged_arcs import MergedFiles, MergedRows, SortedArcs
 

@@ -12,8 +12,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..._core.errors import reading
-from ..._core.ordered_threads import ordered_map
 from ..._core.progress import ProgressCallback, no_progress
+from ..._core.threads import ordered_map
 from ..notes import GraphFacts
 from ..readers.column_names import edges_have_header, is_number
 from ..readers.edge_lists import (

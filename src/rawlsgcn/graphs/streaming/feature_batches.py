@@ -12,9 +12,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError, reading
-from ..._core.ordered_threads import ordered_map
 from ..._core.progress import ProgressCallback, no_progress
-from ..feature_storage import compact, dense_rows
+from ..._core.threads import ordered_map
+from ..node_features import compact, dense_rows
 from ..notes import GraphFacts
 from ..readers.arrays import checked_array
 from ..readers.arrays import read_header as read_npy_header

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError, reading
 from ..._core.memory import memory_limit
-from ..._core.ordered_threads import ordered_map
 from ..._core.progress import ProgressCallback, no_progress
+from ..._core.threads import ordered_map
 from ..catalog import MASKS
 from ..raw_graph import RawGraph, node_count
 from ..readers.arrays import Archive

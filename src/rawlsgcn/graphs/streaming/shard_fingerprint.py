@@ -11,12 +11,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ..._core.ordered_threads import ordered_map
 from ..._core.progress import ProgressCallback, no_progress
 from ..._core.row_files import read_npy_header
+from ..._core.threads import ordered_map
 from ..catalog import MASKS
-from ..feature_storage import SPARSE_BELOW
 from ..graph_statistics import TensorHash, fingerprint_text
+from ..node_features import SPARSE_BELOW
 from ..shards.shard_files import array_path
 from .feature_files import FeatureFiles
 

@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 
 from ..._core.memory import memory_limit
-from ..._core.ordered_threads import ordered_map
 from ..._core.progress import ProgressCallback, no_progress
+from ..._core.threads import ordered_map
 from ..catalog import SYNTHETIC
 from ..notes import GraphFacts
 from ..shards.shard_cuts import require_count

@@ -17,7 +17,8 @@ import torch
 from torch import Tensor, distributed, nn
 from torch.optim import Adam
 
-from ..._core.atomic_folders import atomic_directory, remove_folder
+from ..._core.atomic_files import remove
+from ..._core.atomic_folders import atomic_directory
 from ..._core.distributed_context import require_equal
 from ..._core.errors import RawlsError
 from ..._core.progress import ProgressCallback, no_progress
@@ -77,7 +78,7 @@ def save_checkpoint(
         (temporary / _ABOUT).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
     for old in _checkpoints(folder):
         if old.name < name:
-            remove_folder(old)
+            remove(old)
 
 
 def load_checkpoint(

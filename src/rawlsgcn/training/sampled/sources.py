@@ -14,8 +14,8 @@ from torch_geometric.data import Data
 
 from ..._core.errors import RawlsError
 from ..._core.sparse import aligned
-from ...graphs.feature_storage import has_negative_features
 from ...graphs.graph_statistics import fingerprint
+from ...graphs.node_features import has_negative_features
 from ...graphs.splits import MASKS, evaluate_on
 from ...methods._ops.receptive_field import select_rows
 from ...methods.inputs import row_normalized

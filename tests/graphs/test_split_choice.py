@@ -6,7 +6,7 @@ import torch
 from torch_geometric.data import Data
 
 from rawlsgcn.graphs import check, graph_notes
-from rawlsgcn.graphs.default_split import FEW_LABELS, default_split, has_own_split
+from rawlsgcn.graphs.split_choice import FEW_LABELS, default_split, has_own_split
 
 
 def test_the_drawn_split_is_noted_with_its_sizes() -> None:

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from rawlsgcn.graphs.feature_storage import compact, dense, first_not_finite, prefer_sparse
+from rawlsgcn.graphs.node_features import compact, dense, first_not_finite, prefer_sparse
 
 SPARSE = sp.random(40, 30, density=0.05, random_state=0, format="csr")
 DENSE = np.random.default_rng(0).random((40, 30))
@@ -49,11 +49,11 @@ def test_explicit_zeros_do_not_count_as_density() -> None:
 
 
 def test_features_that_would_fill_the_memory_stay_sparse(monkeypatch: pytest.MonkeyPatch) -> None:
-    memory = "rawlsgcn.graphs.feature_storage.physical_memory"
+    memory = "rawlsgcn.graphs.node_features.physical_memory"
     monkeypatch.setattr(memory, lambda: 4 * 4 * 40 * 30)
     assert dense(SPARSE).layout == torch.strided
     monkeypatch.setattr(
-        "rawlsgcn.graphs.feature_storage.physical_memory", lambda: 4 * 4 * 40 * 30 - 1
+        "rawlsgcn.graphs.node_features.physical_memory", lambda: 4 * 4 * 40 * 30 - 1
     )
     with pytest.warns(UserWarning, match="the features stay sparse"):
         x = dense(SPARSE)
