@@ -41,7 +41,7 @@ test-cuda: $(READY)
 	RAWLSGCN_TEST_CUDA=1 $(BIN)/python -m pytest $(CUDA_TESTS)
 
 CUDA_TESTS := tests/balancing/test_solver.py tests/balancing/test_normalizations.py \
-	tests/training/stacked/test_cuda_graph.py tests/_core/test_random_state.py tests/test_metrics.py \
+	tests/training/stacked/test_engine_on_gpu.py tests/_core/test_random_state.py tests/test_metrics.py \
 	tests/graphs/lifting/test_lifted_graph.py
 
 # Speed and memory against rivals; writes benchmarks/RESULTS.md. PARTS="training balance" for some.

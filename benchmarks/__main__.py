@@ -10,7 +10,7 @@ from rich.console import Console
 
 from rawlsgcn._core.errors import unknown_name
 from rawlsgcn._core.machine import pick_device
-from rawlsgcn.cli.errors import OneSentence, guarded
+from rawlsgcn.cli.base import OneSentence, guarded
 from rawlsgcn.cli.options import DataRoot, Device, Json, out_option
 from rawlsgcn.cli.outputs import check_outputs, people, typed_command, write_json
 from rawlsgcn.graphs.catalog import datasets as known_datasets

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from rawlsgcn.experiments.model_search import auto_search, baseline, pool
+from rawlsgcn.experiments.model_search import auto_search, pool
 
 EPOCHS = 30
 
@@ -24,7 +24,6 @@ def small_pool() -> Iterator[None]:
         patch.setattr(auto_search, "POOL", tuple(quick))
         patch.setattr(pool, "RATES", (0.05,))
         patch.setattr(pool, "DECAYS", (5e-4, 0.0))
-        patch.setattr(baseline, "RATES", (0.05,))
-        patch.setattr(baseline, "DECAYS", (5e-4,))
-        patch.setattr(baseline, "WIDTHS", (16,))
+        patch.setattr(pool, "RIVAL_DECAYS", (5e-4,))
+        patch.setattr(pool, "RIVAL_WIDTHS", (16,))
         yield

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from rawlsgcn._core.errors import RawlsError, unknown_name
 from rawlsgcn._core.machine import pick_device
-from rawlsgcn.cli.errors import OneSentence, guarded
+from rawlsgcn.cli.base import OneSentence, guarded
 from rawlsgcn.cli.options import DataRoot, Device, out_option
 from rawlsgcn.cli.outputs import check_outputs, typed_command
 from rawlsgcn.graphs.catalog import CATALOG

@@ -16,19 +16,19 @@ from rawlsgcn._core.errors import RawlsError
 from rawlsgcn._core.progress import ProgressCallback, no_progress
 from rawlsgcn._core.random_state import kept_random_state
 from rawlsgcn._core.threads import TrainingThreads, threads_for_graph
-from rawlsgcn.experiments.model_search import baseline
+from rawlsgcn.experiments.model_search import pool
 from rawlsgcn.experiments.model_search.pool import RATES, RUNS_OF_SETTING
 from rawlsgcn.methods import Inputs, find_method
 from rawlsgcn.methods.base import all_finite
 from rawlsgcn.training import Job, train_runs
 from rawlsgcn.training.stacked.adam import FusedAdam, VectorAdam
-from rawlsgcn.training.stacked.cuda_graph import recorded
+from rawlsgcn.training.stacked.engine import recorded
 
 from .models import NETWORKS, SideBySide
 
 RIVALS = ("gcn", *NETWORKS)
 #: The answer of a rival is the mean probability of so many runs.
-BEST = baseline.BEST_RUNS
+BEST = pool.RIVAL_RUNS
 EPOCHS = 200
 #: The largest tensor of a block of runs that are trained side by side, in bytes.
 BLOCK_BYTES = {"cpu": 1 << 25, "cuda": 1 << 31}
@@ -102,10 +102,10 @@ def grid(rival: str, runs: int | None = None, seed: int = 0) -> list[RunSettings
     every = [
         RunSettings(hidden, dropout, lr, decay, 2 * seed + each)
         for hidden, dropout, lr, decay, each in product(
-            baseline.WIDTHS,
-            DROPOUTS.get(rival, baseline.DROPOUTS),
+            pool.RIVAL_WIDTHS,
+            DROPOUTS.get(rival, pool.RIVAL_DROPOUTS),
             RATES,
-            baseline.DECAYS,
+            pool.RIVAL_DECAYS,
             range(RUNS_OF_SETTING),
         )
     ]

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from rawlsgcn._core.errors import unknown_name
 from rawlsgcn._core.memory import memory_limit
-from rawlsgcn.cli.errors import OneSentence, guarded
+from rawlsgcn.cli.base import OneSentence, guarded
 from rawlsgcn.cli.options import Device, out_option
 from rawlsgcn.cli.outputs import check_outputs, typed_command
 

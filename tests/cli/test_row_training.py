@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 import rawlsgcn as rg
 from rawlsgcn.cli import app
 from rawlsgcn.experiments.large_graphs import row_fit
-from rawlsgcn.experiments.training_graph import split_words
+from rawlsgcn.experiments.model_files import split_words
 from rawlsgcn.graphs.shards.shards import write_shards
 from rawlsgcn.graphs.splits import MASKS
 

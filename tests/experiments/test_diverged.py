@@ -20,7 +20,7 @@ from rawlsgcn.methods import Inputs, Learner, find_method, method_names, with_ch
 from rawlsgcn.methods.base import accuracy_of
 from rawlsgcn.reporting.tables import results_table, tuning_table
 from rawlsgcn.training import Job, TrainedRun
-from rawlsgcn.training.early_stopping import EarlyStopping
+from rawlsgcn.training.reference import EarlyStopping
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +49,7 @@ def some_runs(graph: Data, monkeypatch: pytest.MonkeyPatch, spoil: Callable[[Job
         return [_spoiled(run) if spoil(job) else run for run, job in each], seconds
 
     original = api.train_runs
-    for module in ("fitting", "tuning"):
-        monkeypatch.setattr(f"rawlsgcn.experiments.{module}.train_runs", train_runs)
+    monkeypatch.setattr(api, "train_runs", train_runs)
 
 
 def _spoiled(run: TrainedRun) -> TrainedRun:

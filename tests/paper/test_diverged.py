@@ -93,13 +93,13 @@ def test_a_diverged_cell_is_done_and_not_tried_again(wild: Path) -> None:
 
 
 def test_significance_refuses_to_test_a_diverged_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    from rawlsgcn.experiments import comparing
+    from rawlsgcn.experiments import comparison
 
-    plain = comparing.compare
+    plain = comparison.compare
 
     def wild(graph: Any, methods: Any, **options: Any) -> Any:
         return plain(graph, methods, epochs=3, lr=1e30, **options)
 
-    monkeypatch.setattr(comparing, "compare", wild)
+    monkeypatch.setattr(comparison, "compare", wild)
     with pytest.raises(RawlsError, match=r"GCN diverged.*lower rate"):
         bias_significance(["synthetic"], seeds=[0], draws=10, device="cpu")

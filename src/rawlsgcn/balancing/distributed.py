@@ -30,8 +30,7 @@ from .accelerated_descent import Descent
 from .iterations import Symmetric
 from .scaling import StopReason
 from .shard_rows import BLOCK, ShardRows
-from .solver import require_limits
-from .stopping import iterate
+from .solver import iterate, require_limits
 from .symmetry import hash_bits
 
 #: Vectors of a process's rows that the descent holds, and of all nodes that an exchange does.

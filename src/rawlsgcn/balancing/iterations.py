@@ -10,6 +10,10 @@ same side lowers φ too.
 
 **Sinkhorn-Knopp**, for any other matrix: c ← 1 / (Mᵀ r) and r ← 1 / (M c) in turn. It is alternate
 minimization of the same energy for the symmetric matrix [[0, M], [Mᵀ, 0]] and the vector (r, c).
+
+The symmetric iteration starts at the exact answer for a random graph of these degrees. In the
+random graph with given degrees (the configuration model) the neighbors of every node have the same
+mean s of x, so that x_i solves m_ii x² + (d_i − m_ii) s x = 1, with d the row sums.
 """
 
 from __future__ import annotations
@@ -22,7 +26,9 @@ from torch import Tensor
 from .._core.kernels import StepCoefficients
 from .._core.sparse import Array, array_module, as_array, as_tensor
 from .sparse_matrix import Product, SparseMatrix, transposed
-from .starting_point import write_starting_point
+
+#: Nodes from which the mean of the first guess is estimated; it need not be exact.
+_SAMPLE = 1 << 8
 
 
 class Iteration(Protocol):
@@ -65,7 +71,7 @@ class Symmetric:
         self.size = matrix.size
 
     def start(self, x: Array, y: Array) -> list[float]:
-        """The first point of :mod:`.starting_point`, times what minimizes φ: n = xᵀ M x."""
+        """Write the answer for a random graph, times what minimizes φ: n = xᵀ M x."""
         history = []
         if self._matrix.values is None:
             starts = as_array(self._matrix.row_start)
@@ -76,12 +82,22 @@ class Symmetric:
             x[:] = 1
             self.product(as_tensor(x), as_tensor(y))
             history.append(_residual(x, y))
-        write_starting_point(self._matrix, y, self._diagonal, x)
+        self._write_first_point(y, x)
         energy = self.product(as_tensor(x), as_tensor(y))
         if energy > 0:
             x *= math.sqrt(self.size / energy)
             y *= math.sqrt(self.size / energy)
         return history
+
+    def _write_first_point(self, sums: Array, x: Array) -> None:
+        """Solve m_ii x² + (d_i − m_ii) s x = 1, given the row sums d."""
+        mean = _neighbor_mean(self._library, sums, self._diagonal)
+        if self._matrix.fast is not None:
+            self._matrix.fast.roots(sums, self._diagonal, mean, x)
+            return
+        linear = self._library.clip(sums - self._diagonal, 0, None)
+        linear *= mean
+        x[:] = 2 / (linear + self._library.sqrt(linear * linear + 4 * self._diagonal))
 
     def step_coefficients(self) -> list[tuple[tuple[int, int], StepCoefficients]]:
         return [((0, self.size), (2.0, self._factor))]
@@ -140,3 +156,27 @@ class SinkhornKnopp:
 
 def _residual(x: Array, y: Array) -> float:
     return float(abs(x * y - 1).max())
+
+
+def _neighbor_mean(library: Array, sums: Array, diagonal: Array) -> float:
+    """s with s = Σ o_i x_i / Σ o_i and m_ii x_i² + o_i s x_i = 1, where o = d − diag(M).
+
+    By Newton's method in log s: an x_i falls with s as s^(−l / √(l² + 4 m_ii)), where l = o_i s.
+    """
+    every = max(1, len(sums) // _SAMPLE)
+    outer = library.clip(sums[::every] - diagonal[::every], 0, None)
+    diagonal = 4 * diagonal[::every]
+    total = float(outer.sum())
+    if not 0 < total < math.inf:
+        return 0.0
+    mean = math.sqrt(len(outer) / total)
+    for _ in range(2):
+        linear = outer * mean
+        root = library.sqrt(linear * linear + diagonal)
+        ends = 2 * outer / (linear + root)
+        found = float(ends.sum())
+        if not 0 < found < math.inf:
+            break
+        fall = float((ends * linear / root).sum()) / found
+        mean *= (found / total / mean) ** (1 / (1 + fall))
+    return mean

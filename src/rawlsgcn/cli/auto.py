@@ -10,7 +10,8 @@ import typer
 
 from .._core.errors import RawlsError
 from . import options as opt
-from .base import command, read_graph
+from .base import command
+from .options import read_graph
 from .outputs import (
     check_outputs,
     graph_options,

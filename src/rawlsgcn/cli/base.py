@@ -1,21 +1,19 @@
-"""The app, and what its commands share: reading a graph and settings."""
+"""The app, how its commands are registered, and how they fail: in one sentence, not a traceback."""
 
 from __future__ import annotations
 
+import functools
 import os
+import sys
 from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import Annotated, Any, NoReturn, TypeVar
 
 import typer
+from typer.core import TyperGroup
 
 from .._core import __version__
-from .._core.errors import RawlsError
-from .errors import OneSentence, guarded
-
-if TYPE_CHECKING:
-    from torch_geometric.data import Data
-
+from .._core.errors import RawlsError, out_of_memory
+from ..reporting.progress import clear_status, show_status
 
 # Torch's threads spin while they wait for each other, which on a machine with other work to do
 # costs several times what it saves; asleep they miss what comes next at once. So they spin for some
@@ -23,6 +21,99 @@ if TYPE_CHECKING:
 if "OMP_WAIT_POLICY" not in os.environ:
     os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+
+
+def fail(message: str, status: int = 2) -> NoReturn:
+    """Print what is wrong on one line of stderr and exit with ``status``.
+
+    Of several processes that torchrun started, and of their restarts, only the first prints it.
+    """
+    if "TORCHELASTIC_RUN_ID" in os.environ:
+        from .._core.distributed_context import already_reported
+
+        if already_reported(message):
+            raise typer.Exit(status)
+    clear_status()
+    typer.echo(f"rawlsgcn: {' '.join(message.split())}", err=True)
+    raise typer.Exit(status)
+
+
+def guarded(function: Callable[..., None]) -> Callable[..., None]:
+    """A command whose user errors become one sentence and exit status 2.
+
+    On a terminal a line says that it has begun, since importing torch takes some seconds.
+    """
+
+    @functools.wraps(function)
+    def safe(*args: Any, **kwargs: Any) -> None:
+        show_status(f"rawlsgcn {function.__name__}: loading …")
+        try:
+            function(*args, **kwargs)
+        except RawlsError as error:
+            fail(str(error))
+        except KeyboardInterrupt:
+            fail("interrupted: nothing unfinished was written", 130)
+        except (MemoryError, RuntimeError, TypeError) as error:
+            if not out_of_memory(error):
+                raise
+            fail("out of memory: try a smaller graph, fewer seeds or a narrower network")
+        except BrokenPipeError:
+            sys.stderr.close()  # the reader has gone; there is nobody to tell
+            raise typer.Exit(1) from None
+        except OSError as error:
+            where = f"{error.filename}: " if error.filename else ""
+            fail(f"{where}{error.strerror or error}")
+        finally:
+            clear_status()
+
+    return safe
+
+
+def _takes_settings(context: Any) -> bool:
+    """Whether the command has the option ``--set``."""
+    return context is not None and any("--set" in each.opts for each in context.command.params)
+
+
+class OneSentence(TyperGroup):
+    """The commands; an error of the parser is printed on one line, like that of a command.
+
+    Typer's parser is click, newer versions carry their own copy of it: its errors are known by
+    what they can do (``format_message``) rather than by their class.
+    """
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        if not options.pop("standalone_mode", True):
+            return super().main(*args, **options | {"standalone_mode": False})
+        for stream in (sys.stdout, sys.stderr):
+            # A terminal that knows no ± shows a question mark for it.
+            getattr(stream, "reconfigure", lambda **_: None)(errors="replace")
+        try:
+            status = self._run(*args, **options)
+        except typer.Exit as leaving:
+            status = leaving.exit_code
+        sys.exit(status if isinstance(status, int) else 0)
+
+    def _run(self, *args: Any, **options: Any) -> Any:
+        try:
+            return super().main(*args, **options | {"standalone_mode": False})
+        except typer.Abort:
+            fail("interrupted: nothing unfinished was written", 130)
+        except Exception as error:
+            if type(error).__name__ == "NoArgsIsHelpError":
+                error.show()  # type: ignore[attr-defined]
+                raise typer.Exit(2) from None
+            if not hasattr(error, "format_message"):
+                raise
+            message = error.format_message().rstrip(".").replace(". ", ": ")
+            context = getattr(error, "ctx", None)
+            option = getattr(error, "option_name", "")
+            if option and not getattr(error, "possibilities", None) and _takes_settings(context):
+                setting = option.lstrip("-").replace("-", "_")
+                message += f"; if it is a setting, give it as --set {setting}=VALUE"
+            if context is not None and not message.endswith("?"):
+                message += f"; see '{context.command_path} --help'"
+            fail(message[:1].lower() + message[1:])
+
 
 app = typer.Typer(
     name="rawlsgcn",
@@ -58,40 +149,6 @@ def command(*examples: str) -> Callable[[F], F]:
 def show_in_order(names: str) -> None:
     """Show the commands in --help in this order of their names, separated by spaces."""
     app.registered_commands.sort(key=lambda each: names.split().index(each.name or ""))
-
-
-def read_graph(
-    dataset: str | None,
-    graph: Path | None,
-    features: Path | None = None,
-    labels: Path | None = None,
-    split: str | None = None,
-    data_root: Path | None = None,
-    **needs: bool,
-) -> Data:
-    from ..graphs import load, read
-
-    if (dataset is None) == (graph is None):
-        raise RawlsError("name one graph: either --dataset NAME or --graph FILE")
-    if dataset is not None:
-        if features is not None or labels is not None:
-            raise RawlsError("--features and --labels go with --graph, not with --dataset")
-        return load(dataset, root=data_root, split=split, sparse=True)
-    assert graph is not None
-    return read(graph, features=features, labels=labels, split=split, sparse=True, **needs)
-
-
-def require_features(data: Data, what: str) -> None:
-    """Raise an error for a graph whose features were made of its structure."""
-    from ..graphs.notes import GraphFacts
-
-    if GraphFacts.of(data).structural_features:
-        raise no_features(what)
-
-
-def no_features(what: str) -> RawlsError:
-    """The error for a graph without features."""
-    return RawlsError(f"{what} needs node features, and this graph has none: give --features")
 
 
 def _version(asked: bool) -> None:

@@ -11,7 +11,8 @@ import typer
 
 from ..methods import MAIN_METHODS, find_method
 from . import options as opt
-from .base import command, read_graph
+from .base import command
+from .options import naming, parse_grid, parse_settings, read_graph, split_names
 from .outputs import (
     audited,
     check_outputs,
@@ -22,7 +23,6 @@ from .outputs import (
     typed_command,
     write_json,
 )
-from .settings import naming, parse_grid, parse_settings, split_names
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -76,7 +76,7 @@ def compare(
     json_path: opt.Json = None,
 ) -> None:
     """Train several methods on one graph and compare them."""
-    from ..experiments.comparing import configure_all
+    from ..experiments.comparison import configure_all
     from ..graphs.splits import evaluate_on
 
     names = split_names(methods)
@@ -98,7 +98,7 @@ def _compare(
     **settings: Any,
 ) -> None:
     """Compare methods; the page shows ``how``: the command and the options of the graph."""
-    from ..experiments.comparing import compare as compare_methods
+    from ..experiments.comparison import compare as compare_methods
     from ..reporting.progress import progress
 
     with progress("training") as tell:

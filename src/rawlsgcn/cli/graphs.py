@@ -9,7 +9,8 @@ import typer
 
 from .._core.errors import RawlsError
 from . import options as opt
-from .base import command, read_graph
+from .base import command
+from .options import read_graph
 from .outputs import check_outputs, people, say_notes, say_predictions, write_json
 from .shards import balance_on_disk, predict_on_disk, require_one_process
 

@@ -1,15 +1,23 @@
-"""The options that commands share, as types; nothing heavy is imported for them."""
+"""The options that commands share, as types, and what is made of them: settings, grids, a graph.
+
+Nothing heavy is imported for them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .._core.errors import RawlsError
 from ..graphs.catalog import datasets
 from ..methods import MAIN_METHODS, method_names
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
 
 def _path(text: str | Path) -> Path:
@@ -153,3 +161,76 @@ Average = Annotated[
 CheckpointEvery = Annotated[
     int, _in_steps("Steps between checkpoints (0: after epochs alone).", min=0)
 ]
+
+
+def parse_settings(pairs: Sequence[str] | None, **given: Any) -> dict[str, Any]:
+    """The settings that options and ``--set`` give, by name; those of --set are still text."""
+    settings = {name: value for name, value in given.items() if value is not None}
+    example = "--set takes name=value, for example --set hidden_channels=32"
+    return settings | dict(_pair(pair, example) for pair in pairs or ())
+
+
+def parse_grid(pairs: Sequence[str] | None) -> dict[str, list[str]] | None:
+    """The values that ``--grid`` gives for each setting, as text; None without any."""
+    example = "--grid takes name=a,b,c, for example --grid lr=0.05,0.01"
+    found: dict[str, list[str]] = {}
+    for pair in pairs or ():
+        name, values = _pair(pair, example)
+        if name in found:
+            raise RawlsError(f"--grid gives {name} twice: list all its values in one --grid")
+        found[name] = values.split(",")
+    return found or None
+
+
+def _pair(text: str, example: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise RawlsError(f"{example}, not '{text}'")
+    return name, value
+
+
+@contextmanager
+def naming(option: str) -> Iterator[None]:
+    """Begin the error of the block with the option whose value it is about."""
+    try:
+        yield
+    except RawlsError as error:
+        raise RawlsError(f"{option}: {error}") from None
+
+
+def split_names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def read_graph(
+    dataset: str | None,
+    graph: Path | None,
+    features: Path | None = None,
+    labels: Path | None = None,
+    split: str | None = None,
+    data_root: Path | None = None,
+    **needs: bool,
+) -> Data:
+    from ..graphs import load, read
+
+    if (dataset is None) == (graph is None):
+        raise RawlsError("name one graph: either --dataset NAME or --graph FILE")
+    if dataset is not None:
+        if features is not None or labels is not None:
+            raise RawlsError("--features and --labels go with --graph, not with --dataset")
+        return load(dataset, root=data_root, split=split, sparse=True)
+    assert graph is not None
+    return read(graph, features=features, labels=labels, split=split, sparse=True, **needs)
+
+
+def require_features(data: Data, what: str) -> None:
+    """Raise an error for a graph whose features were made of its structure."""
+    from ..graphs.notes import GraphFacts
+
+    if GraphFacts.of(data).structural_features:
+        raise no_features(what)
+
+
+def no_features(what: str) -> RawlsError:
+    """The error for a graph without features."""
+    return RawlsError(f"{what} needs node features, and this graph has none: give --features")

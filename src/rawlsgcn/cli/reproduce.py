@@ -9,8 +9,8 @@ import typer
 
 from . import options as opt
 from .base import command
+from .options import split_names
 from .outputs import check_outputs, people, typed_command, write_json
-from .settings import split_names
 
 
 @command("effectiveness --datasets cora-ml --out reproduction")

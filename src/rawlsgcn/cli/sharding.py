@@ -10,7 +10,8 @@ import typer
 from .._core.errors import RawlsError, reading
 from .._core.text import plural
 from . import options as opt
-from .base import command, no_features, read_graph, require_features
+from .base import command
+from .options import no_features, read_graph, require_features
 from .outputs import check_outputs, people, say_notes
 from .shards import require_one_process
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from .._core.errors import RawlsError
-from .base import read_graph, require_features
+from .options import read_graph, require_features
 from .outputs import check_outputs, people, say_predictions, write_json
 
 if TYPE_CHECKING:

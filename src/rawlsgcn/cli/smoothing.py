@@ -11,8 +11,8 @@ import typer
 from .._core.errors import RawlsError
 from . import options as opt
 from .base import command
+from .options import parse_settings
 from .outputs import check_outputs, people, write_json
-from .settings import parse_settings
 
 
 @command("--shards shards --memory 8GB", "--shards shards --set steps=4 --set teleport=0.2")

@@ -10,7 +10,8 @@ import typer
 from .._core.errors import RawlsError
 from ..methods import find_method
 from . import options as opt
-from .base import command, read_graph
+from .base import command
+from .options import parse_settings, read_graph
 from .outputs import (
     audited,
     check_outputs,
@@ -22,7 +23,6 @@ from .outputs import (
     write_json,
 )
 from .row_training import train_on_rows
-from .settings import parse_settings
 from .shards import (
     given_options,
     require_one_process,

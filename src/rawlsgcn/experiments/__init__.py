@@ -9,8 +9,8 @@ from .._core import lazy_names
 if TYPE_CHECKING:
     from .auditing.audit_predictions import audit as audit
     from .auditing.audit_result import Audit as Audit
-    from .comparing import compare as compare
     from .comparison import Comparison as Comparison
+    from .comparison import compare as compare
     from .fitting import fit as fit
     from .large_graphs.row_fit import fit_rows as fit_rows
     from .large_graphs.sampled_fit import fit_sampled as fit_sampled
@@ -33,7 +33,7 @@ _HOMES = {
     "audit": "auditing.audit_predictions",
     "auto": "model_search",
     "check_method": "method_checks",
-    "compare": "comparing",
+    "compare": "comparison",
     "fit": "fitting",
     "fit_rows": "large_graphs.row_fit",
     "fit_sampled": "large_graphs.sampled_fit",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from operator import index
 from typing import TYPE_CHECKING, Any
@@ -84,58 +84,91 @@ def fit(
     """
     chosen = find_method(method)
     changed = chosen.configure({**settings, **(method_settings or {})})
-    clean = evaluate_on(checked(graph), evaluate)
-    return train_and_evaluate(
-        clean,
+    (result,), _ = train_settings(
+        evaluate_on(checked(graph), evaluate),
         chosen,
-        changed,
+        [changed],
         seed_list(seeds),
-        device,
-        engine,
-        progress,
+        device=device,
+        engine=engine,
+        progress=progress,
         check_weight_decay=check_weight_decay,
     )
-
-
-def train_and_evaluate(
-    graph: Data,
-    method: Method,
-    settings: Settings,
-    seeds: list[int],
-    device: str = "auto",
-    engine: str = "auto",
-    progress: ProgressCallback | None = None,
-    *,
-    only: bool = True,
-    check_weight_decay: bool = False,
-) -> Result:
-    """Train a method on a validated graph; ``only`` says that no other was trained before it."""
-    inputs = prepare_inputs(graph, settings, device)
-    jobs = [Job(settings, seed) for seed in seeds]
-    runs, seconds = train_runs(
-        method, inputs, jobs, engine=engine, progress=described(progress, method.title)
-    )
-    # On a GPU the peak was reset; that of a process includes everything before.
-    alone = only or inputs.device.type == "cuda"
-    result = evaluate_runs(graph, inputs, method, settings, seeds, runs, seconds, alone=alone)
-    if check_weight_decay:
-        add_weight_decay_note(result, method, settings, inputs, engine, progress)
     return result
 
 
-def add_weight_decay_note(
-    result: Result,
+def train_settings(
+    graph: Data,
     method: Method,
-    settings: Settings,
-    inputs: Inputs,
-    engine: str,
-    progress: ProgressCallback | None,
-) -> None:
-    """Check the weight decay of a result; if it is too large, its notes say so."""
-    reported = described(progress, f"{method.title} with less weight decay")
-    note = weight_decay_note(result, method, settings, inputs, engine=engine, progress=reported)
-    if note is not None:
-        result.notes.append(note)
+    combinations: Sequence[Settings],
+    seeds: list[int],
+    *,
+    device: str = "auto",
+    engine: str = "auto",
+    progress: ProgressCallback | None = None,
+    check_weight_decay: bool = False,
+    only: bool = True,
+) -> tuple[list[Result], dict[str, float]]:
+    """Train a method on a validated graph with each combination of settings.
+
+    Returns a result for each combination, of which the best may have a note on its weight decay,
+    and the seconds of all. ``only`` says that nothing else was trained in this process before.
+    """
+    reported = described(progress, method.title)
+    results: dict[int, Result] = {}
+    prepared: dict[bool, Inputs] = {}
+    seconds = {"prepare": 0.0, "train": 0.0, "evaluate": 0.0}
+    # Whether features are normalized decides the inputs, so such runs are trained apart.
+    for normalized in sorted({each.normalize_features for each in combinations}):
+        places = [i for i, c in enumerate(combinations) if c.normalize_features is normalized]
+        inputs = prepared[normalized] = prepare_inputs(graph, combinations[places[0]], device)
+        jobs = [Job(combinations[place], seed) for place in places for seed in seeds]
+        runs, took = train_runs(method, inputs, jobs, engine=engine, progress=reported)
+        for part, value in took.items():
+            seconds[part] += value
+        # On a GPU the peak was reset; that of a process includes everything before.
+        alone = len(combinations) == 1 and (only or inputs.device.type == "cuda")
+        for at, place in enumerate(places):
+            results[place] = evaluate_runs(
+                graph,
+                inputs,
+                method,
+                combinations[place],
+                seeds,
+                runs[at * len(seeds) : (at + 1) * len(seeds)],
+                {part: value / len(places) for part, value in took.items()},
+                alone=alone,
+            )
+    ordered = [results[place] for place in range(len(combinations))]
+    if check_weight_decay and not all(each.diverged for each in ordered):
+        best = ordered.index(best_result(ordered))
+        settings = combinations[best]
+        note = weight_decay_note(
+            ordered[best],
+            method,
+            settings,
+            prepared[settings.normalize_features],
+            engine=engine,
+            progress=described(progress, f"{method.title} with less weight decay"),
+        )
+        ordered[best].notes += [] if note is None else [note]
+    return ordered, seconds
+
+
+def best_result(results: Sequence[Result]) -> Result:
+    """The result with the highest mean validation accuracy, among those without divergence."""
+    return max(without_divergence(results), key=lambda each: each.validation_accuracy.mean)
+
+
+def without_divergence(results: Sequence[Result]) -> list[Result]:
+    """The results in which no run diverged; an error if there are none."""
+    sound = [each for each in results if not each.diverged]
+    if not sound:
+        raise RawlsError(
+            "nothing can be chosen: training diverged with every combination of the grid; "
+            "try lower learning rates (lr)"
+        )
+    return sound
 
 
 def prepare_inputs(graph: Data, settings: Settings, device: str) -> Inputs:

@@ -18,7 +18,7 @@ from .._core.errors import RawlsError
 from .._core.random_state import kept_random_state, random_state
 from ..graphs import check
 from ..methods import Inputs, Method, Settings, find_method, with_changes
-from .fitting import train_and_evaluate
+from .fitting import train_settings
 from .model_files import read_weights
 from .saved_models import TrainedModel
 
@@ -73,7 +73,8 @@ class Subject:
         """One run, trained as ``rawlsgcn.fit`` does."""
         settings = with_changes(self.settings, changes)
         clean = check(graph, sparse=True)
-        return train_and_evaluate(clean, self.method, settings, [0], device="cpu")
+        (result,), _ = train_settings(clean, self.method, [settings], [0], device="cpu")
+        return result
 
     def model(self, result: Result, state: dict[str, Tensor] | None = None) -> TrainedModel:
         """The trained run, for predictions on any graph."""

@@ -17,8 +17,8 @@ from .._core.serialization import jsonable
 from ..graphs.node_features import has_negative_features
 from ..graphs.notes import GraphFacts
 from ..graphs.splits import MASKS
+from .model_files import TrainingGraph, split_words
 from .trained_runs import TrainedRuns
-from .training_graph import TrainingGraph, split_words
 
 if TYPE_CHECKING:
     import pandas as pd

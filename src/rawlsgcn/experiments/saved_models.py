@@ -24,8 +24,16 @@ from ..graphs.graph_statistics import fingerprint
 from ..graphs.node_features import structural_features
 from ..graphs.splits import MASKS
 from ..methods import Inputs, Learner, Method, Settings, find_method
-from .model_files import CONFIG, read_config, read_training_graph, read_weights, require_sizes
-from .training_graph import TrainingGraph, in_order, split_words
+from .model_files import (
+    CONFIG,
+    TrainingGraph,
+    in_order,
+    read_config,
+    read_training_graph,
+    read_weights,
+    require_sizes,
+    split_words,
+)
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -267,12 +275,9 @@ def load_model(folder: str | Path, seed: int | None = None) -> TrainedModel:
     if chosen not in config["seeds"]:
         raise RawlsError(f"{folder} has no run with seed {chosen}: it has {config['seeds']}")
     state = read_weights(folder, chosen)
-    given = dict(config["settings"])
-    # Models of 'auto' on a graph without features once kept the hash of the edges there.
-    structure_of = given.pop("structure_of", "")
     try:
         method = find_method(config["method"])
-        settings = method.configure(given)
+        settings = method.configure(config["settings"])
         require_sizes(
             state,
             num_layers=settings.num_layers,
@@ -281,18 +286,13 @@ def load_model(folder: str | Path, seed: int | None = None) -> TrainedModel:
         )
     except RawlsError as error:
         raise RawlsError(f"{folder / CONFIG}: {error}") from error
+    kept = ("row_normalized", "num_features", "num_classes", "dataset", "class_names")
     return TrainedModel(
         method=method,
         settings=settings,
-        row_normalized=config["row_normalized"],
-        num_features=config["num_features"],
-        num_classes=classes,
         seed=chosen,
-        dataset=config["dataset"],
         state=state,
         folder=folder,
-        class_names=config["class_names"],
-        structural_features=config["structural_features"] or bool(structure_of),
-        training_graph=read_training_graph(folder, str(structure_of or config["edges"])),
-        fingerprint=config["fingerprint"],
+        training_graph=read_training_graph(folder, config["edges"]),
+        **{name: config[name] for name in (*kept, "structural_features", "fingerprint")},
     )

@@ -10,16 +10,8 @@ from typing import TYPE_CHECKING, Any
 from .._core.errors import RawlsError
 from .._core.progress import ProgressCallback
 from .._core.threads import fork_safe_threads
-from ..methods import Inputs, Method, Settings, find_method
-from ..training import Job, train_runs
-from .fitting import (
-    add_weight_decay_note,
-    checked,
-    described,
-    evaluate_runs,
-    prepare_inputs,
-    seed_list,
-)
+from ..methods import Method, Settings, find_method
+from .fitting import best_result, checked, seed_list, train_settings, without_divergence
 from .result import Result
 
 if TYPE_CHECKING:
@@ -81,7 +73,7 @@ class Tuning:
         Raises:
             RawlsError: If training diverged with every combination.
         """
-        return max(self._sound, key=lambda trial: trial.validation_accuracy.mean)
+        return best_result(self.trials)
 
     @property
     def best_on_test(self) -> Result:
@@ -92,18 +84,7 @@ class Tuning:
         Raises:
             RawlsError: If training diverged with every combination.
         """
-        return max(self._sound, key=lambda trial: trial.accuracy.mean)
-
-    @property
-    def _sound(self) -> list[Result]:
-        """The trials in which no run diverged."""
-        sound = [trial for trial in self.trials if not trial.diverged]
-        if not sound:
-            raise RawlsError(
-                "nothing can be chosen: training diverged with every combination of the grid; "
-                "try lower learning rates (lr)"
-            )
-        return sound
+        return max(without_divergence(self.trials), key=lambda trial: trial.accuracy.mean)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as ``--json`` writes them.
@@ -185,45 +166,22 @@ def tune(
     base = {**settings, **(method_settings or {})}
     values = _values(default_grid(chosen, base) if grid is None else grid)
     combinations = _combinations(chosen, base, values)
-    clean, each_seed = checked(graph), seed_list(seeds)
-    trials: dict[int, Result] = {}
-    prepared: dict[bool, Inputs] = {}
-    seconds = {"prepare": 0.0, "train": 0.0, "evaluate": 0.0}
-    # Whether features are normalized decides the inputs, so such runs are trained apart.
-    for normalized in sorted({each.normalize_features for each in combinations}):
-        places = [i for i, c in enumerate(combinations) if c.normalize_features is normalized]
-        inputs = prepared[normalized] = prepare_inputs(clean, combinations[places[0]], device)
-        jobs = [Job(combinations[place], seed) for place in places for seed in each_seed]
-        runs, took = train_runs(
-            chosen, inputs, jobs, engine=engine, progress=described(progress, chosen.title)
-        )
-        for part, value in took.items():
-            seconds[part] += value
-        for at, place in enumerate(places):
-            trials[place] = evaluate_runs(
-                clean,
-                inputs,
-                chosen,
-                combinations[place],
-                each_seed,
-                runs[at * len(each_seed) : (at + 1) * len(each_seed)],
-                {part: value / len(places) for part, value in took.items()},
-                alone=len(combinations) == 1,
-            )
-    ordered = [trials[place] for place in range(len(combinations))]
     names = [name.replace("-", "_") for name in values]
+    trials, seconds = train_settings(
+        checked(graph),
+        chosen,
+        combinations,
+        seed_list(seeds),
+        device=device,
+        engine=engine,
+        progress=progress,
+        check_weight_decay=check_weight_decay and "weight_decay" not in names,
+    )
     # The values as they were used: text from a command line has become numbers.
     shown = {
         name: list(dict.fromkeys(getattr(each, name) for each in combinations)) for name in names
     }
-    tuning = Tuning(chosen.name, shown, ordered, seconds)
-    sound = any(not trial.diverged for trial in ordered)
-    if check_weight_decay and sound and "weight_decay" not in names:
-        place = next(i for i, trial in enumerate(ordered) if trial is tuning.best)
-        best = combinations[place]
-        inputs = prepared[best.normalize_features]
-        add_weight_decay_note(ordered[place], chosen, best, inputs, engine, progress)
-    return tuning
+    return Tuning(chosen.name, shown, trials, seconds)
 
 
 def tuned_result(
@@ -231,38 +189,30 @@ def tuned_result(
     method: Method,
     settings: Settings,
     seeds: list[int],
-    device: str,
-    engine: str,
-    progress: ProgressCallback | None,
     *,
     fixed: Iterable[str],
     check_weight_decay: bool,
+    **how: Any,
 ) -> Result:
     """The result at the learning rate and weight decay that are best on the validation nodes.
 
-    Those among the ``fixed`` settings are not searched. A note says what was chosen.
+    Those among the ``fixed`` settings are not searched. A note says what was chosen. ``how`` is as
+    for :func:`train_settings`.
     """
     grid = default_grid(method, fixed, only_rate_and_decay=True)
-    common = {name: value for name, value in asdict(settings).items() if name not in grid}
-    tuning = tune(
-        graph,
-        method,
-        grid,
-        seeds=seeds,
-        device=device,
-        engine=engine,
-        method_settings=common,
-        check_weight_decay=check_weight_decay,
-        progress=progress,
+    combinations = _combinations(method, asdict(settings), _values(grid))
+    check = check_weight_decay and "weight_decay" not in grid
+    trials, seconds = train_settings(
+        graph, method, combinations, seeds, check_weight_decay=check, **how
     )
-    best = tuning.best
-    best.seconds = tuning.seconds
+    best = best_result(trials)
+    best.seconds = seconds
     if grid:
         named = {"lr": "learning rate", "weight_decay": "weight decay"}
         chosen = " and ".join(f"{named[name]} {best.settings[name]:g}" for name in grid)
         best.notes.append(
             f"{method.title} was trained with {chosen}, the best on the validation nodes of "
-            f"{len(tuning.trials)} combinations."
+            f"{len(trials)} combinations."
         )
     return best
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor
 
 from .._core.progress import ProgressCallback, no_progress
 from ..evaluation.majority_baseline import Learning
@@ -72,16 +71,25 @@ def weight_decay_note(
     if not bool(probe.logits.isfinite().all()):
         return None
     graph = result.graph
-    fit, held_out = (
-        _Change.of(result.logits[median], probe.logits, graph.y, mask & (graph.y >= 0))
-        for mask in (graph.train_mask, graph.val_mask)
-    )
-    if not (fit.clear and fit.error_left <= ERROR_LEFT and held_out.clear):
+    rises, errors_left = [], []
+    for mask in (graph.train_mask, graph.val_mask):
+        nodes = mask & (graph.y >= 0)
+        right = [
+            logits[nodes].argmax(-1) == graph.y[nodes]
+            for logits in (result.logits[median], probe.logits)
+        ]
+        count = len(right[0])
+        before, after = (int(each.sum()) for each in right)
+        if not after - before > CLEAR * math.sqrt(int(torch.ne(*right).sum())):  # a sign test
+            return None
+        errors_left.append((count - after) / max(1, count - before))
+        rises.append(f"from {100 * before / count:.0f} % to {100 * after / count:.0f} %")
+    if errors_left[0] > ERROR_LEFT:
         return None
     return (
         f"{result.title}: the weight decay of {_short(settings.weight_decay)} is too large for "
         f"this graph. With {_short(lower)} (seed {result.seeds[median]}) training accuracy rises "
-        f"{fit}, and validation accuracy {held_out}: {_advice(lower)}."
+        f"{rises[0]}, and validation accuracy {rises[1]}: {_advice(lower)}."
     )
 
 
@@ -113,34 +121,3 @@ def _short(value: float) -> str:
         return f"{value:g}"
     digits, exponent = f"{value:.2e}".split("e")
     return f"{float(digits):g}e{int(exponent)}"
-
-
-@dataclass(frozen=True)
-class _Change:
-    """How many of the same nodes two models predict correctly, and how many only one of them."""
-
-    nodes: int
-    before: int
-    after: int
-    differing: int
-
-    @classmethod
-    def of(cls, before: Tensor, after: Tensor, y: Tensor, nodes: Tensor) -> _Change:
-        """Count over ``nodes``, a mask."""
-        right = [logits[nodes].argmax(-1) == y[nodes] for logits in (before, after)]
-        first, second = (int(each.sum()) for each in right)
-        return cls(int(nodes.sum()), first, second, int(torch.ne(*right).sum()))
-
-    @property
-    def clear(self) -> bool:
-        """Whether the second is right more often by ``CLEAR`` standard errors (sign test)."""
-        return self.after - self.before > CLEAR * math.sqrt(self.differing)
-
-    @property
-    def error_left(self) -> float:
-        """The errors of the second as a share of those of the first."""
-        return (self.nodes - self.after) / max(1, self.nodes - self.before)
-
-    def __str__(self) -> str:
-        per_cent = [100 * right / self.nodes for right in (self.before, self.after)]
-        return f"from {per_cent[0]:.0f} % to {per_cent[1]:.0f} %"

@@ -8,6 +8,7 @@ where torch_geometric would make a dense matrix (1.1 GB for Coauthor-Physics).
 from __future__ import annotations
 
 import socket
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
@@ -93,74 +94,49 @@ def load(
     return graph
 
 
-class _InMemory:
-    """Over a torch_geometric dataset class: read the raw files each time, and write nothing."""
-
-    entry: DatasetEntry
-    raw_paths: list[str]
-    graph: RawGraph
-    #: Where to download to, until all of it is there.
-    _to: Path | None = None
-
-    @property
-    def raw_dir(self) -> str:
-        return str(self._to or super().raw_dir)  # type: ignore[misc]
-
-    def _download(self) -> None:
-        if all(Path(path).exists() for path in self.raw_paths):
-            return
-        raw = Path(self.raw_dir)
-        kept = next(folder for folder in (raw, *raw.parents) if folder.exists())
-        timeout = socket.getdefaulttimeout()
-        socket.setdefaulttimeout(30)
-        try:
-            # Half of a file would pass for the whole the next time.
-            with atomic_directory(raw) as self._to:
-                super()._download()  # type: ignore[misc]
-        except BaseException as error:
-            _remove_empty(raw.parent, kept)
-            if not isinstance(error, Exception):
-                raise
-            # A connection that fails is an OSError too, which the folder takes for its own.
-            cause = error.__cause__ if isinstance(error.__cause__, URLError) else error
-            reason = " ".join(str(cause).split()) or type(cause).__name__
-            raise RawlsError(
-                f"{self.entry.name} is not in {raw} and cannot be downloaded into it "
-                f"({reason}): name the folder that has it with --data-root or RAWLSGCN_DATA"
-            ) from error
-        finally:
-            self._to = None
-            socket.setdefaulttimeout(timeout)
-
-    def _process(self) -> None:
-        try:
-            self.graph = READERS[str(self.entry.loader)]([Path(path) for path in self.raw_paths])
-        except Exception as error:
-            raise RawlsError(
-                f"{self.entry.name}: the files in {self.raw_dir} cannot be read ({error}): "
-                "delete them so that they are downloaded again, or copy them again"
-            ) from error
-
-    def load(self, path: str) -> None:
-        """The graph is already in memory."""
-
-
-def _remove_empty(folder: Path, kept: Path) -> None:
-    """Remove a folder and those above it that are empty, up to ``kept``, which was there before."""
-    while folder != kept and folder.is_relative_to(kept):
-        try:
-            folder.rmdir()
-        except FileNotFoundError:
-            pass
-        except OSError:
-            return
-        folder = folder.parent
-
-
 def _read(entry: DatasetEntry, root: Path) -> RawGraph:
+    paths = entry.raw_paths(root)
     if entry.loader is None:
-        return read_raw_graph(entry.raw_paths(root)[0])
-    base = getattr(pyg, entry.loader)
-    kind: Any = type(f"InMemory{entry.loader}", (_InMemory, base), {"entry": entry})
-    graph: RawGraph = kind(str(root), entry.loader_name).graph
-    return graph
+        return read_raw_graph(paths[0])
+    if not all(path.exists() for path in paths):
+        _download(entry, root)
+    try:
+        return READERS[entry.loader](paths)
+    except Exception as error:
+        raise RawlsError(
+            f"{entry.name}: the files in {entry.raw_dir(root)} cannot be read ({error}): "
+            "delete them so that they are downloaded again, or copy them again"
+        ) from error
+
+
+def _download(entry: DatasetEntry, root: Path) -> None:
+    """Let the class of torch_geometric download the raw files, and do nothing else."""
+    raw = entry.raw_dir(root)
+    absent = [folder for folder in raw.parents if not folder.exists()]
+    timeout = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(30)
+    try:
+        # Half of a file would pass for the whole the next time.
+        with atomic_directory(raw) as folder:
+            instead = {
+                "raw_dir": str(folder),
+                "_process": lambda self: None,
+                "load": lambda self, path: None,
+            }
+            kind: Any = type(str(entry.loader), (getattr(pyg, str(entry.loader)),), instead)
+            kind(str(root), entry.loader_name)
+    except BaseException as error:
+        for made in absent:
+            with suppress(OSError):
+                made.rmdir()
+        if not isinstance(error, Exception):
+            raise
+        # A connection that fails is an OSError too, which the folder takes for its own.
+        cause = error.__cause__ if isinstance(error.__cause__, URLError) else error
+        reason = " ".join(str(cause).split()) or type(cause).__name__
+        raise RawlsError(
+            f"{entry.name} is not in {raw} and cannot be downloaded into it "
+            f"({reason}): name the folder that has it with --data-root or RAWLSGCN_DATA"
+        ) from error
+    finally:
+        socket.setdefaulttimeout(timeout)

@@ -24,8 +24,7 @@ class GraphFacts:
 
     Attributes:
         columns_assumed: (file, columns, role): columns whose role was not given by their names.
-        columns_ignored: (file, columns) that have no role.
-        attributes_ignored: Attributes of the nodes that have no role.
+        columns_ignored: (file, columns), or attributes of the nodes, that have no role.
         edge_attr_ignored: Whether there were edge attributes other than weights.
         self_loops: Self-loops that were dropped.
         zero_weights: Edges of weight zero that were dropped.
@@ -51,7 +50,6 @@ class GraphFacts:
 
     columns_assumed: list[tuple[str, str, str]] = field(default_factory=list)
     columns_ignored: list[tuple[str, str]] = field(default_factory=list)
-    attributes_ignored: list[str] = field(default_factory=list)
     edge_attr_ignored: bool = False
     self_loops: int = 0
     zero_weights: int = 0
@@ -104,7 +102,7 @@ def _fits(name: str, item: Any) -> bool:
     """Whether this can be an item of a list of facts, which may come from any file."""
     if name in _TEXTS:
         return isinstance(item, tuple) and len(item) == _TEXTS[name]
-    return type(item) is (str if name == "attributes_ignored" else int)
+    return type(item) is int
 
 
 def graph_notes(graph: Data) -> list[str]:
@@ -125,9 +123,6 @@ def graph_notes(graph: Data) -> list[str]:
         notes.append(f"{file}: {columns} {verb} taken for {role}.")
     for file, columns in facts.columns_ignored:
         notes.append(f"{file}: {columns} {'are' if ', ' in columns else 'is'} not used.")
-    if facts.attributes_ignored:
-        names = ", ".join(facts.attributes_ignored[:5])
-        notes.append(f"attributes of the nodes that are not used: {names}.")
     if facts.edge_attr_ignored:
         notes.append("edge_attr is not used: put edge weights into edge_weight.")
     notes += _edge_notes(facts)

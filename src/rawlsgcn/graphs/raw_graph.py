@@ -161,9 +161,9 @@ def feature_matrix(x: Any, where: str) -> Any:
 
 def checked_tensor(value: Tensor, what: str, where: str) -> Tensor:
     """A tensor of plain numbers that are there; the indices of a sparse one are checked."""
-    if value.is_quantized or value.is_meta or value.is_nested or value.is_complex():
-        kind = "quantized" if value.is_quantized else "meta" if value.is_meta else "nested"
-        kind = "complex" if value.is_complex() else kind
+    kinds = {"complex": value.is_complex(), "quantized": value.is_quantized}
+    kinds |= {"meta": value.is_meta, "nested": value.is_nested}
+    for kind in (kind for kind, found in kinds.items() if found):
         raise RawlsError(f"{where}: {what} is a {kind} tensor: give one of real numbers")
     if value.layout == torch.strided:
         return value

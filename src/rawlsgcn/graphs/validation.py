@@ -156,23 +156,14 @@ def _refuse_absent(raw: RawGraph, need_features: bool, need_labels: bool) -> Non
             f"{raw.graph_from} has no node features: add them to the file, "
             "or give a file of their own with --features (features=...)"
         )
-    if need_labels and raw.y is None and raw.unused_attributes:
-        some = raw.unused_attributes
-        raise RawlsError(
-            f"{raw.graph_from} has no labels, but its nodes have the attributes "
-            f"{', '.join(some[:8])}: name the one to learn, as in --labels {some[0]} "
-            f"(rg.read(graph, labels='{some[0]}'))"
-        )
     if need_labels and raw.y is None:
-        raise no_labels(raw.graph_from)
-
-
-def no_labels(where: str) -> RawlsError:
-    """Return the error for a graph without labels."""
-    return RawlsError(
-        f"{where} has no labels: add them to the file, "
-        "or give a file of their own with --labels (labels=...)"
-    )
+        cure = "add them to the file, or give a file of their own with --labels (labels=...)"
+        if some := raw.unused_attributes:
+            cure = (
+                f"its nodes have the attributes {', '.join(some[:8])}: name the one to learn, as "
+                f"in --labels {some[0]} (rg.read(graph, labels='{some[0]}'))"
+            )
+        raise RawlsError(f"{raw.graph_from} has no labels: {cure}")
 
 
 def settle_labels(raw: RawGraph, split: SplitChoice) -> bool:

@@ -18,8 +18,8 @@ from .registry import register as register
 
 if TYPE_CHECKING:
     from ._ops.convolution import GraphConvolutionalNetwork as GraphConvolutionalNetwork
-    from ._ops.dropout import Dropout as Dropout
     from ._ops.fixed_matrix import FixedMatrix as FixedMatrix
+    from ._ops.random_draws import Dropout as Dropout
     from .base import Learner as Learner
     from .base import Method as Method
     from .base import Stackable as Stackable
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Convolutional": "gcn",
-    "Dropout": "_ops.dropout",
+    "Dropout": "_ops.random_draws",
     "FixedMatrix": "_ops.fixed_matrix",
     "GraphConvolutionalNetwork": "_ops.convolution",
     "Inputs": "inputs",

@@ -22,9 +22,8 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from ._ops.convolution import GraphConvolution
-from ._ops.dropout import Dropout
 from ._ops.fixed_matrix import FixedMatrix, times
-from ._ops.initial_weights import empty
+from ._ops.random_draws import Dropout, empty
 from ._ops.receptive_field import reached_rows, restricted
 from .base import Learner, Method, accuracy_of, normalized_adjacency, take_step
 from .inputs import Inputs

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import torch
@@ -13,7 +15,6 @@ from torch import Tensor, nn
 from .._core.errors import RawlsError, unknown_name
 from ..balancing import propagation_matrix
 from ._ops.fixed_matrix import FixedMatrix
-from ._ops.layer_stack import LayerStack
 from .inputs import Inputs
 from .settings import RENORMALIZED, Settings, with_changes
 
@@ -132,6 +133,58 @@ class Method(ABC):
         learner = self.learner(inputs, settings, seed=0)
         learner.module.load_state_dict(state)
         return learner
+
+
+@dataclass(frozen=True)
+class Layer:
+    """The fixed matrices of a layer E = M H W + b, restricted to the rows that reach the loss.
+
+    Attributes:
+        forward: M, or M H in the first layer; None for the identity.
+        gradient: The matrix in the place of M in W's gradient, mostly M itself.
+    """
+
+    forward: FixedMatrix | None
+    gradient: FixedMatrix | None
+
+    @cached_property
+    def fair(self) -> bool:
+        """Whether the gradient's matrix is another one."""
+        return self.forward is not self.gradient
+
+
+class LayerStack(ABC):
+    """A method's network on one graph, prepared once for any number of runs.
+
+    Attributes:
+        sizes: The widths from the inputs over the hidden layers to the classes.
+        fixed: What is not trained but must be saved with the weights, by name.
+    """
+
+    sizes: list[int]
+    fixed: Mapping[str, Tensor] = {}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Remarks for the user about what was made of the graph."""
+        return ()
+
+    @property
+    @abstractmethod
+    def tensors(self) -> list[Tensor]:
+        """What training reads in every epoch: its size decides the number of threads."""
+
+    @property
+    @abstractmethod
+    def layers(self) -> list[Layer]:
+        """The layers for the training nodes; the first one's matrix has its inputs multiplied."""
+
+    @abstractmethod
+    def logits(self, state: Sequence[Tensor]) -> Tensor:
+        """The class scores of every node in evaluation mode.
+
+        ``state`` has the weight and bias of each layer, in turn.
+        """
 
 
 class Stackable(Method):

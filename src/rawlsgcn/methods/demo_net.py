@@ -27,8 +27,8 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from .._core.sparse import csr_entries, csr_from_entries
-from ._ops.dropout import Dropout
 from ._ops.fixed_matrix import FixedMatrix, propagated, times
+from ._ops.random_draws import Dropout
 from ._ops.rows_by_degree import GroupedLearner, Reach, Step
 from .base import Learner, Method, layer_sizes
 from .inputs import Inputs

@@ -20,9 +20,8 @@ from torch import Tensor, nn
 
 from .._core.sparse import csr_entries, csr_from_entries
 from ..balancing import propagation_matrix
-from ._ops.dropout import Dropout
 from ._ops.fixed_matrix import FixedMatrix, propagated, times
-from ._ops.initial_weights import empty
+from ._ops.random_draws import Dropout, empty
 from ._ops.rows_by_degree import GroupedLearner, Reach
 from .base import Learner, Method, layer_sizes
 from .inputs import Inputs

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from functools import cached_property
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
+from ..balancing import propagation_matrix
 from ._ops.convolution import GraphConvolutionalNetwork
 from ._ops.fixed_matrix import FixedMatrix
-from ._ops.layer_stack import ConvolutionalStack, LayerStack
+from ._ops.receptive_field import reached_rows, restricted
 from .base import (
+    Layer,
+    LayerStack,
     Learner,
     Stackable,
     adam,
@@ -61,6 +65,37 @@ class Convolutional(Stackable):
 
     def learner(self, inputs: Inputs, settings: Settings, seed: int) -> Learner:
         return ConvolutionalLearner(self, inputs, settings, seed)
+
+
+class ConvolutionalStack(LayerStack):
+    """The GCN family: every layer propagates by one matrix."""
+
+    def __init__(
+        self, inputs: Inputs, sizes: list[int], forward: str, gradient: str | None = None
+    ) -> None:
+        self.inputs, self.sizes = inputs, sizes
+        self.matrices = [self._matrix(kind) for kind in (forward, gradient) if kind is not None]
+
+    def _matrix(self, kind: str) -> Tensor:
+        i = self.inputs
+        return propagation_matrix(i.edge_index, i.edge_weight, i.num_nodes, kind, dtype=i.dtype)
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        return [self.inputs.x, self.inputs.edge_index]
+
+    @cached_property
+    def layers(self) -> list[Layer]:
+        rows = reached_rows(self.matrices[0], self.inputs.train, len(self.sizes) - 1)
+        each = [restricted(matrix, rows, self.inputs.x) for matrix in self.matrices]
+        return [Layer(*pair) for pair in zip(each[0], each[-1], strict=True)]
+
+    @torch.no_grad()
+    def logits(self, state: Sequence[Tensor]) -> Tensor:
+        h = self.inputs.x
+        for index, (weight, bias) in enumerate(zip(state[::2], state[1::2], strict=True)):
+            h = self.matrices[0] @ ((h.relu() if index else h) @ weight) + bias
+        return h
 
 
 class ConvolutionalLearner(Learner):

@@ -18,10 +18,9 @@ from ..graphs.graph_statistics import edge_digest
 from ..graphs.lifting.lifted_graph import LiftedGraph, lift_low_degrees
 from ..graphs.tf_idf import inverse_document_frequency, tf_idf
 from ._ops.fixed_matrix import FixedMatrix, suited
-from ._ops.layer_stack import Layer, LayerStack
 from ._ops.receptive_field import select_rows
 from ._ops.smoothing import PageRankSmoothing, product
-from .base import layer_sizes
+from .base import Layer, LayerStack, layer_sizes
 from .inputs import Inputs
 from .settings import Settings
 

@@ -26,9 +26,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, elu, leaky_relu
 
-from ._ops.dropout import Dropout
 from ._ops.fixed_matrix import FixedMatrix, times
-from ._ops.initial_weights import draw_uniform
+from ._ops.random_draws import Dropout, draw_uniform
 from .base import Learner, Method, accuracy_of, layer_sizes, take_step
 from .inputs import Inputs
 from .settings import Settings

@@ -1,4 +1,4 @@
-"""The base class of the fair layers: where the entries of B come from."""
+"""The base classes of the fair layers: where the entries of B come from, and the forward passes."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 from torch_geometric.nn.aggr import MeanAggregation, SumAggregation
 from torch_geometric.nn.dense.linear import is_uninitialized_parameter
+from torch_geometric.typing import Size, SparseTensor
 from torch_geometric.utils import is_sparse
 
 from .._core.argument_checks import require_edges
 from .._core.errors import RawlsError
 from .balanced_weights import Loops, edges_of, fair_weight_of
-from .checkpointing import CheckpointedFairWeights
-from .fair_gradient import FairMatrix
+from .fair_gradient import FairMatrix, attach
+from .fair_weights import FairWeightHolder, require_fair_weight
 
 
-class FairLayer(CheckpointedFairWeights):
+class FairLayer(FairWeightHolder):
     """The part of a fair layer that torch_geometric's parent class does not have.
 
     The entries of B come from the first of these that exists: the ``fair_weight`` argument of
@@ -185,16 +187,67 @@ class HomogeneousFairLayer(FairLayer):
         raise NotImplementedError
 
 
-def require_fair_weight(fair_weight: Any) -> None:
-    """Raise an error for what cannot be entries of B; their number is checked later."""
-    real = isinstance(fair_weight, Tensor) and fair_weight.is_floating_point()
-    if not real or fair_weight.dim() != 1:
-        kind = type(fair_weight).__name__
-        if isinstance(fair_weight, Tensor):
-            kind = f"one of shape {tuple(fair_weight.shape)} and {fair_weight.dtype}"
-        raise RawlsError(
-            f"fair_weight must be a tensor of floating-point numbers in one dimension, not {kind}."
-        )
+class BipartiteFairLayer(FairLayer):
+    """A fair layer that aggregates features, applies a Linear layer, and adds the node itself."""
+
+    node_dim: int
+
+    def forward(
+        self, x: Any, edge_index: Any, size: Size = None, fair_weight: Tensor | None = None
+    ) -> Tensor:
+        """Compute the layer.
+
+        Args:
+            x: Node features (nodes, inputs), or a pair of those of sources and of targets.
+            edge_index: Edge indices (2, edges), or the transposed adjacency as a sparse matrix.
+            size: The numbers of source and target nodes of a bipartite block.
+            fair_weight: B's entries at the edges (edges,), or at the edges and on the diagonal
+                (edges + targets,); by default the graph is balanced.
+
+        Returns:
+            Node features (targets, outputs).
+
+        Raises:
+            RawlsError: If the graph has no doubly stochastic form, or ``fair_weight`` is invalid.
+        """
+        return self._compute(x, edge_index, size, fair_weight)
+
+    def _compute(
+        self, x: Any, edge_index: Any, size: Size, fair_weight: Tensor | None, **weights: Any
+    ) -> Tensor:
+        """Compute the layer; ``weights`` is ``edge_weight`` where the layer takes such weights."""
+        linear, name = self._linear(), type(self).__name__
+        if not self._learns(edge_index, linear.weight):
+            return super().forward(x, edge_index, size=size, **weights)  # type: ignore[misc,no-any-return]
+        if not is_sparse(edge_index):
+            require_edges(edge_index, weights.get("edge_weight"), name)
+        x, root = (x, x) if isinstance(x, Tensor) else x
+        dtype = ready(linear, x).dtype
+        out = self.propagate(edge_index, x=(x, root), size=size, **weights)  # type: ignore[attr-defined]
+        sizes = (x.shape[self.node_dim], out.shape[self.node_dim])
+        if isinstance(edge_index, SparseTensor) and not weights:
+            edge_index = edge_index.set_value(None, layout=None)  # as the parent's aggregation
+        edge_weight = weights.get("edge_weight")
+        matrix = self._fair_matrix(edge_index, edge_weight, fair_weight, sizes, dtype)
+        return self._fair_forward(out, x, root, matrix)
+
+    def _linear(self) -> Any:
+        """Return the Linear layer that acts on the aggregated features."""
+        raise NotImplementedError
+
+    def _fair_forward(
+        self, out: Tensor, x: Tensor, root: Tensor | None, matrix: FairMatrix
+    ) -> Tensor:
+        """Compute the layer from the aggregated features ``out`` with the fair gradient."""
+        raise NotImplementedError
+
+
+def fair_linear(
+    linear: Any, inputs: Tensor, h: Tensor, matrix: FairMatrix, power: int, node_dim: int
+) -> Tensor:
+    """Apply a Linear layer to ``inputs``, P^k h; its weight learns by the k-th power of B."""
+    out = functional.linear(inputs, linear.weight.detach(), linear.bias)
+    return attach(out, h, matrix, [linear.weight], [power], node_dim)
 
 
 def ready(linear: Any, inputs: Tensor) -> Tensor:

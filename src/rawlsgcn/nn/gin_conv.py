@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from torch import Tensor, nn
-from torch.nn import LazyLinear, functional
+from torch.nn import LazyLinear
 from torch_geometric.nn import MLP, GINConv, MeanAggregation
 from torch_geometric.nn.dense.linear import Linear
-from torch_geometric.typing import OptPairTensor, Size, SparseTensor
+from torch_geometric.typing import OptPairTensor
 
 from .balanced_weights import Loops
-from .fair_gradient import FairMatrix, attach
-from .fair_layer import FairLayer, ready
+from .fair_gradient import FairMatrix
+from .fair_layer import BipartiteFairLayer, FairLayer, fair_linear
 
 
 class _FirstLinear:
     """A Linear layer that learns by the fair gradient while its convolution runs."""
 
-    _route: tuple[Tensor, FairMatrix, int] | None = None
+    _route: tuple[Tensor, FairMatrix, int, int] | None = None
 
     def forward(self, inputs: Tensor) -> Tensor:
         if self._route is None:
             plain: Tensor = super().forward(inputs)  # type: ignore[misc]
             return plain
-        weight, (h, matrix, node_dim) = self.weight, self._route  # type: ignore[attr-defined]
-        out = functional.linear(inputs, weight.detach(), self.bias)  # type: ignore[attr-defined]
-        return attach(out, h, matrix, [weight], [1], node_dim)
+        return fair_linear(self, inputs, *self._route)
 
 
 class FairLinear(_FirstLinear, Linear):  # type: ignore[misc]
@@ -54,7 +50,7 @@ def _first(network: Any) -> Any:
     return network[0] if isinstance(network, nn.Sequential) and len(network) else network
 
 
-class FairGINConv(FairLayer, GINConv):  # type: ignore[misc]
+class FairGINConv(BipartiteFairLayer, GINConv):  # type: ignore[misc]
     r"""The graph isomorphism convolution ``GINConv`` with the fair gradient of its first weight.
 
     .. math:: E = h(M X), \qquad M = A + (1 + \epsilon) I, \qquad h(U) = h'(U W_1^\top + b_1),
@@ -123,53 +119,21 @@ class FairGINConv(FairLayer, GINConv):  # type: ignore[misc]
         first = first_linear(self.nn)
         first.__class__ = _FAIR.get(type(first), type(first))
 
-    def forward(
-        self,
-        x: Any,
-        edge_index: Any,
-        size: Size = None,
-        fair_weight: Tensor | None = None,
+    def _linear(self) -> Any:
+        return first_linear(self.nn)
+
+    def _fair_forward(
+        self, out: Tensor, x: Tensor, root: Tensor | None, matrix: FairMatrix
     ) -> Tensor:
-        """Compute the layer.
-
-        Args:
-            x: Node features (nodes, inputs), or a pair of those of sources and of targets.
-            edge_index: Edge indices (2, edges), or the transposed adjacency as a sparse matrix.
-            size: The numbers of source and target nodes of a bipartite block.
-            fair_weight: B's entries at the edges (edges,), or at the edges and on the diagonal
-                (edges + targets,); by default the graph is balanced.
-
-        Returns:
-            Node features (targets, outputs).
-
-        Raises:
-            RawlsError: If the graph has no doubly stochastic form, or ``fair_weight`` is invalid.
-        """
-        first = first_linear(self.nn)
-        if not self._learns(edge_index, first.weight):
-            plain: Tensor = super().forward(x, edge_index, size)
-            return plain
-        x, root = (x, x) if isinstance(x, Tensor) else x
-        weight = ready(first, x)
-        out = self.propagate(edge_index, x=(x, root), size=size)
-        sizes = (x.shape[self.node_dim], out.shape[self.node_dim])
         if root is not None:
             out = out + (1 + self.eps) * root
-        if isinstance(edge_index, SparseTensor):
-            edge_index = edge_index.set_value(None, layout=None)  # as the parent's aggregation
-        matrix = self._fair_matrix(edge_index, None, fair_weight, sizes, weight.dtype)
-        with _routed(first, (x, matrix, self.node_dim)):
+        first = self._linear()
+        first._route = x, matrix, 1, self.node_dim
+        try:
             answer: Tensor = self.nn(out)
+        finally:
+            first._route = None
         return answer
 
     def _loops(self) -> Loops:
         return Loops(1 + self.eps.detach(), everywhere=True)
-
-
-@contextmanager
-def _routed(first: Any, route: tuple[Tensor, FairMatrix, int]) -> Iterator[None]:
-    first._route = route
-    try:
-        yield
-    finally:
-        first._route = None

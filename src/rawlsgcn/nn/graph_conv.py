@@ -5,17 +5,14 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from torch import Tensor
-from torch.nn import functional
 from torch_geometric.nn import GraphConv
 from torch_geometric.typing import OptPairTensor, OptTensor, Size
-from torch_geometric.utils import is_sparse
 
-from .._core.argument_checks import require_edges
-from .fair_gradient import attach
-from .fair_layer import FairLayer, ready
+from .fair_gradient import FairMatrix
+from .fair_layer import BipartiteFairLayer, fair_linear
 
 
-class FairGraphConv(FairLayer, GraphConv):  # type: ignore[misc]
+class FairGraphConv(BipartiteFairLayer, GraphConv):  # type: ignore[misc]
     r"""The convolution ``GraphConv`` of k-GNNs with the fair gradient of the neighbors' weight.
 
     .. math:: E = A X W_{rel}^\top + b + X W_{root}^\top, \qquad
@@ -42,20 +39,11 @@ class FairGraphConv(FairLayer, GraphConv):  # type: ignore[misc]
           edge indices :math:`(2, |E|)` or sparse matrix, edge weights :math:`(|E|)` *(optional)*,
           fair weights :math:`(|E|)` or :math:`(|E| + |V_t|)` *(optional)*
         - **output:** node features :math:`(|V_t|, F_{out})`
-
-    Example:
-        >>> import torch
-        >>> from rawlsgcn.nn import FairGraphConv
-        >>> edge_index = torch.tensor([[0, 1, 0, 2, 0, 3], [1, 0, 2, 0, 3, 0]])  # a star
-        >>> x = torch.randn(4, 3)
-        >>> layer = FairGraphConv(3, 2)
-        >>> layer(x, edge_index).shape
-        torch.Size([4, 2])
     """
 
     propagate_type: ClassVar = {"x": OptPairTensor, "edge_weight": OptTensor}
 
-    def forward(
+    def forward(  # type: ignore[override]
         self,
         x: Any,
         edge_index: Any,
@@ -79,16 +67,13 @@ class FairGraphConv(FairLayer, GraphConv):  # type: ignore[misc]
         Raises:
             RawlsError: If the graph has no doubly stochastic form, or ``fair_weight`` is invalid.
         """
-        if not self._learns(edge_index, self.lin_rel.weight):
-            plain: Tensor = super().forward(x, edge_index, edge_weight, size)
-            return plain
-        if not is_sparse(edge_index):
-            require_edges(edge_index, edge_weight, type(self).__name__)
-        x, root = (x, x) if isinstance(x, Tensor) else x
-        weight = ready(self.lin_rel, x)
-        out = self.propagate(edge_index, x=(x, root), edge_weight=edge_weight, size=size)
-        sizes = (x.shape[self.node_dim], out.shape[self.node_dim])
-        matrix = self._fair_matrix(edge_index, edge_weight, fair_weight, sizes, weight.dtype)
-        out = functional.linear(out, weight.detach(), self.lin_rel.bias)
-        out = attach(out, x, matrix, [weight], [1], self.node_dim)
+        return self._compute(x, edge_index, size, fair_weight, edge_weight=edge_weight)
+
+    def _linear(self) -> Any:
+        return self.lin_rel
+
+    def _fair_forward(
+        self, out: Tensor, x: Tensor, root: Tensor | None, matrix: FairMatrix
+    ) -> Tensor:
+        out = fair_linear(self.lin_rel, out, x, matrix, 1, self.node_dim)
         return out if root is None else out + self.lin_root(root)

@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 from torch import Tensor
 from torch.nn import functional
 from torch_geometric.nn import SAGEConv
-from torch_geometric.typing import OptPairTensor, Size, SparseTensor
+from torch_geometric.typing import OptPairTensor
 
-from .fair_gradient import attach
-from .fair_layer import FairLayer, ready
+from .fair_gradient import FairMatrix
+from .fair_layer import BipartiteFairLayer, FairLayer, fair_linear
 
 
-class FairSAGEConv(FairLayer, SAGEConv):  # type: ignore[misc]
+class FairSAGEConv(BipartiteFairLayer, SAGEConv):  # type: ignore[misc]
     r"""The GraphSAGE convolution ``SAGEConv`` with the fair gradient of the neighbors' weight.
 
     .. math:: E = P X W_l^\top + b + X W_r^\top, \qquad
@@ -43,15 +43,6 @@ class FairSAGEConv(FairLayer, SAGEConv):  # type: ignore[misc]
           edge indices :math:`(2, |E|)` or sparse matrix, fair weights
           :math:`(|E|)` or :math:`(|E| + |V_t|)` *(optional)*
         - **output:** node features :math:`(|V_t|, F_{out})`
-
-    Example:
-        >>> import torch
-        >>> from rawlsgcn.nn import FairSAGEConv
-        >>> edge_index = torch.tensor([[0, 1, 0, 2, 0, 3], [1, 0, 2, 0, 3, 0]])  # a star
-        >>> x = torch.randn(4, 3)
-        >>> layer = FairSAGEConv(3, 2)
-        >>> layer(x, edge_index).shape
-        torch.Size([4, 2])
     """
 
     propagate_type: ClassVar = {"x": OptPairTensor}
@@ -63,40 +54,13 @@ class FairSAGEConv(FairLayer, SAGEConv):  # type: ignore[misc]
             return "with project=True it has a weight before the aggregation; use project=False"
         return FairLayer.refusal(layer)
 
-    def forward(
-        self,
-        x: Any,
-        edge_index: Any,
-        size: Size = None,
-        fair_weight: Tensor | None = None,
+    def _linear(self) -> Any:
+        return self.lin_l
+
+    def _fair_forward(
+        self, out: Tensor, x: Tensor, root: Tensor | None, matrix: FairMatrix
     ) -> Tensor:
-        """Compute the layer.
-
-        Args:
-            x: Node features (nodes, inputs), or a pair of those of sources and of targets.
-            edge_index: Edge indices (2, edges), or the transposed adjacency as a sparse matrix.
-            size: The numbers of source and target nodes of a bipartite block.
-            fair_weight: B's entries at the edges (edges,), or at the edges and on the diagonal
-                (edges + targets,); by default the graph is balanced.
-
-        Returns:
-            Node features (targets, outputs).
-
-        Raises:
-            RawlsError: If the graph has no doubly stochastic form, or ``fair_weight`` is invalid.
-        """
-        if not self._learns(edge_index, self.lin_l.weight):
-            plain: Tensor = super().forward(x, edge_index, size)
-            return plain
-        x, root = (x, x) if isinstance(x, Tensor) else x
-        weight = ready(self.lin_l, x)
-        out = self.propagate(edge_index, x=(x, root), size=size)
-        sizes = (x.shape[self.node_dim], out.shape[self.node_dim])
-        if isinstance(edge_index, SparseTensor):
-            edge_index = edge_index.set_value(None, layout=None)  # as the parent's aggregation
-        matrix = self._fair_matrix(edge_index, None, fair_weight, sizes, weight.dtype)
-        out = functional.linear(out, weight.detach(), self.lin_l.bias)
-        out = attach(out, x, matrix, [weight], [1], self.node_dim)
+        out = fair_linear(self.lin_l, out, x, matrix, 1, self.node_dim)
         if self.root_weight and root is not None:
             out = out + self.lin_r(root)
         return functional.normalize(out, p=2.0, dim=-1) if self.normalize else out

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from torch import Tensor
-from torch.nn import functional
 from torch_geometric.nn import SGConv
 from torch_geometric.typing import OptTensor
 
-from .fair_gradient import FairMatrix, attach
-from .fair_layer import HomogeneousFairLayer, ready
+from .fair_gradient import FairMatrix
+from .fair_layer import HomogeneousFairLayer, fair_linear, ready
 from .gcn_conv import normalized_edges
 
 
@@ -44,15 +43,6 @@ class FairSGConv(HomogeneousFairLayer, SGConv):  # type: ignore[misc]
           matrix, edge weights :math:`(|E|)` *(optional)*, fair weights :math:`(|E|)` or
           :math:`(|E| + |V|)` *(optional)*
         - **output:** node features :math:`(|V|, F_{out})`
-
-    Example:
-        >>> import torch
-        >>> from rawlsgcn.nn import FairSGConv
-        >>> edge_index = torch.tensor([[0, 1, 0, 2, 0, 3], [1, 0, 2, 0, 3, 0]])  # a star
-        >>> x = torch.randn(4, 3)
-        >>> layer = FairSGConv(3, 2, K=2)
-        >>> layer(x, edge_index).shape
-        torch.Size([4, 2])
     """
 
     propagate_type: ClassVar = {"x": Tensor, "edge_weight": OptTensor}
@@ -61,7 +51,8 @@ class FairSGConv(HomogeneousFairLayer, SGConv):  # type: ignore[misc]
     def _fair_forward(
         self, x: Tensor, edge_index: Any, edge_weight: Tensor | None, matrix: FairMatrix
     ) -> Tensor:
-        weight, h = ready(self.lin, x), self._cached_x
+        ready(self.lin, x)
+        h = self._cached_x
         if h is None:
             edge_index, edge_weight = normalized_edges(self, x, edge_index, edge_weight)
             h = x
@@ -70,5 +61,4 @@ class FairSGConv(HomogeneousFairLayer, SGConv):  # type: ignore[misc]
             self._cached_x = h if self.cached else None
         else:
             h = h.detach()
-        out = functional.linear(h, weight.detach(), self.lin.bias)
-        return attach(out, x, matrix, [weight], [self.K], self.node_dim)
+        return fair_linear(self.lin, h, x, matrix, self.K, self.node_dim)

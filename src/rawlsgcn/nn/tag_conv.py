@@ -43,15 +43,6 @@ class FairTAGConv(HomogeneousFairLayer, TAGConv):  # type: ignore[misc]
           matrix, edge weights :math:`(|E|)` *(optional)*, fair weights :math:`(|E|)` or
           :math:`(|E| + |V|)` *(optional)*
         - **output:** node features :math:`(|V|, F_{out})`
-
-    Example:
-        >>> import torch
-        >>> from rawlsgcn.nn import FairTAGConv
-        >>> edge_index = torch.tensor([[0, 1, 0, 2, 0, 3], [1, 0, 2, 0, 3, 0]])  # a star
-        >>> x = torch.randn(4, 3)
-        >>> layer = FairTAGConv(3, 2, K=2)
-        >>> layer(x, edge_index).shape
-        torch.Size([4, 2])
     """
 
     propagate_type: ClassVar = {"x": Tensor, "edge_weight": OptTensor}

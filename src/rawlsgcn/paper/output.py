@@ -138,10 +138,7 @@ def redraw(out: str | Path, page: str | Path | None = None) -> None:
 
 def main_tables(results: Mapping[str, Any]) -> str:
     """Return GCN and the two methods in Markdown: both protocols, and tuning against method."""
-    main = {
-        **results,
-        "cells": [cell for cell in results["cells"] if cell["method"] in MAIN],
-    }
+    main = {**results, "cells": [cell for cell in results["cells"] if cell["method"] in MAIN]}
     blocks = ["\n".join(f"- {sentence}" for sentence in sentences(results))]
     for table in tables(main):
         if table.key in ("effectiveness-test", "heterophily-test"):
@@ -163,27 +160,22 @@ def significance_section(document: Mapping[str, Any]) -> str:
 
 def _fill(path: Path, sections: Mapping[str, str]) -> None:
     """Replace what is between the markers of each section, and keep the rest of the file."""
-    marked = {
-        name: (f"<!-- {name}: begin -->", f"<!-- {name}: end -->", text)
-        for name, text in sections.items()
-    }
+    markers = {name: (f"<!-- {name}: begin -->", f"<!-- {name}: end -->") for name in sections}
+    whole = "\n".join(f"{begin}{end}\n" for begin, end in markers.values())
     if path.exists():
         try:
             whole = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or error
             raise RawlsError(f"cannot read {path}: {reason}") from error
-    else:
-        whole = "\n".join(f"{begin}{end}\n" for begin, end, _ in marked.values())
-    filled = 0
-    for begin, end, text in marked.values():
+    filled = False
+    for name, (begin, end) in markers.items():
         before, has_begin, rest = whole.partition(begin)
         _, has_end, after = rest.partition(end)
         if has_begin and has_end:
-            whole = f"{before}{begin}\n\n{text}\n\n{end}{after}"
-            filled += 1
+            whole, filled = f"{before}{begin}\n\n{sections[name]}\n\n{end}{after}", True
     if not filled:
-        lines = " or ".join(f"{begin} and {end}" for begin, end, _ in marked.values())
+        lines = " or ".join(f"{begin} and {end}" for begin, end in markers.values())
         raise RawlsError(f"{path} has no place for the tables: add the lines {lines}")
     _write(path, whole)
 
@@ -206,14 +198,14 @@ def html_page(results: Mapping[str, Any], tables: Sequence[Table], folder: Path)
 
     from ..reporting.page import template_environment
 
-    pictures = [(folder / f"{each['file']}.svg", each["caption"]) for each in results["figures"]]
+    pictures = {folder / f"{each['file']}.svg": each["caption"] for each in results["figures"]}
     context = {
         "results": results,
         "tables": tables,
         "summary": sentences(results),
         "figures": [
             {"source": _data_url(path), "caption": caption}
-            for path, caption in pictures
+            for path, caption in pictures.items()
             if path.is_file()
         ],
         "planes": [

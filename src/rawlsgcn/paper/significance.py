@@ -22,7 +22,7 @@ from ..evaluation.audit.group_statistics import GroupedScores, net_variance
 from ..evaluation.audit.intervals import slopes
 from ..evaluation.audit.permutation_tests import shuffled_bias
 from ..evaluation.audit.resampling import resampled
-from ..experiments import comparing
+from ..experiments import comparison
 from ..graphs import load
 from ..graphs.catalog import CATALOG
 from .claims import LEVEL, paired_bias_test
@@ -84,7 +84,7 @@ def bias_significance(
     for name in datasets:
         progress(f"training on {name}")
         graph = load(name, root=root, sparse=True)
-        results = comparing.compare(
+        results = comparison.compare(
             graph,
             methods,
             seeds=seeds,

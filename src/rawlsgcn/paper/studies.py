@@ -5,12 +5,17 @@ point's key as a user attribute, asks for the next trial of the queue, and tells
 figures are written. Two workers may enqueue the same point at the same time: then the first of the
 two trials counts and the other is pruned before it is trained.
 
-Which running trials are abandoned, ``heartbeats`` decides: they are marked as failed, and their
-points are enqueued again.
+Optuna's own heartbeat (``RDBStorage(heartbeat_interval=...)`` with ``fail_stale_trials``) cannot be
+used: it runs only inside ``Study.optimize``, which gives one trial at a time to one function, and
+``Study.ask`` warns against it, while a worker here trains up to seven trials together. So a worker
+writes its heartbeat into a user attribute of its trials, with its machine and process. A running
+trial is abandoned when its process has ended or its heartbeat has stopped; it is then marked as
+failed, and its point is enqueued again. If the worker was only slow, its result is ignored.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,18 +23,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._core.errors import RawlsError, missing_extra
-from .heartbeats import abandoned, keep_attributes, this_worker
+from .._core.machine import machine_id, process_runs
 from .plan import Cell, Point, score
 
 try:
     import optuna
     from optuna.distributions import BaseDistribution, CategoricalDistribution
     from optuna.exceptions import UpdateFinishedTrialError
-    from optuna.trial import TrialState
+    from optuna.trial import FrozenTrial, TrialState
 except ImportError as error:
     raise missing_extra("reproducing the paper", "reproduce") from error
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
+
+GRACE_SECONDS = 300.0
+"""A worker whose last heartbeat is older than this is taken for dead."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +128,7 @@ class Studies:
             elif trial.state == TrialState.WAITING:
                 content.waiting.add(key)
             elif trial.state == TrialState.RUNNING:
-                if abandoned(trial):
+                if _abandoned(trial):
                     _tell(study, trial.number, TrialState.FAIL)
                 else:
                     content.running.add(key)
@@ -142,7 +150,7 @@ class Studies:
             study = self._study(cell)
             if point.key not in content.waiting:
                 study.enqueue_trial(
-                    dict(point.values), user_attrs={"point": point.key, "worker": this_worker()}
+                    dict(point.values), user_attrs={"point": point.key, "worker": _this_worker()}
                 )
             claim = _ask(study, cell)
             if claim is not None:
@@ -155,13 +163,18 @@ class Studies:
         """Store a point's figures; False where the trial had been given up as abandoned."""
         kept = {"record": dict(record)} | ({} if nodes is None else {"nodes": dict(nodes)})
         value = score(record, "validation_accuracy")
-        return keep_attributes(claim.trial, **kept) and _tell(
+        return _keep(claim.trial, **kept) and _tell(
             claim.study, claim.trial, TrialState.COMPLETE, value
         )
 
+    def beat(self, claims: Sequence[Claim]) -> None:
+        """Write a heartbeat into running trials."""
+        for claim in claims:
+            _keep(claim.trial, worker=_this_worker())
+
     def fail(self, claim: Claim, reason: str | None = None) -> None:
         """End a trial that could not be trained; without a ``reason`` it may be trained again."""
-        if reason is None or keep_attributes(claim.trial, reason=reason):
+        if reason is None or _keep(claim.trial, reason=reason):
             _tell(claim.study, claim.trial, TrialState.FAIL)
 
 
@@ -172,7 +185,7 @@ def _ask(study: optuna.Study, cell: Cell) -> Claim | None:
     }
     try:
         trial = study.ask(grid)
-        trial.set_user_attr("worker", this_worker())
+        trial.set_user_attr("worker", _this_worker())
     except UpdateFinishedTrialError:  # another worker took it for abandoned
         return None
     key = trial.user_attrs.get("point")
@@ -180,12 +193,35 @@ def _ask(study: optuna.Study, cell: Cell) -> Claim | None:
     for other in study.get_trials(deepcopy=False):
         if other.user_attrs.get("point") == key and other.number != trial.number:
             earlier = other.state == TrialState.RUNNING and other.number < trial.number
-            if other.state == TrialState.COMPLETE or (earlier and not abandoned(other)):
+            if other.state == TrialState.COMPLETE or (earlier and not _abandoned(other)):
                 taken = True
     if taken:
         _tell(study, trial, TrialState.PRUNED)
         return None
     return Claim(study, trial, Point.from_key(str(key)))
+
+
+def _this_worker() -> dict[str, Any]:
+    """Describe this process, with the time of its heartbeat."""
+    return {"machine": machine_id(), "pid": os.getpid(), "heartbeat": time.time()}
+
+
+def _abandoned(trial: FrozenTrial) -> bool:
+    """Whether the worker of a running trial has ended, as far as this machine can see."""
+    worker = trial.user_attrs.get("worker", {})
+    if time.time() - worker.get("heartbeat", 0.0) > GRACE_SECONDS:
+        return True
+    return worker.get("machine") == machine_id() and not process_runs(int(worker.get("pid", 0)))
+
+
+def _keep(trial: optuna.Trial, **attributes: Any) -> bool:
+    """Keep attributes with a trial; False where it had ended before."""
+    try:
+        for name, value in attributes.items():
+            trial.set_user_attr(name, value)
+    except UpdateFinishedTrialError:
+        return False
+    return True
 
 
 def _tell(

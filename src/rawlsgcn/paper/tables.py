@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
+from itertools import product
 from typing import Any
 
 from ..balancing import ABLATION_NORMALIZATIONS
@@ -250,38 +251,28 @@ def chosen_values(values: Mapping[str, Any]) -> str:
 
 def cells_csv(results: Mapping[str, Any]) -> str:
     """Return one line for each figure, ours and the paper's, in full precision."""
+    about = ("protocol", "dataset", "method", "variant", "status", "searched")
+    numbers = ("mean", "std", "paper_mean", "paper_std")
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(
-        (
-            *("protocol", "dataset", "method", "variant", "status", "searched", "chosen_by"),
-            *("settings", "figure", "mean", "std", "paper_mean", "paper_std", "verdict"),
-        )
-    )
-    names = ("protocol", "dataset", "method", "variant", "status", "searched")
-    for cell in results["cells"]:
-        for choice in CHOICE_WORDS:
-            start = [*(cell[name] for name in names), choice]
-            chosen = cell["chosen"][choice]
-            if chosen is None:
-                writer.writerow(start)
-                continue
-            settings = " ".join(f"{name}={value}" for name, value in chosen["values"].items())
-            for figure, numbers in _figures(cell, chosen):
-                verdict = chosen["verdict"].get(figure)
-                writer.writerow([*start, settings, figure, *numbers, verdict])
+    names = (*about, "chosen_by", "settings", "figure", *numbers, "verdict")
+    writer = csv.DictWriter(out, names, lineterminator="\n")
+    writer.writeheader()
+    for cell, choice in product(results["cells"], CHOICE_WORDS):
+        chosen, paper = cell["chosen"][choice], cell["paper"] or {}
+        line = {name: cell[name] for name in about} | {"chosen_by": choice}
+        if chosen is None:
+            writer.writerow(line)
+            continue
+        line["settings"] = " ".join(f"{name}={value}" for name, value in chosen["values"].items())
+        figures = {
+            name: (chosen[name]["mean"], chosen[name]["std"], *(paper.get(name) or (None, None)))
+            for name in FIGURES
+        }
+        if cell["protocol"] == "efficiency":
+            for name in ("parameters", "memory_mb", "training_seconds", "preparing_seconds"):
+                ours = chosen["peak_memory_mb" if name == "memory_mb" else name]
+                figures[name] = ours, None, paper.get(name), None
+        for name, values in figures.items():
+            verdict = {"figure": name, "verdict": chosen["verdict"].get(name)}
+            writer.writerow(line | verdict | dict(zip(numbers, values, strict=True)))
     return out.getvalue()
-
-
-def _figures(
-    cell: Mapping[str, Any], chosen: Mapping[str, Any]
-) -> Iterator[tuple[str, list[float | None]]]:
-    """Yield each figure's name with mean and deviation, ours and then the paper's."""
-    paper = cell["paper"] or {}
-    for name in FIGURES:
-        theirs = paper.get(name) or (None, None)
-        yield name, [chosen[name]["mean"], chosen[name]["std"], *theirs]
-    if cell["protocol"] == "efficiency":
-        for name in ("parameters", "memory_mb", "training_seconds", "preparing_seconds"):
-            ours = chosen["peak_memory_mb" if name == "memory_mb" else name]
-            yield name, [ours, None, paper.get(name), None]

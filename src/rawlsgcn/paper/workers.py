@@ -5,21 +5,22 @@ from __future__ import annotations
 import multiprocessing
 import os
 import queue
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .heartbeats import heartbeat
 from .plan import CHOICES, Cell, diverged, score
 from .studies import Claim, Studies, StudyContent
-from .trials import TrainedPoint, train_points, train_timed
+from .trials import train_points, train_timed
 
 CHUNK = 7
 """At most so many points of the GCN family are trained together (with five seeds, 35 runs)."""
-POLL_SECONDS = 1.0
+POLL_SECONDS, HEARTBEAT_SECONDS = 1.0, 20.0
 
 # Called with a kind of event, the cell's name and a number: "began" with the points claimed,
 # "epochs" with the share of their epochs done, "points" with those done, "ended" with 1 for failed.
@@ -145,9 +146,9 @@ def _train_claims(
     report: EventCallback,
 ) -> None:
     """Train the claimed points and store their figures, or the reason of a failure."""
+    points = [claim.point for claim in claims]
     try:
-        with heartbeat([claim.trial for claim in claims]):
-            points = [claim.point for claim in claims]
+        with _heartbeat(studies, claims):
             if cell.protocol == "efficiency":
                 # A process of its own, so that its peak memory is that of this method alone.
                 context = multiprocessing.get_context("spawn")
@@ -162,7 +163,16 @@ def _train_claims(
                     work.root,
                     lambda done, total, _=None: report("epochs", cell.name, done / max(1, total)),
                 )
-        _store(studies, cell, claims, trained, content)
+        # Node losses are kept where the point may be chosen in the end: the best one so far, and
+        # of a quick search, which chooses among its last points, each of these.
+        records = [*content.records.values(), *(each.record for each in trained)]
+        best = {by: max(score(record, by) for record in records) for by in CHOICES.values()}
+        for claim, each in zip(claims, trained, strict=True):
+            keep = any(score(each.record, by) >= best[by] for by in best)
+            if content.quick:
+                keep = len(claim.point.seeds) == len(cell.seeds)
+            keep = keep and not diverged(each.record)
+            studies.finish(claim, each.record, each.nodes.pack() if keep else None)
     except Exception as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         for claim in claims:
@@ -175,25 +185,23 @@ def _train_claims(
     report("points", cell.name, len(claims))
 
 
-def _store(
-    studies: Studies,
-    cell: Cell,
-    claims: list[Claim],
-    trained: list[TrainedPoint],
-    content: StudyContent,
-) -> None:
-    """Store figures, and node losses where the point may be chosen in the end.
+@contextmanager
+def _heartbeat(studies: Studies, claims: list[Claim]) -> Iterator[None]:
+    """Write a heartbeat into the claimed trials every 20 seconds while the context lasts."""
+    stop = threading.Event()
 
-    That point is the best one so far when it is stored; a quick search chooses among its last.
-    """
-    records = [*content.records.values(), *(each.record for each in trained)]
-    best = {by: max(score(record, by) for record in records) for by in CHOICES.values()}
-    for claim, each in zip(claims, trained, strict=True):
-        keep = any(score(each.record, by) >= best[by] for by in best)
-        if content.quick:
-            keep = len(claim.point.seeds) == len(cell.seeds)
-        keep = keep and not diverged(each.record)
-        studies.finish(claim, each.record, each.nodes.pack() if keep else None)
+    def beat() -> None:
+        while not stop.wait(HEARTBEAT_SECONDS):
+            with suppress(Exception):  # the storage is out of reach: the next beat tries again
+                studies.beat(claims)
+
+    thread = threading.Thread(target=beat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
 
 
 def _free_memory() -> None:

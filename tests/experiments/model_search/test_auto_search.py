@@ -13,7 +13,7 @@ import torch
 from torch_geometric.data import Data
 
 import rawlsgcn as rg
-from rawlsgcn.experiments.model_search import auto_search, baseline, pool
+from rawlsgcn.experiments.model_search import auto_search, pool
 from rawlsgcn.experiments.model_search.auto_search import Search
 from tests.small_pool import small_pool
 
@@ -163,7 +163,7 @@ def test_three_classes_and_sixty_labels() -> None:
 def test_a_gcn_that_diverges_ends_only_the_comparison(
     graph: Data, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(baseline, "RATES", (1e30,))
+    monkeypatch.setattr(pool, "rival_settings", lambda: [pool.GCN.settings(lr=1e30)])
     found = rg.auto(graph, baseline=True)
     assert any("GCN to compare with diverged" in note for note in found.notes)
     assert found.baseline is not None  # that of the pool

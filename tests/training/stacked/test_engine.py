@@ -15,7 +15,7 @@ from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.graphs import synthetic
 from rawlsgcn.methods import Inputs, find_method, with_changes
 from rawlsgcn.training import Job, train_runs
-from rawlsgcn.training.stacked.block_size import GPU_SHARE, run_bytes
+from rawlsgcn.training.stacked.blocks import GPU_SHARE, run_bytes
 from rawlsgcn.training.stacked.engine import StackedEngine
 from rawlsgcn.training.stacked.networks import Replicas
 
@@ -194,7 +194,7 @@ class FakeGPU:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, free: float) -> None:
         monkeypatch.setattr(StackedEngine, "on_gpu", True)
         monkeypatch.setattr(
-            "rawlsgcn.training.stacked.block_size.free_memory", lambda device: int(free)
+            "rawlsgcn.training.stacked.blocks.free_memory", lambda device: int(free)
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,6 @@ from ...methods import Inputs
 from ...methods.ensemble import (
     Ensemble,
     EnsembleLearner,
-    EnsembleRun,
     EnsembleSettings,
     joined_states,
     scores_of,
@@ -25,11 +24,9 @@ from ...methods.ensemble import (
 from ...training import TrainedRun
 from ..fitting import evaluate_runs
 from ..result import Result
-from .baseline import TunedGCN
-from .judge import LEAST_LOSS, Judge
-from .pool import Member
+from .pool import Member, WeightedMean
 from .result import AutoResult, EnsembleResult
-from .selection import WeightedMean, select
+from .selection import LEAST_LOSS, Judge
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,7 +60,7 @@ class SearchState:
     seed: int
     members: list[Member] = field(default_factory=list)
     teacher: WeightedMean | None = None
-    gcn: TunedGCN | None = None
+    gcn: Member | None = None
     gcn_seconds: float = 0.0
     notes: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
@@ -72,9 +69,9 @@ class SearchState:
 
     def result(self) -> AutoResult:
         """Choose the answer and describe it."""
-        chosen = select(self.members, self.judge)
+        chosen = WeightedMean.best(self.members, self.judge)
         own = time.perf_counter() - self.began - self.gcn_seconds
-        found = self._result(chosen.runs(), chosen.states(), Ensemble.title, own)
+        found = self._result(chosen, Ensemble.title, own)
         found.notes += self.notes
         found.notes += dict.fromkeys(note for member in chosen.members for note in member.notes)
         found.notes += [f"not trained ({_quoted(who)}): {why}." for why, who in self.failed.items()]
@@ -91,26 +88,19 @@ class SearchState:
 
     def _baseline(self) -> EnsembleResult | None:
         """The GCN to compare with; None if that of the pool diverged and there is no other."""
-        if self.gcn is not None:
-            return self._result(self.gcn.runs, self.gcn.states, RIVAL, self.gcn_seconds)
-        for member in self._pool_gcn():
-            return self._result(member.ensemble_runs(1.0), member.states, RIVAL, member.seconds)
-        return None
+        gcn = self.gcn or self._pool_gcn()
+        if gcn is None:
+            return None
+        return self._result(WeightedMean((gcn,), (1.0,)), RIVAL, gcn.seconds)
 
-    def _pool_gcn(self) -> list[Member]:
+    def _pool_gcn(self) -> Member | None:
         """The GCN that was tuned as every other member was, unless it diverged."""
-        return [each for each in self.members if each.candidate.method == "gcn"]
+        return next((each for each in self.members if each.candidate.method == "gcn"), None)
 
-    def _result(
-        self,
-        runs: Sequence[EnsembleRun],
-        states: Sequence[Mapping[str, Tensor]],
-        title: str,
-        trained: float,
-    ) -> EnsembleResult:
+    def _result(self, mean_of: WeightedMean, title: str, trained: float) -> EnsembleResult:
         """Trained runs as one model: their mean, scaled by a temperature on validation nodes."""
         began, seconds = time.perf_counter(), {"prepare": 0.0, "train": trained, "evaluate": 0.0}
-        settings, state = EnsembleSettings.of(runs), joined_states(states)
+        settings, state = EnsembleSettings.of(mean_of.runs()), joined_states(mean_of.states())
         mean = EnsembleLearner(self.inputs, settings, state).probabilities()
         scaling = self.judge.temperature(mean[self.judge.nodes.to(mean.device)].cpu())
         settings = replace(settings, temperature=scaling)
@@ -142,9 +132,10 @@ class SearchState:
         import pandas as pd
 
         first = [each for each in self.members if not each.candidate.student]
-        parts: dict[str, Member | WeightedMean] = {each.name: each for each in self._pool_gcn()}
+        gcn = self._pool_gcn()
+        parts: dict[str, Member | WeightedMean] = {} if gcn is None else {gcn.name: gcn}
         parts["best member"] = min(first, key=lambda each: each.rank)
-        parts["mean without students"] = self.teacher or select(first, self.judge)
+        parts["mean without students"] = self.teacher or WeightedMean.best(first, self.judge)
         parts["mean with students"] = chosen
         return pd.DataFrame(
             {"part": name, **self._figures(part.probabilities)} for name, part in parts.items()
@@ -173,8 +164,8 @@ class SearchState:
             made = f"the best six of {plural(self.gcn.trained, 'run')} of a GCN"
         elif pool := self._pool_gcn():
             made = (
-                f"{plural(len(pool[0].runs), 'run')} with the best settings of the GCN in the "
-                f"pool, of which {plural(pool[0].trained, 'run')} were trained"
+                f"{plural(len(pool.runs), 'run')} with the best settings of the GCN in the "
+                f"pool, of which {plural(pool.trained, 'run')} were trained"
             )
         else:
             return []

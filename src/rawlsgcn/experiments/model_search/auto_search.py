@@ -23,20 +23,21 @@ from ...graphs.splits import evaluate_on
 from ...methods import Inputs, Settings
 from ..fitting import checked, prepare_inputs
 from .answer import SearchState
-from .baseline import train_gcn, work_of_gcn
-from .judge import Judge
 from .pool import (
     BEST_SETTINGS,
     LABEL_SMOOTHING,
     POOL,
     RUNS_OF_SETTING,
     Candidate,
+    WeightedMean,
     grid,
     runs_on_graph,
     train_member,
+    train_rival,
+    work_of_rival,
 )
 from .result import AutoResult
-from .selection import select
+from .selection import Judge
 from .students import MOST_ROWS, SHARES, PseudoLabels
 from .time_estimate import Cost, TimeEstimate
 
@@ -166,7 +167,7 @@ class Search(SearchState):
                     "nothing can be chosen: training diverged with every model; look for features "
                     "that are very large"
                 )
-            self.teacher = select(self.members, self.judge)
+            self.teacher = WeightedMean.best(self.members, self.judge)
             self._train_students(self.teacher.probabilities)
             if baseline:
                 self._step("GCN to compare with", "gcn", self._train_gcn)
@@ -187,7 +188,7 @@ class Search(SearchState):
             rows = labeled + min(MOST_ROWS, share * (self.inputs.num_nodes - labeled))
             work = SETTINGS_OF_STUDENT * rows / labeled
             costs += WITH_STUDENTS * [Cost("student", work)]
-        return costs + baseline * [Cost("gcn", work_of_gcn())]
+        return costs + baseline * [Cost("gcn", work_of_rival())]
 
     def _train_students(self, probabilities: Tensor) -> None:
         degree = self.inputs.degree.cpu()
@@ -254,7 +255,7 @@ class Search(SearchState):
     def _train_gcn(self) -> None:
         began = time.perf_counter()
         try:
-            self.gcn = train_gcn(self.inputs, self.judge, self.seed, self.estimate.within)
+            self.gcn = train_rival(self.inputs, self.judge, self.seed, self.estimate.within)
             if self.gcn is None:
                 self.notes.append("the GCN to compare with diverged in every run.")
         finally:

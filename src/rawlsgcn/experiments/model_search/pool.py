@@ -1,4 +1,4 @@
-"""The pool: what is trained, with which settings, and how a member is made of its runs."""
+"""The pool and its rival, a tuned GCN: what is trained, and how a member is made of its runs."""
 
 from __future__ import annotations
 
@@ -16,10 +16,13 @@ from ...methods import Inputs, Method, Settings, find_method
 from ...methods.ensemble import EnsembleRun
 from ...training import Job, TrainedRun, train_runs
 from ...training.whole_graph import PartialProgress
-from .judge import Judge
+from .selection import Judge, greedy_weights
 
 RATES = (0.05, 0.01, 0.005)
 DECAYS = (5e-4, 5e-5, 0.0)
+#: What the GCN to compare with is tuned over, besides the rates; it is the mean of its best runs.
+RIVAL_DECAYS, RIVAL_WIDTHS, RIVAL_DROPOUTS = (5e-3, 5e-4, 5e-5, 0.0), (64, 256), (0.5, 0.8)
+RIVAL_RUNS = 6
 #: Of students, and of the model of the adjacency matrix, which is otherwise too sure of itself.
 LABEL_SMOOTHING = 0.1
 #: A member is the mean of the runs of its best settings, each with so many seeds. All settings are
@@ -65,9 +68,10 @@ _LIFTED = {"min_degree": 10}
 _TF_IDF = {"features": "tf-idf"}
 _ADJACENCY = {"inputs": "adjacency", "label_smoothing": LABEL_SMOOTHING}
 _OWN = Candidate("own and balanced", "smoothed-mlp", {"inputs": "both"})
+GCN = Candidate("GCN", "gcn", {})
 #: What is trained, in this order; the reasons are in docs/auto.md.
 POOL = (
-    Candidate("GCN", "gcn", {}),
+    GCN,
     Candidate("smoothed", "smoothed-mlp", {"normalization": "renormalized"}),
     Candidate("balanced", "smoothed-mlp", {}),
     Candidate("balanced, tf-idf", "smoothed-mlp", _TF_IDF),
@@ -103,6 +107,30 @@ class Member:
     seconds: float
     notes: tuple[str, ...] = ()
 
+    @classmethod
+    def of(
+        cls,
+        candidate: Candidate,
+        jobs: Sequence[Job],
+        runs: Sequence[TrainedRun],
+        judge: Judge,
+        trained: int,
+        started: float,
+    ) -> Member:
+        """The mean of some of the runs that were ``trained`` since ``started``."""
+        mean = torch.stack([run.logits.softmax(-1) for run in runs]).mean(0)
+        return cls(
+            candidate,
+            mean,
+            tuple(job.settings for job in jobs),
+            tuple(run.state for run in runs),
+            judge.loss(mean),
+            judge.rank(mean[judge.nodes].double()),
+            trained,
+            time.perf_counter() - started,
+            runs[0].notes,
+        )
+
     @property
     def name(self) -> str:
         """A short name for tables."""
@@ -117,6 +145,39 @@ class Member:
         """Its runs as a part of an ensemble, in which it has the given weight."""
         share = weight / len(self.runs)
         return [EnsembleRun(self.candidate.method, settings, share) for settings in self.runs]
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedMean:
+    """Members, the first chosen one first, with weights that sum to one."""
+
+    members: tuple[Member, ...]
+    weights: tuple[float, ...]
+
+    @classmethod
+    def best(cls, members: Sequence[Member], judge: Judge) -> WeightedMean:
+        """Choose members and their weights by the validation nodes: see :func:`greedy_weights`."""
+        chosen = greedy_weights([each.probabilities for each in members], judge)
+        return cls(tuple(members[place] for place in chosen), tuple(chosen.values()))
+
+    @property
+    def probabilities(self) -> Tensor:
+        """The weighted mean of the members' class probabilities, (nodes, classes)."""
+        pairs = zip(self.members, self.weights, strict=True)
+        return torch.stack([weight * member.probabilities for member, weight in pairs]).sum(0)
+
+    def weight(self, member: Member) -> float:
+        """The weight of a member; 0 if it is not among them."""
+        return dict(zip(self.members, self.weights, strict=True)).get(member, 0.0)
+
+    def runs(self) -> list[EnsembleRun]:
+        """The runs of all members, each with its weight."""
+        pairs = zip(self.members, self.weights, strict=True)
+        return [run for member, weight in pairs for run in member.ensemble_runs(weight)]
+
+    def states(self) -> list[dict[str, Tensor]]:
+        """The weights of the networks of these runs."""
+        return [state for member in self.members for state in member.states]
 
 
 def grid(candidate: Candidate, **changes: Any) -> list[Settings]:
@@ -169,15 +230,33 @@ def train_member(
         jobs += [again[place] for place in sorted(sound)]
         kept += [more[place] for place in sorted(sound)]
         runs += more
-    mean = torch.stack([run.logits.softmax(-1) for run in kept]).mean(0)
-    return Member(
-        candidate,
-        mean,
-        tuple(job.settings for job in jobs),
-        tuple(run.state for run in kept),
-        judge.loss(mean),
-        judge.rank(mean[judge.nodes].double()),
-        len(runs),
-        time.perf_counter() - started,
-        kept[0].notes,
-    )
+    return Member.of(candidate, jobs, kept, judge, len(runs), started)
+
+
+def rival_settings() -> list[Settings]:
+    """Every rate with every decay, width and dropout that the GCN to compare with is tuned over."""
+    return [
+        GCN.settings(lr=lr, weight_decay=decay, hidden_channels=width, dropout=dropout)
+        for width, dropout, lr, decay in product(RIVAL_WIDTHS, RIVAL_DROPOUTS, RATES, RIVAL_DECAYS)
+    ]
+
+
+def work_of_rival() -> float:
+    """The work of :func:`train_rival`, in runs of the usual width."""
+    usual = find_method(GCN.method).defaults.hidden_channels
+    # About half of a run's time grows with the width.
+    each = [(1 + settings.hidden_channels / usual) / 2 for settings in rival_settings()]
+    return RUNS_OF_SETTING * sum(each)
+
+
+def train_rival(
+    inputs: Inputs, judge: Judge, seed: int, progress: ProgressCallback = no_progress
+) -> Member | None:
+    """Train a GCN with as many runs as the pool; None if every run diverged."""
+    started = time.perf_counter()
+    seeds = [RUNS_OF_SETTING * seed + run for run in range(RUNS_OF_SETTING)]
+    jobs = [Job(settings, each) for settings in rival_settings() for each in seeds]
+    runs = runs_on_graph(inputs)(find_method(GCN.method), jobs, progress)
+    best = judge.best(runs, RIVAL_RUNS)
+    kept = [jobs[place] for place in best], [runs[place] for place in best]
+    return Member.of(GCN, *kept, judge, len(jobs), started) if best else None

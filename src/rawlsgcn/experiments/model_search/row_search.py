@@ -45,9 +45,8 @@ from ..large_graphs.row_fit import evaluate_rows, evenly, usual_epochs
 from ..large_graphs.shard_predictions import row_models
 from ..model_files import RUNS, outdated_in, write_model
 from ..saved_models import TrainedModel
-from .judge import Judge
-from .pool import POOL, Candidate, Member, grid, train_member
-from .selection import MOST_NODES, WeightedMean, select
+from .pool import POOL, Candidate, Member, WeightedMean, grid, train_member
+from .selection import MOST_NODES, Judge
 
 
 def row_candidates() -> tuple[list[Candidate], dict[str, str]]:
@@ -135,7 +134,7 @@ def auto_rows(
             "nothing can be chosen: training diverged with every model; look for features that "
             "are very large"
         )
-    chosen = select(members, judge)
+    chosen = WeightedMean.best(members, judge)
     scaling = judge.temperature(chosen.probabilities[judge.nodes].double())
     settings = EnsembleSettings.of(chosen.runs(), scaling)
     model = TrainedModel(

@@ -185,24 +185,16 @@ def _exact(matrix: Any, search: _Search) -> Iterator[tuple[int, Candidates]]:
             yield start, _of_entries(found.row, found.col, found.data, start, search)
             start = end
         return
-    product = _DenseProduct(right, rows)
+    has_mkl = torch.backends.mkl.is_available()  # type: ignore[no-untyped-call]
+    other, room = _to_torch(right), torch.zeros(rows if has_mkl else 0, search.nodes)
     for start in range(0, len(search.low), rows):
-        yield start, _of_dense(product(left[start : start + rows]), start, search)
-
-
-class _DenseProduct:
-    """Dense products of sparse matrices with one sparse matrix, each in the memory of the last."""
-
-    def __init__(self, right: Any, rows: int) -> None:
-        self._right, self._out = right, None
-        if torch.backends.mkl.is_available():  # type: ignore[no-untyped-call]
-            self._right, self._out = _to_torch(right), torch.zeros(rows, right.shape[1])
-
-    def __call__(self, left: Any) -> Tensor:
-        if self._out is None:
-            return torch.from_numpy((left @ self._right).toarray())
-        out = self._out[: left.shape[0]]
-        return torch.addmm(out, _to_torch(left), self._right, beta=0, out=out)
+        part = left[start : start + rows]
+        if has_mkl:  # each product in the memory of the last
+            out = room[: part.shape[0]]
+            cosines = torch.addmm(out, _to_torch(part), other, beta=0, out=out)
+        else:
+            cosines = torch.from_numpy((part @ right).toarray())
+        yield start, _of_dense(cosines, start, search)
 
 
 def _to_torch(matrix: Any) -> Tensor:

@@ -20,6 +20,7 @@ from .column_names import LABEL_COLUMNS, SPLIT_COLUMNS, WEIGHT_COLUMNS, split_co
 from .labels import label_column
 
 Array = NDArray[Any]
+_ID, _ENDS = ("id",), ("source", "target")
 _EXPECTED = "expected the keys nodes and edges (or links), as networkx.node_link_data writes them"
 
 
@@ -81,38 +82,31 @@ class NodeLinkGraph:
         columns = columns if features is None else list(features)
         if columns:
             raw.x = np.column_stack([self._numbers(name) for name in columns])
-        others = [name for name in known if name not in {label, split, *columns, *MASKS}]
-        if others:
-            raw.unused_attributes = others
+        used = {label, split, *columns, *MASKS}
+        raw.unused_attributes = [name for name in known if name not in used]
         return raw
 
     def _edges(self) -> tuple[Array, Array, Array | None]:
         places = {_key(node): place for place, node in enumerate(self.ids)}
-        if len(places) < len(self.ids):
-            numbered = enumerate(self.ids)
-            again = next(node for place, node in numbered if places[_key(node)] != place)
-            raise RawlsError(f"{self.where}: the node id '{again}' appears twice")
-        source, target = (np.empty(len(self.links), np.int64) for _ in range(2))
-        for row, (one, other, _) in enumerate(self.links):
-            for end, ids in ((one, source), (other, target)):
-                place = places.get(_key(end))
-                if place is None:
+        for place, node in enumerate(self.ids if len(places) < len(self.ids) else ()):
+            if places[_key(node)] != place:
+                raise RawlsError(f"{self.where}: the node id '{node}' appears twice")
+        ends = np.empty((len(self.links), 2), np.int64)
+        for row, (*named, _) in enumerate(self.links):
+            for end, node in enumerate(named):
+                number = places.get(_key(node))
+                if number is None:
                     raise RawlsError(
-                        f"{self.where}: link {row} (counted from 0) names the node '{end}', which "
+                        f"{self.where}: link {row} (counted from 0) names the node '{node}', which "
                         "is not among the nodes"
                     )
-                ids[row] = place
+                ends[row, end] = number
         weight = self._weights()
-        if self.directed:
-            return source, target, weight
-        back = source != target
-        if weight is not None:
-            weight = np.concatenate([weight, weight[back]])
-        return (
-            np.concatenate([source, target[back]]),
-            np.concatenate([target, source[back]]),
-            weight,
-        )
+        if not self.directed:
+            back = ends[:, 0] != ends[:, 1]
+            ends = np.concatenate([ends, ends[back, ::-1]])
+            weight = None if weight is None else np.concatenate([weight, weight[back]])
+        return ends[:, 0], ends[:, 1], weight
 
     def _weights(self) -> Array | None:
         """The weights of the links; one where a link has none, as in networkx."""
@@ -157,54 +151,42 @@ def is_networkx(graph: Any) -> bool:
 def from_networkx(graph: Any) -> NodeLinkGraph:
     """Take the nodes and links of a networkx graph."""
     name = str(getattr(graph, "name", "") or "graph")
-    return NodeLinkGraph(
-        name=name,
-        where="the graph",
-        ids=list(graph.nodes),
-        nodes=[attributes for _, attributes in graph.nodes(data=True)],
-        links=list(graph.edges(data=True)),
-        directed=graph.is_directed(),
-    )
+    nodes = [attributes for _, attributes in graph.nodes(data=True)]
+    links = list(graph.edges(data=True))
+    return NodeLinkGraph(name, "the graph", list(graph.nodes), nodes, links, graph.is_directed())
 
 
 def read_node_link(path: Path) -> NodeLinkGraph:
     """Read a JSON file of networkx's ``node_link_data``.
 
     Nodes without an ``id`` are numbered by their places, as D3 does it.
-
-    Raises:
-        RawlsError: If the file is not JSON of this form.
     """
     with reading(path, "JSON"):
         content = json.loads(path.read_bytes().decode("utf-8-sig"))
-    links = content.get("edges", content.get("links")) if isinstance(content, dict) else None
-    nodes = content.get("nodes") if isinstance(content, dict) else None
+    content = content if isinstance(content, dict) else {}
+    nodes, links = content.get("nodes"), content.get("edges", content.get("links"))
     if not isinstance(nodes, list) or not isinstance(links, list):
         raise RawlsError(f"{path} is JSON, but not a graph of nodes and links: {_EXPECTED}")
     if not all(isinstance(each, dict) for each in (*nodes, *links)):
         raise RawlsError(f"{path}: every node and link must be a JSON object: {_EXPECTED}")
-    for row, link in enumerate(links):
-        if "source" not in link or "target" not in link:
-            raise RawlsError(f"{path}: link {row} (counted from 0) has no source or no target")
     numbered = not any("id" in node for node in nodes)
-    for row, node in enumerate(nodes):
-        if not numbered and "id" not in node:
-            raise RawlsError(f"{path}: node {row} (counted from 0) has no id")
+    for what, each, names in (("link", links, _ENDS), ("node", nodes, () if numbered else _ID)):
+        for row, entry in enumerate(each):
+            for name in names:
+                if name not in entry:
+                    raise RawlsError(f"{path}: {what} {row} (counted from 0) has no {name}")
     return NodeLinkGraph(
-        name=path.stem,
-        where=path.name,
-        ids=list(range(len(nodes))) if numbered else [node["id"] for node in nodes],
-        nodes=[{name: value for name, value in node.items() if name != "id"} for node in nodes],
-        links=[
-            (
-                link["source"],
-                link["target"],
-                {k: v for k, v in link.items() if k not in ("source", "target", "key")},
-            )
-            for link in links
-        ],
-        directed=content.get("directed") is True,
+        path.stem,
+        path.name,
+        [row if numbered else node["id"] for row, node in enumerate(nodes)],
+        [_without(node, _ID) for node in nodes],
+        [(*(link[end] for end in _ENDS), _without(link, (*_ENDS, "key"))) for link in links],
+        content.get("directed") is True,
     )
+
+
+def _without(entry: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    return {name: value for name, value in entry.items() if name not in names}
 
 
 def _key(node: Any) -> Any:

@@ -31,7 +31,7 @@ from ..validation import validate
 from .arrays import LABEL_KEYS, Archive
 from .edge_lists import attach, read_edge_list
 from .labels import label_array
-from .node_link import NodeLinkGraph, from_networkx, is_networkx, read_node_link
+from .node_link import from_networkx, is_networkx, read_node_link
 from .node_tables import TORCH, NodeTable, read_features, read_labels, use_one_file_for_both
 from .table_formats import TABLES
 from .torch_files import read_saved
@@ -104,56 +104,58 @@ def read(
 
 def read_raw_graph(path: Any, *, features: Any = None, labels: Any = None) -> RawGraph:
     """What the files or objects hold, before any check: the edges still have their directions."""
-    if is_networkx(path):
-        return _read_attributed(from_networkx(path), features, labels)
-    from_file = isinstance(path, str | Path)
-    if from_file:
+    suffix, attributed = "", from_networkx(path) if is_networkx(path) else None
+    if isinstance(path, str | Path):
         path = Path(path).expanduser()
         require_file(path)
-        if path.suffix.lower() == ".json":
-            return _read_attributed(read_node_link(path), features, labels)
-    label_table, feature_table = _label_table(labels), _feature_table(features)
+        suffix = path.suffix.lower()
+        attributed = read_node_link(path) if suffix == ".json" else None
+    label = names = None
+    if attributed is not None:
+        label, names = _attribute_names(features, labels)
+        if isinstance(labels, Mapping):
+            labels = [labels.get(each) for each in attributed.ids]
+    label_table = None if label else _label_table(labels)
+    feature_table = None if names else _feature_table(features)
     tables = [each for each in (label_table, feature_table) if each is not None]
-    suffix = path.suffix.lower() if from_file else None
-    if suffix in TABLES:
-        return _finished(read_edge_list(path, tables), label_table, feature_table)
-    if suffix is None:
-        raw, words = raw_from_object(path), label_table is not None
+    words = True
+    if attributed is not None:
+        raw = attributed.raw(label, names)
+        if raw.y is not None and raw.unused_attributes:
+            unused = ", ".join(f"attribute '{name}'" for name in raw.unused_attributes[:5])
+            raw.facts.columns_ignored.append((raw.graph_from, unused))
+    elif suffix in TABLES:
+        raw = read_edge_list(path, tables)
     elif suffix == ".npz":
-        raw, words = _read_npz(path), True
+        raw = _read_npz(path)
     elif suffix in TORCH:
         raw, words = raw_from_data(read_saved(path), path.name), False
+    elif not isinstance(path, Path):
+        raw, words = raw_from_object(path), label_table is not None
     else:
         raise RawlsError(f"{path}: graphs are read from {', '.join(FORMATS)} files")
-    return _finished(_with_tables(raw, tables), label_table, feature_table, words=words)
+    if suffix not in TABLES and any(each.table is not None for each in tables):
+        attach(raw, tables, _order(raw))
+    _use_tables(raw, label_table, feature_table)
+    raw.facts.word_labels |= words and raw.class_names is not None
+    return raw
 
 
-def _read_attributed(graph: NodeLinkGraph, features: Any, labels: Any) -> RawGraph:
-    """A graph whose nodes have attributes, of which features and labels may be the names."""
-    if isinstance(labels, Mapping):
-        labels = [labels.get(each) for each in graph.ids]
+def _attribute_names(features: Any, labels: Any) -> tuple[str | None, list[str] | None]:
+    """The attributes of the nodes with the labels and the features, if these are their names."""
     label = str(labels) if isinstance(labels, str | Path) and not _is_file(labels) else None
     names = None
     if isinstance(features, str | Path) and not _is_file(features):
         names = [name.strip() for name in str(features).split(",")]
     elif isinstance(features, list | tuple) and all(isinstance(each, str) for each in features):
         names = list(features)
-    label_table = None if label else _label_table(labels)
-    feature_table = None if names else _feature_table(features)
-    raw = graph.raw(label, names)
-    raw.facts.attributes_ignored = [] if raw.y is None else list(raw.unused_attributes)
-    tables = [each for each in (label_table, feature_table) if each is not None]
-    return _finished(_with_tables(raw, tables), label_table, feature_table)
+    return label, names
 
 
-def _finished(
-    raw: RawGraph,
-    label_table: NodeTable | None,
-    feature_table: NodeTable | None,
-    *,
-    words: bool = True,
-) -> RawGraph:
-    """The graph with the labels and features of further files instead of its own."""
+def _use_tables(
+    raw: RawGraph, label_table: NodeTable | None, feature_table: NodeTable | None
+) -> None:
+    """Take the labels and features of further files instead of the graph's own."""
     if label_table is not None:
         raw.y, raw.labels_from = label_table.values, label_table.path.name
         raw.class_names = label_table.class_names
@@ -162,17 +164,13 @@ def _finished(
     if feature_table is not None:
         raw.x, raw.features_from = feature_table.values, feature_table.path.name
         raw.facts.structural_features = False
-    if (
-        label_table is not None
-        and feature_table is not None
-        and use_one_file_for_both(label_table, feature_table.path, feature_table.columns)
+    if (label_table and feature_table) and use_one_file_for_both(
+        label_table, feature_table.path, feature_table.columns
     ):
         feature_table.ignored = []
     for each in (label_table, feature_table):
         if each is not None:
             each.add_facts(raw.facts)
-    raw.facts.word_labels |= words and raw.class_names is not None
-    return raw
 
 
 def _label_table(labels: Any) -> NodeTable | None:
@@ -206,13 +204,6 @@ def require_file(path: str | Path) -> None:
 
 def _is_file(path: str | Path) -> bool:
     return os.path.isfile(Path(path).expanduser())
-
-
-def _with_tables(raw: RawGraph, tables: list[NodeTable]) -> RawGraph:
-    """Put keyed tables into the order of the graph's own nodes."""
-    if any(each.table is not None for each in tables):
-        attach(raw, tables, _order(raw))
-    return raw
 
 
 def _order(raw: RawGraph) -> Array:

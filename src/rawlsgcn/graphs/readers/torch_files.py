@@ -104,8 +104,7 @@ class _Saved:
         elif isinstance(content, Call) and content.name == _DATA:
             content = _mapping(content)
         else:
-            kind = content.name if isinstance(content, Call) else type(content).__name__
-            kind = kind.rpartition(".")[2].removeprefix("_rebuild_")
+            kind = _kind(content).rpartition(".")[2].removeprefix("_rebuild_")
             raise RawlsError(
                 f"{self.path} holds a {kind}: expected a torch_geometric Data or a dict of tensors"
             )
@@ -147,13 +146,11 @@ class _Saved:
             if isinstance(value, Call) and value.name == _SPARSE:
                 return self._sparse(value.arguments, key)
             return self._tensor(value, key)
-        kind = value.name if isinstance(value, Call) else type(value).__name__
-        raise RawlsError(f"{self.path}: {key} is a {kind}: give a tensor")
+        raise RawlsError(f"{self.path}: {key} is a {_kind(value)}: give a tensor")
 
     def _tensor(self, value: Any, key: str) -> Tensor:
         if not isinstance(value, Call) or value.name != _TENSOR or len(value.arguments) < 4:
-            kind = value.name if isinstance(value, Call) else type(value).__name__
-            raise RawlsError(f"{self.path}: {key} is a {kind}: give a plain tensor")
+            raise RawlsError(f"{self.path}: {key} is a {_kind(value)}: give a plain tensor")
         storage, offset, size, stride = value.arguments[:4]
         size = _size(size)
         flat = self._storage(storage, key)
@@ -210,6 +207,11 @@ class _Saved:
 def _may_be_named(name: str) -> bool:
     """What attributes that are not read may be of, besides tensors and plain Python."""
     return name.startswith(("torch.", "torch_geometric.", "numpy.")) or name in _PLAIN
+
+
+def _kind(value: Any) -> str:
+    """What a value would be, for error messages."""
+    return value.name if isinstance(value, Call) else type(value).__name__
 
 
 def _size(value: Any) -> Any:

@@ -14,9 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from ...nn.fair_gradient import FairMatrix, attach
-from .dropout import Dropout
 from .fixed_matrix import FixedMatrix, times
-from .initial_weights import draw_uniform
+from .random_draws import Dropout, draw_uniform
 
 
 def graph_convolution(

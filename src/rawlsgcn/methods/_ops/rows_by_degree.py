@@ -16,7 +16,7 @@ from ..base import Learner, accuracy_of, take_step
 from ..inputs import Inputs
 from ..settings import Settings
 from .fixed_matrix import FixedMatrix
-from .initial_weights import draw_uniform
+from .random_draws import draw_uniform
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """The stacked engine: networks with fixed matrices, exact and many times faster than plain ones.
 
-Four ideas, each in a file of its own: only the rows that reach the loss are computed
+Four ideas: only the rows that reach the loss are computed
 (``methods/_ops/receptive_field.py``), products that never change are computed once
-(``methods/_ops/fixed_matrix.py``), runs are trained at once (``networks.py``), and on a
-GPU an epoch is recorded once and replayed (``cuda_graph.py``).
+(``methods/_ops/fixed_matrix.py``), runs are trained at once (``networks.py``, ``blocks.py``), and
+on a GPU an epoch is recorded once and replayed (:func:`recorded`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -22,11 +23,9 @@ from ...methods import Inputs, Settings, Stackable
 from ...methods._ops.convolution import GraphConvolutionalNetwork
 from ..runs import Job
 from .adam import FusedAdam, VectorAdam
-from .block_size import block_size
-from .cuda_graph import recorded
+from .blocks import EpochCounter, block_size, train_side_by_side
 from .dropout import Dropout
 from .networks import Replicas
-from .parallel_blocks import EpochCounter, train_side_by_side
 
 
 class StackedEngine:
@@ -84,7 +83,9 @@ class StackedEngine:
         size = block_size(self.sizes, self.layers, self.inputs, self.on_gpu)
         alike: dict[tuple[float, ...], list[int]] = {}
         for place, job in enumerate(jobs):
-            alike.setdefault(_kind(job.settings, mixed_rates=self.on_gpu), []).append(place)
+            each = job.settings
+            rates = () if self.on_gpu else (each.lr, each.weight_decay)
+            alike.setdefault((*rates, each.dropout, each.epochs), []).append(place)
         if self.on_gpu and size < max(map(len, alike.values()), default=0):
             self.note = (
                 f"the GPU's free memory fits {size:,} of the runs at once, so they were trained "
@@ -120,24 +121,25 @@ class StackedEngine:
 
     def step(self, replicas: Replicas, block: list[Job]) -> Callable[[], None]:
         """One epoch of the block: gradients, then Adam."""
-        if self.on_gpu:
-            adam = VectorAdam(
-                replicas.parameters,
-                replicas.gradients,
-                replicas.spread([job.settings.lr for job in block]),
-                replicas.spread([job.settings.weight_decay for job in block]),
-            )
-            with torch.cuda.device(self.inputs.device):
-                torch.cuda.manual_seed(block[0].seed)
-            return recorded(lambda: _both(replicas.step, adam.step), adam.state)
-        rate, decay = block[0].settings.lr, block[0].settings.weight_decay
-        fused = FusedAdam(replicas.parameters, replicas.gradients, rate, decay)
-        return lambda: _both(replicas.step, fused.step)
+        adam: FusedAdam | VectorAdam
 
+        def epoch() -> None:
+            replicas.step()
+            adam.step()
 
-def _both(gradients: Callable[[], object], update: Callable[[], object]) -> None:
-    gradients()
-    update()
+        if not self.on_gpu:
+            rate, decay = block[0].settings.lr, block[0].settings.weight_decay
+            adam = FusedAdam(replicas.parameters, replicas.gradients, rate, decay)
+            return epoch
+        adam = VectorAdam(
+            replicas.parameters,
+            replicas.gradients,
+            replicas.spread([job.settings.lr for job in block]),
+            replicas.spread([job.settings.weight_decay for job in block]),
+        )
+        with torch.cuda.device(self.inputs.device):
+            torch.cuda.manual_seed(block[0].seed)
+        return recorded(epoch, adam.state)
 
 
 def shared_settings(settings: Settings) -> Settings:
@@ -145,7 +147,31 @@ def shared_settings(settings: Settings) -> Settings:
     return replace(settings, lr=1.0, weight_decay=0.0, dropout=0.0, epochs=1)
 
 
-def _kind(settings: Settings, mixed_rates: bool) -> tuple[float, ...]:
-    """What the runs of one block must share, besides what the engine's runs share."""
-    rates = () if mixed_rates else (settings.lr, settings.weight_decay)
-    return (*rates, settings.dropout, settings.epochs)
+def recorded(step: Callable[[], object], state: list[Tensor]) -> Callable[[], None]:
+    """``step`` as a CUDA graph that is replayed by calling the result: an epoch is launch-bound.
+
+    CUDA graphs ask for a few ordinary calls before the recording; ``state``, all that the step
+    changes, and the random stream are put back to what they were before them.
+    """
+    device = state[0].device
+    with torch.cuda.device(device):
+        before = [tensor.clone() for tensor in state]
+        random = torch.cuda.get_rng_state(device)
+        side = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+        side.wait_stream(torch.cuda.current_stream(device))
+        with torch.cuda.stream(side):
+            for _ in range(3):
+                step()
+        torch.cuda.current_stream(device).wait_stream(side)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            step()
+        for tensor, value in zip(state, before, strict=True):
+            tensor.copy_(value)
+        torch.cuda.set_rng_state(random, device)
+    return partial(_replay, graph, step)
+
+
+def _replay(graph: torch.cuda.CUDAGraph, step: Callable[[], object]) -> None:
+    """Replay. ``step`` is held: the graph reads and writes its memory but does not keep it."""
+    graph.replay()

@@ -15,7 +15,7 @@ from torch import Tensor
 from ..._core.sparse import SparseProduct
 from ..._core.threads import one_product_thread
 from ...methods._ops.fixed_matrix import FixedMatrix
-from ...methods._ops.layer_stack import Layer
+from ...methods.base import Layer
 from .dropout import Dropout
 
 #: Multiplications up to which a dense first product uses one thread: it takes about a millisecond.

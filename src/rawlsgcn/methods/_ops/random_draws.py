@@ -1,9 +1,32 @@
-"""Dropout from a generator of the run: the caller's random state does not change."""
+"""What a run draws from generators of its own: initial weights and dropout.
+
+The caller's random state does not change. Weights are drawn on the CPU, so that a seed means the
+same on any device.
+"""
 
 from __future__ import annotations
 
+import math
+from typing import TypeVar
+
 import torch
 from torch import Tensor, nn
+
+M = TypeVar("M", bound=nn.Module)
+
+
+def draw_uniform(module: nn.Module, generator: torch.Generator | None) -> None:
+    """Every parameter uniform in ±1/√(d_out); d_out is its last dimension."""
+    for parameter in module.parameters():
+        bound = 1 / math.sqrt(parameter.shape[-1])
+        draw = torch.empty(parameter.shape).uniform_(-bound, bound, generator=generator)
+        parameter.data.copy_(draw)
+
+
+def empty(kind: type[M], *sizes: int) -> M:
+    """A module of torch whose weights are not drawn yet: torch would use the global generator."""
+    module: M = torch.nn.utils.skip_init(kind, *sizes)  # type: ignore[no-untyped-call]
+    return module
 
 
 class Dropout(nn.Module):

@@ -13,8 +13,8 @@ from rawlsgcn._core.threads import limited_threads
 from rawlsgcn.graphs import check, synthetic
 from rawlsgcn.methods import Inputs, find_method
 from rawlsgcn.training import Job
+from rawlsgcn.training.stacked.blocks import EpochCounter, train_side_by_side
 from rawlsgcn.training.stacked.engine import StackedEngine
-from rawlsgcn.training.stacked.parallel_blocks import EpochCounter, train_side_by_side
 
 
 def test_the_bits_do_not_depend_on_the_number_of_workers() -> None:

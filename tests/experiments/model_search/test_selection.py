@@ -9,9 +9,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rawlsgcn.experiments.model_search.judge import LEAST_LOSS, Judge
-from rawlsgcn.experiments.model_search.pool import Candidate, Member
-from rawlsgcn.experiments.model_search.selection import STEPS, select
+from rawlsgcn.experiments.model_search.pool import Candidate, Member, WeightedMean
+from rawlsgcn.experiments.model_search.selection import LEAST_LOSS, STEPS, Judge
 from rawlsgcn.training import TrainedRun
 
 
@@ -55,12 +54,12 @@ def test_a_mean_is_taken_only_if_it_is_better_than_the_best_alone() -> None:
         member("good", probabilities(sharpness=6)),
         member("bad", probabilities(sharpness=-3)),
     )
-    alone = select([bad, good], judge())
+    alone = WeightedMean.best([bad, good], judge())
     assert [each.name for each in alone.members] == ["good"]
     assert alone.weights == (1.0,)
     assert (alone.weight(good), alone.weight(bad)) == (1.0, 0.0)
     pair = [member("a", probabilities(seed=1)), member("b", probabilities(seed=2))]
-    chosen = select(pair, judge())
+    chosen = WeightedMean.best(pair, judge())
     assert len(chosen.members) == 2
     assert judge().loss(chosen.probabilities) < min(each.loss for each in pair)
 
@@ -68,7 +67,7 @@ def test_a_mean_is_taken_only_if_it_is_better_than_the_best_alone() -> None:
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=5), st.floats(-2, 4))
 def test_the_chosen_mean_is_never_worse_than_the_best_alone(seeds: list[int], sharp: float) -> None:
     pool = [member(str(seed), probabilities(seed=seed, sharpness=sharp)) for seed in seeds]
-    chosen = select(pool, judge())
+    chosen = WeightedMean.best(pool, judge())
     # Losses under the least one count as the same: see Judge.rank.
     best = max(min(each.loss for each in pool), LEAST_LOSS)
     assert judge().loss(chosen.probabilities) <= best * (1 + 1e-6)
@@ -86,7 +85,7 @@ def test_weights_are_those_of_the_greedy_steps() -> None:
         taken.append(pool[best].probabilities.double())
     prefixes = [torch.stack(taken[:count]).mean(0) for count in range(1, STEPS + 1)]
     wanted = min(prefixes, key=judge().loss)
-    chosen = select(pool, judge())
+    chosen = WeightedMean.best(pool, judge())
     assert 1 < len(chosen.members) < STEPS
     assert len(set(chosen.weights)) > 1  # a member was taken more than once
     torch.testing.assert_close(chosen.probabilities, wanted.float(), rtol=1e-5, atol=1e-6)
@@ -96,7 +95,7 @@ def test_among_members_without_a_loss_the_surer_one_is_chosen() -> None:
     """All of them separate the validation nodes, so that a low temperature makes their loss 0."""
     right = torch.nn.functional.one_hot(torch.arange(60) % 3, 3).double()
     vague, sure = (share * right + (1 - share) / 3 for share in (0.1, 0.8))
-    chosen = select([member("vague", vague), member("sure", sure)], judge())
+    chosen = WeightedMean.best([member("vague", vague), member("sure", sure)], judge())
     assert [each.name for each in chosen.members] == ["sure"]
 
 
