@@ -183,7 +183,10 @@ class PredictionFile:
         return values
 
     def _numbers(self, frame: pd.DataFrame, columns: list[int], first: int) -> Floats:
-        values = np.column_stack([numbers_of(frame[index]) for index in columns])
+        if all(map(pd.api.types.is_numeric_dtype, frame.dtypes[columns])):
+            values = frame[columns].to_numpy(dtype=np.float64, na_value=np.nan)
+        else:
+            values = np.column_stack([numbers_of(frame[index]) for index in columns])
         wrong = np.isnan(values)
         if wrong.any():
             row, place = np.unravel_index(int(wrong.argmax()), wrong.shape)
@@ -203,11 +206,11 @@ class PredictionFile:
 
 
 class _ArchiveTable(TableHeader):
-    """The arrays of an .npz file as the columns of a table."""
+    """The arrays of an .npz file as a table: the predictions, and columns beside them."""
 
-    def __init__(self, path: Path, columns: dict[str, Array]) -> None:
-        super().__init__(path, list(columns), len(columns))
-        self._arrays = list(columns.values())
+    def __init__(self, path: Path, names: list[str], values: Array, beside: list[Array]) -> None:
+        super().__init__(path, names, len(names))
+        self._values, self._beside = values, beside
 
     def row(self, index: int) -> str:
         return f"{self.path.name}, row {index} (counted from 0)"
@@ -215,9 +218,11 @@ class _ArchiveTable(TableHeader):
     def chunks(
         self, rows: int, text: Collection[int] = (), only: list[int] | None = None
     ) -> Iterator[pd.DataFrame]:
-        needed = range(self.width) if only is None else only
-        for first in range(0, len(self._arrays[0]), rows):
-            yield pd.DataFrame({i: self._arrays[i][first : first + rows] for i in needed})
+        for first in range(0, len(self._values), rows):
+            frame = pd.DataFrame(self._values[first : first + rows])
+            for array in self._beside:
+                frame[frame.shape[1]] = array[first : first + rows]
+            yield frame if only is None else frame[only]
 
 
 def _archive_table(path: Path) -> tuple[_ArchiveTable, PredictionColumns]:
@@ -242,19 +247,22 @@ def _archive_table(path: Path) -> tuple[_ArchiveTable, PredictionColumns]:
             f"{path} has node ids of the shape {node.shape} for {len(array):,} predictions: give "
             f"one id for each, of the shape ({len(array)},)"
         )
-    columns = {"predicted": array}
-    if key is not None:
-        columns = {f"{key}[:, {number}]": each for number, each in enumerate(array.T)}
-    found = PredictionColumns(None, kind=None if key == "scores" else key)
-    found.scores = [] if key is None else list(range(len(columns)))
-    found.predicted = 0 if key is None else None
+    if key is None:
+        names, found = ["predicted"], PredictionColumns(None, predicted=0)
+    else:
+        names = [f"{key}[:, {number}]" for number in range(array.shape[1])]
+        found = PredictionColumns(None, scores=list(range(array.shape[1])))
+        found.kind = None if key == "scores" else key
+    beside = []
     if node is not None:
-        found.node = len(columns)
-        columns["node"] = node
+        found.node = len(names)
+        names.append("node")
+        beside.append(node)
     if split is not None and split.shape == array.shape[:1]:
-        found.split = len(columns)
-        columns["split"] = split
-    return _ArchiveTable(path, columns), found
+        found.split = len(names)
+        names.append("split")
+        beside.append(split)
+    return _ArchiveTable(path, names, array, beside), found
 
 
 def _list_columns(path: Path) -> list[int]:

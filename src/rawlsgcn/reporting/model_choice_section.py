@@ -50,7 +50,7 @@ def model_choice_sections(
                     row | {"place": place, "weight": share(row["weight"]) if row["weight"] else ""}
                     for place, row in enumerate(rows, start=1)
                 ],
-                "caption": _caption(result),
+                "rival": result.baseline is not None,
             }
         )
     return sections
@@ -152,15 +152,6 @@ def _number_members(axes: Axes, board: pd.DataFrame, answer: tuple[float, float]
             color=INK,
             zorder=5,
         )
-
-
-def _caption(result: AutoResult) -> str:
-    rival = "" if result.baseline is None else " The dashed line is the tuned GCN."
-    return (
-        "Validation loss, by which members are chosen, against the accuracy of the quarter of the "
-        "evaluated nodes with the lowest degrees, which is not used. The numbers are the places "
-        f"in the table; the diamond is the answer.{rival}"
-    )
 
 
 def _words(result: AutoResult) -> str:
