@@ -153,9 +153,10 @@ class Kernels:
         """Prepare products with M, or with M + I."""
         return Multiplication(self._product, matrix, loops, len(matrix.column) // self._entries + 1)
 
-    def wide_product(self, matrix: CSRArrays) -> WideProduct:
-        """Prepare products of M, which has values, with a matrix of many columns."""
-        return WideProduct(self._wide_product, matrix)
+    def wide_product(self, matrix: CSRArrays, right: Tensor, out: Tensor) -> None:
+        """Write M ``right`` to ``out``: both contiguous, of the values' type, rows of 64 bytes."""
+        both = right.shape[1], right.data_ptr(), out.data_ptr()
+        self._wide_product(*matrix.arguments(), *both, torch.get_num_threads())
 
     def smoothing_step(
         self,
@@ -240,18 +241,6 @@ class Multiplication:
         vectors = x.numel(), x.data_ptr(), own.data_ptr(), self._loops, out.data_ptr()
         threads = torch.get_num_threads()
         return float(self._function(*self._given, *vectors, self._at_room, threads))
-
-
-class WideProduct:
-    """Products of one matrix with matrices of many columns."""
-
-    def __init__(self, function: Any, matrix: CSRArrays) -> None:
-        self._function, self._matrix, self._given = function, matrix, matrix.arguments()
-
-    def __call__(self, right: Tensor, out: Tensor) -> None:
-        """Write M ``right`` to ``out``: both contiguous, of the values' type, rows of 64 bytes."""
-        both = right.shape[1], right.data_ptr(), out.data_ptr()
-        self._function(*self._given, *both, torch.get_num_threads())
 
 
 def addresses(*arrays: Any) -> list[int]:

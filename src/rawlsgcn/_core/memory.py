@@ -16,11 +16,8 @@ _SIZE = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*([kmgt]?i?)b?", re.IGNORECASE)
 _SHARE = 0.8
 #: Where Linux keeps the limit of a container and what it uses, in its two versions.
 _CGROUPS = (
-    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-    (
-        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-        "/sys/fs/cgroup/memory/memory.usage_in_bytes",
-    ),
+    ("memory.max", "memory.current"),
+    ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
 )
 _WHATEVER_IS_LEFT = 4 * 10**9
 
@@ -43,10 +40,10 @@ def memory_limit(text: str | None) -> int:
 
 def free_memory() -> int:
     """Return the bytes that this process can still have, without swapping."""
-    free = _available()
+    free, cgroup = _available(), Path("/sys/fs/cgroup")
     for limit, used in _CGROUPS:
         try:
-            left = int(Path(limit).read_text()) - int(Path(used).read_text())
+            left = int((cgroup / limit).read_text()) - int((cgroup / used).read_text())
         except (OSError, ValueError):  # no container, or "max"
             continue
         free = min(free, max(left, 0))

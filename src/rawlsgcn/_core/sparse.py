@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .kernels import CSRArrays, WideProduct, kernels
+from .kernels import CSRArrays, kernels
 
 #: The widest that a processor reads at once, at which torch's own memory begins.
 _ALIGNMENT = 64
@@ -73,20 +73,17 @@ def row_spans(row_start: Tensor, entries: int) -> list[tuple[int, int]]:
 
 
 class SparseProduct:
-    """Products with one CSR matrix; what is the same for all of them is made once."""
+    """Products with one CSR matrix, by compiled code where there is some."""
 
     def __init__(self, matrix: Tensor) -> None:
         self._matrix = matrix
-        self._compiled: WideProduct | None = None
-        fast = kernels() if matrix.device.type == "cpu" else None
-        if fast is not None:
-            stored = CSRArrays(matrix.crow_indices(), matrix.col_indices(), matrix.values())
-            self._compiled = fast.wide_product(stored) if stored.usable else None
+        self._stored = CSRArrays(matrix.crow_indices(), matrix.col_indices(), matrix.values())
+        self._compiled = kernels() if self._stored.usable else None
 
     def __call__(self, right: Tensor, out: Tensor) -> Tensor:
         """Write matrix @ right to ``out``, without a gradient."""
         if self._compiled is not None and self._suits(right, out):
-            self._compiled(right, out)
+            self._compiled.wide_product(self._stored, right, out)
             return out
         return torch.addmm(out, self._matrix, right, beta=0, out=out)
 

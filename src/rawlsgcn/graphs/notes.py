@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
@@ -82,7 +83,7 @@ class GraphFacts:
             name, value = pair
             default = known.get(name) if isinstance(name, str) else None
             if isinstance(default, list) and isinstance(value, list | tuple):
-                setattr(facts, name, [each for each in map(_item, value) if _fits(name, each)])
+                setattr(facts, name, _items(name, value))
             elif default is not None and type(value) is type(default):
                 setattr(facts, name, value)
         return facts
@@ -94,15 +95,12 @@ class GraphFacts:
         return [(name, value) for name, value in named if value != getattr(plain, name)]
 
 
-def _item(value: Any) -> Any:
-    return tuple(map(str, value)) if isinstance(value, list | tuple) else value
-
-
-def _fits(name: str, item: Any) -> bool:
-    """Whether this can be an item of a list of facts, which may come from any file."""
-    if name in _TEXTS:
-        return isinstance(item, tuple) and len(item) == _TEXTS[name]
-    return type(item) is int
+def _items(name: str, values: Sequence[Any]) -> list[Any]:
+    """Those that can be items of a list of facts, which may come from any file."""
+    if name not in _TEXTS:
+        return [each for each in values if type(each) is int]
+    texts = [each for each in values if isinstance(each, list | tuple)]
+    return [tuple(map(str, each)) for each in texts if len(each) == _TEXTS[name]]
 
 
 def graph_notes(graph: Data) -> list[str]:

@@ -240,7 +240,7 @@ def test_arguments_that_do_not_fit_are_one_sentence(arguments: dict[str, Any], s
 
 def test_without_the_library_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "faiss", None)
-    with pytest.raises(RawlsError, match=r"pip install rawlsgcn\[ann\]"):
+    with pytest.raises(RawlsError, match=r"pip install 'rawlsgcn\[ann\]'"):
         lift_low_degrees(NO_EDGES, torch.ones(3, 1), search="approximate")
 
 

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..._core.errors import RawlsError
+from ..._core.errors import missing_extra
 from ..._core.threads import limited_threads
 from ..tf_idf import unit_rows
 
@@ -35,9 +35,7 @@ def approximate_neighbors(matrix: Any, rows: Array, count: int) -> Iterator[tupl
     try:
         import faiss
     except ImportError as error:
-        raise RawlsError(
-            "the approximate search for nearest nodes needs faiss: pip install rawlsgcn[ann]"
-        ) from error
+        raise missing_extra("the approximate search for nearest nodes", "ann") from error
     threads = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(1)
     try:

@@ -41,37 +41,28 @@ def read_edge_list(path: Path, tables: list[NodeTable]) -> RawGraph:
     """
     table = read_table(path, edges_have_header)
     facts = GraphFacts()
-    source, target, weight = edge_columns(table, facts)
-    columns = [(table, source), (table, target)]
-    columns += [(each.table, each.key) for each in tables if each.table is not None]
-    text = [each.has_text_ids(column) for each, column in columns]  # looks for empty ids in all
+    columns = edge_columns(table, facts)
+    ends = columns[:2]
+    keys = [(table, end) for end in ends]
+    keys += [(each.table, each.key) for each in tables if each.table is not None]
+    text = [each.has_text_ids(column) for each, column in keys]  # looks for empty ids in all
     as_text = any(text)
-    ids, codes = encode(table.ids(source, as_text), table.ids(target, as_text), as_text)
-    if as_text:
-        refuse_repeated_header(table, (source, target), ids, codes, lambda: _among_numbers(ids))
-    raw = RawGraph(path.stem, *codes, facts=facts, graph_from=path.name)
-    if weight is not None:
-        raw.weight = edge_weights(table, weight, (source, target), as_text)
+    ids, codes = encode(table.ids(ends[0], as_text), table.ids(ends[1], as_text), as_text)
     rows = [each.rows for each in tables]
-    if as_text and table.names is None:
-        _refuse_unknown_header(table, ids, codes, rows)
-    order = node_order(rows, as_text, raw.graph_from, lambda: ids)
-
-    positions = _positions(order, ids)
-    unknown = np.flatnonzero((positions < 0)[raw.source] | (positions < 0)[raw.target])
-    if len(unknown):
-        row = int(unknown[0])
-        ends = ids[[raw.source[row], raw.target[row]]]
-        node = ends[0] if positions[raw.source[row]] < 0 else ends[1]
-        raise unknown_end(table.row(row), node, order, file_of_nodes(rows, as_text))
-    raw.source, raw.target = positions[raw.source], positions[raw.target]
-
+    if as_text:
+        refuse_repeated_header(table, ends, ids, codes, lambda: _among_numbers(ids))
+        if table.names is None:
+            _refuse_unknown_header(table, ids, codes, rows)
+    order = node_order(rows, as_text, path.name, lambda: ids)
+    numbers = _positions(order, ids)
+    source, target = (numbers[each] for each in codes)
+    named_in = file_of_nodes(rows, as_text) if rows else path.name
+    weight = checked_weights(table, columns, (source, target), order, named_in)
+    raw = RawGraph(path.stem, source, target, weight, facts=facts, graph_from=path.name)
     if not any(each.table is None for each in tables):
         raw.num_nodes = len(order)
-    if as_text:
-        raw.node_ids = order.tolist()
-    elif not is_range(order):
-        raw.node_ids = order
+    if not is_range(order):
+        raw.node_ids = order.tolist() if as_text else order
     attach(raw, tables, order)
     return raw
 
@@ -102,13 +93,33 @@ def attach_table(raw: RawGraph, nodes: NodeTable, order: Array, others: list[str
     nodes.take(rows)
 
 
-def edge_weights(table: TableFile, column: int, ends: tuple[int, int], as_text: bool) -> Array:
-    """The weights of some rows; one that is not finite, or negative, is named with its row."""
-    weight = table.numbers([column])[:, 0]
+def checked_weights(
+    table: TableFile,
+    columns: tuple[int, int, int | None],
+    numbers: tuple[Array, Array],
+    order: Array,
+    named_in: str,
+) -> Array | None:
+    """Return the weights of some edges, all of which are between nodes of ``order``.
+
+    An end that is no node (its number is -1), and a weight that is not finite or negative, are
+    named with their row; ``columns`` are those of sources, targets and weights.
+    """
+    as_text = order.dtype == object
+    unknown = np.flatnonzero((numbers[0] < 0) | (numbers[1] < 0))
+    if len(unknown):
+        row = int(unknown[0])
+        end = columns[0] if numbers[0][row] < 0 else columns[1]
+        node = table.ids(end, as_text).iloc[row]
+        cure = "" if is_range(order) else ": list every node there (in labels with -1 for no label)"
+        raise RawlsError(f"{table.row(row)}: node {node} is {unknown_node(order, named_in)}{cure}")
+    if columns[2] is None:
+        return None
+    weight = table.numbers([columns[2]])[:, 0]
     wrong = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
     if len(wrong):
         row = int(wrong[0])
-        first, second = (table.ids(end, as_text).iloc[row] for end in ends)
+        first, second = (table.ids(end, as_text).iloc[row] for end in columns[:2])
         raise RawlsError(
             f"{table.row(row)}: the edge between node {first} and node {second} has the weight "
             f"{weight[row]}: weights must be finite and not negative"
@@ -291,12 +302,6 @@ def unknown_node(order: Array, where: str) -> str:
     if is_range(order):
         return f"out of range: {where} numbers its nodes from 0 to {len(order) - 1}"
     return f"not in {where}"
-
-
-def unknown_end(row: str, node: Any, order: Array, named_in: str) -> RawlsError:
-    """The error for an edge whose end is no node."""
-    cure = "" if is_range(order) else ": list every node there (in labels with -1 for no label)"
-    return RawlsError(f"{row}: node {node} is {unknown_node(order, named_in)}{cure}")
 
 
 def no_row(path: Path, order: Array, missing: Array) -> RawlsError:

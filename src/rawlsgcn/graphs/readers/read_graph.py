@@ -115,8 +115,8 @@ def read_raw_graph(path: Any, *, features: Any = None, labels: Any = None) -> Ra
         label, names = _attribute_names(features, labels)
         if isinstance(labels, Mapping):
             labels = [labels.get(each) for each in attributed.ids]
-    label_table = None if label else _label_table(labels)
-    feature_table = None if names else _feature_table(features)
+    label_table = None if label else _node_table(labels, "labels")
+    feature_table = None if names else _node_table(features, "features")
     tables = [each for each in (label_table, feature_table) if each is not None]
     words = True
     if attributed is not None:
@@ -173,26 +173,19 @@ def _use_tables(
             each.add_facts(raw.facts)
 
 
-def _label_table(labels: Any) -> NodeTable | None:
-    """Labels of a file, or as a list, array, tensor or Series in the order of the nodes."""
-    if labels is None:
+def _node_table(given: Any, what: str) -> NodeTable | None:
+    """Labels or features of a file, or as any kind of array or matrix in the order of the nodes."""
+    if given is None:
         return None
-    if isinstance(labels, str | Path):
-        require_file(labels)
-        return read_labels(Path(labels).expanduser())
-    given = labels.detach().cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
-    values, names = label_array(given, "labels")
-    return NodeTable(Path("labels"), values, class_names=names)
-
-
-def _feature_table(features: Any) -> NodeTable | None:
-    """Features of a file, or as a matrix of numpy, scipy, torch or pandas in node order."""
-    if features is None:
-        return None
-    if isinstance(features, str | Path):
-        require_file(features)
-        return read_features(Path(features).expanduser())
-    return NodeTable(Path("features"), feature_matrix(features, "features"))
+    if isinstance(given, str | Path):
+        require_file(given)
+        read_table = read_labels if what == "labels" else read_features
+        return read_table(Path(given).expanduser())
+    if what == "features":
+        return NodeTable(Path(what), feature_matrix(given, what))
+    y = given.detach().cpu().numpy() if isinstance(given, Tensor) else np.asarray(given)
+    values, names = label_array(y, what)
+    return NodeTable(Path(what), values, class_names=names)
 
 
 def require_file(path: str | Path) -> None:

@@ -17,12 +17,11 @@ from ..._core.threads import ordered_map
 from ..notes import GraphFacts
 from ..readers.column_names import edges_have_header, is_number
 from ..readers.edge_lists import (
+    checked_weights,
     edge_columns,
-    edge_weights,
     encode,
     no_column_names,
     refuse_repeated_header,
-    unknown_end,
 )
 from ..readers.table_formats import ParquetTable, is_parquet
 from ..readers.tables import MOST_COLUMNS, TableFile, read_header
@@ -177,15 +176,9 @@ def _checked(
     numbers: NodeNumbers,
     named_in: str,
 ) -> EdgeBatch:
-    unknown = np.flatnonzero((source < 0) | (target < 0))
-    if len(unknown):
-        row = int(unknown[0])
-        node = table.ids(ends[0] if source[row] < 0 else ends[1], numbers.is_text).iloc[row]
-        raise unknown_end(table.row(row), node, numbers.order, named_in)
-    if weight_column is None:
-        return EdgeBatch(source, target, None)
-    weight = edge_weights(table, weight_column, ends, numbers.is_text)
-    return EdgeBatch(source, target, weight.astype(np.float64))
+    columns = (*ends, weight_column)
+    weight = checked_weights(table, columns, (source, target), numbers.order, named_in)
+    return EdgeBatch(source, target, None if weight is None else weight.astype(np.float64))
 
 
 def estimated_rows(path: Path) -> int:
