@@ -1,14 +1,10 @@
 """Accelerated descent of the scaling energy: two search directions and no wasted product.
 
 The only expensive part of a scaling problem, the product y = M x, is linear. So the product of any
-mixture of known vectors is the same mixture of known products and costs nothing, and a mixture can
-be judged by the true residual x ∘ (M x) − 1 rather than by a model of it, as Anderson acceleration
-(Anderson 1965; Walker and Ni 2011) has to.
-
-Near the solution the energy is quadratic, and there the best mixture of *all* earlier steps lies in
-the span of the newest step and the last displacement: the conjugate gradient method in its locally
-optimal form (Knyazev 2001, "Toward the optimal preconditioned eigensolver"). Two directions
-therefore bring what a long memory would.
+mixture of known vectors costs nothing, and a mixture can be judged by the true residual rather than
+by a model of it, as Anderson acceleration (Walker and Ni 2011) has to. Near the solution two
+directions bring what a long memory would: that is the conjugate gradient method in its locally
+optimal form (Knyazev 2001, "Toward the optimal preconditioned eigensolver").
 """
 
 from __future__ import annotations

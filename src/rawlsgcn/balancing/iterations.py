@@ -2,11 +2,8 @@ r"""The two fixed-point iterations behind ``balance``, as relative steps of a po
 
 **Symmetric**: with r = x ∘ (M x), x ← 2 x / (1 + r), so that 1 / x becomes the mean of itself and
 of M x: the damped form of Sinkhorn and Knopp (1967), as x ← x / √r of Knight, Ruiz and Uçar (2014)
-is. It lowers the energy φ(x) = ½ xᵀ M x − Σ log x_i from any start. At the point x ∘ e^d,
-½ Σ x_i m_ij x_j e^(d_i + d_j) ≤ ½ Σ r_i e^(2 d_i), so φ changes by at most Σ h(d_i) − h(0), where
-h(d) = ½ r e^(2d) − d is convex and least at e^d = 1/√r. Where r < 1, 2 / (1 + r) lies between 1
-and there; where r > 1, between there and 1/r, at which ½ / r + log r < ½ r. A shorter step on the
-same side lowers φ too.
+is. It, and any shorter step on the same side, lowers the energy φ(x) = ½ xᵀ M x − Σ log x_i from
+any start (docs/balancing.md): φ(x ∘ e^d) − φ(x) ≤ Σ h(d_i) − h(0) with h(d) = ½ r e^(2d) − d.
 
 **Sinkhorn-Knopp**, for any other matrix: c ← 1 / (Mᵀ r) and r ← 1 / (M c) in turn. It is alternate
 minimization of the same energy for the symmetric matrix [[0, M], [Mᵀ, 0]] and the vector (r, c).

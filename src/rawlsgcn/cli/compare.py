@@ -99,7 +99,7 @@ def _compare(
 ) -> None:
     """Compare methods; the page shows ``how``: the command and the options of the graph."""
     from ..experiments.comparison import compare as compare_methods
-    from ..reporting.progress import progress
+    from ..reporting.progress import progress, spinner
 
     with progress("training") as tell:
         results = compare_methods(data, names, progress=tell, **settings)
@@ -108,20 +108,17 @@ def _compare(
     if out is not None:
         from .._core.atomic_folders import atomic_directory
         from ..reporting import figures
-        from ..reporting.figures import accuracy_bias_plot
         from ..reporting.page import report
 
-        with atomic_directory(out) as folder, progress("drawing") as tell:
-            tell(0, len(results) + 3)
-            for count, result in enumerate(results, start=1):
+        with atomic_directory(out) as folder, spinner("drawing"):
+            for result in results:
                 picture = folder / f"by_degree-{result.method}.png"
                 figures.save(figures.by_degree(result), picture)
                 if len(result.diverged) < len(result.seeds):
                     result.to_predictions(folder / f"predictions-{result.method}.csv")
-                tell(count, len(results) + 3)
             figures.save(figures.degrees(results[0].graph), folder / "degrees.png")
             figures.save(figures.side_by_side(results), folder / "side_by_side.png")
-            figures.save(accuracy_bias_plot(results), folder / "accuracy_bias.png")
+            figures.save(results.accuracy_bias_plot(), folder / "accuracy_bias.png")
             report(audit or results, folder / "report.html", command=how["command"])
             (folder / "results.json").write_text(json.dumps(figures_json, indent=2) + "\n")
     show(results, audit, json_path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import re
-from collections.abc import Callable
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Any
@@ -57,30 +57,22 @@ def examine(data_root: Path | None = None) -> tuple[dict[str, Any], list[str]]:
     }
     for name in NEEDED:
         report[name] = _import(name, problems)
-    sections: tuple[tuple[str, Callable[[], Any]], ...] = (
-        ("kernels", _kernels),
-        ("threads", _threads),
-        ("gpu", _gpu),
-    )
-    for name, look in sections:
+    for section, look in {"kernels": _kernels, "threads": _threads, "gpu": _gpu}.items():
         try:
-            report[name] = look()
+            report[section] = look()
         except Exception as error:  # without torch, or with a broken one, nobody knows
-            report[name] = f"unknown ({_first_line(error)})"
+            report[section] = f"unknown ({_first_line(error)})"
     root = root_folder(data_root)
     report["data_root"] = _without_home(root) + ("" if root.is_dir() else " (no such folder)")
-    found = [name for name, entry in CATALOG.items() if entry.on_disk(data_root)]
-    report["datasets"] = found
+    report["datasets"] = [name for name, each in CATALOG.items() if each.on_disk(data_root)]
     report["extras"] = _extras()
     return report, problems
 
 
 def _import(name: str, problems: list[str]) -> str:
     """The version of a package, which is imported: an installed one may be broken."""
-    import importlib
-
     try:
-        module = importlib.import_module(name)
+        module = import_module(name)
     except Exception as error:
         problems.append(f"{name} cannot be imported: {_first_line(error)}")
         return "cannot be imported"
@@ -126,25 +118,19 @@ def _extras() -> dict[str, str]:
         lines = requires("rawlsgcn") or []
     except PackageNotFoundError:
         return {}
-    wanted: dict[str, list[str]] = {}
+    missing: dict[str, list[str]] = {}
     for line in lines:
-        extra = re.search(r"extra\s*==\s*['\"]([\w-]+)['\"]", line)
-        package = re.match(r"[\w.-]+", line)
-        if extra and package and extra[1] not in _FOR_DEVELOPERS and package[0] != "rawlsgcn":
-            wanted.setdefault(extra[1], []).append(package[0])
-    found = {}
-    for name, packages in sorted(wanted.items()):
-        missing = [package for package in packages if not _installed(package)]
-        found[name] = f"without {', '.join(missing)}" if missing else "installed"
-    return found
-
-
-def _installed(package: str) -> bool:
-    try:
-        version(package)
-    except PackageNotFoundError:
-        return False
-    return True
+        found = re.match(r"([\w.-]+).*extra\s*==\s*['\"]([\w-]+)['\"]", line)
+        if found and found[2] not in _FOR_DEVELOPERS and found[1] != "rawlsgcn":
+            packages = missing.setdefault(found[2], [])
+            try:
+                version(found[1])
+            except PackageNotFoundError:
+                packages.append(found[1])
+    return {
+        name: f"without {', '.join(packages)}" if packages else "installed"
+        for name, packages in sorted(missing.items())
+    }
 
 
 def _text(value: Any) -> str:

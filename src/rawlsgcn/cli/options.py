@@ -5,7 +5,7 @@ Nothing heavy is imported for them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -42,22 +42,14 @@ COMPARED = ",".join(MAIN_METHODS)
 _METHODS = ", ".join(method_names())
 
 
-def _beginning(names: Iterable[str], typed: str) -> list[str]:
-    return [name for name in names if name.startswith(typed)]
-
-
-def _complete_dataset(incomplete: str) -> list[str]:
-    return _beginning(datasets(), incomplete)
-
-
-def _complete_method(incomplete: str) -> list[str]:
-    return _beginning(method_names(), incomplete)
+def _completion(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    return lambda incomplete: [name for name in names() if name.startswith(incomplete)]
 
 
 Dataset = Annotated[
     str | None,
     typer.Option(
-        autocompletion=_complete_dataset,
+        autocompletion=_completion(datasets),
         help="A graph by name: see 'rawlsgcn datasets'; or 'synthetic'.",
     ),
 ]
@@ -85,7 +77,7 @@ DataRoot = Annotated[
 ]
 MethodName = Annotated[
     str,
-    typer.Option("--method", autocompletion=_complete_method, help=f"One of {_METHODS}."),
+    typer.Option("--method", autocompletion=_completion(method_names), help=f"One of {_METHODS}."),
 ]
 MethodNames = Annotated[
     str, typer.Option("--methods", help=f"Names, separated by commas, of {_METHODS}.")

@@ -61,11 +61,8 @@ class Comparison(list[Result]):
         chosen = cls(results if isinstance(results, Sequence) else [results])
         if not chosen:
             raise RawlsError("there is nothing to show: give at least one result")
-        for each in chosen:
-            if not isinstance(each, Result):
-                raise RawlsError(
-                    f"a result of fit or compare can be shown, not {type(each).__name__}"
-                )
+        if other := [type(each).__name__ for each in chosen if not isinstance(each, Result)]:
+            raise RawlsError(f"a result of fit or compare can be shown, not {other[0]}")
         datasets = list(dict.fromkeys(printable(result.dataset) for result in chosen))
         if len(datasets) > 1:
             raise RawlsError(
@@ -138,11 +135,7 @@ class Comparison(list[Result]):
         from .auditing.audit_predictions import audit
 
         results = dict(zip(self.names, self, strict=True))
-        sound = {
-            name: result
-            for name, result in results.items()
-            if len(result.diverged) < len(result.seeds)
-        }
+        sound = {name: each for name, each in results.items() if set(each.seeds) - {*each.diverged}}
         made = audit(self[0].graph, sound or results, **options)
         return replace(made, results=results)
 

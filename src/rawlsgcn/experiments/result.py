@@ -71,13 +71,12 @@ class Result(TrainedRuns):
 
         measured = ["accuracy", "low_degree_accuracy", "high_degree_accuracy"]
         measured += ["validation_accuracy", "training_accuracy", "bias", "calibrated_bias"]
-        columns = {name: getattr(self, name).runs for name in measured}
-        columns["temperature"] = self.spread("temperature").runs
-        diverged = [seed in self.diverged for seed in self.seeds]
-        learned = [seed not in self.diverged + self.not_learned for seed in self.seeds]
-        return pd.DataFrame(
-            {"seed": self.seeds, **columns, "diverged": diverged, "learned": learned}
-        )
+        frame = pd.DataFrame({"seed": self.seeds})
+        for name in [*measured, "temperature"]:
+            frame[name] = self.spread(name).runs
+        frame["diverged"] = [seed in self.diverged for seed in self.seeds]
+        frame["learned"] = [seed not in self.diverged + self.not_learned for seed in self.seeds]
+        return frame
 
     def to_dict(self) -> dict[str, Any]:
         """Return the metrics and settings in the form that ``--json`` writes.
@@ -85,6 +84,10 @@ class Result(TrainedRuns):
         Returns:
             Plain values by name; a number that is not defined is None.
         """
+
+        def spreads(*names: str) -> dict[str, Any]:
+            return {name: asdict(self.spread(name)) for name in names}
+
         values = {
             "dataset": self.dataset,
             "synthetic": self.synthetic,
@@ -95,18 +98,11 @@ class Result(TrainedRuns):
             "seeds": self.seeds,
             "device": self.device,
             "parameters": self.parameters,
-            "accuracy": asdict(self.accuracy),
-            "bias": asdict(self.bias),
-            "validation_accuracy": asdict(self.validation_accuracy),
-            "training_accuracy": asdict(self.training_accuracy),
+            **spreads("accuracy", "bias", "validation_accuracy", "training_accuracy"),
             "diverged": self.diverged,
             "not_learned": self.not_learned,
-            "calibrated_bias": asdict(self.calibrated_bias),
-            "low_degree_accuracy": asdict(self.low_degree_accuracy),
-            "high_degree_accuracy": asdict(self.high_degree_accuracy),
-            "loss_slope": asdict(self.spread("loss_slope")),
-            "accuracy_slope": asdict(self.spread("accuracy_slope")),
-            "temperature": asdict(self.spread("temperature")),
+            **spreads("calibrated_bias", "low_degree_accuracy", "high_degree_accuracy"),
+            **spreads("loss_slope", "accuracy_slope", "temperature"),
             "seconds": self.seconds,
             "peak_memory_mb": self.peak_memory_mb,
             "settings": self.settings,

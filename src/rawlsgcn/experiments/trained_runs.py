@@ -71,14 +71,17 @@ class TrainedRuns:
         return None if names is None else list(names)[: int(self.logits.shape[-1])]
 
     def spread(self, name: str) -> Spread:
-        """Return a metric of :attr:`run_metrics` over the runs.
+        """Return a metric over the runs.
 
         Args:
-            name: Its name, such as ``"temperature"`` or ``"loss_slope"``.
+            name: Its name, such as ``"validation_accuracy"`` or ``"loss_slope"``.
 
         Returns:
             Mean, standard deviation and the value of each run.
         """
+        if name in ("validation_accuracy", "training_accuracy"):
+            found: Spread = getattr(self, name)
+            return found
         return Spread.of([getattr(each, name) for each in self.run_metrics])
 
     @property

@@ -25,7 +25,7 @@ from ._ops.convolution import GraphConvolution
 from ._ops.fixed_matrix import FixedMatrix, times
 from ._ops.random_draws import Dropout, empty
 from ._ops.receptive_field import reached_rows, restricted
-from .base import Learner, Method, accuracy_of, normalized_adjacency, take_step
+from .base import Learner, Method, accuracy_of, fused_adam, normalized_adjacency, take_step
 from .inputs import Inputs
 from .settings import Settings
 
@@ -40,22 +40,16 @@ class AdvFairNetwork(nn.Module):
     """Embedding, filter and classifier, and the discriminator of ``groups`` degrees."""
 
     def __init__(
-        self,
-        features: int,
-        hidden: int,
-        layers: int,
-        classes: int,
-        groups: int,
-        dropout: float,
-        random: torch.Generator,
+        self, inputs: Inputs, settings: Settings, groups: int, random: torch.Generator
     ) -> None:
         super().__init__()
-        sizes = [features, *[hidden] * layers]
+        hidden = settings.hidden_channels
+        sizes = [inputs.num_features, *[hidden] * settings.num_layers]
         self.convolutions = nn.ModuleList(GraphConvolution(a, b) for a, b in pairwise(sizes))
         self.filter = perceptron(hidden, 2 * hidden, hidden)
-        self.classifier = empty(nn.Linear, hidden, classes)
+        self.classifier = empty(nn.Linear, hidden, inputs.num_classes)
         self.discriminator = perceptron(hidden, hidden, groups)
-        self.dropout = Dropout(dropout, random)
+        self.dropout = Dropout(settings.dropout, random)
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
         """Uniform in ±1/√(d_out), drawn on the CPU so that a seed means the same anywhere."""
@@ -103,15 +97,7 @@ class AdvFairLearner(Learner):
         assert isinstance(settings, AdvFairSettings)
         self.inputs, self.settings = inputs, settings
         random = torch.Generator(inputs.device).manual_seed(seed)
-        self.module = AdvFairNetwork(
-            inputs.num_features,
-            settings.hidden_channels,
-            settings.num_layers,
-            inputs.num_classes,
-            groups,
-            settings.dropout,
-            random,
-        )
+        self.module = AdvFairNetwork(inputs, settings, groups, random)
         if inputs.device.type == "cpu":
             # Masks begin after as many numbers as torch draws for linear maps, as they always did.
             linear = [m for m in self.module.modules() if isinstance(m, nn.Linear)]
@@ -123,8 +109,7 @@ class AdvFairLearner(Learner):
         apart = {id(parameter) for parameter in adversary}
         model = [p for p in self.module.parameters() if id(p) not in apart]
         self.model_optimizer, self.discriminator_optimizer = (
-            torch.optim.Adam(part, settings.lr, weight_decay=settings.weight_decay, fused=True)
-            for part in (model, adversary)
+            fused_adam(part, settings) for part in (model, adversary)
         )
 
     @cached_property

@@ -217,17 +217,15 @@ class Stackable(Method):
 def training_loss(logits: Tensor, inputs: Inputs, label_smoothing: float = 0.0) -> Tensor:
     """The cross entropy of scores of the training nodes: their mean, or as they are weighted."""
     target, weight = inputs.y[inputs.train], inputs.train_weight
+    how: dict[str, Any] = {"label_smoothing": label_smoothing}
     if weight is None:
-        return nn.functional.cross_entropy(logits, target, label_smoothing=label_smoothing)
-    losses = nn.functional.cross_entropy(
-        logits, target, label_smoothing=label_smoothing, reduction="none"
-    )
-    return (weight * losses).sum()
+        return nn.functional.cross_entropy(logits, target, **how)
+    return (weight * nn.functional.cross_entropy(logits, target, reduction="none", **how)).sum()
 
 
-def adam(module: nn.Module, settings: Settings) -> torch.optim.Optimizer:
-    """Adam for all weights of a network."""
-    return torch.optim.Adam(module.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
+def fused_adam(weights: Iterable[nn.Parameter], settings: Settings) -> torch.optim.Optimizer:
+    """Adam in one sweep over some weights of a network."""
+    return torch.optim.Adam(weights, settings.lr, weight_decay=settings.weight_decay, fused=True)
 
 
 def take_step(optimizer: torch.optim.Optimizer, loss: Tensor) -> float:

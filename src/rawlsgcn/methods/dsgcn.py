@@ -18,10 +18,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from .._core.sparse import csr_entries, csr_from_entries
+from .._core.sparse import csr_entries
 from ..balancing import propagation_matrix
 from ._ops.fixed_matrix import FixedMatrix, propagated, times
 from ._ops.random_draws import Dropout, empty
+from ._ops.receptive_field import select_rows
 from ._ops.rows_by_degree import GroupedLearner, Reach
 from .base import Learner, Method, layer_sizes
 from .inputs import Inputs
@@ -94,14 +95,5 @@ class DSGCNLearner(GroupedLearner):
         z, counts = propagated(reach.steps[0].matrix.matrix, i.x), reach.steps[0].counts
         if z.layout == torch.strided:
             return list(torch.split(z, counts)), reach
-        parts: list[Tensor | FixedMatrix] = []
-        row, column, value = csr_entries(z)
-        for start, end in itertools.pairwise(itertools.accumulate(counts, initial=0)):
-            kept = (row >= start) & (row < end)
-            shape = (end - start, i.num_features)
-            parts.append(
-                FixedMatrix.of(
-                    csr_from_entries(row[kept] - start, column[kept], value[kept], shape)
-                )
-            )
-        return parts, reach
+        groups = torch.split(torch.arange(len(z), device=z.device), counts)
+        return [FixedMatrix.of(select_rows(z, rows)) for rows in groups], reach

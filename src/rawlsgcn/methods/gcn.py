@@ -19,7 +19,6 @@ from .base import (
     LayerStack,
     Learner,
     Stackable,
-    adam,
     layer_sizes,
     normalized_adjacency,
     take_step,
@@ -98,18 +97,12 @@ class ConvolutionalStack(LayerStack):
         return h
 
 
-class ConvolutionalLearner(Learner):
-    """Full-graph training of the GCN family, as the paper writes it."""
+class BackboneLearner(Learner):
+    """A run of the paper's backbone, on whatever inputs, trained by Adam."""
 
-    def __init__(
-        self, method: Convolutional, inputs: Inputs, settings: Settings, seed: int
-    ) -> None:
+    def __init__(self, inputs: Inputs, settings: Settings, seed: int, sizes: list[int]) -> None:
         self.inputs, self.settings = inputs, settings
-        self.x = FixedMatrix.of(inputs.x)
-        self.propagation = normalized_adjacency(inputs, method.forward_normalization(settings))
-        self.gradient_normalization = method.gradient_normalization(settings)
         random = torch.Generator(inputs.device).manual_seed(seed)
-        sizes = layer_sizes(inputs, settings)
         self.module = GraphConvolutionalNetwork(sizes, settings.dropout, random)
         self.module.reset_parameters(torch.Generator().manual_seed(seed))
         self.module.to(inputs.device, inputs.dtype)
@@ -117,7 +110,20 @@ class ConvolutionalLearner(Learner):
     @cached_property
     def optimizer(self) -> torch.optim.Optimizer:
         """Adam, made at the first epoch: predictions do not need it."""
-        return adam(self.module, self.settings)
+        s = self.settings
+        return torch.optim.Adam(self.module.parameters(), lr=s.lr, weight_decay=s.weight_decay)
+
+
+class ConvolutionalLearner(BackboneLearner):
+    """Full-graph training of the GCN family, as the paper writes it."""
+
+    def __init__(
+        self, method: Convolutional, inputs: Inputs, settings: Settings, seed: int
+    ) -> None:
+        super().__init__(inputs, settings, seed, layer_sizes(inputs, settings))
+        self.x = FixedMatrix.of(inputs.x)
+        self.propagation = normalized_adjacency(inputs, method.forward_normalization(settings))
+        self.gradient_normalization = method.gradient_normalization(settings)
 
     @cached_property
     def fair(self) -> FixedMatrix | None:

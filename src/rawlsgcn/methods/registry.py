@@ -110,38 +110,33 @@ def find_method(method: str | Method | type[Method]) -> Method:
     if isinstance(method, Method):
         return method
     if isinstance(method, type) and issubclass(method, Method):
-        _require_method(method)
-        return method()
+        return _require_method(method)()
     raise unknown_name("method", method, method_names())
 
 
 def _class_of(name: str) -> type[Method]:
-    found: Any
-    if name in BUILT_IN or name in SAVED_ONLY:
+    if name in BUILT_IN | SAVED_ONLY:
         module, _, kind = (BUILT_IN | SAVED_ONLY)[name].partition(":")
-        found = getattr(import_module(f".{module}", __package__), kind)
-    elif name in _registered:
-        found = _registered[name]
-    elif name in (installed := _installed()):
-        try:
-            found = installed[name].load()
-        except Exception as error:
-            raise RawlsError(
-                f"the method '{name}' of the package {installed[name].value} cannot be imported: "
-                f"{error!r}"
-            ) from error
-        _require_method(found)
-    else:
+        return getattr(import_module(f".{module}", __package__), kind)  # type: ignore[no-any-return]
+    if name in _registered:
+        return _registered[name]
+    entry = _installed().get(name)
+    if entry is None:
         raise unknown_name("method", name, method_names())
-    kind_of: type[Method] = found
-    return kind_of
+    try:
+        found = entry.load()
+    except Exception as error:
+        raise RawlsError(
+            f"the method '{name}' of the package {entry.value} cannot be imported: {error!r}"
+        ) from error
+    return _require_method(found)
 
 
 def _installed() -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group=ENTRY_POINT_GROUP)}
 
 
-def _require_method(method: Any) -> None:
+def _require_method(method: Any) -> type[Method]:
     from inspect import isabstract
 
     from .base import Method
@@ -153,3 +148,4 @@ def _require_method(method: Any) -> None:
     for attribute in ("name", "title", "defaults"):
         if not hasattr(method, attribute):
             raise RawlsError(f"the method {method.__qualname__} has no '{attribute}': set it")
+    return method

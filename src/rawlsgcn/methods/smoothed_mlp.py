@@ -12,14 +12,12 @@ are joined to the nodes with the nearest features.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import ClassVar
 
-import torch
 from torch import Tensor
 
-from ._ops.convolution import GraphConvolutionalNetwork
-from .base import Learner, Stackable, adam, take_step, training_loss
+from .base import Learner, Stackable, take_step, training_loss
+from .gcn import BackboneLearner
 from .inputs import Inputs
 from .settings import RENORMALIZED, Settings
 from .smoothed_mlp_inputs import SmoothedMLPSettings, SmoothedStack
@@ -60,29 +58,20 @@ def _own(settings: Settings) -> SmoothedMLPSettings:
     return settings
 
 
-class SmoothedMLPLearner(Learner):
+class SmoothedMLPLearner(BackboneLearner):
     """An MLP on the labeled rows, one batch an epoch."""
 
     def __init__(self, stack: SmoothedStack, settings: Settings, seed: int) -> None:
-        self.stack, self.inputs, self.settings = stack, stack.inputs, settings
-        self.smoothing = _own(settings).label_smoothing
-        random = torch.Generator(self.inputs.device).manual_seed(seed)
-        network = GraphConvolutionalNetwork(stack.sizes, settings.dropout, random)
-        network.reset_parameters(torch.Generator().manual_seed(seed))
-        network.to(self.inputs.device, self.inputs.dtype)
-        self.module = network
+        super().__init__(stack.inputs, settings, seed, stack.sizes)
+        self.stack = stack
         for name, tensor in stack.fixed.items():
-            network.register_buffer(name, tensor)
-
-    @cached_property
-    def optimizer(self) -> torch.optim.Optimizer:
-        """Adam, made at the first epoch: predictions do not need it."""
-        return adam(self.module, self.settings)
+            self.module.register_buffer(name, tensor)
 
     def epoch(self) -> float:
         self.module.train()
         logits = self.module(self.stack.rows, None)
-        return take_step(self.optimizer, training_loss(logits, self.inputs, self.smoothing))
+        smoothing = self.stack.settings.label_smoothing
+        return take_step(self.optimizer, training_loss(logits, self.inputs, smoothing))
 
     def logits(self) -> Tensor:
         return self.stack.logits([parameter.detach() for parameter in self.module.parameters()])

@@ -28,7 +28,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy,
 
 from ._ops.fixed_matrix import FixedMatrix, times
 from ._ops.random_draws import Dropout, draw_uniform
-from .base import Learner, Method, accuracy_of, layer_sizes, take_step
+from .base import Learner, Method, accuracy_of, fused_adam, layer_sizes, take_step
 from .inputs import Inputs
 from .settings import Settings
 from .tail_gnn_forged_tails import Branch, Hop, Plan, View, forged
@@ -163,9 +163,7 @@ class TailLearner(Learner):
         self.tail = replace(self.head, tail=True)
         self.forged = forged(self.tail, inputs.train, settings.tail_degree, generator)
         self.model_optimizer, self.discriminator_optimizer = (
-            torch.optim.Adam(
-                part.parameters(), settings.lr, weight_decay=settings.weight_decay, fused=True
-            )
+            fused_adam(part.parameters(), settings)
             for part in (self.module.layers, self.module.discriminator)
         )
 

@@ -4,19 +4,11 @@ With our mean m and the published one m', their standard deviations s and s' ove
 :math:`d = |m - m'|` and the standard error of that difference
 :math:`e = \sqrt{s^2 / (n - 1) + s'^2 / (n' - 1)}` (the deviations are those of the population):
 
-- **disagreement is shown** where :math:`d > \max(2 \sqrt{s^2 + s'^2}, \text{margin})`, the margin
-  being 1.0 point of accuracy or 15 % of the published bias. The figure is *better* (accuracy
-  higher, or bias lower) or *differs*.
-- **agreement is shown** where :math:`d + 2e \le \Delta`: not even the end of the difference's
-  interval is as far off as a difference that matters, which is 2.0 points of accuracy, or a
-  factor of two between the biases, :math:`\Delta = \min(m, m')`. The figure is *reproduced*.
-- otherwise the spread is too wide to show either, and the figure is *inconclusive*.
+- a figure is *better* or *differs* where :math:`d > \max(2 \sqrt{s^2 + s'^2}, \text{margin})`,
+- *reproduced* where :math:`d + 2e \le \Delta`, with Δ a difference that matters,
+- otherwise *inconclusive*. docs/reproducing.md has the margins, and what follows from this rule.
 
-Hence no reproduced figure is off by more than two points or a factor of two, whatever its spread;
-and a single run, whose spread is unknown, reproduces nothing.
-
-The results document calls this the "verdict" on a figure. ``published.json`` has the paper's
-numbers by our names of its graphs, methods and normalizations.
+``published.json`` has the paper's numbers by our names of its graphs, methods and normalizations.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..experiments.fitting import fit
 from ..reporting.figure_style import INK, Figure, legend, save
 from ..reporting.figures import (
     MethodPoint,
@@ -16,6 +17,7 @@ from ..reporting.figures import (
 )
 from .plan import EFFICIENCY_GRAPH, MAIN, Plan
 from .tables import ordered
+from .trials import evaluated_graph
 
 FOLDER = "figures"
 
@@ -24,9 +26,6 @@ def paper_figures(
     cells: Sequence[Mapping[str, Any]], plan: Plan, device: str, root: Path | None, out: Path
 ) -> list[dict[str, str]]:
     """Train GCN and the two methods with their chosen settings, and draw Figures 1, 2 and 3."""
-    from ..experiments.fitting import fit
-    from .trials import evaluated_graph
-
     dataset = EFFICIENCY_GRAPH if EFFICIENCY_GRAPH in plan.datasets else plan.datasets[0]
     graph = evaluated_graph(dataset, "test", root)
     results = []

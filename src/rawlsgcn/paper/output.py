@@ -12,12 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from .._core.atomic_files import atomic_file, is_temporary
+from .._core.atomic_files import atomic_file, is_temporary, require_folder
 from .._core.errors import RawlsError
 from ..reporting.figure_style import inline_svg, save
 from .agreement import with_current_verdicts
 from .figures import FOLDER, accuracy_bias_figures
 from .plan import MAIN
+from .significance import significance_tables
 from .summary import sentences
 from .table_formats import Table, latex, markdown, markdown_rows
 from .tables import cells_csv, chosen_values, fair, mean_and_std, state, tables, tuning
@@ -31,10 +32,9 @@ _KEYS = {
 
 def check_folder(out: Path) -> None:
     """Raise an error for a folder that has something else in it."""
+    require_folder(out)
     if not out.exists():
         return
-    if not out.is_dir():
-        raise RawlsError(f"cannot write into {out}: it is a file, not a folder")
     ours = (out / STUDIES).is_file() or any(_read(out / name) is not None for name in _KEYS)
     # A temporary file that a killed run left is no sign of anything.
     if not ours and not all(is_temporary(path) for path in out.iterdir()):
@@ -101,8 +101,6 @@ def write_results(results: Mapping[str, Any], out: Path) -> None:
 
 def write_significance(document: Mapping[str, Any], out: Path) -> None:
     """Write the significance tests as JSON and Markdown."""
-    from .significance import significance_tables
-
     _write(out / SIGNIFICANCE, json.dumps(document, indent=2, allow_nan=False) + "\n")
     made = "\n".join(markdown(table) for table in significance_tables(document))
     _write(out / "significance.md", f"{made}\nMade by {_command(document)}.\n")
@@ -153,8 +151,6 @@ def main_tables(results: Mapping[str, Any]) -> str:
 
 def significance_section(document: Mapping[str, Any]) -> str:
     """Return the significance tables in Markdown, without headings."""
-    from .significance import significance_tables
-
     return "\n\n".join(markdown_rows(table) for table in significance_tables(document))
 
 

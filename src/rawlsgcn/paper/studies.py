@@ -1,16 +1,13 @@
 """The results of each cell, kept in an Optuna study with one trial for each grid point.
 
-Only Optuna's public interface is used. A worker enqueues a point that nobody has trained, with the
-point's key as a user attribute, asks for the next trial of the queue, and tells its value when its
-figures are written. Two workers may enqueue the same point at the same time: then the first of the
-two trials counts and the other is pruned before it is trained.
+A worker enqueues a point that nobody has trained, with the point's key as a user attribute, asks
+for the next trial of the queue, and tells its value when its figures are written. Of two workers
+that enqueue the same point the first trial counts, and the other is pruned before it is trained.
 
-Optuna's own heartbeat (``RDBStorage(heartbeat_interval=...)`` with ``fail_stale_trials``) cannot be
-used: it runs only inside ``Study.optimize``, which gives one trial at a time to one function, and
-``Study.ask`` warns against it, while a worker here trains up to seven trials together. So a worker
-writes its heartbeat into a user attribute of its trials, with its machine and process. A running
-trial is abandoned when its process has ended or its heartbeat has stopped; it is then marked as
-failed, and its point is enqueued again. If the worker was only slow, its result is ignored.
+A worker writes its heartbeat into a user attribute of its trials, with its machine and process, as
+Optuna's own runs only inside ``Study.optimize``, one trial at a time. A running trial is abandoned
+when its process has ended or its heartbeat has stopped; it is then marked as failed, and its point
+is enqueued again. If the worker was only slow, its result is ignored.
 """
 
 from __future__ import annotations

@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich import box, progress
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table as RichTable
+from rich.text import Text
 
 from .._core.text import plural
 from ..reporting.progress import stderr_is_terminal
 from .output import SIGNIFICANCE
 from .plan import Cell, Plan
+from .significance import significance_tables
 from .summary import sentences
 from .table_formats import Table
 from .tables import tables
-
-if TYPE_CHECKING:
-    from rich.console import Console, Group
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    from .workers import EventCallback
+from .workers import EventCallback
 
 _STATES = {"waiting": "·", "working": "…", "done": "[green]✓[/]", "failed": "[red]✗[/]"}
 # The sign replaces the word where a terminal is too narrow for words.
@@ -43,10 +44,6 @@ def live_progress(cells: Sequence[Cell], points: int) -> Iterator[EventCallback]
     if not stderr_is_terminal():
         yield lambda kind, name, number: None
         return
-    from rich import progress
-    from rich.console import Console, Group
-    from rich.live import Live
-
     states = dict.fromkeys((cell.name for cell in cells), "waiting")
     bar = progress.Progress(
         *("{task.description}", progress.BarColumn()),
@@ -85,9 +82,6 @@ def live_progress(cells: Sequence[Cell], points: int) -> Iterator[EventCallback]
 
 
 def _state_table(cells: Sequence[Cell], states: Mapping[str, str]) -> RichTable:
-    from rich import box
-    from rich.table import Table as RichTable
-
     table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
     graphs = list(dict.fromkeys(cell.dataset for cell in cells))
     table.add_column("", no_wrap=True)
@@ -144,8 +138,6 @@ def print_summary(
         _print_results(results, console)
         files += [f"Page: {out / 'index.html'}", f"Tables: {out / 'tables.md'}"]
     if results.get("significance"):
-        from .significance import significance_tables
-
         for table in significance_tables(results["significance"]):
             console.print(_rich_table(table, wide=True))
         files.append(f"Significance: {out / SIGNIFICANCE}")
@@ -176,10 +168,6 @@ def _print_results(results: Mapping[str, Any], console: Console) -> None:
 
 def _rich_table(table: Table, wide: bool) -> RichTable:
     """Convert a table; a narrow one has signs for verdicts and nothing after the last of them."""
-    from rich import box
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
     last = max(table.verdicts, default=len(table.head) - 1)
     columns = [column for column in range(len(table.head)) if wide or column <= last]
     if not wide and table.verdicts and table.head[:2] == ("graph", "method"):
@@ -204,8 +192,6 @@ def _rich_table(table: Table, wide: bool) -> RichTable:
 
 
 def _text(cell: str, verdict: bool, wide: bool) -> Text:
-    from rich.text import Text
-
     if not verdict or cell not in _VERDICTS:
         return Text(cell)
     sign, style = _VERDICTS[cell]

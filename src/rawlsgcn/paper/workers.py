@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import queue
@@ -14,9 +15,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .plan import CHOICES, Cell, diverged, score
+import torch
+
+from .plan import CHOICES, Cell, Point, diverged, score
 from .studies import Claim, Studies, StudyContent
-from .trials import train_points, train_timed
+from .trials import TrainedPoint, train_points, train_timed
 
 CHUNK = 7
 """At most so many points of the GCN family are trained together (with five seeds, 35 runs)."""
@@ -51,38 +54,21 @@ def run_cells(work: Work, workers: int, report: EventCallback) -> None:
     """Train all cells: the timed ones last and alone, the others in ``workers`` processes."""
     timed = tuple(cell for cell in work.cells if cell.protocol == "efficiency")
     others = tuple(cell for cell in work.cells if cell.protocol != "efficiency")
-    if workers == 1:
-        _work(replace(work, cells=others), report)
-    else:
-        _in_processes(replace(work, cells=others), workers, report)
-    _work(replace(work, cells=timed), report)
-
-
-def _work(work: Work, report: EventCallback) -> None:
-    """Train what no other process trains; wait for the others, in case they die."""
-    if not work.cells:
-        return
-    studies = Studies(work.url)
-    left = list(work.cells)
-    while left and not work.out_of_time:
-        busy = []
-        for cell in left:
-            if not _train_cell(studies, work, cell, report):
-                busy.append(cell)
-            if work.out_of_time:
-                return
-        if len(busy) == len(left):
-            time.sleep(POLL_SECONDS)
-        left = busy
+    for cells, processes in ((others, workers), (timed, 1)):
+        part = replace(work, cells=cells)
+        if cells and processes == 1:
+            _Worker(part, report).run()
+        elif cells:
+            _in_processes(part, processes, report)
 
 
 def _in_processes(work: Work, workers: int, report: EventCallback) -> None:
-    """Do the same in several processes, which report through a queue."""
+    """Train cells in several processes, which report through a queue."""
     context = multiprocessing.get_context("spawn")
     reports: Any = context.Queue()
     cores = os.cpu_count() or 1
     processes = [
-        context.Process(target=_worker, args=(work, reports, os.getpid(), cores // workers))
+        context.Process(target=_run_in_process, args=(work, reports, os.getpid(), cores // workers))
         for _ in range(workers)
     ]
     for process in processes:
@@ -102,10 +88,8 @@ def _in_processes(work: Work, workers: int, report: EventCallback) -> None:
             process.join()
 
 
-def _worker(work: Work, reports: Any, parent: int, threads: int) -> None:
+def _run_in_process(work: Work, reports: Any, parent: int, threads: int) -> None:
     """Run in one process of several; it stops when its parent has ended."""
-    import torch
-
     torch.set_num_threads(max(1, threads))
     last = 0.0
 
@@ -118,53 +102,79 @@ def _worker(work: Work, reports: Any, parent: int, threads: int) -> None:
             last = time.monotonic()
             reports.put((kind, name, number))
 
-    _work(work, report)
+    _Worker(work, report).run()
 
 
-def _train_cell(studies: Studies, work: Work, cell: Cell, report: EventCallback) -> bool:
-    """Train a cell while it has free points; True once every point is finished or failed."""
-    while True:
-        claims = studies.claim(cell, CHUNK if cell.stacked else 1, work.since)
-        content = studies.read(cell)
-        if not claims:
-            if content.running:
+class _Worker:
+    """Trains what no other process trains."""
+
+    def __init__(self, work: Work, report: EventCallback) -> None:
+        self._work, self._report, self._studies = work, report, Studies(work.url)
+
+    def run(self) -> None:
+        """Train until every cell is done or time is up; wait for the others, in case they die."""
+        left = list(self._work.cells)
+        while left and not self._work.out_of_time:
+            busy = []
+            for cell in left:
+                if not self._train_cell(cell):
+                    busy.append(cell)
+                if self._work.out_of_time:
+                    return
+            if len(busy) == len(left):
+                time.sleep(POLL_SECONDS)
+            left = busy
+
+    def _train_cell(self, cell: Cell) -> bool:
+        """Train a cell while it has free points; True once every point is finished or failed."""
+        while True:
+            claims = self._studies.claim(cell, CHUNK if cell.stacked else 1, self._work.since)
+            content = self._studies.read(cell)
+            if not claims:
+                if content.running:
+                    return False
+                self._report("ended", cell.name, float(bool(content.failed)))
+                return True
+            self._report("began", cell.name, len(claims))
+            try:
+                with self._heartbeat(claims):
+                    trained = self._train(cell, [claim.point for claim in claims])
+                self._store(cell, claims, trained, content)
+            except Exception as error:
+                reason = " ".join(str(error).split()) or type(error).__name__
+                for claim in claims:
+                    self._studies.fail(claim, reason)
+                # What a failure, perhaps for lack of memory, left on the device.
+                gc.collect()
+                torch.cuda.empty_cache()
+            except BaseException:
+                for claim in claims:
+                    self._studies.fail(claim)
+                raise
+            self._report("points", cell.name, len(claims))
+            if self._work.out_of_time:
                 return False
-            report("ended", cell.name, float(bool(content.failed)))
-            return True
-        report("began", cell.name, len(claims))
-        _train_claims(studies, work, cell, claims, content, report)
-        if work.out_of_time:
-            return False
 
+    def _train(self, cell: Cell, points: list[Point]) -> list[TrainedPoint]:
+        device, root = self._work.device, self._work.root
+        if cell.protocol == "efficiency":
+            # A process of its own, so that its peak memory is that of this method alone.
+            context = multiprocessing.get_context("spawn")
+            with ProcessPoolExecutor(1, mp_context=context) as pool:
+                return [pool.submit(train_timed, cell, points[0], device, root).result()]
 
-def _train_claims(
-    studies: Studies,
-    work: Work,
-    cell: Cell,
-    claims: list[Claim],
-    content: StudyContent,
-    report: EventCallback,
-) -> None:
-    """Train the claimed points and store their figures, or the reason of a failure."""
-    points = [claim.point for claim in claims]
-    try:
-        with _heartbeat(studies, claims):
-            if cell.protocol == "efficiency":
-                # A process of its own, so that its peak memory is that of this method alone.
-                context = multiprocessing.get_context("spawn")
-                with ProcessPoolExecutor(1, mp_context=context) as pool:
-                    future = pool.submit(train_timed, cell, points[0], work.device, work.root)
-                    trained = [future.result()]
-            else:
-                trained = train_points(
-                    cell,
-                    points,
-                    work.device,
-                    work.root,
-                    lambda done, total, _=None: report("epochs", cell.name, done / max(1, total)),
-                )
-        # Node losses are kept where the point may be chosen in the end: the best one so far, and
-        # of a quick search, which chooses among its last points, each of these.
+        def progress(done: int, total: int, description: str | None = None) -> None:
+            self._report("epochs", cell.name, done / max(1, total))
+
+        return train_points(cell, points, device, root, progress)
+
+    def _store(
+        self, cell: Cell, claims: list[Claim], trained: list[TrainedPoint], content: StudyContent
+    ) -> None:
+        """Store figures, and node losses where the point may be chosen in the end.
+
+        That point is the best one so far when it is stored; a quick search chooses among its last.
+        """
         records = [*content.records.values(), *(each.record for each in trained)]
         best = {by: max(score(record, by) for record in records) for by in CHOICES.values()}
         for claim, each in zip(claims, trained, strict=True):
@@ -172,44 +182,22 @@ def _train_claims(
             if content.quick:
                 keep = len(claim.point.seeds) == len(cell.seeds)
             keep = keep and not diverged(each.record)
-            studies.finish(claim, each.record, each.nodes.pack() if keep else None)
-    except Exception as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        for claim in claims:
-            studies.fail(claim, reason)
-        _free_memory()
-    except BaseException:
-        for claim in claims:
-            studies.fail(claim)
-        raise
-    report("points", cell.name, len(claims))
+            self._studies.finish(claim, each.record, each.nodes.pack() if keep else None)
 
+    @contextmanager
+    def _heartbeat(self, claims: list[Claim]) -> Iterator[None]:
+        """Write a heartbeat into the claimed trials every 20 seconds while the context lasts."""
+        stop = threading.Event()
 
-@contextmanager
-def _heartbeat(studies: Studies, claims: list[Claim]) -> Iterator[None]:
-    """Write a heartbeat into the claimed trials every 20 seconds while the context lasts."""
-    stop = threading.Event()
+        def beat() -> None:
+            while not stop.wait(HEARTBEAT_SECONDS):
+                with suppress(Exception):  # the storage is out of reach: the next beat tries again
+                    self._studies.beat(claims)
 
-    def beat() -> None:
-        while not stop.wait(HEARTBEAT_SECONDS):
-            with suppress(Exception):  # the storage is out of reach: the next beat tries again
-                studies.beat(claims)
-
-    thread = threading.Thread(target=beat, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
-
-
-def _free_memory() -> None:
-    """Free what a failure, perhaps for lack of memory, left on the device."""
-    import gc
-
-    import torch
-
-    gc.collect()
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()
+        thread = threading.Thread(target=beat, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()

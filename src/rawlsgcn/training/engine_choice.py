@@ -49,33 +49,17 @@ class GraphSize:
 
     @classmethod
     def of(cls, graph: Data) -> GraphSize:
-        """Measure a validated graph in memory.
-
-        Args:
-            graph: The graph.
-
-        Returns:
-            Its size.
-        """
+        """Measure a validated graph in memory."""
         x = graph.x
         stored = x.numel() if not x.is_sparse_csr else 3 * x.values().numel()
         return cls(int(graph.num_nodes), graph.edge_index.shape[1], stored, int(graph.y.max()) + 1)
 
     @classmethod
     def of_shards(cls, shards: Shards) -> GraphSize:
-        """Measure a graph in shards.
-
-        Args:
-            shards: The shards.
-
-        Returns:
-            Its size.
-        """
+        """Measure a graph in shards."""
         x = shards.open(0).x
-        width = 0 if x is None else x.shape[1]
-        return cls(
-            shards.num_nodes, shards.num_arcs, shards.num_nodes * width, shards.classes, True
-        )
+        stored = 0 if x is None else shards.num_nodes * x.shape[1]
+        return cls(shards.num_nodes, shards.num_arcs, stored, shards.classes, True)
 
 
 @dataclass(frozen=True)
@@ -93,19 +77,11 @@ class EngineChoice:
 
 
 def whole_graph_bytes(size: GraphSize, settings: Settings, runs: int = 1) -> int:
-    """Estimate the memory of training on the whole graph.
+    """Estimate the memory of training so many runs at once on the whole graph, in bytes.
 
     For each arc 64 bytes (its ends, and two matrices with their values while they are made); for
     each stored feature 8 (the features, and divided by their row sums); for each node and run 16
     for every hidden channel and class (values and gradients).
-
-    Args:
-        size: The size of the graph.
-        settings: The settings of the method.
-        runs: Runs that are trained at once.
-
-    Returns:
-        The number of bytes.
     """
     width = settings.hidden_channels * (settings.num_layers - 1) + size.classes
     return 64 * size.arcs + 8 * size.features + 16 * size.nodes * width * runs
@@ -114,18 +90,7 @@ def whole_graph_bytes(size: GraphSize, settings: Settings, runs: int = 1) -> int
 def require_whole_graph(
     method: Method, settings: Settings, size: GraphSize, memory: int, runs: int = 1
 ) -> None:
-    """Raise an error if a graph in shards does not fit in memory as a whole.
-
-    Args:
-        method: A method that needs the whole graph.
-        settings: Its settings.
-        size: The size of the graph.
-        memory: The bytes that may be used.
-        runs: Runs that are trained at once.
-
-    Raises:
-        RawlsError: If the estimate is over the limit.
-    """
+    """Raise an error if a method needs the whole graph, which does not fit in ``memory`` bytes."""
     needed = whole_graph_bytes(size, settings, runs)
     if needed > memory:
         raise RawlsError(
@@ -144,22 +109,11 @@ def choose_engine(
     engine: str = "auto",
     runs: int = 1,
 ) -> EngineChoice:
-    """Choose the engine by the graph's size, the method and the memory.
-
-    Args:
-        method: The method.
-        settings: Its settings.
-        size: The size of the graph.
-        memory: The bytes that may be used.
-        engine: An engine that the user names, or ``"auto"``.
-        runs: Runs that are trained at once.
-
-    Returns:
-        The engine, and why it was chosen.
+    """Choose the engine by the graph's size, the method and the bytes of memory that may be used.
 
     Raises:
-        RawlsError: If the engine is unknown or cannot train the method on this graph, or no engine
-            can within the memory.
+        RawlsError: If the ``engine`` that the user names is unknown or cannot train the method on
+            this graph, or no engine can within the memory.
     """
     if engine not in (*ENGINES, *STEPWISE):
         raise unknown_name("engine", engine, (*ENGINES, *STEPWISE))

@@ -165,7 +165,7 @@ def test_a_gcn_that_diverges_ends_only_the_comparison(
 ) -> None:
     monkeypatch.setattr(pool, "rival_settings", lambda: [pool.GCN.settings(lr=1e30)])
     found = rg.auto(graph, baseline=True)
-    assert any("GCN to compare with diverged" in note for note in found.notes)
+    assert any("GCN to compare with: training diverged" in note for note in found.notes)
     assert found.baseline is not None  # that of the pool
     assert any("in the pool" in sentence for sentence in found.explanation)
 

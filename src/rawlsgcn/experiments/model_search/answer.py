@@ -47,7 +47,6 @@ class SearchState:
         members: The trained members.
         teacher: The mean of members that was the teacher; None if there was none.
         gcn: The GCN that was tuned with as many runs; None for that of the pool.
-        gcn_seconds: The time that it took.
         notes: Sentences for the user.
         skipped: The names of members for which there was no time.
         failed: The names of members that cannot be trained on this graph, for each reason.
@@ -61,7 +60,6 @@ class SearchState:
     members: list[Member] = field(default_factory=list)
     teacher: WeightedMean | None = None
     gcn: Member | None = None
-    gcn_seconds: float = 0.0
     notes: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     failed: dict[str, list[str]] = field(default_factory=dict)
@@ -70,7 +68,7 @@ class SearchState:
     def result(self) -> AutoResult:
         """Choose the answer and describe it."""
         chosen = WeightedMean.best(self.members, self.judge)
-        own = time.perf_counter() - self.began - self.gcn_seconds
+        own = time.perf_counter() - self.began - (self.gcn.seconds if self.gcn else 0.0)
         found = self._result(chosen, Ensemble.title, own)
         found.notes += self.notes
         found.notes += dict.fromkeys(note for member in chosen.members for note in member.notes)

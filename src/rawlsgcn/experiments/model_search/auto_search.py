@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from numbers import Real
 from operator import index
 
@@ -29,6 +30,7 @@ from .pool import (
     POOL,
     RUNS_OF_SETTING,
     Candidate,
+    Member,
     WeightedMean,
     grid,
     runs_on_graph,
@@ -92,9 +94,27 @@ def auto(
         >>> best.leaderboard.columns[0]
         'member'
     """
-    search = Search.of(graph, seed, device, evaluate, time_limit, progress)
+    try:
+        seed = index(seed)
+    except TypeError:
+        raise RawlsError(f"seed must be a whole number, not {seed!r}") from None
+    if not 0 <= seed < 2**62:
+        raise RawlsError(f"a seed must be at least 0 and less than 2^62, {seed} is not")
+    if time_limit is not None and not (isinstance(time_limit, Real) and time_limit > 0):
+        raise RawlsError(f"time_limit must be a positive number of seconds, not {time_limit!r}")
+    clean = evaluate_on(checked(graph), evaluate)
+    nodes = (clean.val_mask & (clean.y >= 0)).nonzero().view(-1)
+    inputs = prepare_inputs(clean, Settings(), device)
+    search = Search(clean, inputs, Judge(nodes, clean.y[nodes]), seed)
+    if len(nodes) < FEW_NODES:
+        search.notes.append(
+            f"everything is chosen by {plural(len(nodes), 'validation node')}, too few to tell "
+            "good models apart: use more."
+        )
+    search.notes += _missing_classes(clean)
+    deadline = math.inf if time_limit is None else search.began + float(time_limit)
     with kept_random_state():
-        search.run(search.candidates(transferable), baseline)
+        search.run(search.candidates(transferable), baseline, deadline, progress)
         try:
             return search.result()
         except KeyboardInterrupt:  # all is trained: only a second one ends it
@@ -105,42 +125,7 @@ def auto(
 class Search(SearchState):
     """One call of ``auto``: the members so far, and what is left to do."""
 
-    deadline: float = math.inf
-    progress: ProgressCallback | None = None
     estimate: TimeEstimate = field(init=False)
-
-    @classmethod
-    def of(
-        cls,
-        graph: Data | str,
-        seed: int,
-        device: str,
-        evaluate: str,
-        time_limit: float | None,
-        progress: ProgressCallback | None,
-    ) -> Search:
-        """Validate the arguments and the graph."""
-        try:
-            seed = index(seed)
-        except TypeError:
-            raise RawlsError(f"seed must be a whole number, not {seed!r}") from None
-        if not 0 <= seed < 2**62:
-            raise RawlsError(f"a seed must be at least 0 and less than 2^62, {seed} is not")
-        if time_limit is not None and not (isinstance(time_limit, Real) and time_limit > 0):
-            raise RawlsError(f"time_limit must be a positive number of seconds, not {time_limit!r}")
-        clean = evaluate_on(checked(graph), evaluate)
-        nodes = (clean.val_mask & (clean.y >= 0)).nonzero().view(-1)
-        inputs = prepare_inputs(clean, Settings(), device)
-        search = cls(clean, inputs, Judge(nodes, clean.y[nodes]), seed, progress=progress)
-        if time_limit is not None:
-            search.deadline = search.began + float(time_limit)
-        if len(nodes) < FEW_NODES:
-            search.notes.append(
-                f"everything is chosen by {plural(len(nodes), 'validation node')}, too few to tell "
-                "good models apart: use more."
-            )
-        search.notes += _missing_classes(clean)
-        return search
 
     def candidates(self, transferable: bool) -> list[Candidate]:
         """What is trained on this graph."""
@@ -153,13 +138,18 @@ class Search(SearchState):
         usable = [each.instead if transferable and each.instead else each for each in POOL]
         return [each for each in usable if not (each.compares_features and structural)]
 
-    def run(self, candidates: Sequence[Candidate], baseline: bool) -> None:
+    def run(
+        self,
+        candidates: Sequence[Candidate],
+        baseline: bool,
+        deadline: float,
+        progress: ProgressCallback | None,
+    ) -> None:
         """Train the members, then students of the best, then the GCN to compare with."""
-        costs = self._costs(candidates, baseline)
-        self.estimate = TimeEstimate(self.progress, costs, self.deadline)
+        self.estimate = TimeEstimate(progress, self._costs(candidates, baseline), deadline)
         try:
             for candidate in candidates:
-                self._train(candidate, grid(candidate), self.inputs, candidate.method)
+                self._train_member(candidate, grid(candidate), self.inputs, candidate.method)
             if not self.members and self.failed:
                 raise RawlsError(next(iter(self.failed)))
             if not self.members:
@@ -170,7 +160,8 @@ class Search(SearchState):
             self.teacher = WeightedMean.best(self.members, self.judge)
             self._train_students(self.teacher.probabilities)
             if baseline:
-                self._step("GCN to compare with", "gcn", self._train_gcn)
+                train = partial(train_rival, self.inputs, self.judge, self.seed)
+                self.gcn = self._train("GCN to compare with", "gcn", train)
         except KeyboardInterrupt:
             if not self.members:
                 raise
@@ -211,9 +202,9 @@ class Search(SearchState):
                 settings = [
                     candidate.settings(lr=lr, weight_decay=decay) for lr, decay in best_settings
                 ]
-                self._train(candidate, settings, inputs, "student", seeds=1)
+                self._train_member(candidate, settings, inputs, "student", seeds=1)
 
-    def _train(
+    def _train_member(
         self,
         candidate: Candidate,
         settings: list[Settings],
@@ -221,45 +212,26 @@ class Search(SearchState):
         kind: str,
         seeds: int = RUNS_OF_SETTING,
     ) -> None:
-        def train() -> None:
-            try:
-                member = train_member(
-                    candidate,
-                    settings,
-                    runs_on_graph(inputs),
-                    self.judge,
-                    self.seed,
-                    seeds=seeds,
-                    progress=self.estimate.within,
-                )
-            except RawlsError as error:  # its input cannot be made of this graph
-                self.failed.setdefault(str(error), []).append(candidate.name)
-                return
-            if member is None:
-                self.notes.append(f"{candidate.name}: training diverged with every setting.")
-            else:
-                self.members.append(member)
+        how = (candidate, settings, runs_on_graph(inputs), self.judge, self.seed)
+        member = self._train(candidate.name, kind, partial(train_member, *how, seeds=seeds))
+        self.members += [] if member is None else [member]
 
-        self._step(candidate.name, kind, train)
-
-    def _step(self, name: str, kind: str, work: Callable[[], None]) -> None:
+    def _train(self, name: str, kind: str, train: Callable[..., Member | None]) -> Member | None:
         """Do one step, unless the time is over and there is something to choose from."""
-        if self.members and time.perf_counter() > self.deadline:
+        if self.members and time.perf_counter() > self.estimate.deadline:
             self.skipped.append(name)
             self.estimate.skip(kind)
-        else:
-            self.estimate.begin(name, kind)
-            work()
-            self.estimate.end()
-
-    def _train_gcn(self) -> None:
-        began = time.perf_counter()
+            return None
+        self.estimate.begin(name, kind)
+        member = None
         try:
-            self.gcn = train_rival(self.inputs, self.judge, self.seed, self.estimate.within)
-            if self.gcn is None:
-                self.notes.append("the GCN to compare with diverged in every run.")
-        finally:
-            self.gcn_seconds = time.perf_counter() - began
+            member = train(progress=self.estimate.within)
+            if member is None:
+                self.notes.append(f"{name}: training diverged with every setting.")
+        except RawlsError as error:  # its input cannot be made of this graph
+            self.failed.setdefault(str(error), []).append(name)
+        self.estimate.end()
+        return member
 
 
 def _missing_classes(graph: Data) -> list[str]:

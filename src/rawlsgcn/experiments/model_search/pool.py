@@ -111,13 +111,13 @@ class Member:
     def of(
         cls,
         candidate: Candidate,
-        jobs: Sequence[Job],
-        runs: Sequence[TrainedRun],
+        kept: Sequence[tuple[Job, TrainedRun]],
         judge: Judge,
         trained: int,
         started: float,
     ) -> Member:
-        """The mean of some of the runs that were ``trained`` since ``started``."""
+        """The mean of those ``kept`` of the runs that were ``trained`` since ``started``."""
+        jobs, runs = zip(*kept, strict=True)
         mean = torch.stack([run.logits.softmax(-1) for run in runs]).mean(0)
         return cls(
             candidate,
@@ -222,15 +222,13 @@ def train_member(
         for place in chosen
         for run in range(1, seeds)
     ]
-    jobs, kept = [first[place] for place in chosen], [runs[place] for place in chosen]
+    kept = [(first[place], runs[place]) for place in chosen]
     if again:
         part = PartialProgress(progress, share, later, share + later)
         more = train(method, again, part)
-        sound = judge.best(more, len(more))
-        jobs += [again[place] for place in sorted(sound)]
-        kept += [more[place] for place in sorted(sound)]
+        kept += [(again[place], more[place]) for place in sorted(judge.best(more, len(more)))]
         runs += more
-    return Member.of(candidate, jobs, kept, judge, len(runs), started)
+    return Member.of(candidate, kept, judge, len(runs), started)
 
 
 def rival_settings() -> list[Settings]:
@@ -258,5 +256,5 @@ def train_rival(
     jobs = [Job(settings, each) for settings in rival_settings() for each in seeds]
     runs = runs_on_graph(inputs)(find_method(GCN.method), jobs, progress)
     best = judge.best(runs, RIVAL_RUNS)
-    kept = [jobs[place] for place in best], [runs[place] for place in best]
-    return Member.of(GCN, *kept, judge, len(jobs), started) if best else None
+    kept = [(jobs[place], runs[place]) for place in best]
+    return Member.of(GCN, kept, judge, len(jobs), started) if best else None

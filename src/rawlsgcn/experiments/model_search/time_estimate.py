@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -36,8 +35,7 @@ class TimeEstimate:
         self.progress, self.deadline = progress, deadline
         self.started = time.perf_counter()
         self._left = list(costs)
-        self._seconds: defaultdict[str, float] = defaultdict(float)
-        self._work: defaultdict[str, float] = defaultdict(float)
+        self._done: list[tuple[Cost, float]] = []  # what was done, and the seconds that it took
         self._name, self._cost, self._began = "", Cost("", 0.0), self.started
 
     def begin(self, name: str, kind: str) -> None:
@@ -57,33 +55,28 @@ class TimeEstimate:
 
     def end(self) -> None:
         """End the current step."""
-        kind, work = self._cost
-        self._seconds[kind] += time.perf_counter() - self._began
-        self._work[kind] += work
-        self._cost = Cost(kind, 0.0)
+        self._done.append((self._cost, time.perf_counter() - self._began))
+        self._cost = Cost(self._cost.kind, 0.0)
         self._report(0.0)
 
     def _report(self, share: float) -> None:
         if self.progress is None:
             return
         now = time.perf_counter()
-        spent, elapsed = now - self._began, now - self.started
-        seconds, work = self._seconds.copy(), self._work.copy()
-        if share >= _ENOUGH:
-            seconds[self._cost.kind] += spent
-            work[self._cost.kind] += share * self._cost.work
-        if not sum(work.values()):
+        spent, elapsed, (kind, work) = now - self._began, now - self.started, self._cost
+        measured = share >= _ENOUGH
+        done = [*self._done, *[(Cost(kind, share * work), spent)] * measured]
+        if not any(cost.work for cost, _ in done):
             self.progress(0, 0, self._name)
             return
 
         def expected(cost: Cost) -> float:
             """The seconds of a step; a kind that is not measured is taken to be like others."""
-            known = [cost.kind] if work[cost.kind] else list(work)
-            spent_on, done = (sum(each[kind] for kind in known) for each in (seconds, work))
-            return cost.work * spent_on / done
+            like = [each for each in done if each[0].kind == cost.kind] or done
+            return cost.work * sum(took for _, took in like) / sum(each.work for each, _ in like)
 
         current = max(0.0, expected(self._cost) - spent)
-        if share >= _ENOUGH:
+        if measured:
             current = spent * (1 - share) / share
         all_left = current + sum(map(expected, self._left))
         left = max(current, min(all_left, self.deadline - now))

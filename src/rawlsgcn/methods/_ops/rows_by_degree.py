@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from ..._core.sparse import csr_from_entries
-from ..base import Learner, accuracy_of, take_step
+from ..base import Learner, accuracy_of, fused_adam, take_step
 from ..inputs import Inputs
 from ..settings import Settings
 from .fixed_matrix import FixedMatrix
@@ -83,9 +83,7 @@ class GroupedLearner(Learner):
         self.inputs, self.settings, self.module = inputs, settings, module
         draw_uniform(module, torch.Generator().manual_seed(seed))
         module.to(inputs.device, inputs.dtype)
-        self.optimizer = torch.optim.Adam(
-            module.parameters(), settings.lr, weight_decay=settings.weight_decay, fused=True
-        )
+        self.optimizer = fused_adam(module.parameters(), settings)
 
     @abstractmethod
     def arguments(self, targets: Tensor) -> tuple[Any, ...]:
