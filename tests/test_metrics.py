@@ -217,3 +217,20 @@ def test_probabilities_are_noticed() -> None:
         warnings.simplefilter("error")
         DegreeBias()(logits, target, degree)
         DegreeBias()(logits.log_softmax(-1), target, degree)
+
+
+@pytest.mark.parametrize(
+    ("target", "degree", "said"),
+    [
+        ([0.0, 1.0], [1, 2], r"classes as integers.*target.long\(\)"),
+        ([0, 3], [1, 2], "targets from 0 to 3 for 3 columns of logits"),
+        ([0, -2], [1, 2], "targets from -2 to 0 for 3 columns"),
+        ([0, 1], [1, -2], "degrees that are at least 0 and finite"),
+        ([0, 1], [1, float("nan")], "degrees that are at least 0 and finite"),
+    ],
+)
+def test_invalid_targets_and_degrees_are_a_sentence(target: list, degree: list, said: str) -> None:
+    bias = DegreeBias()
+    with pytest.raises(RawlsError, match=said):
+        bias.update(torch.zeros(2, 3), torch.tensor(target), torch.tensor(degree))
+    assert bias.compute().isnan()  # nothing was added

@@ -231,6 +231,20 @@ def test_the_lift_in_a_pipeline() -> None:
     assert str(LiftLowDegrees(3)) == text
 
 
+def test_edges_are_not_added_to_a_balanced_graph() -> None:
+    with pytest.raises(RawlsError, match="apply LiftLowDegrees before DoublyStochastic"):
+        Compose([DoublyStochastic(), LiftLowDegrees()])(rg.synthetic(60, classes=2))
+
+
+@pytest.mark.parametrize("name", ["edge_attr", "edge_time"])
+def test_attributes_of_edges_are_not_left_behind_by_self_loops(name: str) -> None:
+    graph = Data(edge_index=PAIR, num_nodes=2, edge_label=torch.ones(7))
+    assert DoublyStochastic()(graph).edge_label.shape == (7,)  # belongs to other pairs of nodes
+    graph[name] = torch.ones(PAIR.shape[1], 3)
+    with pytest.raises(RawlsError, match=f"what {name} of a self-loop should be"):
+        DoublyStochastic()(graph)
+
+
 @pytest.mark.parametrize(
     ("graph", "said"),
     [

@@ -26,9 +26,11 @@ def main() -> None:
     if not sys.warnoptions:
         warnings.simplefilter("ignore")
         os.environ["PYTHONWARNINGS"] = "ignore"  # for processes that a command starts
-    from .cli import app
-    from .cli.fast_start import postpone_unused_imports
-
+    try:
+        from .cli import app
+        from .cli.fast_start import postpone_unused_imports
+    except KeyboardInterrupt:  # later ones are the command's
+        sys.exit(130)
     postpone_unused_imports()
     app()
 

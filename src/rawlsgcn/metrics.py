@@ -86,23 +86,37 @@ class DegreeBias(Metric):
             degree: Degrees (nodes,) in the whole graph.
 
         Raises:
-            RawlsError: If the shapes do not match.
+            RawlsError: If the shapes do not match, a target is no class of the logits, or a degree
+                is negative or not finite.
         """
         if preds.dim() != 2 or target.shape != preds.shape[:1] or degree.shape != target.shape:
             raise RawlsError(
                 "DegreeBias needs logits (nodes, classes), target (nodes,) and degree (nodes,), "
                 f"but got {tuple(preds.shape)}, {tuple(target.shape)} and {tuple(degree.shape)}"
             )
+        if target.is_floating_point() or target.is_complex() or target.dtype == torch.bool:
+            raise RawlsError(
+                f"DegreeBias needs classes as integers, but target is {target.dtype}: use "
+                "target.long()"
+            )
         kept = target != self.ignore_index
-        preds = preds.detach()[kept]
+        preds, target, degree = preds.detach()[kept], target[kept], degree[kept]
+        if len(target) and not 0 <= int(target.min()) <= int(target.max()) < preds.shape[1]:
+            raise RawlsError(
+                f"DegreeBias got targets from {int(target.min())} to {int(target.max())} for "
+                f"{preds.shape[1]} columns of logits: they must be 0 to {preds.shape[1] - 1}, or "
+                f"ignore_index ({self.ignore_index})"
+            )
+        if not bool((degree >= 0).all() & degree.isfinite().all()):
+            raise RawlsError("DegreeBias needs degrees that are at least 0 and finite")
         if _look_like_probabilities(preds):
             warnings.warn(
                 "DegreeBias was given what look like probabilities: it needs logits, the scores "
                 "before the softmax (or the logarithm of probabilities)",
                 stacklevel=2,
             )
-        loss, _ = node_scores(preds, target[kept])
-        self.degree.append(degree[kept].double())
+        loss, _ = node_scores(preds, target)
+        self.degree.append(degree.double())
         self.count.append(torch.ones_like(loss))
         self.loss.append(loss)
         self._add_up()

@@ -116,7 +116,8 @@ class DoublyStochastic(BaseTransform):  # type: ignore[misc]
             The same graph.
 
         Raises:
-            RawlsError: If the graph is heterogeneous or has no doubly stochastic form.
+            RawlsError: If the graph is heterogeneous, has attributes of edges that self-loops would
+                lack, or has no doubly stochastic form.
         """
         if not isinstance(data, Data):
             raise RawlsError(
@@ -125,6 +126,7 @@ class DoublyStochastic(BaseTransform):  # type: ignore[misc]
                 "form; use data.to_homogeneous() first."
             )
         loops = self.add_self_loops
+        _require_no_attributes(data)
         if "edge_index" in data:
             data.edge_index, data.edge_weight, data.scaling = _balanced(
                 data.edge_index, data.edge_weight, data.num_nodes, loops, None
@@ -198,8 +200,8 @@ class LiftLowDegrees(BaseTransform):  # type: ignore[misc]
             The same graph.
 
         Raises:
-            RawlsError: If the graph is heterogeneous, has no ``edge_index`` or no ``x``, or has
-                attributes of edges that added edges would lack.
+            RawlsError: If the graph is heterogeneous, balanced already, has no ``edge_index`` or no
+                ``x``, or has attributes of edges that added edges would lack.
         """
         if not isinstance(data, Data):
             raise RawlsError(
@@ -210,6 +212,11 @@ class LiftLowDegrees(BaseTransform):  # type: ignore[misc]
         if data.get("edge_index") is None:
             raise RawlsError(
                 "LiftLowDegrees needs a graph with edge_index: apply it before ToSparseTensor."
+            )
+        if data.get("scaling") is not None:
+            raise RawlsError(
+                "this graph is balanced already, and edges that are added to it would not be: "
+                "apply LiftLowDegrees before DoublyStochastic."
             )
         if not isinstance(data.x, Tensor) or data.x.dim() != 2:
             raise RawlsError(
@@ -248,6 +255,18 @@ class LiftLowDegrees(BaseTransform):  # type: ignore[misc]
         return (
             f"{type(self).__name__}(min_degree={self.min_degree}, features={self.features!r}, "
             f"search={self.search!r})"
+        )
+
+
+def _require_no_attributes(data: Data) -> None:
+    """Raise an error for attributes of edges, which are reordered and get self-loops."""
+    # The labels of link prediction belong to pairs of nodes of their own.
+    known = {"edge_index", "edge_weight", "adj_t", "edge_label", "edge_label_index"}
+    names = [name for name in data.edge_attrs() if name not in known and data[name] is not None]
+    if names:
+        raise RawlsError(
+            f"DoublyStochastic cannot say what {names[0]} of a self-loop should be: give weights "
+            f"as edge_weight, and remove {names[0]} or set it after the transform."
         )
 
 

@@ -9,8 +9,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rawlsgcn.evaluation.calibration import (
+    CalibrationOutcome,
+    precise_temperature,
+    temperature,
+)
 from rawlsgcn.experiments.model_search.pool import Candidate, Member, WeightedMean
 from rawlsgcn.experiments.model_search.selection import LEAST_LOSS, STEPS, Judge
+from rawlsgcn.methods.ensemble import scores_of
 from rawlsgcn.training import TrainedRun
 
 
@@ -106,3 +112,14 @@ def test_many_validation_nodes_are_sampled() -> None:
     assert torch.equal(few.y, few.nodes % 3)
     assert (few.nodes[0], few.nodes[-1]) == (0, 999)
     assert many.sample(1000) is many
+
+
+def test_few_easy_nodes_leave_probabilities_as_they_are() -> None:
+    """A temperature that the nodes leave open would make every answer almost certain."""
+    y = torch.tensor([0, 1] * 6)
+    sure = torch.full((12, 2), 0.2).scatter(1, y[:, None], 0.8)
+    sure[0] = torch.tensor([0.45, 0.55])
+    judge = Judge(torch.arange(12), y)
+    assert temperature(scores_of(sure), y).outcome is CalibrationOutcome.FOUND
+    assert precise_temperature(scores_of(sure), y).outcome is CalibrationOutcome.IMPRECISE
+    assert judge.temperature(sure) == 1.0

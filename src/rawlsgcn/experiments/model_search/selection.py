@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ...evaluation.calibration import CalibrationOutcome, temperature
+from ...evaluation.calibration import CalibrationOutcome, precise_temperature, temperature
 from ...evaluation.degree_bias import node_scores
 from ...methods.base import accuracy_of, all_finite
 from ...methods.ensemble import scores_of
@@ -75,8 +75,8 @@ class Judge:
         return loss, math.inf if math.isnan(plain) else plain
 
     def temperature(self, probabilities: Tensor) -> float:
-        """What the logits of a mean are divided by, as for :meth:`loss_of`; 1 if none is found."""
-        found = temperature(scores_of(probabilities), self.y)
+        """What the logits of a mean are divided by; 1 if the nodes do not determine it well."""
+        found = precise_temperature(scores_of(probabilities), self.y)
         return found.value if found.outcome is CalibrationOutcome.FOUND else 1.0
 
     def best(self, runs: Sequence[TrainedRun], count: int) -> list[int]:
