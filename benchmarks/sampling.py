@@ -130,7 +130,7 @@ def _child(*arguments: str) -> dict[str, Any]:
 
 def _write(nodes: int, degree: float, folder: str) -> dict[str, Any]:
     from rawlsgcn._core.machine import peak_memory_mb
-    from rawlsgcn.graphs.shards.shards import write_shards
+    from rawlsgcn.graphs.shards import write_shards
 
     graph = synthetic(nodes, average_degree=degree, features=64, words=8, split="random")
     shards = write_shards(graph, 1, folder)

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from rawlsgcn._core.machine import peak_memory_mb
-from rawlsgcn.graphs.shards.shards import Shards, write_shards
+from rawlsgcn.graphs.shards import Shards, write_shards
 
 from .measurement import Measurement, Timing
 from .smoothing_rivals import scipy_seconds, sign_seconds

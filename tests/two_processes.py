@@ -12,7 +12,7 @@ import torch
 
 from rawlsgcn._core.distributed_context import DistributedContext, distributed_context
 from rawlsgcn.balancing import distributed
-from rawlsgcn.balancing.shard_balancing import balance_and_save
+from rawlsgcn.balancing.distributed import balance_and_save
 from rawlsgcn.graphs.shards.arc_blocks import shards_of_process
 from rawlsgcn.graphs.shards.shards import Shards
 from rawlsgcn.methods import find_method, with_changes

@@ -185,7 +185,7 @@ def main() -> None:
     if reason:
         sys.exit(f"two machines cannot be made here: it {reason}")
     from rawlsgcn.graphs import synthetic
-    from rawlsgcn.graphs.shards.shards import write_shards
+    from rawlsgcn.graphs.shards import write_shards
 
     with tempfile.TemporaryDirectory() as folder, TwoMachines() as machines:
         where = Path(folder)

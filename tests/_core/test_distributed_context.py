@@ -16,7 +16,7 @@ from two_processes import sampled_gradients
 from rawlsgcn._core.distributed_context import DistributedContext
 from rawlsgcn.balancing import balance
 from rawlsgcn.graphs import synthetic
-from rawlsgcn.graphs.shards.shards import Shards, write_shards
+from rawlsgcn.graphs.shards import Shards, write_shards
 from rawlsgcn.training.sampled.sources import Source
 
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone"]

@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 
 import rawlsgcn as rg
 from rawlsgcn._core.random_state import kept_random_state, random_state
-from rawlsgcn.graphs.shards.shards import write_shards
+from rawlsgcn.graphs.shards import write_shards
 from rawlsgcn.methods import Inputs, find_method, method_names, with_changes
 from rawlsgcn.metrics import DegreeBias
 from rawlsgcn.training.sampled.sources import Source

@@ -19,8 +19,9 @@ from rawlsgcn._core.memory import resident_memory
 from rawlsgcn.balancing import balance, distributed
 from rawlsgcn.balancing.distributed import balance_shards
 from rawlsgcn.graphs import synthetic
+from rawlsgcn.graphs.shards import write_shards
 from rawlsgcn.graphs.shards.arc_blocks import ArcBlocks
-from rawlsgcn.graphs.shards.shards import Shard, write_shards
+from rawlsgcn.graphs.shards.shards import Shard
 
 
 def arcs_that_do_not_fit(opened: list[Shard], memory: int, device: torch.device) -> ArcBlocks:

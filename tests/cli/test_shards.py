@@ -19,9 +19,9 @@ from safetensors.torch import load_file
 from typer.testing import CliRunner
 
 import rawlsgcn as rg
-from rawlsgcn.balancing import shard_balancing
+from rawlsgcn.balancing import distributed
 from rawlsgcn.cli import app
-from rawlsgcn.graphs.shards.shards import Shards, write_shards
+from rawlsgcn.graphs.shards import Shards, write_shards
 
 PROGRAM = ["-m", "rawlsgcn"]
 # Sampled training of the default method.
@@ -96,13 +96,13 @@ def test_pieces_of_two_scalings_are_never_together(
         last=shards.cuts[1],
         held_bytes=0,
     )
-    monkeypatch.setattr(shard_balancing, "balance_shards", lambda *_, **__: scaling)
+    monkeypatch.setattr(distributed, "balance_shards", lambda *_, **__: scaling)
     seen = []
     monkeypatch.setattr(
         torch.distributed, "barrier", lambda: seen.append((tmp_path / "00000-scale.npy").exists())
     )
     context = SimpleNamespace(rank=0, world_size=2, device="cpu")
-    shard_balancing.balance_and_save(shards, context)
+    distributed.balance_and_save(shards, context)
     assert seen == [False, True]
     assert shards.open(0).scale.all()
 

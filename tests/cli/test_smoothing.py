@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 from rawlsgcn.cli import app
 from rawlsgcn.graphs import synthetic
-from rawlsgcn.graphs.shards.shards import Shards, write_shards
+from rawlsgcn.graphs.shards import Shards, write_shards
 from rawlsgcn.methods import find_method
-from rawlsgcn.training.smoothed.smoothed_files import find_smoothed
+from rawlsgcn.training.smoothed.smoothed_files import SmoothedForm, open_smoothed
 
 
 def launch(*arguments: object) -> Any:
@@ -32,7 +32,8 @@ def test_what_it_writes_is_found_by_the_same_settings(folder: Path) -> None:
     result = launch(*words, "--json", "-", "--device", "cpu")
     assert result.exit_code == 0
     about = json.loads(result.stdout)
-    found = find_smoothed(Shards(folder), find_method("smoothed-mlp").configure(changes))
+    shards, settings = Shards(folder), find_method("smoothed-mlp").configure(changes)
+    found = open_smoothed(shards, SmoothedForm.of(shards, settings))
     assert about["folder"] == str(found.folder)
     assert (about["nodes"], about["features"]) == (len(found), found.num_features)
     assert about["blocks"] == [[0, found.num_features]]
@@ -40,7 +41,7 @@ def test_what_it_writes_is_found_by_the_same_settings(folder: Path) -> None:
     before = found.read(0, 300)
     again = launch(*words)
     assert "already" in again.stdout
-    found = find_smoothed(Shards(folder), find_method("smoothed-mlp").configure(changes))
+    found = open_smoothed(shards, SmoothedForm.of(shards, settings))
     np.testing.assert_array_equal(found.read(0, 300), before)
 
 

@@ -14,6 +14,7 @@ from torch_geometric.data import Data
 
 import rawlsgcn as rg
 from rawlsgcn._core.errors import RawlsError
+from rawlsgcn.evaluation.node_index import NodeIndex
 from rawlsgcn.evaluation.prediction_files import PredictionFile
 
 SCORES = np.array([[0.5, 0.25, 0.25], [0.0, 1.0, 0.0], [0.125, 0.125, 0.75], [0.75, 0.25, 0.0]])
@@ -29,36 +30,31 @@ def written(path: Path, columns: dict[str, Any]) -> Path:
     return path
 
 
-def read(path: Path, class_names: list[str] | None = None) -> tuple[Any, Any]:
-    """The predicted classes and the scores of all rows."""
-    (chunk,) = PredictionFile(path, text_ids=False, class_names=class_names).chunks()
-    assert chunk.ids is not None
-    assert chunk.ids.tolist() == [0, 1, 2, 3]
-    return chunk.predicted, chunk.scores
+def read(path: Path, class_names: list[str] | None = None) -> Any:
+    """The scores of all rows, or their predicted classes."""
+    (chunk,) = PredictionFile(path, NodeIndex(None, 4), class_names=class_names).chunks()
+    assert chunk.nodes.tolist() == [0, 1, 2, 3]
+    return chunk.values
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet"])
 def test_y_true_is_the_label_and_no_score(tmp_path: Path, suffix: str) -> None:
     columns = {"node": range(4), "y_true": [0, 1, 2, 0], "y_pred": [2, 1, 2, 0]}
-    predicted, scores = read(written(tmp_path / f"p{suffix}", columns))
-    assert predicted.tolist() == [2, 1, 2, 0]
-    assert scores is None
+    assert read(written(tmp_path / f"p{suffix}", columns)).tolist() == [2, 1, 2, 0]
 
 
 @pytest.mark.parametrize("label", ["label", "y_true", "target", "split", "confidence"])
 def test_columns_beside_the_scores_are_ignored(tmp_path: Path, label: str) -> None:
     columns = {label: [5, 6, 7, 8], "p_1": SCORES[:, 1], "p_0": SCORES[:, 0], "node": range(4)}
     columns |= {"p_2": SCORES[:, 2], "y_pred": [9, 9, 9, 9]}
-    predicted, scores = read(written(tmp_path / "p.csv", columns))
-    assert predicted is None
-    np.testing.assert_array_equal(scores, SCORES)
+    np.testing.assert_array_equal(read(written(tmp_path / "p.csv", columns)), SCORES)
 
 
 @pytest.mark.parametrize("form", ["p{}", "prob_{}", "{}", "class_{}", "logit {}", "net.{}", "P-{}"])
 def test_numbered_columns_are_the_classes_of_those_numbers(tmp_path: Path, form: str) -> None:
     for order in permutations(range(3)):
         columns = {"node": range(4), **{form.format(c): SCORES[:, c] for c in order}}
-        np.testing.assert_array_equal(read(written(tmp_path / "p.csv", columns))[1], SCORES)
+        np.testing.assert_array_equal(read(written(tmp_path / "p.csv", columns)), SCORES)
 
 
 @pytest.mark.parametrize("form", ["{}", "prob_{}", "score_{}", "Logit-{}", "p {}"])
@@ -67,23 +63,23 @@ def test_columns_named_by_class_are_those_classes(tmp_path: Path, form: str, cha
     for order in permutations(range(3)):
         columns = {form.format(change(WORDS[c])): SCORES[:, c] for c in order}
         columns |= {"node": range(4), "y_true": ["cat"] * 4}
-        found = read(written(tmp_path / "p.csv", columns), WORDS)[1]
+        found = read(written(tmp_path / "p.csv", columns), WORDS)
         np.testing.assert_array_equal(found, SCORES)
 
 
 def test_a_class_may_be_called_like_a_role(tmp_path: Path) -> None:
     names = ["label", "true"]
     columns = {"node": range(4), "true": [1.0] * 4, "label": [0.0] * 4}
-    assert read(written(tmp_path / "p.csv", columns), names)[1].tolist() == [[0, 1]] * 4
+    assert read(written(tmp_path / "p.csv", columns), names).tolist() == [[0, 1]] * 4
 
 
 def test_predicted_words_are_the_classes_of_those_names(tmp_path: Path) -> None:
     columns = {"node": range(4), "y_pred": ["Owl", "cat", "dog ", "cat"]}
     for suffix in (".csv", ".parquet"):
         path = written(tmp_path / f"p{suffix}", columns)
-        assert read(path, WORDS)[0].tolist() == [2, 0, 1, 0]
+        assert read(path, WORDS).tolist() == [2, 0, 1, 0]
     np.savez(tmp_path / "p.npz", node=np.arange(4), predicted=np.array(["Owl", "cat"] * 2))
-    assert read(tmp_path / "p.npz", WORDS)[0].tolist() == [2, 0, 2, 0]
+    assert read(tmp_path / "p.npz", WORDS).tolist() == [2, 0, 2, 0]
     columns["y_pred"][1] = "cow"
     with pytest.raises(RawlsError, match=r"line 3, column 'y_pred' is 'cow'.*cat, dog, Owl"):
         read(written(tmp_path / "p.csv", columns), WORDS)

@@ -11,6 +11,7 @@ import torch
 
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.evaluation import prediction_writing
+from rawlsgcn.evaluation.node_index import NodeIndex
 from rawlsgcn.evaluation.prediction_files import PredictionFile
 from rawlsgcn.evaluation.prediction_writing import prediction_writer, write_predictions
 
@@ -77,12 +78,12 @@ def test_written_classes_of_any_name_are_read_again(
     scores = torch.softmax(torch.randn(9, 3, generator=torch.Generator().manual_seed(0)), 1)
     path = tmp_path / f"p{suffix}"
     write_predictions(scores, None, path, class_names=names, split=["train", "", "test"] * 3)
-    file = PredictionFile(path, False, names)
+    file = PredictionFile(path, NodeIndex(None, 9), class_names=names)
     (chunk,) = file.chunks()
-    assert chunk.scores is not None
-    assert np.allclose(chunk.scores, scores)
-    (split,) = file.split_chunks()
-    assert split.words.fillna("").tolist() == ["train", "", "test"] * 3
+    assert np.allclose(chunk.values, scores)
+    split = file.split()
+    assert split is not None
+    assert split.tolist() == [0, -1, 2] * 3
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".npz"])
@@ -93,10 +94,10 @@ def test_blocks_are_read_as_if_written_at_once(tmp_path: Path, suffix: str) -> N
         for first in (0, 4, 8):
             write(np.arange(first, min(first + 4, 9)), scores[first : first + 4], None)
         assert not path.exists()
-    chunks = list(PredictionFile(path, False).chunks())
-    found = np.concatenate([chunk.scores for chunk in chunks]).astype(np.float32)
+    chunks = list(PredictionFile(path, NodeIndex(None, 9)).chunks())
+    found = np.concatenate([chunk.values for chunk in chunks]).astype(np.float32)
     assert np.array_equal(found, scores)
-    assert np.concatenate([chunk.ids for chunk in chunks]).tolist() == list(range(9))
+    assert np.concatenate([chunk.nodes for chunk in chunks]).tolist() == list(range(9))
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".npz"])

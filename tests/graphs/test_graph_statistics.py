@@ -10,7 +10,7 @@ from torch_geometric.data import Data
 
 from rawlsgcn.graphs import synthetic
 from rawlsgcn.graphs.graph_statistics import fingerprint
-from rawlsgcn.graphs.shards.shards import write_shards
+from rawlsgcn.graphs.shards import write_shards
 from rawlsgcn.training.sampled.sources import Source
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import rawlsgcn as rg
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.graphs.shards.shards import write_shards
+from rawlsgcn.graphs.shards import write_shards
 from rawlsgcn.methods import find_method
 from rawlsgcn.training.engine_choice import (
     EngineChoice,

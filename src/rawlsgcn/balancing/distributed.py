@@ -19,9 +19,10 @@ import numpy as np
 import torch
 from torch import Tensor, distributed
 
+from .._core.distributed_context import DistributedContext, meet
 from .._core.errors import RawlsError
 from .._core.machine import pick_device
-from .._core.memory import memory_limit, resident_memory, size_text
+from .._core.memory import memory_left, memory_limit
 from .._core.progress import ProgressCallback, no_progress
 from .._core.sparse import Array, array_module, as_tensor, dot, empty_array
 from ..graphs.shards.arc_blocks import ArcBlocks, least_bytes, shards_of_process
@@ -109,13 +110,11 @@ def balance_shards(
     opened = [shards.open(shard, scaled=False) for shard in ranges[rank]]
     memory = memory_limit(None) if memory is None else memory
     vectors = _OWN_VECTORS * (cuts[rank + 1] - cuts[rank]) + _FULL_VECTORS * cuts[-1]
-    left = memory - resident_memory() - 8 * vectors - _SLACK
-    if target.type == "cpu" and left < least_bytes(opened):
-        least = math.ceil((memory - left + least_bytes(opened)) / 10**6)
-        raise RawlsError(
-            f"{size_text(memory)} of memory are too little to balance a graph of this size: at "
-            f"least {least:,} MB are needed (--memory {least}MB)"
-        )
+    left = 0
+    if target.type == "cpu":
+        least = least_bytes(opened)
+        what = "balance a graph of this size"
+        left = least + memory_left(8 * vectors + _SLACK + least, memory, what)
     arcs = ArcBlocks(opened, left, target)
     _require_symmetric(arcs, cuts[-1], target, shards.folder)
     rows = ShardRows(arcs, cuts, target)
@@ -134,6 +133,58 @@ def balance_shards(
         reason=reason,
         held_bytes=arcs.held_bytes + descent.held_bytes + rows.held_bytes,
     )
+
+
+def balance_and_save(
+    shards: Shards,
+    context: DistributedContext,
+    tol: float = 1e-8,
+    max_iterations: int = 2000,
+    memory: int | None = None,
+    progress: ProgressCallback = no_progress,
+) -> ShardScaling:
+    """Balance A + I, each process with a range of shards, and keep the scaling in the shards.
+
+    Args:
+        shards: At least as many shards as there are processes.
+        context: This process.
+        tol: The largest allowed ``|sum − 1|`` of a row.
+        max_iterations: The largest number of products.
+        memory: The bytes that this process may use; by default 80 % of what is free.
+        progress: Called after each product.
+
+    Returns:
+        This process's part of the scaling.
+
+    Raises:
+        RawlsError: If there are fewer shards than processes, or balancing does not converge.
+    """
+    scaling = balance_shards(
+        shards,
+        tol=tol,
+        max_iterations=max_iterations,
+        device=context.device,
+        memory=memory,
+        progress=progress,
+    )
+    if not scaling.converged and not scaling.residual <= tol:
+        raise RawlsError(f"the shards could not be balanced: {scaling.reason.message}")
+    scale = scaling.scale.cpu().numpy()
+    pieces = {
+        shard: scale[shards.cuts[shard] - scaling.first : shards.cuts[shard + 1] - scaling.first]
+        for shard in shards_of_process(shards, context.rank, context.world_size)
+    }
+    # A piece with the same bits stays: another command may be reading it.
+    changed = [shard for shard, piece in pieces.items() if not shards.has_scale(shard, piece)]
+    for shard in changed:
+        shards.remove_scale(shard)
+    meet(context)  # every old part is removed before a new one is written
+    for shard in pieces:
+        shards.write_residual(shard, scaling.residual)
+    for shard in changed:
+        shards.write_scale(shard, pieces[shard])
+    meet(context)
+    return scaling
 
 
 def _report(history: list[float], tol: float, progress: ProgressCallback) -> None:

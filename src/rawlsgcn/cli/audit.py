@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
 from .._core.errors import RawlsError
 from . import options as opt
-from .base import command
+from .base import command, require_one_process
 from .outputs import check_outputs, graph_options, people, say_notes, typed_command, write_json
-from .shards import require_one_process
-
-if TYPE_CHECKING:
-    from torch_geometric.data import Data
-
-    from ..graphs.shards.shards import Shards
 
 
 @command(
@@ -106,12 +100,10 @@ def _graph(
     labels: Path | None,
     data_root: Path | None,
     shards: Path | None,
-) -> Data | Shards:
-    """The graph, with masks only where they are stored, and with its in-degrees; or its shards."""
+) -> Any:
+    """The graph, as its file has it, with the directions of its edges; or its shards."""
     from ..graphs import load
-    from ..graphs.edges import in_degrees
     from ..graphs.readers.read_graph import read_raw_graph
-    from ..graphs.validation import validate
 
     if shards is not None:
         from ..graphs.shards.shards import Shards
@@ -127,7 +119,4 @@ def _graph(
             raise RawlsError("--labels goes with --graph, not with --dataset")
         return load(dataset, root=data_root, sparse=True)
     assert graph is not None
-    raw = read_raw_graph(graph, labels=labels)
-    data = validate(raw, need_features=False, need_labels=False)
-    data.in_degree = in_degrees(raw.source, raw.target, int(data.num_nodes))
-    return data
+    return read_raw_graph(graph, labels=labels)

@@ -10,7 +10,7 @@ import typer
 
 from .._core.errors import RawlsError
 from . import options as opt
-from .base import command
+from .base import command, require_one_process
 from .options import read_graph
 from .outputs import (
     check_outputs,
@@ -21,7 +21,6 @@ from .outputs import (
     typed_command,
     write_json,
 )
-from .shards import require_one_process
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data

@@ -146,6 +146,14 @@ def command(*examples: str) -> Callable[[F], F]:
     return register
 
 
+def require_one_process(command: str, cure: str | None = None) -> None:
+    """Raise an error if torchrun started several processes that would all do the same work."""
+    if os.environ.get("WORLD_SIZE", "1") != "1":
+        said = f"several processes cannot share '{command}'"
+        cured = ": start it without torchrun" if cure is None else f" without {cure}: add it"
+        raise RawlsError(f"{said}{cured}")
+
+
 def show_in_order(names: str) -> None:
     """Show the commands in --help in this order of their names, separated by spaces."""
     app.registered_commands.sort(key=lambda each: names.split().index(each.name or ""))

@@ -10,15 +10,12 @@ import typer
 from .._core.errors import RawlsError, reading
 from .._core.text import plural
 from . import options as opt
-from .base import command
+from .base import command, require_one_process
 from .options import no_features, read_graph, require_features
 from .outputs import check_outputs, people, say_notes
-from .shards import require_one_process
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
-
-    from ..graphs.shards.shards import Shards
 
 _WITH_NODES = {"average_degree": "--average-degree", "features": "--num-features", "seed": "--seed"}
 
@@ -61,23 +58,39 @@ def shard(
     require_one_process("shard")
     from .._core.memory import memory_limit
     from ..graphs import graph_notes
-    from ..graphs.shards.shard_folder import require_own
-    from ..graphs.shards.shards import write_shards
+    from ..graphs.shards import write_shards
+    from ..graphs.shards.shards import require_own
+    from ..reporting.progress import progress
 
     limit = memory_limit(memory)
     require_own(out)  # an error before a large graph is read
-    given = {"average_degree": average_degree, "features": num_features, "seed": seed}
-    given = {name: value for name, value in given.items() if value is not None}
+    of_nodes = {"average_degree": average_degree, "features": num_features, "seed": seed}
+    given: dict[str, Any] = {key: value for key, value in of_nodes.items() if value is not None}
     how: dict[str, Any] = {"split": split, "memory": limit}
     read = ""
     if nodes is not None:
+        from torch_geometric.data import Data
+
+        from ..graphs.streaming.synthetic_shards import synthetic_shards
+
         _refuse_beside_nodes(dataset, graph, features, labels)
-        shards, data = _draw(out, count, nodes, given | how)
+        with progress("drawing the graph") as tell:
+            shards = synthetic_shards(out, count, num_nodes=nodes, progress=tell, **given, **how)
+        data = Data(synthetic=True, num_nodes=nodes)
     elif given:
         option = _WITH_NODES[next(iter(given))]
         raise RawlsError(f"{option} is for a synthetic graph of any size: add --nodes")
     elif graph is not None and dataset is None and _in_batches(graph, features, labels, limit):
-        shards, data = _stream(out, count, graph, features, labels, how)
+        from ..graphs.streaming.file_shards import shard_files
+        from ..graphs.streaming.ogb_folders import shard_ogb
+
+        with progress("reading the graph") as tell:
+            how["progress"] = tell
+            if graph.expanduser().is_dir():
+                shards, data = shard_ogb(out, count, graph, **how)
+            else:
+                assert features is not None
+                shards, data = shard_files(out, count, graph, features, labels, **how)
         read = ", read in batches"
     else:
         data = _read_at_once(dataset, graph, features, labels, split, data_root)
@@ -102,17 +115,6 @@ def _refuse_beside_nodes(
         raise RawlsError("--nodes is the size of a synthetic graph: add --dataset synthetic")
     if graph is not None or features is not None or labels is not None:
         raise RawlsError("a synthetic graph has no files: leave out --graph, --features, --labels")
-
-
-def _draw(out: Path, count: int, nodes: int, how: dict[str, Any]) -> tuple[Shards, Data]:
-    from torch_geometric.data import Data
-
-    from ..graphs.streaming.synthetic_shards import synthetic_shards
-    from ..reporting.progress import progress
-
-    with progress("drawing the graph") as shown:
-        shards = synthetic_shards(out, count, num_nodes=nodes, progress=shown, **how)
-    return shards, Data(synthetic=True, num_nodes=nodes)
 
 
 def _read_at_once(
@@ -140,12 +142,18 @@ def _read_at_once(
 def _in_batches(graph: Path, features: Path | None, labels: Path | None, memory: int) -> bool:
     """Whether the graph is read in batches: files that are too large, and folders of OGB."""
     from .._core.memory import size_text
-    from ..graphs.streaming.reading_choice import can_stream, memory_in_memory
+    from ..graphs.readers.table_formats import TABLES
+    from ..graphs.streaming.file_shards import memory_in_memory
 
     if graph.expanduser().is_dir():
+        if features is not None or labels is not None:
+            raise RawlsError(
+                "a folder of the Open Graph Benchmark has its own features and labels: leave out "
+                "--features and --labels"
+            )
         return True
     needed = memory_in_memory(graph, features, labels)
-    if needed <= memory or not can_stream(graph):
+    if needed <= memory or graph.suffix.lower() not in TABLES:
         return False
     if features is None:
         raise no_features("cutting a graph into shards")
@@ -155,27 +163,3 @@ def _in_batches(graph: Path, features: Path | None, labels: Path | None, memory:
         soft_wrap=True,
     )
     return True
-
-
-def _stream(
-    out: Path,
-    count: int,
-    graph: Path,
-    features: Path | None,
-    labels: Path | None,
-    how: dict[str, Any],
-) -> tuple[Shards, Data]:
-    from ..graphs.streaming.file_shards import shard_files
-    from ..graphs.streaming.ogb_folders import shard_ogb
-    from ..reporting.progress import progress
-
-    with progress("reading the graph") as shown:
-        if not graph.expanduser().is_dir():
-            assert features is not None
-            return shard_files(out, count, graph, features, labels, progress=shown, **how)
-        if features is not None or labels is not None:
-            raise RawlsError(
-                "a folder of the Open Graph Benchmark has its own features and labels: leave out "
-                "--features and --labels"
-            )
-        return shard_ogb(out, count, graph, progress=shown, **how)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .._core.errors import RawlsError
 from ..methods import find_method
 from . import options as opt
-from .base import command
+from .base import command, require_one_process
 from .options import parse_settings, read_graph
 from .outputs import (
     audited,
@@ -22,14 +23,19 @@ from .outputs import (
     typed_command,
     write_json,
 )
-from .row_training import train_on_rows
-from .shards import (
-    given_options,
-    require_one_process,
-    require_options,
-    say_choice,
-    train_on_samples,
-)
+from .step_training import StepOptions, train_on_rows, train_on_samples
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+
+_IN_STEPS = ("batch_size", "seed", "average", "checkpoint_every")
+#: The options of ``train`` that only some engines have, by what each trains on.
+_OPTIONS = {
+    "the whole graph": set(),
+    "samples": {"num_neighbors", "workers", *_IN_STEPS},
+    "smoothed rows": set(_IN_STEPS),
+}
 
 
 @command(
@@ -75,16 +81,15 @@ def train(
     """
     from .._core.memory import memory_limit
     from ..experiments.fitting import fit
+    from ..graphs.shards.shards import Shards
     from ..graphs.splits import require_evaluated
     from ..reporting.progress import progress
     from ..training.engine_choice import EngineChoice, GraphSize, choose_engine
 
     changes = parse_settings(settings, lr=lr, epochs=epochs, normalization=normalization)
-    given, chosen, limit = given_options(context), find_method(method), memory_limit(memory)
+    given, chosen, limit = _given_options(context), find_method(method), memory_limit(memory)
     names = ("dataset", "graph", "features", "labels", "split", "data_root")
     files = {name: context.params[name] for name in names}
-    in_steps: dict[str, Any] = {"average": average, "checkpoint_every": checkpoint_every}
-    in_steps |= {"evaluate": evaluate, "seeds": range(seeds) if "seeds" in given else (seed,)}
     require_evaluated(evaluate)  # an error before a graph is read or balanced
     if {"seed", "seeds"} <= given:
         raise RawlsError("--seed is of one run, --seeds the number of several: give one of them")
@@ -92,50 +97,49 @@ def train(
         raise RawlsError("--shards has the whole graph: leave out --dataset, --split and files")
     if num_neighbors is not None and engine not in ("auto", "sampled"):
         raise RawlsError(f"--num-neighbors is for the engine 'sampled', not '{engine}'")
-    data = None
+    inputs = [graph, features, labels]
+    opened = None if shards is None else Shards(shards)
+    data: Data | None = None
     if num_neighbors is not None or (engine == "sampled" and shards is None):
         choice = EngineChoice("sampled", "you said so")
     else:
         configured = chosen.configure(changes)  # an error before a graph is read
-        if shards is not None:
-            from ..graphs.shards.shards import Shards
-
-            opened = Shards(shards)
+        if opened is not None:
             opened.require_labels()
             size = GraphSize.of_shards(opened)
         else:
-            require_options(given, "the whole graph", in_shards=False)
+            _require_options(given, "the whole graph", in_shards=False)
             require_one_process("train", "--num-neighbors or --shards")
-            check_outputs(json_path, folder=out, inputs=[graph, features, labels])
+            check_outputs(json_path, folder=out, inputs=inputs)
             data = read_graph(**files)
             size = GraphSize.of(data)
         choice = choose_engine(chosen, configured, size, limit, engine=engine, runs=seeds)
-    if choice.reason != "you said so":
-        say_choice(choice.trained_on, choice.reason, json_path)
-    require_options(given, choice.trained_on)
+    # Of several processes only the first says it.
+    if choice.reason != "you said so" and os.environ.get("RANK", "0") == "0":
+        said = f"Training on {choice.trained_on}: {choice.reason}."
+        people(json_path).print(said, soft_wrap=True)
+    _require_options(given, choice.trained_on)
+    in_steps = StepOptions(
+        out=out,
+        json_path=json_path,
+        device=device,
+        memory=limit,
+        evaluate=evaluate,
+        seeds=range(seeds) if "seeds" in given else (seed,),
+        batch_size=batch_size,
+        average=average,
+        checkpoint_every=checkpoint_every,
+    )
     if choice.engine == "sampled":
-        train_on_samples(
-            method,
-            changes,
-            num_neighbors or "10,10",
-            files,
-            shards,
-            out,
-            json_path,
-            device,
-            limit,
-            data=data,
-            batch_size=batch_size or 1024,
-            workers=workers,
-            **in_steps,
-        )
+        source = opened or (lambda: read_graph(**files) if data is None else data)
+        neighbors = num_neighbors or "10,10"
+        train_on_samples(chosen, changes, neighbors, workers, source, inputs, in_steps)
         return
-    if choice.engine == "smoothed":
+    if opened is not None and choice.engine == "smoothed":
         named = configured.epochs if "epochs" in changes else None
-        in_steps["batch_size"] = batch_size
-        train_on_rows(opened, configured, named, out, json_path, device, limit, **in_steps)
+        train_on_rows(opened, configured, named, in_steps)
         return
-    if shards is not None:
+    if opened is not None:
         from ..graphs.shards.shard_graph import graph_of_shards
 
         require_one_process(f"train --method {method}")
@@ -168,3 +172,21 @@ def train(
     if out is not None:
         say_written(out, people(json_path))
     write_json(json_path, result.to_dict())
+
+
+def _given_options(context: typer.Context) -> set[str]:
+    """The parameters that the user typed, rather than their defaults."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return {name for name, source in sources.items() if source and source.name == "COMMANDLINE"}
+
+
+def _require_options(given: set[str], trained_on: str, *, in_shards: bool = True) -> None:
+    """Raise an error for an option of ``train`` that does not apply."""
+    known: set[str] = set().union(*_OPTIONS.values())
+    for name in sorted(given & known - _OPTIONS[trained_on]):
+        option = f"--{name.replace('_', '-')}"
+        if trained_on == "the whole graph" and not in_shards:
+            raise RawlsError(
+                f"{option} is for training on samples: add --num-neighbors or --shards"
+            )
+        raise RawlsError(f"{option} does not apply to training on {trained_on}: leave it out")

@@ -40,7 +40,7 @@ class Learning:
     most_frequent: int
 
     @classmethod
-    def of(cls, predicted: Tensor, labels: Tensor) -> Learning:
+    def of(cls, predicted: Tensor | Ints, labels: Tensor | Ints) -> Learning:
         """Count predicted classes against labels.
 
         Args:
@@ -153,7 +153,7 @@ def better_than_constant(
     Returns:
         Whether it is better, and the per cent of the nodes of the most frequent class.
     """
-    counts = Learning.of(torch.from_numpy(predicted), torch.from_numpy(y))
+    counts = Learning.of(predicted, y)
     better = counts.classes < 2 or counts.learned or _agrees(predicted, y, counts)
     better = better or any(_better(predicted[subset], y[subset]) for subset in subsets)
     return better, counts.majority
@@ -171,5 +171,5 @@ def _agrees(predicted: Ints, y: Ints, counts: Learning) -> bool:
 
 def _better(predicted: Ints, y: Ints) -> bool:
     """Whether a subset of the nodes shows that the model is better there."""
-    counts = Learning.of(torch.from_numpy(predicted), torch.from_numpy(y))
+    counts = Learning.of(predicted, y)
     return counts.nodes >= SMALLEST_GROUP and counts.classes > 1 and counts.p < SUBSET_LEVEL

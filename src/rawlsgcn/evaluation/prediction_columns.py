@@ -8,13 +8,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
-
-import numpy as np
-import numpy.typing as npt
-import pandas as pd
 
 from .._core.errors import RawlsError
 from ..graphs.readers.column_names import (
@@ -44,7 +40,7 @@ class PredictionColumns:
     """The columns of a table by their roles.
 
     Attributes:
-        node: The node ids.
+        node: The node ids; None for rows that are in the order of the graph.
         predicted: The predicted class; not used where there are scores.
         scores: The scores, in the order of the classes.
         score_list: One column with a list of scores for each node, in the order of the classes.
@@ -52,7 +48,7 @@ class PredictionColumns:
         split: Which nodes train, validate and test, if a column says so.
     """
 
-    node: int
+    node: int | None
     predicted: int | None = None
     scores: list[int] = field(default_factory=list)
     score_list: int | None = None
@@ -83,9 +79,10 @@ def find_columns(
         return _by_position(header)
     classes = _ClassNames(class_names)
     _refuse_repeats(header, classes)
-    found = PredictionColumns(_id_column(header, classes))
-    found.predicted = header.find(PREDICTED_COLUMNS, apart=[found.node, *lists])
-    found.split = header.find(SPLIT_COLUMNS, apart=[found.node, *lists])
+    node = _id_column(header, classes)
+    found = PredictionColumns(node)
+    found.predicted = header.find(PREDICTED_COLUMNS, apart=[node, *lists])
+    found.split = header.find(SPLIT_COLUMNS, apart=[node, *lists])
     known = PREDICTED_COLUMNS | LABEL_COLUMNS | SPLIT_COLUMNS | UNNAMED_COLUMNS
     prefixed = {hit[1] for name in header.names if (hit := classes.find(name)) and hit[0]}
     # A class may be called 'predicted'; where it has a column p_predicted, that is its score.
@@ -93,7 +90,7 @@ def find_columns(
     others = [
         i
         for i, word in enumerate(header.words)
-        if i != found.node and i not in lists and (word not in known or header.names[i] in names)
+        if i != node and i not in lists and (word not in known or header.names[i] in names)
     ]
     for prefix, group in _match_scores(header, others, classes).items():
         _require_every_class(header, group, class_names)
@@ -104,7 +101,7 @@ def find_columns(
     if found.scores or found.score_list is not None or found.predicted is not None:
         return found
     if not others:  # in a file with nothing else, these are not the labels
-        found.predicted = header.find({"class", "label"}, apart=[found.node])
+        found.predicted = header.find({"class", "label"}, apart=[node])
     elif len(others) == 1:
         found.predicted = others[0]
     if found.predicted is None:
@@ -257,28 +254,3 @@ def _missing(header: TableHeader, others: Sequence[int], class_names: Sequence[s
         f"{what}: call the score of each class {', '.join(examples)}, …, or give a column of "
         f"predicted classes, called one of {listed(PREDICTED_COLUMNS)}"
     )
-
-
-def stacked(
-    column: pd.Series[Any], wide: int | None, where: Callable[[int], str]
-) -> npt.NDArray[np.float64]:
-    """The lists as rows (nodes, classes), each as long as the first one, or ``wide``.
-
-    ``where(row)`` names a row for the error.
-    """
-    lengths = column.str.len().fillna(0).to_numpy(dtype=np.int64)
-    wide = wide or int(lengths[0])
-    wrong = (lengths == 0) | (lengths != wide)
-    if wrong.any():
-        row = int(wrong.argmax())
-        if lengths[row] == 0:
-            raise RawlsError(f"{where(row)}: the list of scores is empty: leave out that row")
-        raise RawlsError(
-            f"{where(row)}: the list has {lengths[row]} scores, the first one has {wide}: give a "
-            "score of every class"
-        )
-    values = np.stack(column.to_list()).astype(np.float64)
-    bad = np.isnan(values).any(1)
-    if bad.any():
-        raise RawlsError(f"{where(int(bad.argmax()))}: the list has an empty or NaN score")
-    return values

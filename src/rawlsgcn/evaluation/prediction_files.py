@@ -7,8 +7,7 @@ Only the current chunk is in memory, so that a file of many gigabytes can be rea
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +17,15 @@ import pandas as pd
 
 from .._core.errors import RawlsError, reading
 from ..graphs.readers.arrays import Archive
-from ..graphs.readers.table_formats import (
-    SEPARATORS,
-    TABLES,
-    TEXTS,
-    ParquetTable,
-    is_parquet,
-    leading_comments,
-)
-from ..graphs.readers.tables import numbers_of, read_header
-from .prediction_columns import PredictionColumns, find_columns, has_header, stacked
+from ..graphs.readers.column_names import split_codes
+from ..graphs.readers.table_formats import TABLES, ParquetTable, is_parquet
+from ..graphs.readers.tables import TableHeader, numbers_of, read_header
+from .node_index import NodeIndex
+from .prediction_columns import PredictionColumns, find_columns, has_header
+from .prediction_formats import PredictionChunk
 
 Array = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
 FORMATS = (*TABLES, ".npz")
 NODE_KEYS = ("node", "nodes", "node_ids", "ids")
 PREDICTED_KEYS = ("predicted", "prediction", "classes")
@@ -42,54 +38,35 @@ _COLUMNS = 50_000
 """Columns of a table at most: pandas takes tens of microseconds for each, in every chunk."""
 
 
-@dataclass(frozen=True)
-class FileChunk:
-    """Some rows: ``ids`` as in the file, and ``predicted`` (rows,) or ``scores`` (rows, classes).
-
-    ``first`` is the number of the first row, counted from 0. Rows without ids (None) are those of
-    the nodes in their order.
-    """
-
-    first: int
-    ids: pd.Series[Any] | None
-    predicted: Array | None
-    scores: Array | None
-
-
-@dataclass(frozen=True)
-class SplitChunk:
-    """Some rows: ``ids`` as in :class:`FileChunk`, and the words of the column ``split``."""
-
-    first: int
-    ids: pd.Series[Any] | None
-    words: pd.Series[Any]
-
-
 class PredictionFile:
-    """A file of predictions, which may be read more than once.
+    """A file of predictions, matched with the nodes of a graph, which may be read more than once.
 
     Args:
         path: A .csv, .tsv, .parquet or .npz file; docs/audit.md lists the names of its columns.
-        text_ids: Whether the node ids of the graph are text.
+        index: Finds the nodes of the graph by their ids.
+        name: The name of the model, by default that of the file, or of its folder.
         class_names: The names of the classes in their order, where the labels are words.
 
     Raises:
         RawlsError: If there is no such file or a column is missing.
 
     Attributes:
-        name: The name of the model: that of the file, or of its folder.
+        name: The name of the model.
         source: The path as it was given.
         named_format: "probabilities" or "logits" where the names of the columns say so.
-        has_split: Whether a column or array says which nodes train, validate and test.
     """
 
     def __init__(
-        self, path: str | Path, text_ids: bool, class_names: Sequence[str] | None = None
+        self,
+        path: str | Path,
+        index: NodeIndex,
+        name: str | None = None,
+        class_names: Sequence[str] | None = None,
     ) -> None:
         self.path = Path(path).expanduser()
         # 'train --out' calls every file predictions.csv: then the folder tells them apart.
         named = self.path.stem != "predictions" or not self.path.parent.name
-        self.name = self.path.stem if named else self.path.parent.name
+        self.name = name or (self.path.stem if named else self.path.parent.name)
         self.source = str(path)
         if not os.path.isfile(self.path):  # Path.is_file raises on a name that is too long
             what = "is a folder, not a file" if os.path.isdir(self.path) else "does not exist"
@@ -97,82 +74,85 @@ class PredictionFile:
         suffix = self.path.suffix.lower()
         if suffix not in FORMATS:
             raise RawlsError(f"{path}: predictions are read from {', '.join(FORMATS)} files")
-        self._text_ids = text_ids
+        self._index = index
         self._class_names = None if class_names is None else list(class_names)
-        self.named_format: str | None = None
-        self._is_archive = suffix == ".npz"
-        self._headed = False
-        self.has_split = False
+        self._table: TableHeader
         with reading(self.path, "predictions"):
-            if self._is_archive:
-                self._open_archive()
+            if suffix == ".npz":
+                self._table, self._columns = _archive_table(self.path)
             else:
-                self._open_table()
-
-    def row(self, index: int) -> str:
-        """Name a row for an error message."""
-        if self.path.suffix.lower() in (*SEPARATORS, *TEXTS):
-            before = leading_comments(self.path) + self._headed
-            return f"{self.path.name}, line {index + 1 + before}"
-        return f"{self.path.name}, row {index} (counted from 0)"
-
-    def chunks(self) -> Iterator[FileChunk]:
-        """Read the rows from the first to the last, some at a time."""
-        with reading(self.path, "predictions"):
-            yield from self._array_chunks() if self._is_archive else self._table_chunks()
-
-    def split_chunks(self) -> Iterator[SplitChunk]:
-        """Read which nodes train, validate and test, some rows at a time."""
-        with reading(self.path, "predictions"):
-            if self._is_archive:
-                ids = None if self._node is None else pd.Series(self._node)
-                yield SplitChunk(0, ids, pd.Series(self._split_words, dtype=object))
-                return
-            node, split, first = self._columns.node, self._columns.split, 0
-            assert split is not None
-            text = [split, node] if self._text_ids else [split]
-            for frame in self._header.chunks(_CELLS, text, only=sorted({node, split})):
-                yield SplitChunk(first, frame[node], frame[split])
-                first += len(frame)
-
-    # Tables -------------------------------------------------------------------------------------
-
-    def _open_table(self) -> None:
-        self._header = read_header(self.path, has_header, _COLUMNS)
-        self._headed = self._header.names is not None
-        lists = _list_columns(self.path) if is_parquet(self.path) else []
-        self._columns: PredictionColumns = find_columns(self._header, lists, self._class_names)
+                self._table = read_header(self.path, has_header, _COLUMNS)
+                lists = _list_columns(self.path) if is_parquet(self.path) else []
+                self._columns = find_columns(self._table, lists, self._class_names)
         self.named_format = self._columns.kind
-        self.has_split = self._columns.split is not None
-        self._classes_in_list: int | None = None
+        self.row = self._table.row
 
-    def _table_chunks(self) -> Iterator[FileChunk]:
-        columns, first = self._columns, 0
+    def chunks(self) -> Iterator[PredictionChunk]:
+        """Read the rows from the first to the last, some at a time."""
+        columns, first, classes = self._columns, 0, None
         rows = max(1000, _CELLS // (2 + len(columns.scores)))
         rows = rows if columns.score_list is None else _LISTS
-        for frame in self._header.chunks(rows, [columns.node] if self._text_ids else ()):
-            if frame.shape[1] != self._header.width:
+        text = [] if columns.node is None or not self._index.as_text else [columns.node]
+        with reading(self.path, "predictions"):
+            for frame in self._table.chunks(rows, text):
+                if frame.shape[1] != self._table.width:
+                    raise RawlsError(
+                        f"{self.row(first)} has {frame.shape[1]} cells, but the first line has "
+                        f"{self._table.width}: give every row a cell for each column"
+                    )
+                if not len(frame):
+                    continue
+                # Of scores the largest is what counts; a column of classes beside them is not.
+                if columns.score_list is not None:
+                    values = self._listed(frame[columns.score_list], first, classes)
+                    classes = values.shape[1]
+                elif columns.scores:
+                    values = self._numbers(frame, columns.scores, first)
+                else:
+                    assert columns.predicted is not None
+                    values = self._classes(frame, columns.predicted, first)
+                yield PredictionChunk(self._positions(frame, first), first, values)
+                first += len(frame)
+            if first == 0:
+                raise RawlsError(f"{self.path} is empty")
+            if columns.node is None and first != self._index.nodes:
                 raise RawlsError(
-                    f"{self.row(first)} has {frame.shape[1]} cells, but the first line has "
-                    f"{self._header.width}: give every row a cell for each column"
+                    f"{self.source} has {first:,} rows without node ids, but the graph has "
+                    f"{self._index.nodes:,} nodes: add their ids as 'node'"
                 )
-            if not len(frame):
-                continue
-            # The class of the largest score is what counts; a column of classes beside it is not.
-            predicted = scores = None
-            if columns.score_list is not None:
-                scores = self._listed(frame[columns.score_list], first)
-            elif columns.scores:
-                scores = self._numbers(frame, columns.scores, first)
-            else:
-                assert columns.predicted is not None
-                predicted = self._classes(frame, columns.predicted, first)
-            yield FileChunk(first, frame[columns.node], predicted, scores)
-            first += len(frame)
-        if first == 0:
-            raise RawlsError(f"{self.path} is empty")
 
-    def _classes(self, frame: pd.DataFrame, column: int, first: int) -> Array:
+    def split(self) -> npt.NDArray[np.int64] | None:
+        """Which nodes the file says to train (0), validate (1) and test (2); -1 for others.
+
+        None if it does not say, or in other words than these.
+        """
+        node, split, first = self._columns.node, self._columns.split, 0
+        if split is None:
+            return None
+        codes = np.full(self._index.nodes, -1)
+        needed = [split] if node is None else sorted({node, split})
+        text = needed if self._index.as_text else [split]
+        with reading(self.path, "predictions"):
+            for frame in self._table.chunks(_CELLS, text, only=needed):
+                found, wrong = split_codes(frame[split])
+                if wrong.any():
+                    return None
+                codes[self._positions(frame, first)] = found
+                first += len(frame)
+        return codes if bool((codes >= 0).any()) else None
+
+    def _positions(self, frame: pd.DataFrame, first: int) -> npt.NDArray[np.int64]:
+        """The nodes of the rows, which without ids are in the order of the graph."""
+        if self._columns.node is not None:
+            return self._index.positions(frame[self._columns.node], self.row, first)
+        if first + len(frame) > self._index.nodes:
+            raise RawlsError(
+                f"{self.source} has more rows than the graph has nodes ({self._index.nodes:,}), "
+                "and no node ids: do they belong together?"
+            )
+        return np.arange(first, first + len(frame))
+
+    def _classes(self, frame: pd.DataFrame, column: int, first: int) -> Floats:
         """The predicted classes as numbers; words are those that the labels have."""
         cells = frame[column]
         if self._class_names is not None and not pd.api.types.is_numeric_dtype(cells.dtype):
@@ -181,94 +161,108 @@ class PredictionFile:
             frame = pd.DataFrame({column: texts.map(lambda text: numbers.get(text, text))})
         return self._numbers(frame, [column], first)[:, 0]
 
-    def _listed(self, column: pd.Series[Any], first: int) -> Array:
-        values = stacked(column, self._classes_in_list, lambda row: self.row(first + row))
-        self._classes_in_list = values.shape[1]
+    def _listed(self, column: pd.Series[Any], first: int, wide: int | None) -> Floats:
+        """The lists as rows (nodes, classes), each as long as the first one, or ``wide``."""
+        lengths = column.str.len().fillna(0).to_numpy(dtype=np.int64)
+        wide = wide or int(lengths[0])
+        wrong = (lengths == 0) | (lengths != wide)
+        if wrong.any():
+            row = int(wrong.argmax())
+            where = self.row(first + row)
+            if lengths[row] == 0:
+                raise RawlsError(f"{where}: the list of scores is empty: leave out that row")
+            raise RawlsError(
+                f"{where}: the list has {lengths[row]} scores, the first one has {wide}: give a "
+                "score of every class"
+            )
+        values = np.stack(column.to_list()).astype(np.float64)
+        bad = np.isnan(values).any(1)
+        if bad.any():
+            where = self.row(first + int(bad.argmax()))
+            raise RawlsError(f"{where}: the list has an empty or NaN score")
         return values
 
-    def _numbers(self, frame: pd.DataFrame, columns: list[int], first: int) -> Array:
-        values = np.column_stack([numbers_of(frame[index]) for index in columns])
+    def _numbers(self, frame: pd.DataFrame, columns: list[int], first: int) -> Floats:
+        if all(map(pd.api.types.is_numeric_dtype, frame.dtypes[columns])):
+            values = frame[columns].to_numpy(dtype=np.float64, na_value=np.nan)
+        else:
+            values = np.column_stack([numbers_of(frame[index]) for index in columns])
         wrong = np.isnan(values)
         if wrong.any():
             row, place = np.unravel_index(int(wrong.argmax()), wrong.shape)
             value = frame[columns[place]].iloc[row]
             empty = value is None or value is pd.NA or value is pd.NaT or value != value
             said = "is empty or NaN" if empty else f"is '{value}'"
+            expected = "numbers"
+            if self._class_names is not None and not self._columns.scores:
+                more = ", …" * (len(self._class_names) > 5)
+                some = ", ".join(self._class_names[:5])
+                expected = f"one of the classes of the labels ({some}{more})"
             raise RawlsError(
-                f"{self.row(first + int(row))}, {self._header.column(columns[place])} {said}: "
-                f"every predicted node needs {self._expected()}; leave out the row of one without "
-                "them"
+                f"{self.row(first + int(row))}, {self._table.column(columns[place])} {said}: "
+                f"every predicted node needs {expected}; leave out the row of one without them"
             )
         return values
 
-    def _expected(self) -> str:
-        if self._class_names is None or self._columns.scores:
-            return "numbers"
-        some = ", ".join(self._class_names[:5])
-        return f"one of the classes of the labels ({some}{', …' * (len(self._class_names) > 5)})"
 
-    # Arrays -------------------------------------------------------------------------------------
+class _ArchiveTable(TableHeader):
+    """The arrays of an .npz file as a table: the predictions, and columns beside them."""
 
-    def _open_archive(self) -> None:
-        archive = Archive(self.path)
-        self._node = archive.first(NODE_KEYS)
-        # Where there are scores, the class of the largest is what counts.
-        key = next((key for key in SCORE_KEYS if key in archive.keys), None)
-        self._of_classes = key is None
-        self._array = archive.first(PREDICTED_KEYS) if key is None else archive[key]
-        self.named_format = None if key == "scores" else key
-        if self._array is None:
-            raise RawlsError(
-                f"{self.path} has none of the keys {', '.join((*SCORE_KEYS, *PREDICTED_KEYS))}"
-            )
-        if self._of_classes and self._array.dtype.kind == "U" and self._array.ndim == 1:
-            self._array = self._named_classes(self._array)
-        expected = 1 if self._of_classes else 2
-        if self._array.ndim != expected or self._array.dtype.kind not in "biuf":
-            raise RawlsError(
-                f"{self.path}: scores must be numbers of the shape (nodes, classes) and predicted "
-                f"classes of the shape (nodes,), they are {self._array.dtype} of the shape "
-                f"{self._array.shape}"
-            )
-        if self._node is not None and self._node.dtype.kind not in "iufU":
-            raise RawlsError(
-                f"{self.path}: the node ids are {self._node.dtype}: give whole numbers or text"
-            )
-        if self._node is not None and self._node.shape != self._array.shape[:1]:
-            raise RawlsError(
-                f"{self.path} has node ids of the shape {self._node.shape} for "
-                f"{len(self._array):,} predictions: give one id for each, of the shape "
-                f"({len(self._array)},)"
-            )
-        if not len(self._array):
-            raise RawlsError(f"{self.path} is empty")
-        split = archive.first(("split",))
-        if split is not None and split.shape == self._array.shape[:1]:
-            self._split_words, self.has_split = split.tolist(), True
+    def __init__(self, path: Path, names: list[str], values: Array, beside: list[Array]) -> None:
+        super().__init__(path, names, len(names))
+        self._values, self._beside = values, beside
 
-    def _array_chunks(self) -> Iterator[FileChunk]:
-        assert self._array is not None
-        wide = 1 if self._of_classes else self._array.shape[1]
-        rows = max(1000, _CELLS // max(wide, 1))
-        for first in range(0, len(self._array), rows):
-            values = self._array[first : first + rows].astype(np.float64)
-            bad = np.isnan(values) if self._of_classes else np.isnan(values).any(1)
-            if bad.any():
-                raise RawlsError(f"{self.row(first + int(bad.argmax()))} is NaN: fill it in")
-            ids = None if self._node is None else pd.Series(self._node[first : first + rows])
-            predicted, scores = (values, None) if self._of_classes else (None, values)
-            yield FileChunk(first, ids, predicted, scores)
+    def row(self, index: int) -> str:
+        return f"{self.path.name}, row {index} (counted from 0)"
 
-    def _named_classes(self, words: Array) -> Array:
-        """Predicted classes as numbers, where they are the words that the labels have."""
-        known = {name: number for number, name in enumerate(self._class_names or ())}
-        numbers = pd.Series(words.tolist(), dtype=object).map(known)
-        if numbers.isna().any():
-            row = int(numbers.isna().to_numpy().argmax())
-            raise RawlsError(
-                f"{self.row(row)} is '{words[row]}', which is none of the classes of the labels"
-            )
-        return numbers.to_numpy(dtype=np.float64)
+    def chunks(
+        self, rows: int, text: Collection[int] = (), only: list[int] | None = None
+    ) -> Iterator[pd.DataFrame]:
+        for first in range(0, len(self._values), rows):
+            frame = pd.DataFrame(self._values[first : first + rows])
+            for array in self._beside:
+                frame[frame.shape[1]] = array[first : first + rows]
+            yield frame if only is None else frame[only]
+
+
+def _archive_table(path: Path) -> tuple[_ArchiveTable, PredictionColumns]:
+    """Scores or predicted classes from an .npz file, with the ids of the nodes if it has them."""
+    archive = Archive(path)
+    # Where there are scores, the class of the largest is what counts.
+    key = next((key for key in SCORE_KEYS if key in archive.keys), None)
+    array = archive.first(PREDICTED_KEYS) if key is None else archive[key]
+    if array is None:
+        raise RawlsError(f"{path} has none of the keys {', '.join((*SCORE_KEYS, *PREDICTED_KEYS))}")
+    wide, kinds = (1, "biufU") if key is None else (2, "biuf")
+    if array.ndim != wide or array.dtype.kind not in kinds or 0 in array.shape[1:]:
+        raise RawlsError(
+            f"{path}: scores must be numbers of the shape (nodes, classes) and predicted classes "
+            f"of the shape (nodes,), they are {array.dtype} of the shape {array.shape}"
+        )
+    node, split = archive.first(NODE_KEYS), archive.first(("split",))
+    if node is not None and node.dtype.kind not in "iufU":
+        raise RawlsError(f"{path}: the node ids are {node.dtype}: give whole numbers or text")
+    if node is not None and node.shape != array.shape[:1]:
+        raise RawlsError(
+            f"{path} has node ids of the shape {node.shape} for {len(array):,} predictions: give "
+            f"one id for each, of the shape ({len(array)},)"
+        )
+    if key is None:
+        names, found = ["predicted"], PredictionColumns(None, predicted=0)
+    else:
+        names = [f"{key}[:, {number}]" for number in range(array.shape[1])]
+        found = PredictionColumns(None, scores=list(range(array.shape[1])))
+        found.kind = None if key == "scores" else key
+    beside = []
+    if node is not None:
+        found.node = len(names)
+        names.append("node")
+        beside.append(node)
+    if split is not None and split.shape == array.shape[:1]:
+        found.split = len(names)
+        names.append("split")
+        beside.append(split)
+    return _ArchiveTable(path, names, array, beside), found
 
 
 def _list_columns(path: Path) -> list[int]:

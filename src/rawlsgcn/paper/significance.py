@@ -140,7 +140,7 @@ def _method(result: Result, nodes: NodeLosses, draws: int) -> dict[str, Any]:
     tests, nets, lines = [], [], []
     for seed, loss, correct in zip(result.seeds, nodes.loss, nodes.correct, strict=True):
         grouped = GroupedScores.of(nodes.degree, loss, correct.astype(np.float64))
-        tests.append(shuffled_bias(grouped, draws, seed, level=1 - LEVEL))
+        tests.append(shuffled_bias(grouped, draws, seed))
         nets.append(net_variance(grouped))
         line = slopes(grouped, resampled(grouped, draws, seed))
         lines += [] if line is None else [line]

@@ -103,19 +103,15 @@ def calibration(audit: Audit) -> Figure | None:
     Returns:
         The matplotlib figure, or None where no model has probabilities.
     """
-    with_confidence = [
-        (series, model)
-        for series, model in enumerate(audit.models)
-        if all(group.calibration is not None for group in model.groups)
-    ]
-    if not with_confidence:
+    if all(model.scaling is None for model in audit.models):
         return None
     figure = Figure(figsize=(7.6, 3.8), layout="constrained")
     axes = figure.subplots()
     axes.axhline(0, color=FAINT, linewidth=1)
-    for series, model in with_confidence:
+    for series, model in enumerate(audit.models):
         excess = [group.calibration.excess for group in model.groups if group.calibration]
-        _draw_groups(axes, audit, model, excess, series)
+        if excess:
+            _draw_groups(axes, audit, model, excess, series)
     axes.set_ylabel("confidence less accuracy (points)")
     plain_axes(axes)
     _label_column(axes, audit)

@@ -13,7 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from .._core.text import printable
-from .formatting import MINUS, number, p_text, percent
+from .formatting import MINUS, number, percent
+from .text_tables import AUDITED
 
 if TYPE_CHECKING:
     from ..evaluation.audit.findings import Estimate, GroupAudit, ModelAudit
@@ -97,23 +98,16 @@ def _models_table(audit: Audit) -> Table:
     return table
 
 
-def _shuffled(model: ModelAudit) -> str:
-    test = model.permutation
-    return f"{number(test.mean)}, {p_text(test.p, test.draws)}" if test.draws else "–"
-
-
 def _worst_tenth(model: ModelAudit) -> str:
     worst = next((each for each in model.worst if each.percent == 10), None)
     return "–" if worst is None else _with_interval(worst.loss, "number")
 
 
 _MODEL_METRICS: dict[str, Callable[[ModelAudit], str]] = {
-    "bias": lambda model: number(model.bias),
-    "bias, shuffled": _shuffled,
+    "bias": AUDITED["bias"],
+    "bias, shuffled": lambda model: AUDITED["shuffled"](model) if model.permutation.draws else "–",
     "bias, without noise": lambda model: number(model.net_variance.value),
-    "bias, calibrated": lambda model: (
-        "–" if model.scaling is None else number(model.scaling.calibrated_bias)
-    ),
+    "bias, calibrated": AUDITED["calibrated"],
     "loss per doubling": lambda model: (
         "–" if model.slope is None else _with_interval(model.slope.loss, "number")
     ),

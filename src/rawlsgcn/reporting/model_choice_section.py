@@ -13,7 +13,7 @@ from ..experiments.model_search import AutoResult
 from .comparison_words import gains
 from .figure_style import FAINT, INK, PAPER, Figure, color, legend, log_x_axis, plain_axes, title
 from .formatting import dataset_name, number, percent
-from .table_columns import LEADERBOARD
+from .text_tables import leaderboard_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,31 +32,28 @@ def model_choice_sections(
     results: Mapping[str, Result], audit: Audit | None
 ) -> list[dict[str, Any]]:
     """What the template shows of each result of ``auto``; results have their names on the page."""
-    return [
-        {
-            "name": printable(name),
-            "figure": f"leaderboard-{place}",
-            "explanation": [
-                *map(printable, result.explanation),
-                *_against_baseline(name, result, results, audit),
-            ],
-            "headings": [
-                heading.replace("-\n", "").replace("\n", " ") for heading, *_ in LEADERBOARD
-            ],
-            "rows": _rows(result),
-            "caption": _caption(result),
-        }
-        for place, (name, result) in enumerate(results.items())
-        if isinstance(result, AutoResult)
-    ]
-
-
-def _against_baseline(
-    name: str, result: AutoResult, results: Mapping[str, Result], audit: Audit | None
-) -> list[str]:
-    """Who gains and who loses, compared with the tuned GCN, if that is on the page."""
-    rivals = [other for other, each in results.items() if each is result.baseline]
-    return gains(audit, name, rivals[0])[:1] if audit is not None and rivals else []
+    sections = []
+    for number_on_page, (name, result) in enumerate(results.items()):
+        if not isinstance(result, AutoResult):
+            continue
+        headings, rows = leaderboard_rows(result, whole=True)
+        # Who gains and who loses, compared with the tuned GCN, if that is on the page.
+        rivals = [other for other, each in results.items() if each is result.baseline]
+        against = gains(audit, name, rivals[0])[:1] if audit is not None and rivals else []
+        sections.append(
+            {
+                "name": printable(name),
+                "figure": f"leaderboard-{number_on_page}",
+                "explanation": [*map(printable, result.explanation), *against],
+                "headings": headings,
+                "rows": [
+                    row | {"place": place, "weight": share(row["weight"]) if row["weight"] else ""}
+                    for place, row in enumerate(rows, start=1)
+                ],
+                "rival": result.baseline is not None,
+            }
+        )
+    return sections
 
 
 def model_choice_figures(results: Mapping[str, Result]) -> dict[str, tuple[Figure, str]]:
@@ -155,30 +152,6 @@ def _number_members(axes: Axes, board: pd.DataFrame, answer: tuple[float, float]
             color=INK,
             zorder=5,
         )
-
-
-def _rows(result: AutoResult) -> list[dict[str, Any]]:
-    return [
-        {
-            "place": place,
-            "member": printable(row["member"]),
-            "weight": share(row["weight"]) if row["weight"] else "",
-            "cells": [
-                f"{row[name]:,}" if name == "parameters" else show(row[name])
-                for _, name, show, _ in LEADERBOARD
-            ],
-        }
-        for place, row in enumerate(result.leaderboard.to_dict("records"), start=1)
-    ]
-
-
-def _caption(result: AutoResult) -> str:
-    rival = "" if result.baseline is None else " The dashed line is the tuned GCN."
-    return (
-        "Validation loss, by which members are chosen, against the accuracy of the quarter of the "
-        "evaluated nodes with the lowest degrees, which is not used. The numbers are the places "
-        f"in the table; the diamond is the answer.{rival}"
-    )
 
 
 def _words(result: AutoResult) -> str:

@@ -17,10 +17,9 @@ from rich.text import Text
 
 from .._core.text import printable
 from .formatting import number, setup_text
-from .table_columns import LEADERBOARD, best_figures, result_cells, trial_cells
+from .text_tables import LEADERBOARD, best_figures, result_rows, trial_cells
 
 if TYPE_CHECKING:
-    from ..experiments.comparison import Comparison
     from ..experiments.model_search import AutoResult
     from ..experiments.result import Result
     from ..experiments.tuning import Tuning
@@ -42,9 +41,15 @@ class FittingTable(Table):
             yield from super().__rich_console__(console, options)
 
 
-def _empty_table(caption: str = "") -> FittingTable:
-    """A table without lines between rows, and with a caption under it."""
-    return FittingTable(
+def _table(
+    caption: str,
+    headings: Sequence[str],
+    rows: Iterable[tuple[Sequence[str | Text], str]],
+    names: int = 1,
+    no_wrap: bool = True,
+) -> FittingTable:
+    """A table of ``names``, whose columns are folded, and of numbers: cells and a style a row."""
+    table = FittingTable(
         box=box.SIMPLE_HEAD,
         caption=Text(f"\n{caption}", style="dim") if caption else None,
         caption_justify="left",
@@ -54,6 +59,14 @@ def _empty_table(caption: str = "") -> FittingTable:
         show_edge=False,
         header_style="bold",
     )
+    for place, heading in enumerate(headings):
+        if place < names:  # names wrap before a number does
+            table.add_column(heading, overflow="fold")
+        else:
+            table.add_column(heading, justify="right", no_wrap=no_wrap)
+    for cells, style in rows:
+        table.add_row(*cells, style=style)
+    return table
 
 
 def results_table(results: Result | Sequence[Result]) -> Table:
@@ -74,58 +87,36 @@ def results_table(results: Result | Sequence[Result]) -> Table:
     from ..experiments.comparison import Comparison
 
     results = Comparison.of(results)
-    table = _results_table(results, whole=True)
-    table.narrower = _results_table(results, whole=False)
-    return table
-
-
-def _results_table(results: Comparison, whole: bool) -> FittingTable:
     missing = any(
         result.failure is None and math.isnan(result.calibrated_bias.mean) for result in results
     )
     legend = f"{_RESULTS_LEGEND} {_NOT_CALIBRATED}" if missing else _RESULTS_LEGEND
-    table = _empty_table(f"{setup_text(results)}. {legend}")
-    # Method names wrap before a number does.
-    table.add_column("\nmethod", overflow="fold")
-    headings = (
-        "accuracy\n(%)",
-        "of low\ndegrees",
-        "of high\ndegrees",
-        "\nbias",
-        "calibrated\nbias",
-        "worst-off\ndegrees",
-        *(("para-\nmeters", "\nseconds") if whole else ()),
-    )
-    for heading in headings:
-        table.add_column(heading, justify="right", no_wrap=whole)
-    for result, name, is_best in zip(results, results.names, best_figures(results), strict=True):
-        cost = (f"{result.parameters:,}", f"{sum(result.seconds.values()):,.1f}")
-        shown = [*result_cells(result)]
-        if not whole:
-            shown[3] = number(result.bias.mean)
-        table.add_row(
-            Text(f"{name} ({result.failed})" if result.failed else name),
-            *(
-                Text(text, style=_BEST if emphasized else "")
-                for text, emphasized in zip(shown, is_best, strict=True)
-            ),
-            _worst_off(result),
-            *(cost if whole else ()),
-        )
+    caption = f"{setup_text(results)}. {legend}"
+    wide: list[tuple[list[str | Text], str]] = []
+    narrow: list[tuple[list[str | Text], str]] = []
+    best = best_figures(results)
+    for result, (name, *shown), is_best in zip(results, result_rows(results), best, strict=True):
+        styles = [_BEST if emphasized else "" for emphasized in is_best]
+        cells = [Text(text, style=style) for text, style in zip(shown, styles, strict=True)]
+        bias = Text(number(result.bias.mean), style=styles[3])
+        cost = f"{result.parameters:,}", f"{sum(result.seconds.values()):,.1f}"
+        worst = "" if result.failed else ", ".join(map(str, result.worst_off().index))
+        wide.append(([Text(name), *cells, worst or "–", *cost], ""))
+        narrow.append(([Text(name), *cells[:3], bias, *cells[4:], worst or "–"], ""))
+    table = _table(caption, _RESULTS_HEADINGS, wide)
+    table.narrower = _table(caption, _RESULTS_HEADINGS[:-2], narrow, no_wrap=False)
     return table
 
 
+_RESULTS_HEADINGS = (
+    *("\nmethod", "accuracy\n(%)", "of low\ndegrees", "of high\ndegrees", "\nbias"),
+    *("calibrated\nbias", "worst-off\ndegrees", "para-\nmeters", "\nseconds"),
+)
 _RESULTS_LEGEND = (
     "Low, high: accuracy of the quarters with the lowest and highest degrees. "
     "Less bias is better, but an under-confident model has less of it: read the calibrated one."
 )
 _NOT_CALIBRATED = "Why there is no calibrated bias (–), the note on temperature scaling says."
-
-
-def _worst_off(result: Result) -> str:
-    if result.failed:
-        return "–"
-    return ", ".join(str(degree) for degree in result.worst_off().index) or "–"
 
 
 def tuning_table(tuning: Tuning) -> Table:
@@ -143,20 +134,15 @@ def tuning_table(tuning: Tuning) -> Table:
         if best is on_test
         else "†: what the test nodes would choose (for comparison only)."
     )
-    table = _empty_table(f"{setup_text([best])}. {legend}")
-    table.add_column("")
-    for name in tuning.grid:
-        table.add_column(name, justify="right", no_wrap=True)
-    for heading in ("validation\naccuracy", "test\naccuracy", "\nbias", "calibrated\nbias"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for trial in trials:
-        chosen = trial is best
-        table.add_row(
-            "→" if chosen else "†" if trial is on_test else trial.failed,
-            *trial_cells(trial, tuning.grid),
-            style=_BEST if chosen else "",
+    headings = ("validation\naccuracy", "test\naccuracy", "\nbias", "calibrated\nbias")
+    rows = [
+        (
+            ("→" if t is best else "†" if t is on_test else t.failed, *trial_cells(t, tuning.grid)),
+            _BEST if t is best else "",
         )
-    return table
+        for t in trials
+    ]
+    return _table(f"{setup_text([best])}. {legend}", ("", *tuning.grid, *headings), rows)
 
 
 def leaderboard_table(result: AutoResult) -> Table:
@@ -170,8 +156,8 @@ def leaderboard_table(result: AutoResult) -> Table:
     Returns:
         A rich table with one row for each member.
     """
-    table = _leaderboard_table(result, whole=True)
-    table.narrower = _leaderboard_table(result, whole=False)
+    table, narrower = (_leaderboard_table(result, whole) for whole in (True, False))
+    table.narrower = narrower
     return table
 
 
@@ -183,22 +169,20 @@ _LEADERBOARD_LEGEND = (
 
 
 def _leaderboard_table(result: AutoResult, whole: bool) -> FittingTable:
-    table = _empty_table(_LEADERBOARD_LEGEND)
-    table.add_column("")
-    table.add_column("\nmember", overflow="fold")
     columns = [column for column in LEADERBOARD if whole or not column[3]]
-    for heading, *_ in columns:
-        if not whole and heading == "validation\nloss":
-            heading = "\nloss"
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in result.leaderboard.to_dict("records"):
-        table.add_row(
-            "→" if row["weight"] else "",
-            Text(printable(row["member"])),
-            *(show(row[name]) for _, name, show, _ in columns),
-            style=_BEST if row["weight"] else "",
+    headings = [heading if whole else heading.replace("validation", "") for heading, *_ in columns]
+    rows = [
+        (
+            (
+                "→" if row["weight"] else "",
+                Text(printable(row["member"])),
+                *(show(row[name]) for _, name, show, _ in columns),
+            ),
+            _BEST if row["weight"] else "",
         )
-    return table
+        for row in result.leaderboard.to_dict("records")
+    ]
+    return _table(_LEADERBOARD_LEGEND, ("", "\nmember", *headings), rows, names=2)
 
 
 def datasets_table(rows: Iterable[dict[str, Any]]) -> Table:
@@ -212,32 +196,22 @@ def datasets_table(rows: Iterable[dict[str, Any]]) -> Table:
     Returns:
         A rich table with one row for each dataset.
     """
-    rows = list(rows)
-    table = _datasets_table(rows, ("name", "title"))
-    table.narrower = _datasets_table(rows, ("name",))
-    return table
-
-
-def _datasets_table(rows: list[dict[str, Any]], text_columns: tuple[str, ...]) -> FittingTable:
-    table = _empty_table()
-    for key in text_columns:
-        table.add_column(_HEADINGS[key], overflow="fold")
-    table.add_column("on\ndisk")
-    statistics = ("nodes", "edges", "features", "classes", "median_degree", "isolated_nodes")
-    for key in statistics:
-        table.add_column(_HEADINGS.get(key, f"\n{key}"), justify="right")
+    names, on_disk = ("\nname", "\ngraph"), "on\ndisk"
+    wide: list[tuple[list[str | Text], str]] = []
+    narrow: list[tuple[list[str | Text], str]] = []
     for row in rows:
-        table.add_row(
-            *(Text(printable(row[key])) for key in text_columns),
-            _on_disk(row),
-            *(_count(row.get(key)) for key in statistics),
-        )
+        statistics = [_count(row.get(key)) for key in _STATISTICS]
+        name, title = (Text(printable(row[key])) for key in ("name", "title"))
+        wide.append(([name, title, _on_disk(row), *statistics], ""))
+        narrow.append(([name, _on_disk(row), *statistics], ""))
+    headings = (on_disk, *_STATISTICS.values())
+    table = _table("", (*names, *headings), wide, names=3, no_wrap=False)
+    table.narrower = _table("", (names[0], *headings), narrow, names=2, no_wrap=False)
     return table
 
 
-_HEADINGS = {
-    "name": "\nname",
-    "title": "\ngraph",
+_STATISTICS = {
+    **{name: f"\n{name}" for name in ("nodes", "edges", "features", "classes")},
     "median_degree": "median\ndegree",
     "isolated_nodes": "isolated\nnodes",
 }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .._core.text import printable
 from .figures import accuracy_bias_plot, by_degree, degrees, side_by_side
 from .formatting import dataset_name, join_words, judged_runs, number, percent, seeds_text, spread
-from .table_columns import COMPARED, best_figures
+from .text_tables import COMPARED, best_figures
 
 if TYPE_CHECKING:
     from ..experiments.result import Result
@@ -33,7 +33,13 @@ def training_section(results: Mapping[str, Result]) -> dict[str, Any]:
         "runs": _runs(results),
         "settings": _settings(results),
         "remarks": [*_order_after_calibration(results), *_without_calibrated_bias(results)],
-        "accuracy_bias_caption": _accuracy_bias_caption(results),
+        "left_out": join_words(
+            [
+                f"{printable(name)}, which {result.failed}"
+                for name, result in results.items()
+                if result.failed
+            ]
+        ),
     }
 
 
@@ -154,17 +160,3 @@ def _without_calibrated_bias(results: Mapping[str, Result]) -> Iterator[str]:
             if not reason.usable:
                 which = f" in {runs} of {len(result.seeds)} runs" if len(result.seeds) > 1 else ""
                 yield f"{printable(name)} has no calibrated bias{which}: {reason.value}."
-
-
-def _accuracy_bias_caption(results: Mapping[str, Result]) -> str:
-    failed = [
-        f"{printable(name)}, which {result.failed}"
-        for name, result in results.items()
-        if result.failed
-    ]
-    without = f", without {join_words(failed)}" if failed else ""
-    return (
-        "High accuracy is at the top, low bias to the left; bars are standard deviations over the "
-        f"seeds. The dashed line joins the methods that no other beats in both{without}. An "
-        "under-confident model moves to the right once it is calibrated."
-    )

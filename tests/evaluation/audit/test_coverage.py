@@ -142,7 +142,7 @@ def test_noise_that_falls_with_degree_does_not_pass_for_bias(counts: Counts) -> 
 def test_shuffling_rejects_a_true_null_in_5_per_cent_of_cases(repeats: int) -> None:
     rng, degree = np.random.default_rng(0), degrees(1, nodes=150)
     tests = [
-        shuffled_bias(GroupedScores.of(degree, noise(rng, 150), np.ones(150)), 99, seed, 0.95)
+        shuffled_bias(GroupedScores.of(degree, noise(rng, 150), np.ones(150)), 99, seed)
         for seed in range(repeats)
     ]
     within = 0.01 * np.sqrt(3000 / repeats)

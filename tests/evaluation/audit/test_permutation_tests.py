@@ -20,7 +20,7 @@ def by_degree(loss: np.ndarray) -> GroupedScores:
 
 def test_shuffling_is_near_all_permutations() -> None:
     biases = np.array([by_degree(LOSS[list(order)]).bias for order in permutations(range(6))])
-    test = shuffled_bias(by_degree(LOSS), 20_000, seed=0, level=0.95)
+    test = shuffled_bias(by_degree(LOSS), 20_000, seed=0)
     assert test.seen == pytest.approx(by_degree(LOSS).bias)
     assert test.mean == pytest.approx(biases.mean(), rel=0.02)
     assert test.p == pytest.approx((biases >= test.seen - 1e-12).mean(), abs=0.01)
@@ -55,7 +55,7 @@ def test_one_model_is_not_fairer_than_itself() -> None:
 
 def test_a_single_degree_has_nothing_to_test() -> None:
     alone = GroupedScores.of(np.ones(5), np.arange(5.0), np.ones(5))
-    assert shuffled_bias(alone, 100, seed=0, level=0.95).draws == 0
+    assert shuffled_bias(alone, 100, seed=0).draws == 0
     assert swapped_bias(alone, alone, 100, seed=0).draws == 0
 
 
@@ -67,7 +67,7 @@ def test_shuffling_that_changes_nothing_has_nothing_to_say(seed: int) -> None:
         GroupedScores.of(np.arange(50), loss, np.ones(50)),
         GroupedScores.of(np.arange(50) % 7, np.full(50, loss[0]), np.ones(50)),
     ):
-        test = shuffled_bias(own, 200, seed, 0.95)
+        test = shuffled_bias(own, 200, seed)
         assert test.seen == own.bias
         assert test.draws == 0
         assert np.isnan(test.p)

@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GCN
 
 import rawlsgcn as rg
-from rawlsgcn.experiments.auditing.module_predictions import module_scores
+from rawlsgcn.experiments.auditing.prediction_sources import module_scores
 
 
 @pytest.fixture(scope="module")

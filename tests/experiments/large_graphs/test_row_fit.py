@@ -14,8 +14,8 @@ import rawlsgcn as rg
 from rawlsgcn.evaluation.run_metrics import evaluate_run
 from rawlsgcn.experiments.large_graphs import row_fit
 from rawlsgcn.experiments.large_graphs.row_fit import evenly, fit_rows, usual_epochs
+from rawlsgcn.graphs.shards import write_shards
 from rawlsgcn.graphs.shards.shard_graph import ShardNodes
-from rawlsgcn.graphs.shards.shards import write_shards
 from rawlsgcn.methods import find_method
 from rawlsgcn.training.smoothed.smooth_shards import smooth_shards
 from rawlsgcn.training.smoothed.smoothed_files import SmoothedForm

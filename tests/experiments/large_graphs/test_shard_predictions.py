@@ -18,8 +18,8 @@ from rawlsgcn.experiments.large_graphs.shard_predictions import (
     predict_shards,
     shard_split,
 )
-from rawlsgcn.graphs.shards.shards import Shards, write_shards
-from rawlsgcn.training.sampled import memory_plan
+from rawlsgcn.graphs.shards import Shards, write_shards
+from rawlsgcn.training.sampled import inference
 from rawlsgcn.training.sampled.sources import Source
 
 
@@ -102,7 +102,7 @@ def test_blocks_follow_from_the_memory(
     wide = predicted(model, shards)
     monkeypatch.setattr(memory, "resident_memory", lambda: 0)
     monkeypatch.setattr(shard_predictions, "_LEAST_ROWS", 8)
-    monkeypatch.setattr(memory_plan, "LEAST_ROWS", 8)
+    monkeypatch.setattr(inference, "LEAST_ROWS", 8)
     read = []
     rows_of = Source.features
     monkeypatch.setattr(Source, "features", lambda *of: (read.append(len(of[1])), rows_of(*of))[1])

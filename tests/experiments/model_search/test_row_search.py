@@ -19,8 +19,8 @@ from rawlsgcn.experiments.large_graphs.shard_predictions import predict_shards
 from rawlsgcn.experiments.model_files import outdated_in
 from rawlsgcn.experiments.model_search import pool, row_search
 from rawlsgcn.experiments.model_search.row_search import auto_rows, row_candidates
+from rawlsgcn.graphs.shards import write_shards
 from rawlsgcn.graphs.shards.shard_graph import ShardNodes
-from rawlsgcn.graphs.shards.shards import write_shards
 
 
 @pytest.fixture

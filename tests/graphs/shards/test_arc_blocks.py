@@ -10,8 +10,8 @@ import torch
 
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.graphs import synthetic
+from rawlsgcn.graphs.shards import Shards, write_shards
 from rawlsgcn.graphs.shards.arc_blocks import ArcBlock, ArcBlocks, least_bytes, shards_of_process
-from rawlsgcn.graphs.shards.shards import Shards, write_shards
 
 
 def joined(blocks: ArcBlocks) -> tuple[np.ndarray, ...]:

@@ -11,8 +11,8 @@ import torch
 import rawlsgcn as rg
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.graphs.graph_statistics import fingerprint
+from rawlsgcn.graphs.shards import write_shards
 from rawlsgcn.graphs.shards.shard_graph import ShardNodes, graph_of_shards
-from rawlsgcn.graphs.shards.shards import write_shards
 
 
 @pytest.mark.parametrize("weighted", [False, True])

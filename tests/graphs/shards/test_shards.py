@@ -23,7 +23,7 @@ from torch_geometric.data import Data
 
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.graphs import synthetic
-from rawlsgcn.graphs.shards.shards import Shards, write_shards
+from rawlsgcn.graphs.shards import Shards, write_shards
 from rawlsgcn.training.sampled.sources import Source
 
 
@@ -307,7 +307,7 @@ from pathlib import Path
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.graphs import synthetic
 from rawlsgcn.graphs.shards import write_shards
-from rawlsgcn.graphs.streaming.feature_files import FeatureFiles
+from rawlsgcn.graphs.shards.feature_files import FeatureFiles
 
 folder = Path(sys.argv[1])
 try:

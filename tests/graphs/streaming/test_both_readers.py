@@ -11,10 +11,10 @@ import pytest
 import rawlsgcn as rg
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.graphs import graph_notes
-from rawlsgcn.graphs.shards.shards import write_shards
+from rawlsgcn.graphs.shards import write_shards
+from rawlsgcn.graphs.shards.shard_writer import ShardWriter
 from rawlsgcn.graphs.streaming import edge_batches, feature_batches
 from rawlsgcn.graphs.streaming.file_shards import shard_files
-from rawlsgcn.graphs.streaming.shard_writer import ShardWriter
 
 Files = dict[str, Any]
 

@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 from rawlsgcn._core.errors import RawlsError
+from rawlsgcn.graphs.shards.feature_files import FeatureFiles
+from rawlsgcn.graphs.shards.shard_writer import ShardWriter
 from rawlsgcn.graphs.shards.shards import Shards
 from rawlsgcn.graphs.streaming import build_shards
 from rawlsgcn.graphs.streaming import synthetic_shards as module
 from rawlsgcn.graphs.streaming.build_shards import WAITING, unfinished_folder
-from rawlsgcn.graphs.streaming.feature_files import FeatureFiles
-from rawlsgcn.graphs.streaming.shard_writer import ShardWriter
 from rawlsgcn.graphs.streaming.synthetic_shards import synthetic_shards
 
 

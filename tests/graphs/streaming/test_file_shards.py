@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import rawlsgcn as rg
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.graphs.notes import GraphFacts, graph_notes
-from rawlsgcn.graphs.shards.shards import Shards, write_shards
+from rawlsgcn.graphs.shards import Shards, write_shards
 from rawlsgcn.graphs.streaming import arc_sorter, edge_batches, feature_batches
 from rawlsgcn.graphs.streaming.file_shards import shard_files
 

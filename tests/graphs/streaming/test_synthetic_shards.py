@@ -15,7 +15,7 @@ import rawlsgcn as rg
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.graphs import check
 from rawlsgcn.graphs.graph_statistics import fingerprint
-from rawlsgcn.graphs.shards.shards import Shards, write_shards
+from rawlsgcn.graphs.shards import Shards, write_shards
 from rawlsgcn.graphs.splits import MASKS
 from rawlsgcn.graphs.streaming import arc_sorter, build_shards
 from rawlsgcn.graphs.streaming import synthetic_shards as module
@@ -91,7 +91,7 @@ def test_nothing_is_left_after_an_error(tmp_path: Path, monkeypatch: pytest.Monk
     def full(*arguments: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(build_shards.ShardWriter, "cut", full)
+    monkeypatch.setattr(build_shards.ShardWriter, "write_arcs", full)
     with pytest.raises(RawlsError, match="No space left"):
         draw(tmp_path / "shards")
     assert list(tmp_path.iterdir()) == []

@@ -15,7 +15,7 @@ from rawlsgcn._core.distributed_context import DistributedContext
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.balancing import balance
 from rawlsgcn.graphs import synthetic
-from rawlsgcn.graphs.shards.shards import write_shards
+from rawlsgcn.graphs.shards import write_shards
 from rawlsgcn.methods import find_method, with_changes
 from rawlsgcn.training.sampled.sources import Source
 from rawlsgcn.training.sampled.trainer import SampledTraining

@@ -20,8 +20,8 @@ from rawlsgcn.methods import find_method
 from rawlsgcn.training.in_steps.checkpoints import train_with_checkpoints
 from rawlsgcn.training.smoothed import row_order, row_training
 from rawlsgcn.training.smoothed.row_order import RowOrder
-from rawlsgcn.training.smoothed.row_reading import read_rows
 from rawlsgcn.training.smoothed.row_training import LabeledRows, RowTraining
+from rawlsgcn.training.smoothed.smoothed_files import take_rows
 
 METHOD = find_method("smoothed-mlp")
 
@@ -145,7 +145,7 @@ def test_the_first_step_is_that_of_whole_graph_training() -> None:
     training = training_of(rows, changes, batch_size=10**6, dtype=torch.float64)
     (batch,) = training.batches(0)
     training.loss(batch).backward()
-    x = torch.from_numpy(read_rows(rows.file, rows.nodes)).double()
+    x = torch.from_numpy(take_rows(rows.file, rows.nodes)).double()
     first, second = (
         [each.detach().clone() for each in layer.parameters()] for layer in training.network.layers
     )

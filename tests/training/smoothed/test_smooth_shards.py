@@ -19,9 +19,9 @@ from rawlsgcn._core.distributed_context import DistributedContext
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn._core.kernels import kernels, without_kernels
 from rawlsgcn.balancing import propagation_matrix
-from rawlsgcn.balancing.shard_balancing import balance_and_save
+from rawlsgcn.balancing.distributed import balance_and_save
 from rawlsgcn.graphs import synthetic
-from rawlsgcn.graphs.shards.shards import Shards, write_shards
+from rawlsgcn.graphs.shards import Shards, write_shards
 from rawlsgcn.methods import find_method
 from rawlsgcn.methods.inputs import row_normalized
 from rawlsgcn.training.smoothed import column_blocks as column_blocks_module
@@ -30,7 +30,7 @@ from rawlsgcn.training.smoothed import smooth_shards as module
 from rawlsgcn.training.smoothed.column_blocks import ColumnBlocks
 from rawlsgcn.training.smoothed.memory_plan import column_blocks
 from rawlsgcn.training.smoothed.smooth_shards import WAITING, smooth_shards
-from rawlsgcn.training.smoothed.smoothed_files import SmoothedForm, SmoothedRows, find_smoothed
+from rawlsgcn.training.smoothed.smoothed_files import SmoothedForm, SmoothedRows, open_smoothed
 
 FORM = SmoothedForm("doubly-stochastic", 0.1, 10, True, "float64")
 
@@ -169,7 +169,7 @@ def find_smoothed_form(shards: Shards, form: SmoothedForm) -> SmoothedRows | Non
     settings = find_method("smoothed-mlp").configure(
         {"steps": form.steps, "teleport": form.teleport, "normalization": form.normalization}
     )
-    return find_smoothed(shards, settings)
+    return open_smoothed(shards, SmoothedForm.of(shards, settings))
 
 
 def test_what_a_run_on_another_graph_left_is_not_used(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from torch_geometric.utils import to_undirected
 from two_smoothing_processes import FORM
 
 from rawlsgcn.graphs import synthetic
-from rawlsgcn.graphs.shards.shards import Shards, write_shards
+from rawlsgcn.graphs.shards import Shards, write_shards
 from rawlsgcn.training.smoothed.smooth_shards import smooth_shards
 from rawlsgcn.training.smoothed.smoothed_files import open_smoothed
 

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 import torch
 from torch_geometric.data import Data
 
-from rawlsgcn.experiments.auditing.node_index import NodeIndex, read_column
+from rawlsgcn.evaluation.node_index import NodeIndex, read_column
 from rawlsgcn.graphs import read
 
 from ..mutations.tensors import save

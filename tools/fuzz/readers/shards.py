@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 
 from rawlsgcn.balancing.distributed import balance_shards
 from rawlsgcn.graphs import check
-from rawlsgcn.graphs.shards.shards import Shards, write_shards
+from rawlsgcn.graphs.shards import Shards, write_shards
 from rawlsgcn.methods import find_method
 from rawlsgcn.training.in_steps.checkpoints import Position, load_checkpoint, save_checkpoint
 from rawlsgcn.training.sampled.sources import Source

@@ -21,7 +21,7 @@ gamma likelihood of the groups' own variances; given f, each s_r and the noise a
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -47,13 +47,12 @@ class GroupSums:
         """
         order = np.argsort(member, kind="stable")
         first = np.flatnonzero(np.diff(member[order], prepend=-1))
-        each = (self.count, self.total, self.square, self.right)
+        each = vars(self).values()
         return GroupSums(*(np.add.reduceat(sums[:, order], first, axis=1) for sums in each))
 
     def others(self) -> GroupSums:
         """For every group, the sums of all the other groups."""
-        each = (self.count, self.total, self.square, self.right)
-        return GroupSums(*(sums.sum(1, keepdims=True) - sums for sums in each))
+        return GroupSums(*(sums.sum(1, keepdims=True) - sums for sums in vars(self).values()))
 
     def moments(self) -> tuple[Floats, Floats]:
         """Mean loss and its variance s²/N of every group; NaN for fewer than two nodes."""
@@ -90,9 +89,7 @@ class GroupedScores:
 
     def with_loss(self, loss: Floats) -> GroupedScores:
         """The same groups with other losses, in the original order of the nodes."""
-        return GroupedScores(
-            self.value, self.count, self.start, self.order, loss[self.order], self.right
-        )
+        return replace(self, loss=loss[self.order])
 
     def sum(self, values: Floats) -> Floats:
         """The sum of each group's ``values``, which are in the sorted order."""

@@ -217,18 +217,15 @@ def slopes(grouped: GroupedScores, drawn: GroupSums) -> Slope | None:
     kind = log_scale(grouped.value)
     if kind is None:
         return None
-    x = np.log2(grouped.value + (kind == "one more"))
-    count = grouped.count.astype(float)
-    right = grouped.sum(grouped.right)
-    total, square = grouped.sum(grouped.loss), grouped.sum(grouped.loss**2)
-    draws = (drawn.count, drawn.total, drawn.square, drawn.right)
-    loss_known = count.sum() >= SMALLEST_GROUP
-    rate_known = min(right.sum(), (count - right).sum()) >= SMALLEST_GROUP
+    x, seen = np.log2(grouped.value + (kind == "one more")), grouped.sums()
+    loss_known = len(grouped.loss) >= SMALLEST_GROUP
+    right = grouped.right.sum()
+    rate_known = min(right, len(grouped.loss) - right) >= SMALLEST_GROUP
     if np.array_equal(grouped.loss, 1 - grouped.right):
         loss_known = rate_known
-    loss, loss_r = _slope(x, (count, total, square), (draws[0], draws[1], draws[2]))
+    loss, loss_r = _slope(x, *((sums.count, sums.total, sums.square) for sums in (seen, drawn)))
     # A right answer is 0 or 1, so its square is itself.
-    rate, _ = _slope(x, (count, right, right), (draws[0], draws[3], draws[3]))
+    rate, _ = _slope(x, *((sums.count, sums.right, sums.right) for sums in (seen, drawn)))
     percent = Estimate(100 * rate.value, 100 * rate.low, 100 * rate.high)
     return Slope(
         loss if loss_known else Estimate(loss.value),
@@ -261,7 +258,7 @@ def _slope(
     seen: tuple[Floats, Floats, Floats],
     drawn: tuple[Floats, Floats, Floats],
 ) -> tuple[Estimate, float]:
-    slope, error, correlation = _fit(x, *(each[None] for each in seen))
+    slope, error, correlation = _fit(x, *seen)
     drawn_slope, drawn_error, _ = _fit(x, *drawn)
     low, high = bootstrap_t(slope, error, drawn_slope[:, None], drawn_error[:, None])
     value = Estimate(float(slope[0]), float(low[0]), float(high[0]))

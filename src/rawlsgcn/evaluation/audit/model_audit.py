@@ -24,12 +24,11 @@ from .findings import (
 )
 from .group_statistics import GroupedScores, net_variance
 from .grouping import Grouping
-from .intervals import LEVEL, GroupMeans, difference, paired_mean, slopes
-from .low_degree_test import low_against_rest
+from .intervals import GroupMeans, difference, paired_mean, slopes
 from .node_scores import NodeScores
 from .permutation_tests import shuffled_bias, swapped_bias
 from .resampling import resampled
-from .worst_off import worst_and_best, worst_nodes
+from .worst_off import low_against_rest, worst_and_best, worst_nodes
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -110,7 +109,7 @@ def _audit_model(
         low=headline,
         bias=grouped.bias,
         net_variance=net_variance(grouped, grouping.ordered),
-        permutation=shuffled_bias(grouped, resamples, seed, LEVEL),
+        permutation=shuffled_bias(grouped, resamples, seed),
         slope=slopes(grouped, drawn) if grouping.ordered else None,
         worst=worst_nodes(scores.loss, low, resamples, seed),
         scaling=_scaling(scores, grouped),

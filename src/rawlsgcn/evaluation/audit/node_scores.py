@@ -16,7 +16,7 @@ import torch
 
 from ..._core.errors import RawlsError, unknown_name
 from ..calibration import UNDER_CONFIDENT, CalibrationOutcome, precise_temperature
-from .prediction_formats import (
+from ..prediction_formats import (
     FORMATS,
     LARGEST_LOSS,
     LabeledNodes,
@@ -124,14 +124,14 @@ def score_nodes(
     chosen, reason, zeros = scores, "you said so", 0
     for chunk in predictions.chunks():
         check_duplicates(predictions, chunk, seen_at, nodes)
-        if chunk.scores is None or scores == "classes":
+        if chunk.values.ndim == 1 or scores == "classes":
             if scores in ("probabilities", "logits"):
                 raise RawlsError(
                     f"{predictions.source} has classes only, no {scores}: omit --scores "
                     "(scores='auto')"
                 )
             chosen = "classes"
-            if chunk.scores is None:
+            if chunk.values.ndim == 1:
                 reason = "there are no scores beside the class"
             predicted[chunk.nodes] = predicted_classes(predictions, chunk, nodes)
             continue
@@ -139,7 +139,7 @@ def score_nodes(
         if chosen == "auto":
             chosen, reason = detect_format(predictions, chunk)
         z = log_probabilities(predictions, chunk, chosen, nodes)
-        predicted[chunk.nodes] = chunk.scores.argmax(1)
+        predicted[chunk.nodes] = chunk.values.argmax(1)
         own = _loss_of_label(z, nodes.y[chunk.nodes])
         zeros += int(np.isinf(own).sum())
         loss[chunk.nodes] = capped(own)

@@ -14,6 +14,8 @@ from .resampling import in_blocks
 
 Floats = npt.NDArray[np.float64]
 _HISTOGRAM_BINS = 30
+_MIDDLE = 0.95
+"""The share of the shuffled biases between ``low`` and ``high``."""
 _ROUNDING = 1e-9
 """What differs by rounding only is the same."""
 
@@ -98,7 +100,7 @@ def p_values(
     return lower, higher
 
 
-def shuffled_bias(grouped: GroupedScores, draws: int, seed: int, level: float) -> PermutationTest:
+def shuffled_bias(grouped: GroupedScores, draws: int, seed: int) -> PermutationTest:
     """Compare the paper's bias with that of degrees shuffled among the nodes.
 
     Where shuffling changes nothing there are no draws and no p-value.
@@ -107,7 +109,6 @@ def shuffled_bias(grouped: GroupedScores, draws: int, seed: int, level: float) -
         grouped: The nodes by degree.
         draws: How often the degrees are shuffled.
         seed: The seed of the shuffling.
-        level: The share of the shuffled biases between ``low`` and ``high``.
 
     Returns:
         The bias, the distribution of the shuffled ones, and the p-value.
@@ -134,7 +135,7 @@ def shuffled_bias(grouped: GroupedScores, draws: int, seed: int, level: float) -
     if np.ptp(biases) <= rounding * biases.max() + smallest:
         return nothing
     _, p = p_values(seen, biases, tolerance=rounding * seen)
-    low, high = np.quantile(biases, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(biases, [(1 - _MIDDLE) / 2, (1 + _MIDDLE) / 2])
     counts, edges = np.histogram(biases, _HISTOGRAM_BINS)
     return PermutationTest(
         seen,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,6 +15,7 @@ from torch import nn
 from torch_geometric.data import Data
 
 from ..._core import __version__
+from ..._core.argument_checks import whole_number
 from ..._core.errors import RawlsError
 from ..._core.text import printable, shown_path
 from ..._core.threads import fork_safe_threads
@@ -23,18 +23,21 @@ from ...evaluation.audit.grouping import Grouping
 from ...evaluation.audit.intervals import LEVEL
 from ...evaluation.audit.model_audit import audit_models
 from ...evaluation.audit.node_scores import NodeScores, score_nodes
-from ...evaluation.audit.prediction_formats import PredictionSource
 from ...evaluation.degree_bias import SMALLEST_GROUP
 from ...evaluation.node_centralities import BUILT_IN, NodeColumn, check_complete, column_of, degrees
+from ...evaluation.node_index import NodeIndex, read_column
+from ...evaluation.prediction_files import PredictionFile
+from ...evaluation.prediction_formats import PredictionSource
 from ...graphs import check, graph_notes, load
 from ...graphs.edges import in_degrees, is_symmetric
 from ...graphs.graph_objects import raw_from_object
 from ...graphs.notes import GraphFacts
+from ...graphs.raw_graph import RawGraph
 from ...graphs.readers.node_link import is_networkx
-from ...graphs.shards.shard_folder import MANIFEST
 from ...graphs.shards.shard_graph import ShardNodes
-from ...graphs.shards.shards import Shards
+from ...graphs.shards.shards import MANIFEST, Shards
 from ...graphs.splits import MASKS
+from ...graphs.validation import validate
 from .audit_result import Audit, Provenance, ShownNodes, ShownPredictions
 from .evaluated_nodes import (
     evaluated_nodes,
@@ -44,8 +47,7 @@ from .evaluated_nodes import (
     split_notes,
     without_made_split,
 )
-from .node_index import NodeIndex, read_column
-from .prediction_alignment import AlignedFile, is_result, named_predictions, prediction_sources
+from .prediction_sources import prediction_sources
 
 Ints = npt.NDArray[np.int64]
 SHOWN_NODES = 5000
@@ -117,18 +119,17 @@ def audit(
     began = time.perf_counter()
     if isinstance(graph, nn.Module) or (_is_graph(predictions) and not _is_graph(graph)):
         graph, predictions = predictions, graph
-    resamples, seed = _whole_number("resamples", resamples), _whole_number("seed", seed)
-    shown = _whole_number("shown", shown)
+    resamples, seed = whole_number(resamples, "resamples"), whole_number(seed, "seed")
+    shown = whole_number(shown, "shown")
     if resamples < 100:
         raise RawlsError(f"{resamples} resamples are too few for an interval: use at least 100")
-    data, incoming = _checked_graph(graph, by)
+    data = _checked_graph(graph, by)
     index = NodeIndex(data.get("node_ids"), int(data.num_nodes))
     class_names = data.get("class_names")
-    named = named_predictions(predictions, graph, index.nodes, class_names)
-    sources = prediction_sources(named, index, class_names)
-    column = _column(data, by, incoming, index)
+    sources, results = prediction_sources(predictions, graph, index, class_names)
+    column = _column(data, by, index)
     marked = marked_split(sources)
-    if evaluate != "test" and not any(is_result(each) for _, each in named):
+    if evaluate != "test" and not results:
         data = without_made_split(data, noted=marked is None)
     nodes, evaluated = labeled_nodes(data, evaluate, marked)
     models = [score_nodes(source, nodes, scores) for source in sources]
@@ -137,11 +138,6 @@ def audit(
     predicted = int((predicted_by_all(models) & possible.eligible).sum())
     notes += split_notes(marked, nodes, evaluate)
     check_complete(column, chosen, data.get("node_ids"))
-    results = {
-        source.name: each
-        for source, (_, each) in zip(sources, named, strict=True)
-        if is_result(each)
-    }
     failed = {name for name, result in results.items() if result.failure is not None}
     models = [
         replace(model.at(chosen), source=_shown_source(source))
@@ -190,22 +186,11 @@ def audit(
     )
 
 
-def _whole_number(name: str, value: Any) -> int:
-    """Check a number of draws or a seed."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = -1
-    if number < 0:
-        raise RawlsError(f"{name} must be a whole number of 0 or more, not {value!r}")
-    return number
-
-
-def _checked_graph(graph: Data | Shards | str, by: Any) -> tuple[Data, Ints | None]:
+def _checked_graph(graph: Any, by: Any) -> Data:
     """Check the graph, and count its in-degrees if nodes are grouped by them.
 
-    Where every edge goes both ways the directions are not known, or there never were any. Of
-    shards only the degrees, labels and masks are read, not the edges.
+    Of shards only the degrees, labels and masks are read, not the edges. The command gives a
+    ``RawGraph``, of which also the directions are known.
     """
     if isinstance(graph, Shards):
         if isinstance(by, str) and by == "in-degree":
@@ -219,26 +204,28 @@ def _checked_graph(graph: Data | Shards | str, by: Any) -> tuple[Data, Ints | No
                 f"the {by} of nodes needs all edges in memory, which an audit of shards does not "
                 "read: group by degree or by a file of node ids and values"
             )
-        return ShardNodes.of(graph).graph, None
+        return ShardNodes.of(graph).graph
     if isinstance(graph, str):
         if (Path(graph) / MANIFEST).is_file():
             raise RawlsError(
                 f"'{graph}' is a folder of shards, and a text is the name of a dataset: give "
                 f"rawlsgcn.graphs.shards.Shards('{graph}')"
             )
-        return load(graph, sparse=True), None
-    data = check(graph, sparse=True, need_features=False, need_labels=False)
-    incoming = graph.get("in_degree") if isinstance(graph, Data) else None
-    if isinstance(by, str) and by == "in-degree" and incoming is None:
-        raw = raw_from_object(graph)
-        source, target = raw.source, raw.target
-        if not is_symmetric(source, target, int(data.num_nodes)):
-            incoming = in_degrees(source, target, int(data.num_nodes))
+        return load(graph, sparse=True)
+    from_file = isinstance(graph, RawGraph)
+    checked = validate if from_file else check
+    data = checked(graph, sparse=True, need_features=False, need_labels=False)
+    if isinstance(by, str) and by == "in-degree" and data.get("in_degree") is None:
+        raw = graph if from_file else raw_from_object(graph)
+        ends = raw.source, raw.target, int(data.num_nodes)
+        # Where every edge goes both ways the directions are not known, or there never were any.
+        if from_file or not is_symmetric(*ends):
+            data.in_degree = in_degrees(*ends)
     if data.get("y") is None:
         left_out = dict(GraphFacts.of(data).left_out)
         why = left_out.get("labels", "give them with --labels (labels=...)")
         raise RawlsError(f"there are no labels to compare the predictions with: {why}")
-    return data, None if incoming is None else np.asarray(incoming)
+    return data
 
 
 def _is_graph(value: Any) -> bool:
@@ -248,13 +235,11 @@ def _is_graph(value: Any) -> bool:
 
 def _shown_source(source: PredictionSource) -> str:
     """The source's name without this machine's folders."""
-    return shown_path(source.source) if isinstance(source, AlignedFile) else source.source
+    return shown_path(source.source) if isinstance(source, PredictionFile) else source.source
 
 
-def _column(data: Data, by: Any, incoming: Ints | None, index: NodeIndex) -> NodeColumn:
+def _column(data: Data, by: Any, index: NodeIndex) -> NodeColumn:
     """What the nodes are grouped by: a built-in column, a file's or the user's."""
-    if isinstance(by, str) and by == "in-degree" and incoming is not None:
-        data.in_degree = incoming
     if isinstance(by, Path) or (isinstance(by, str) and by not in BUILT_IN and Path(by).is_file()):
         return column_of(data, read_column(Path(by), index))
     if isinstance(by, pd.Series):

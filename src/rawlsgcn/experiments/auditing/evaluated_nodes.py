@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from ..._core.errors import RawlsError, unknown_name
 from ...evaluation.audit.node_scores import NodeScores
-from ...evaluation.audit.prediction_formats import LabeledNodes, PredictionSource
+from ...evaluation.prediction_files import PredictionFile
+from ...evaluation.prediction_formats import LabeledNodes, PredictionSource
 from ...graphs.notes import GraphFacts
 from ...graphs.split_choice import has_own_split
 from ...graphs.splits import EVALUATE, MASKS
-from .prediction_alignment import AlignedFile
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -45,7 +45,7 @@ def marked_split(sources: Sequence[PredictionSource]) -> Ints | None:
 
     A node that several files mark differently is what comes first: one model was trained on it.
     """
-    found = [source.split() for source in sources if isinstance(source, AlignedFile)]
+    found = [source.split() for source in sources if isinstance(source, PredictionFile)]
     marked = [np.where(codes < 0, 3, codes) for codes in found if codes is not None]
     if not marked:
         return None

@@ -15,7 +15,6 @@ from torch import Tensor
 
 from ..._core.distributed_context import DistributedContext
 from ..._core.errors import RawlsError
-from ..._core.machine import peak_memory_mb
 from ..._core.progress import ProgressCallback, no_progress
 from ...evaluation.calibration import precise_temperature
 from ...evaluation.degree_bias import node_scores
@@ -23,13 +22,12 @@ from ...evaluation.run_metrics import RunMetrics, metrics_of_scores
 from ...graphs.shards.shard_graph import ShardNodes
 from ...methods.base import accuracy_of
 from ...methods.smoothed_mlp_inputs import SmoothedMLPSettings
-from ...training.in_steps.checkpoints import train_with_checkpoints
 from ...training.sampled.inference import exchange_rows
 from ...training.smoothed.row_order import RowOrder
-from ...training.smoothed.row_reading import RowFile
 from ...training.smoothed.row_scores import RowModel, row_scores
 from ...training.smoothed.row_training import BATCH_ROWS, LabeledRows, RowTraining
-from .stepwise_runs import StepwiseRun, fit_seeds, without_epochs
+from ...training.smoothed.smoothed_files import SmoothedRows
+from .stepwise_runs import fit_seeds
 
 Ints = NDArray[np.int64]
 #: Steps that training takes by default, if that is neither under 3 nor over 200 epochs.
@@ -54,7 +52,7 @@ def usual_epochs(steps: int, most: int) -> int:
 
 def fit_rows(
     nodes: ShardNodes,
-    file: RowFile,
+    file: SmoothedRows,
     settings: SmoothedMLPSettings,
     out: Path | None,
     *,
@@ -100,8 +98,8 @@ def fit_rows(
     steps = RowOrder(len(train), 4 * file.num_features, batch_size, seeds[0]).steps
     settings = replace(settings, epochs=epochs or usual_epochs(steps, settings.epochs))
 
-    def run(seed: int, folder: Path, progress: ProgressCallback) -> StepwiseRun:
-        training = RowTraining(
+    def begin(seed: int) -> RowTraining:
+        return RowTraining(
             rows,
             settings,
             batch_size=batch_size,
@@ -110,32 +108,22 @@ def fit_rows(
             average=average,
             memory=memory,
         )
+
+    def evaluate(training: RowTraining) -> tuple[RunMetrics, float, dict[str, Any]]:
         about = {
-            "method": "smoothed-mlp",
-            "graph": nodes.shards.fingerprint,
-            "batch_size": batch_size,
-            "seed": seed,
-            "average": average,
-            "settings": without_epochs(settings),
-        }
-        seconds = train_with_checkpoints(training, folder, about, checkpoint_every, progress)
-        figures, accuracy = evaluate_rows([RowModel(training.kept, file)], nodes, training.context)
-        about |= {
-            "dataset": nodes.shards.name,
-            "epochs": training.trained_epochs,
             "steps": training.steps * training.trained_epochs,
             "training_rows": len(train),
             "streamed": not training.in_memory,
-            "processes": training.context.world_size,
-            "peak_memory_mb": peak_memory_mb(training.context.device),
-            "seconds": seconds,
         }
-        return StepwiseRun.of(training, figures, accuracy, about)
+        return *evaluate_rows([RowModel(training.kept, file)], nodes, training.context), about
 
     return fit_seeds(
         seeds,
         out,
-        run,
+        begin,
+        evaluate,
+        {"batch_size": batch_size, "average": average},
+        checkpoint_every,
         progress,
         method="smoothed-mlp",
         row_normalized=row_normalized,
@@ -143,6 +131,7 @@ def fit_rows(
         num_classes=nodes.shards.classes,
         dataset=nodes.shards.name,
         class_names=nodes.shards.class_names,
+        fingerprint=nodes.shards.fingerprint,
     )
 
 

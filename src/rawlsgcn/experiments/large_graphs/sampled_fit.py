@@ -10,16 +10,14 @@ import torch
 
 from ..._core.distributed_context import DistributedContext
 from ..._core.errors import RawlsError
-from ..._core.machine import peak_memory_mb
 from ..._core.progress import ProgressCallback, no_progress
-from ...evaluation.run_metrics import evaluate_run
+from ...evaluation.run_metrics import RunMetrics, evaluate_run
 from ...methods import Method, Settings
 from ...methods.base import accuracy_of
-from ...training.in_steps.checkpoints import train_with_checkpoints
-from ...training.sampled.memory_plan import MOST_ROWS
+from ...training.sampled.inference import MOST_ROWS
 from ...training.sampled.sources import Source
 from ...training.sampled.trainer import SampledTraining
-from .stepwise_runs import StepwiseRun, fit_seeds, without_epochs
+from .stepwise_runs import fit_seeds
 
 
 def fit_sampled(
@@ -56,7 +54,7 @@ def fit_sampled(
         average: The share of all steps, the last ones, whose mean weights are saved.
         checkpoint_every: Write a checkpoint after so many steps; 0 for only after each epoch.
         rows_at_once: Nodes whose features are read at once for the scores of all nodes; see
-            ``training.sampled.memory_plan``.
+            ``training.sampled.inference``.
         progress: Called with the steps done, the steps in total and the epoch.
 
     Returns:
@@ -67,8 +65,8 @@ def fit_sampled(
             diverges.
     """
 
-    def run(seed: int, folder: Path, progress: ProgressCallback) -> StepwiseRun:
-        training = SampledTraining(
+    def begin(seed: int) -> SampledTraining:
+        return SampledTraining(
             method,
             source,
             settings,
@@ -79,28 +77,27 @@ def fit_sampled(
             workers=workers,
             average=average,
         )
-        about = {
-            "method": method.name,
-            "graph": source.fingerprint,
-            "num_neighbors": list(num_neighbors),
-            "batch_size": batch_size,
-            "seed": seed,
-            "average": average,
-            "settings": without_epochs(settings),
-        }
-        seconds = train_with_checkpoints(training, folder, about, checkpoint_every, progress)
-        about |= {
-            "dataset": source.name,
-            "epochs": training.settings.epochs,
-            "processes": training.context.world_size,
-            "seconds": seconds,
-        }
-        return _evaluated(training, about, rows_at_once)
+
+    def evaluate(training: SampledTraining) -> tuple[RunMetrics, float, dict[str, Any]]:
+        """The scores with all neighbors of every node."""
+        logits = training.logits(rows_at_once)
+        if not bool(logits.isfinite().all()):
+            raise RawlsError(
+                "the trained model's scores are not finite numbers, so that it is not saved: lower "
+                f"the learning rate of {training.settings.lr:g} and start again"
+            )
+        test, val = source.masks["test_mask"], source.masks["val_mask"]
+        degree = torch.from_numpy(source.adjacency.degree)
+        figures = evaluate_run(logits, source.y, degree, test, val)
+        return figures, 100 * accuracy_of(logits[val], source.y[val]), {}
 
     return fit_seeds(
         seeds,
         out,
-        run,
+        begin,
+        evaluate,
+        {"num_neighbors": list(num_neighbors), "batch_size": batch_size, "average": average},
+        checkpoint_every,
         progress,
         method=method.name,
         row_normalized=source.normalize,
@@ -108,21 +105,5 @@ def fit_sampled(
         num_classes=source.num_classes,
         dataset=source.name,
         class_names=source.class_names,
+        fingerprint=source.fingerprint,
     )
-
-
-def _evaluated(training: SampledTraining, about: dict[str, Any], rows_at_once: int) -> StepwiseRun:
-    """The run with its metrics, of the scores with all neighbors of every node."""
-    logits = training.logits(rows_at_once)
-    if not bool(logits.isfinite().all()):
-        raise RawlsError(
-            "the trained model's scores are not finite numbers, so that it is not saved: lower the "
-            f"learning rate of {training.settings.lr:g} and start again"
-        )
-    source, masks = training.source, training.source.masks
-    degree = torch.from_numpy(source.adjacency.degree)
-    figures = evaluate_run(logits, source.y, degree, masks["test_mask"], masks["val_mask"])
-    val = masks["val_mask"]
-    accuracy = 100 * accuracy_of(logits[val], source.y[val])
-    about["peak_memory_mb"] = peak_memory_mb(training.context.device)
-    return StepwiseRun.of(training, figures, accuracy, about)

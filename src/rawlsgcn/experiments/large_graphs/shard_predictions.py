@@ -15,23 +15,20 @@ from ..._core.distributed_context import DistributedContext
 from ..._core.errors import RawlsError
 from ..._core.memory import memory_left
 from ..._core.progress import ProgressCallback, no_progress
-from ...balancing.shard_balancing import balance_and_save
-from ...graphs.shards.shard_graph import graph_of_shards
+from ...graphs.shards.shard_fingerprint import shard_edge_digest
+from ...graphs.shards.shard_graph import ShardNodes, graph_of_shards
 from ...graphs.shards.shards import Shards
 from ...graphs.splits import MASKS, SPLIT_WORDS
-from ...graphs.streaming.shard_fingerprint import shard_edge_digest
 from ...methods import Convolutional, Settings
 from ...methods._ops.convolution import GraphConvolutionalNetwork
 from ...methods.ensemble import EnsembleRun, EnsembleSettings, state_of_run
 from ...sampling import Factors
 from ...training.engine_choice import GraphSize, require_whole_graph
-from ...training.sampled.inference import whole_graph_logits
-from ...training.sampled.memory_plan import rows_at_once
+from ...training.sampled.inference import rows_at_once, whole_graph_logits
 from ...training.sampled.sources import Source
-from ...training.smoothed.row_reading import READ_BYTES, RowFile
 from ...training.smoothed.row_scores import RowModel, row_scores
 from ...training.smoothed.smooth_shards import smooth_shards
-from ...training.smoothed.smoothed_files import SmoothedForm, why_not_rows
+from ...training.smoothed.smoothed_files import READ_BYTES, SmoothedForm, SmoothedRows, why_not_rows
 from ..saved_models import TrainedModel, require_finite, require_width
 
 #: Nodes of a block, where all scores are computed at once; and of one of smoothed rows, at least.
@@ -129,12 +126,9 @@ def _propagated(
     what = f"predict with {method.name} on a graph of this size"
     rows = rows_at_once(shards, model.num_features, width, memory, what)
     kind = method.forward_normalization(model.settings)
-    if kind == "doubly-stochastic":
-        shards.require_balanced()
     source = Source.of_shards(shards, labeled=False)
-    if kind == "doubly-stochastic" and source.scale is None:
-        balance_and_save(shards, context, memory=memory, progress=progress)
-        source = Source.of_shards(shards, labeled=False)
+    if kind == "doubly-stochastic":
+        source = source.balanced(shards, context, memory, progress)
     # As the model was trained, also where features of this graph are negative.
     source = replace(source, normalize=model.row_normalized)
     factors = Factors.of(source.adjacency, kind, source.scale)
@@ -161,7 +155,7 @@ def row_models(
         states = [state_of_run(model.state, number) for number in range(len(runs))]
     if not runs or any(why_not_rows(run.settings) for run in runs):
         return None
-    files: dict[SmoothedForm, RowFile] = {}
+    files: dict[SmoothedForm, SmoothedRows] = {}
     found = []
     for run, state in zip(runs, states, strict=True):
         # As the model was trained, also where features of this graph are negative.
@@ -198,21 +192,18 @@ def shard_split(model: TrainedModel, shards: Shards) -> NDArray[np.str_] | None:
 
     "train", "val", "test" or ""; None if it is not the graph that the model was trained on.
     """
+    known = model.training_graph
+    masks = [] if known is None else [known.masks[key] for key in MASKS if key in known.masks]
     parts = np.zeros(shards.num_nodes, dtype=np.uint8)
     if model.fingerprint == shards.fingerprint:
-        for shard in shards.open_all():
-            if shard.split is not None:
-                parts[shard.first : shard.last] = shard.split
+        parts = ShardNodes.of(shards).split
+    elif (
+        known is None
+        or [len(mask) for mask in masks] != [len(parts)] * len(MASKS)
+        or shard_edge_digest(shards) != known.edges
+    ):
+        return None
     else:
-        graph = model.training_graph
-        masks = [] if graph is None else [graph.masks[key] for key in MASKS if key in graph.masks]
-        if (
-            graph is None
-            or len(masks) < len(MASKS)
-            or any(mask.shape != parts.shape for mask in masks)
-            or shard_edge_digest(shards) != graph.edges
-        ):
-            return None
         for number, mask in enumerate(masks, start=1):
             parts[mask.numpy().astype(bool)] = number
     return np.array(["", *SPLIT_WORDS])[parts]

@@ -6,124 +6,102 @@ import math
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from torch import Tensor
 
 from ..._core.atomic_folders import atomic_directory
-from ..._core.distributed_context import DistributedContext
+from ..._core.machine import peak_memory_mb
 from ..._core.progress import ProgressCallback
 from ..._core.serialization import jsonable
 from ...evaluation.run_metrics import RunMetrics
-from ...methods import Settings
 from ...training.in_steps.batch_training import BatchTraining
+from ...training.in_steps.checkpoints import train_with_checkpoints
 from ..model_files import outdated_in, write_model
 from ..trained_runs import Spread
 
-
-@dataclass(frozen=True, eq=False)
-class StepwiseRun:
-    """One finished run.
-
-    Attributes:
-        state: Its weights, on the CPU.
-        settings: The settings that it was trained with.
-        context: Which of how many processes this one is.
-        figures: Its metrics on the evaluated nodes.
-        validation_accuracy: Its accuracy on the validation nodes, in per cent.
-        about: What else ``metrics.json`` has of it; steps and seconds of all runs are added up.
-    """
-
-    state: dict[str, Tensor]
-    settings: Settings
-    context: DistributedContext
-    figures: RunMetrics
-    validation_accuracy: float
-    about: dict[str, Any]
-
-    @classmethod
-    def of(
-        cls,
-        training: BatchTraining[Any],
-        figures: RunMetrics,
-        validation_accuracy: float,
-        about: dict[str, Any],
-    ) -> StepwiseRun:
-        """Keep what is needed of a training, and not the rest of it."""
-        state = {name: each.detach().cpu() for name, each in training.kept.state_dict().items()}
-        return cls(state, training.settings, training.context, figures, validation_accuracy, about)
-
-    @property
-    def numbers(self) -> dict[str, float]:
-        """The figures that are numbers, by name."""
-        figures = asdict(self.figures)
-        del figures["calibration"]
-        return figures | {"validation_accuracy": self.validation_accuracy}
+Training = TypeVar("Training", bound=BatchTraining[Any])
 
 
 def fit_seeds(
     seeds: Sequence[int],
     out: Path | None,
-    run: Callable[[int, Path, ProgressCallback], StepwiseRun],
+    begin: Callable[[int], Training],
+    evaluate: Callable[[Training], tuple[RunMetrics, float, dict[str, Any]]],
+    same: dict[str, Any],
+    checkpoint_every: int,
     progress: ProgressCallback,
-    **about: Any,
+    **model: Any,
 ) -> dict[str, Any]:
     """Train a run for each seed, each with checkpoints of its own, and save all as one model.
 
     Args:
         seeds: The seeds.
         out: The folder of the model; None to keep neither it nor checkpoints.
-        run: Trains the run of a seed, with checkpoints in a folder.
+        begin: Makes the training of a seed.
+        evaluate: Returns the metrics of a trained run, its accuracy on the validation nodes in per
+            cent, and what else ``metrics.json`` has of it.
+        same: What must be the same when a run goes on, beside its seed and its settings.
+        checkpoint_every: Write a checkpoint after so many steps; 0 for only after each epoch.
         progress: Called with the work done, the work in total and what is trained.
-        **about: The fields of :class:`.saved_models.TrainedModel` that are not the runs'.
+        **model: The fields of :class:`.saved_models.TrainedModel` that are not the runs'.
 
     Returns:
         The metrics, in every process: numbers of a single run; of several their mean, deviation
         and values, as in memory. The first process also writes them.
     """
     several = len(seeds) > 1
+    runs: list[dict[str, Any]] = []
+    states: dict[int, dict[str, Tensor]] = {}
     with _folder(out) as folder:
-        runs = [
-            run(
-                seed,
-                folder / f"seed-{seed}" if several else folder,
-                _part(progress, place, len(seeds), seed) if several else progress,
-            )
-            for place, seed in enumerate(seeds)
-        ]
-    best = max(runs, key=lambda each: each.validation_accuracy)
-    metrics = dict(runs[0].about)
+        for place, seed in enumerate(seeds):
+            training = begin(seed)
+            settings = asdict(training.settings)
+            del settings["epochs"]  # a run may go on for longer
+            about = {"method": model["method"], "graph": model["fingerprint"], **same}
+            about |= {"seed": seed, "settings": settings}
+            where = folder / f"seed-{seed}" if several else folder
+            shown = _part(progress, place, len(seeds), seed) if several else progress
+            seconds = train_with_checkpoints(training, where, about, checkpoint_every, shown)
+            figures, accuracy, further = evaluate(training)
+            about |= {"dataset": model["dataset"], "epochs": training.trained_epochs, **further}
+            about |= {
+                "processes": training.context.world_size,
+                "peak_memory_mb": peak_memory_mb(training.context.device),
+                "seconds": seconds,
+            }
+            numbers = asdict(figures) | {"validation_accuracy": accuracy}
+            numbers["calibration"] = figures.calibration.value
+            runs.append(about | numbers)
+            kept = training.kept.state_dict()
+            states[seed] = {name: each.detach().cpu() for name, each in kept.items()}
+    best = max(seeds, key=lambda seed: runs[seeds.index(seed)]["validation_accuracy"])
+    metrics = dict(runs[0])
     if several:
-        metrics.pop("seed")
-        metrics |= {"seeds": list(seeds), "best_seed": seeds[runs.index(best)]}
-        metrics |= {name: asdict(_spread(runs, name)) for name in runs[0].numbers}
-        metrics["epochs"] = max(each.about["epochs"] for each in runs)
-        if "steps" in metrics:
-            metrics["steps"] = sum(each.about["steps"] for each in runs)
-        metrics["calibration"] = [each.figures.calibration.value for each in runs]
-    else:
-        metrics |= runs[0].numbers | {"calibration": runs[0].figures.calibration.value}
-    metrics["seconds"] = sum(each.about["seconds"] for each in runs)
+        del metrics["seed"]
+        metrics |= {"seeds": list(seeds), "best_seed": best}
+        for name in numbers:
+            metrics[name] = [each[name] for each in runs]
+            if name != "calibration":
+                metrics[name] = asdict(Spread.of(metrics[name]))
+        metrics["epochs"] = max(each["epochs"] for each in runs)
+        for name in ("steps", "seconds"):
+            if name in metrics:
+                metrics[name] = sum(each[name] for each in runs)
     metrics = dict(jsonable(metrics))
-    if out is not None and best.context.rank == 0:
+    if out is not None and training.context.rank == 0:
         with atomic_directory(out, outdated_in(out)) as temporary:
             write_model(
                 temporary,
-                {seed: each.state for seed, each in zip(seeds, runs, strict=True)},
+                states,
                 metrics,
-                settings=asdict(best.settings),
-                best_seed=seeds[runs.index(best)],
-                fingerprint=metrics["graph"],
-                **about,
+                settings=asdict(training.settings),
+                best_seed=best,
+                **model,
             )
     return metrics
-
-
-def without_epochs(settings: Settings) -> dict[str, Any]:
-    """Return the settings that must be the same when a run goes on: all but the epochs."""
-    return {name: value for name, value in asdict(settings).items() if name != "epochs"}
 
 
 @contextmanager
@@ -133,10 +111,6 @@ def _folder(out: Path | None) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory() as folder:
         yield Path(folder)
-
-
-def _spread(runs: Sequence[StepwiseRun], name: str) -> Spread:
-    return Spread.of([each.numbers[name] for each in runs])
 
 
 def _part(progress: ProgressCallback, place: int, count: int, seed: int) -> ProgressCallback:

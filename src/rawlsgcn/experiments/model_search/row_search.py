@@ -29,7 +29,6 @@ from ...training.engine_choice import GraphSize
 from ...training.in_steps.batch_training import DivergedError
 from ...training.in_steps.checkpoints import train_with_checkpoints
 from ...training.smoothed.row_order import RowOrder
-from ...training.smoothed.row_reading import read_rows
 from ...training.smoothed.row_scores import RowModel
 from ...training.smoothed.row_training import (
     BATCH_ROWS,
@@ -38,7 +37,7 @@ from ...training.smoothed.row_training import (
     keeps_rows,
 )
 from ...training.smoothed.smooth_shards import smooth_shards
-from ...training.smoothed.smoothed_files import SmoothedForm, why_not_rows
+from ...training.smoothed.smoothed_files import SmoothedForm, take_rows, why_not_rows
 from ...training.whole_graph import PartialProgress
 from ..fitting import described
 from ..large_graphs.row_fit import evaluate_rows, evenly, usual_epochs
@@ -110,7 +109,7 @@ def auto_rows(
         )
         runs = RowRuns(
             labeled,
-            read_rows(rows, val),
+            take_rows(rows, val),
             shards.fingerprint,
             out / RUNS,
             memory,
@@ -137,40 +136,49 @@ def auto_rows(
     chosen = WeightedMean.best(members, judge)
     scaling = judge.temperature(chosen.probabilities[judge.nodes].double())
     settings = EnsembleSettings.of(chosen.runs(), scaling)
+    about: dict[str, Any] = {
+        "row_normalized": form.row_normalized,
+        "num_features": rows.num_features,
+        "num_classes": shards.classes,
+        "dataset": shards.name,
+        "class_names": shards.class_names,
+        "fingerprint": shards.fingerprint,
+    }
+    state = joined_states(chosen.states())
     model = TrainedModel(
-        method=Ensemble(),
-        settings=settings,
-        row_normalized=form.row_normalized,
-        num_features=rows.num_features,
-        num_classes=shards.classes,
-        seed=seed,
-        dataset=shards.name,
-        state=joined_states(chosen.states()),
-        folder=out,
-        class_names=shards.class_names,
+        method=Ensemble(), settings=settings, seed=seed, state=state, folder=out, **about
     )
     models = row_models(model, shards, context, memory)
     assert models is not None
+    figures = asdict(evaluate_rows(models, nodes, context, settings.temperature)[0])
+    leaderboard = [
+        {
+            "member": member.name,
+            "weight": chosen.weight(member),
+            "validation_loss": member.loss,
+            "validation_accuracy": 100 * judge.accuracy(member.probabilities),
+            "runs": member.trained,
+            "seconds": member.seconds,
+        }
+        for member in sorted(members, key=lambda each: each.rank)
+    ]
     metrics = {
-        **_metrics(models, nodes, settings.temperature, context),
-        **_described_members(members, chosen, left_out, judge),
+        "dataset": shards.name,
+        **jsonable(figures | {"calibration": figures["calibration"].value}),
+        "leaderboard": jsonable(leaderboard),
+        "left_out": left_out,
         "skipped": skipped,
         "seconds": time.perf_counter() - began,
     }
     with atomic_directory(out, outdated_in(out)) as folder:
         write_model(
             folder,
-            {seed: model.state},
+            {seed: state},
             metrics,
             method=Ensemble.name,
             settings=asdict(settings),
-            row_normalized=model.row_normalized,
-            num_features=model.num_features,
-            num_classes=model.num_classes,
             best_seed=seed,
-            dataset=model.dataset,
-            class_names=model.class_names,
-            fingerprint=shards.fingerprint,
+            **about,
         )
     return metrics
 
@@ -227,29 +235,3 @@ class RowRuns:
         state = {name: each.detach().cpu() for name, each in training.kept.state_dict().items()}
         scores = RowModel(training.kept, labeled.file).scores(self.val_rows)
         return TrainedRun(sum(each.numel() for each in state.values()), state, scores)
-
-
-def _described_members(
-    members: Sequence[Member], chosen: WeightedMean, left_out: dict[str, str], judge: Judge
-) -> dict[str, Any]:
-    """The members, the best first, and those that were left out."""
-    rows = [
-        {
-            "member": member.name,
-            "weight": chosen.weight(member),
-            "validation_loss": member.loss,
-            "validation_accuracy": 100 * judge.accuracy(member.probabilities),
-            "runs": member.trained,
-            "seconds": member.seconds,
-        }
-        for member in sorted(members, key=lambda each: each.rank)
-    ]
-    return {"leaderboard": jsonable(rows), "left_out": left_out}
-
-
-def _metrics(
-    models: Sequence[RowModel], nodes: ShardNodes, scaling: float, context: DistributedContext
-) -> dict[str, Any]:
-    figures = asdict(evaluate_rows(models, nodes, context, scaling)[0])
-    figures["calibration"] = figures["calibration"].value
-    return {"dataset": nodes.shards.name, **jsonable(figures)}

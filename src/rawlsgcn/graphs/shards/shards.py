@@ -9,40 +9,66 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from ..._core.atomic_files import atomic_file
-from ..._core.atomic_folders import atomic_directory
 from ..._core.errors import RawlsError
-from ..._core.row_files import write_parts
-from ..._core.serialization import is_string
-from ..graph_statistics import fingerprint
-from ..node_features import dense_rows, has_negative_features
-from ..splits import MASKS
-from .shard_cuts import require_count, shard_cuts
-from .shard_files import ARRAYS, ShardFiles, array_path, save_node_ids
+from ..._core.serialization import (
+    JsonFields,
+    is_bool,
+    is_nonnegative_int,
+    is_positive_int,
+    is_string,
+    read_json,
+)
+from .shard_files import ARRAYS, ShardFiles, array_path
 from .shard_files import Shard as Shard
-from .shard_folder import ENTRIES, MANIFEST, outdated, read_about, require_own, write_manifest
-
-if TYPE_CHECKING:
-    from torch_geometric.data import Data
 
 Array = NDArray[Any]
 
+MANIFEST = "shards.json"
+_FORMAT = 1
+#: The names of the files of a folder of shards, whatever it was cut into.
+_OURS = re.compile(
+    rf"shards\.json|\d{{5}}\.json|\d{{5}}-({'|'.join(ARRAYS)})\.npy|\.?smoothed-[0-9a-f]{{10}}"
+)
 #: The largest residual of a scaling vector that smoothing, training and predicting use.
 _LARGEST_RESIDUAL = 1e-6
-#: Rows of sparse features that are made dense at a time.
-_ROWS = 1 << 14
 
 
 def _are_names(value: Any, classes: int) -> bool:
     return isinstance(value, list) and len(value) >= classes and all(map(is_string, value))
+
+
+def _are_cuts(value: Any) -> bool:
+    """Whether a value of the manifest can be where a graph was cut."""
+    return (
+        isinstance(value, list)
+        and len(value) > 1
+        and all(map(is_nonnegative_int, value))
+        and value[0] == 0
+        and all(a < b for a, b in pairwise(value))
+    )
+
+
+#: What the manifest has.
+_ENTRIES: JsonFields = {
+    "format": (f"{_FORMAT}, which this version reads", lambda value: value == _FORMAT),
+    "name": ("a name", is_string),
+    "graph": ("the graph's fingerprint", is_string),
+    "nodes": ("a whole number of at least 1", is_positive_int),
+    "arcs": ("a whole number", is_nonnegative_int),
+    "classes": ("a whole number", is_nonnegative_int),
+    "negative_features": ("true or false", is_bool),
+    "cuts": ("a list of rows from 0 that rise", _are_cuts),
+}
 
 
 class Shards:
@@ -67,7 +93,7 @@ class Shards:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
-        about = read_about(self.folder / MANIFEST, ENTRIES)
+        about = _read_about(self.folder / MANIFEST, _ENTRIES)
         self.name, self.fingerprint = about["name"], about["graph"]
         self.num_nodes, self.num_arcs = about["nodes"], about["arcs"]
         self.classes, self.negative_features = about["classes"], about["negative_features"]
@@ -100,7 +126,7 @@ class Shards:
         Raises:
             RawlsError: If a file is missing, damaged or of another graph.
         """
-        about = read_about(self.folder / f"{shard:05d}.json", {"graph": ENTRIES["graph"]})
+        about = _read_about(self.folder / f"{shard:05d}.json", {"graph": _ENTRIES["graph"]})
         if about["graph"] != self.fingerprint:
             raise RawlsError(
                 f"shard {shard} in {self.folder} is of another graph than {MANIFEST}: "
@@ -193,7 +219,7 @@ class Shards:
         """Note the residual of the scaling vector, the largest ``|sum − 1|`` of a row."""
         path = self.folder / f"{shard:05d}.json"
         about = {"graph": self.fingerprint, "scale_residual": residual}
-        if read_about(path, {}) != about:
+        if _read_about(path, {}) != about:
             with atomic_file(path) as temporary:
                 temporary.write_text(json.dumps(about) + "\n", encoding="utf-8")
 
@@ -206,7 +232,7 @@ class Shards:
         for shard in range(len(self)):
             if not array_path(self.folder, shard, "scale").exists():
                 continue
-            residual = read_about(self.folder / f"{shard:05d}.json", {}).get("scale_residual")
+            residual = _read_about(self.folder / f"{shard:05d}.json", {}).get("scale_residual")
             if isinstance(residual, float) and not residual <= _LARGEST_RESIDUAL:
                 raise RawlsError(
                     f"the shards in {self.folder} are balanced to a residual of {residual:.1e} "
@@ -221,73 +247,51 @@ class Shards:
             np.save(file, scale, allow_pickle=False)
 
 
-def write_shards(graph: Data, count: int, folder: str | Path) -> Shards:
-    """Cut a validated graph into ranges of rows of about equal size on disk.
+def _read_about(path: Path, entries: JsonFields) -> dict[str, Any]:
+    """Read a JSON file of the folder, which must have these entries."""
+    try:
+        return read_json(path, entries)
+    except OSError as error:
+        raise RawlsError(
+            f"{path.parent} holds no whole set of shards: cannot read {path.name} "
+            f"({error.strerror}); write them with 'rawlsgcn shard'"
+        ) from error
+    except RawlsError as error:
+        raise RawlsError(f"{error}; write the shards again") from error
 
-    Args:
-        graph: A graph from ``load``, ``read``, ``synthetic`` or ``check``.
-        count: The number of shards.
-        folder: Where to write them. Shards that are there already are replaced.
 
-    Returns:
-        The shards.
-
-    Raises:
-        RawlsError: If the folder holds anything else, or there are more shards than nodes.
-    """
-    require_own(folder)
-    nodes = int(graph.num_nodes)
-    require_count(count, nodes)
-    row, column = graph.edge_index.numpy()
-    row_start = np.zeros(nodes + 1, dtype=np.int64)
-    np.cumsum(np.bincount(row, minlength=nodes), out=row_start[1:])
-    cuts = shard_cuts(row_start, count)
-    ids = graph.get("node_ids")
-    # Texts stay objects: numpy's own would all be as long as the longest of them.
-    ids = np.array(ids, dtype=object) if isinstance(ids, list) else ids
-    small = np.int32 if nodes < 2**31 else np.int64
-    weight = graph.get("edge_weight")
-    split = np.zeros(nodes, dtype=np.uint8)
-    for number, name in enumerate(MASKS, start=1):
-        if graph.get(name) is not None:
-            split[graph[name].numpy()] = number
-
-    with atomic_directory(folder, outdated) as temporary:
-
-        def save(shard: int, name: str, array: Array) -> None:
-            np.save(array_path(temporary, shard, name), array, allow_pickle=False)
-
-        for shard in range(count):
-            rows = slice(cuts[shard], cuts[shard + 1])
-            arcs = slice(int(row_start[rows.start]), int(row_start[rows.stop]))
-            save(shard, "row_start", row_start[rows.start : rows.stop + 1] - arcs.start)
-            save(shard, "column", column[arcs].astype(small))
-            if weight is not None:
-                save(shard, "weight", weight[arcs].numpy())
-            if graph.get("x") is not None:
-                _save_features(array_path(temporary, shard, "x"), graph.x, rows)
-            if graph.get("y") is not None:
-                save(shard, "y", graph.y[rows].numpy())
-            save(shard, "split", split[rows])
-            save_node_ids(temporary, shard, None if ids is None else ids[rows])
-        write_manifest(
-            temporary,
-            name=str(graph.get("name") or "graph"),
-            graph=fingerprint(graph),
-            nodes=nodes,
-            arcs=len(column),
-            classes=0 if graph.get("y") is None else int(graph.y.max()) + 1,
-            negative_features=graph.get("x") is not None and has_negative_features(graph.x),
-            cuts=cuts,
-            class_names=graph.get("class_names"),
+def require_own(folder: str | Path) -> None:
+    """Refuse a folder with files that are not shards: shards written again replace the old ones."""
+    folder = Path(folder)
+    found = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    found = {name for name in found if not name.startswith(".")}
+    strange = sorted(name for name in found if not _OURS.fullmatch(name))
+    if not strange and found and MANIFEST not in found:
+        strange = sorted(found)  # names like ours, but not of ours
+    if strange:
+        raise RawlsError(
+            f"{folder} holds '{strange[0]}', which is no part of a set of shards: give a folder "
+            "that is new, empty or holds shards alone"
         )
-    return Shards(folder)
 
 
-def _save_features(path: Path, x: torch.Tensor, rows: slice) -> None:
-    parts = (
-        dense_rows(x, first, min(first + _ROWS, rows.stop))
-        for first in range(rows.start, rows.stop, _ROWS)
-    )
-    with path.open("wb") as file:
-        write_parts(file, (rows.stop - rows.start, x.shape[1]), np.float32, parts)
+def outdated(name: str) -> bool:
+    """Whether a file of this name in a folder of shards belongs to them, and goes with them.
+
+    A scaling vector, weights or smoothed features of other shards are none of a new graph.
+    """
+    return _OURS.fullmatch(name) is not None
+
+
+def write_manifest(folder: Path, **about: Any) -> None:
+    """Write the JSON files that make the arrays in a folder a set of shards.
+
+    Names of classes that are None are left out.
+    """
+    if about.get("class_names") is None:
+        about.pop("class_names", None)
+    text = json.dumps({"format": _FORMAT, **about}, indent=1) + "\n"
+    (folder / MANIFEST).write_text(text, encoding="utf-8")
+    for shard in range(len(about["cuts"]) - 1):
+        text = json.dumps({"graph": about["graph"]}) + "\n"
+        (folder / f"{shard:05d}.json").write_text(text, encoding="utf-8")

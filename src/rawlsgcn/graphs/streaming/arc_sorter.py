@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,6 @@ from ..._core.errors import RawlsError
 from ..._core.progress import ProgressCallback, no_progress
 from ..._core.threads import num_threads, ordered_map
 from ..notes import GraphFacts
-from .merged_arcs import MergedFiles, MergedRows, SortedArcs
 
 Array = NDArray[Any]
 
@@ -51,6 +51,51 @@ class _Run:
         first = self.position
         self.position = first + int(np.searchsorted(keys[first:], end_key))
         return slice(first, self.position)
+
+
+@dataclass(frozen=True, eq=False)
+class SortedArcs:
+    """A symmetric matrix in CSR form: row starts in memory, columns and weights in plain files.
+
+    Attributes:
+        row_start: Where the arcs of each row begin, of the length nodes + 1.
+        column: The file of the columns, int32.
+        weight: The file of the weights, float32; None if all of them are one.
+    """
+
+    row_start: NDArray[np.int64]
+    column: Path
+    weight: Path | None
+
+    @property
+    def num_arcs(self) -> int:
+        """The number of arcs, each edge counted twice."""
+        return int(self.row_start[-1])
+
+    def read_column(self, first: int, last: int) -> Array:
+        """Read the columns of some arcs."""
+        return _read([(self.column, slice(first, last))], np.int32)
+
+    def read_weight(self, first: int, last: int) -> Array:
+        """Read the weights of some arcs, if they have any."""
+        assert self.weight is not None
+        return _read([(self.weight, slice(first, last))], np.float32)
+
+
+class _Merged(NamedTuple):
+    """The merged arcs of some rows.
+
+    ``tally`` counts the entries that were merged, the arcs, those of them that were given in this
+    direction, those that are too light to keep, and those that have another weight in the other
+    direction.
+    """
+
+    rows: slice
+    counts: Array
+    column: NDArray[np.int32]
+    weight: NDArray[np.float32]
+    all_ones: bool
+    tally: Array
 
 
 class ArcSorter:
@@ -107,20 +152,29 @@ class ArcSorter:
         self._end_run()
         self._wait()
         del self._keys, self._weights
-        merged = MergedFiles(self._folder, self._nodes, self._weighted)
-        forward = done = 0
-        shift = self._bits + 1
-        with merged:
-            for part in ordered_map(self._merge, self._ranges(shift)):
-                merged.append(part)
-                forward += part.forward
-                done += part.taken
-                progress(done, 2 * self._kept, "merging the arcs")
+        arcs = SortedArcs(
+            np.zeros(self._nodes + 1, np.int64),
+            self._folder / "column",
+            self._folder / "weight" if self._weighted else None,
+        )
+        tally, all_ones = np.zeros(5, np.int64), True
+        with ExitStack() as files:
+            columns = files.enter_context(arcs.column.open("wb"))
+            weights = files.enter_context(arcs.weight.open("wb")) if arcs.weight else None
+            for part in ordered_map(self._merge, self._ranges()):
+                arcs.row_start[1:][part.rows] = part.counts
+                part.column.tofile(columns)
+                if weights is not None:
+                    part.weight.tofile(weights)
+                all_ones &= part.all_ones
+                tally += part.tally
+                progress(int(tally[0]), 2 * self._kept, "merging the arcs")
         for run in self._runs:
             for path in (run.path, _weights_of(run.path)):
                 path.unlink(missing_ok=True)
-        self._count_facts(merged, forward)
-        return merged.result()
+        self._count_facts(*tally[1:].tolist())
+        np.cumsum(arcs.row_start, out=arcs.row_start)
+        return replace(arcs, weight=None) if all_ones else arcs
 
     def __enter__(self) -> ArcSorter:
         return self
@@ -129,16 +183,16 @@ class ArcSorter:
         """Stop the thread that writes, also after an error."""
         self._writer.shutdown(cancel_futures=True)
 
-    def _count_facts(self, merged: MergedFiles, forward: int) -> None:
+    def _count_facts(self, pairs: int, forward: int, tiny: int, unequal: int) -> None:
         facts = self._facts
         if self._kept > forward:
             facts.repeated_edges += self._kept - forward
             facts.weights_summed = self._weighted
-        if merged.pairs > forward:
-            facts.one_way_arcs, facts.arcs = merged.pairs - forward, forward
+        if pairs > forward:
+            facts.one_way_arcs, facts.arcs = pairs - forward, forward
         else:
-            facts.unequal_weights += merged.unequal // 2
-        facts.tiny_weights += merged.tiny // 2
+            facts.unequal_weights += unequal // 2
+        facts.tiny_weights += tiny // 2
 
     # ---- runs ------------------------------------------------------------------------------------
 
@@ -189,67 +243,58 @@ class ArcSorter:
 
     # ---- ranges of rows --------------------------------------------------------------------------
 
-    def _ranges(self, shift: int) -> Iterator[tuple[int, int, list[slice]]]:
+    def _ranges(self) -> Iterator[tuple[int, int, list[slice]]]:
         """Ranges of rows with the entries of each run in them, about evenly many in each."""
         samples = np.sort(np.concatenate([*self._samples, np.empty(0, np.int64)]))
         # As many ranges are in memory at a time as there are threads, and one more that waits.
         each = max(1, self._size // (2 * (num_threads() + 1)) // _SAMPLED)
         inner = np.unique(samples[each::each])
-        rows = [0, *inner[inner > 0].tolist(), self._nodes]
-        for first, last in pairwise(rows):
-            yield first, last, [run.take(last << shift) for run in self._runs]
+        for first, last in pairwise([0, *inner[inner > 0].tolist(), self._nodes]):
+            yield first, last, [run.take(last << (self._bits + 1)) for run in self._runs]
 
-    def _merge(self, range_: tuple[int, int, list[slice]]) -> MergedRows:
+    def _merge(self, range_: tuple[int, int, list[slice]]) -> _Merged:
         first, last, slices = range_
-        parts = list(zip(self._runs, slices, strict=True))
-        keys = np.concatenate(
-            [np.empty(0, np.int64), *(_read(run.path, np.int64, each) for run, each in parts)]
-        )
-        if not self._weighted:
+        parts = list(zip([run.path for run in self._runs], slices, strict=True))
+        keys, values = _read(parts, np.int64), np.empty(0)
+        if self._weighted:
+            weights = _read([(_weights_of(path), part) for path, part in parts], np.float64)
+            pairs, values, tally = _add_up(keys, weights)
+        else:
             taken = len(keys)
             keys.sort()
             keys = keys[_first_of_equal(keys)]
-            forward = taken and int(np.count_nonzero(keys & 1 == 0))
+            forward = np.count_nonzero(keys & 1 == 0)
             keys >>= 1
             pairs = keys[_first_of_equal(keys)]
-            return self._part(first, last, pairs, None, taken, forward)
-        weights = np.concatenate(
-            [np.empty(0), *(_read(_weights_of(run.path), np.float64, s) for run, s in parts)]
-        )
-        return self._merge_weighted(first, last, keys, weights)
-
-    def _merge_weighted(self, first: int, last: int, keys: Array, weights: Array) -> MergedRows:
-        taken = len(keys)
-        order = np.argsort(keys)
-        keys, weights = keys[order], weights[order]
-        start = np.flatnonzero(_first_of_equal(keys))
-        _sort_within(weights, start)
-        sums = np.add.reduceat(weights, start) if taken else weights
-        keys = keys[start]
-        forward = int(np.count_nonzero(keys & 1 == 0))
-        pairs = keys >> 1
-        begin = np.flatnonzero(_first_of_equal(pairs))
-        both = np.diff(begin, append=len(pairs)) == 2
-        values, other = sums[begin], sums[begin[both] + 1]
-        unequal = int(np.count_nonzero(values[both] != other))
-        values[both] = (values[both] + other) / 2
-        part = self._part(first, last, pairs[begin], values, taken, forward)
-        part.unequal = unequal
-        return part
-
-    def _part(
-        self, first: int, last: int, pairs: Array, values: Array | None, taken: int, forward: int
-    ) -> MergedRows:
-        merged = len(pairs)
-        tiny = 0
-        if values is not None:
-            kept = values >= _TINY
-            tiny = merged - int(np.count_nonzero(kept))
-            if tiny:
-                pairs, values = pairs[kept], values[kept]
+            tally = np.array([taken, len(pairs), forward, 0, 0])
+        with np.errstate(over="ignore"):
+            weight = values.astype(np.float32)
+        if not np.isfinite(weight).all():
+            raise RawlsError("weights over 3e38 do not fit: divide them first")
         column = (pairs & ((1 << self._bits) - 1)).astype(np.int32)
         counts = np.bincount((pairs >> self._bits) - first, minlength=last - first)
-        return MergedRows(first, last, counts, column, values, taken, merged, forward, tiny)
+        all_ones = bool((values == 1).all())
+        return _Merged(slice(first, last), counts, column, weight, all_ones, tally)
+
+
+def _add_up(keys: Array, weights: Array) -> tuple[Array, Array, Array]:
+    """The sums of the weights of each arc, the mean of both directions, and their tally."""
+    order = np.argsort(keys)
+    keys, weights = keys[order], weights[order]
+    start = np.flatnonzero(_first_of_equal(keys))
+    _sort_within(weights, start)
+    sums = np.add.reduceat(weights, start) if len(start) else weights
+    keys = keys[start]
+    pairs = keys >> 1
+    begin = np.flatnonzero(_first_of_equal(pairs))
+    both = np.diff(begin, append=len(pairs)) == 2
+    values, other = sums[begin], sums[begin[both] + 1]
+    unequal = np.count_nonzero(values[both] != other)
+    values[both] = (values[both] + other) / 2
+    pairs, kept = pairs[begin], values >= _TINY
+    forward, tiny = np.count_nonzero(keys & 1 == 0), np.count_nonzero(~kept)
+    tally = np.array([len(weights), len(pairs), forward, tiny, unequal])
+    return (pairs[kept], values[kept], tally) if tiny else (pairs, values, tally)
 
 
 def _first_of_equal(values: Array) -> NDArray[np.bool_]:
@@ -274,7 +319,11 @@ def _weights_of(path: Path) -> Path:
     return path.with_name(f"{path.name}-weight")
 
 
-def _read(path: Path, kind: type[np.generic], part: slice) -> Array:
-    """Some entries of a plain file, read and not mapped."""
+def _read(parts: list[tuple[Path, slice]], kind: type[np.generic]) -> Array:
+    """Some entries of each of several plain files, read and not mapped."""
     size = np.dtype(kind).itemsize
-    return np.fromfile(path, kind, part.stop - part.start, offset=part.start * size)
+    read = [
+        np.fromfile(path, kind, part.stop - part.start, offset=part.start * size)
+        for path, part in parts
+    ]
+    return np.concatenate([np.empty(0, kind), *read])

@@ -25,12 +25,11 @@ from ..._core.atomic_files import atomic_file, cannot_write, own_folder, resolve
 from ..._core.atomic_folders import atomic_directory
 from ..._core.progress import ProgressCallback, no_progress
 from ..notes import GraphFacts
-from ..shards.shard_folder import outdated
-from ..shards.shards import Shards
+from ..shards.feature_files import FeatureFiles
+from ..shards.shard_writer import ShardWriter
+from ..shards.shards import Shards, outdated
+from .arc_sorter import SortedArcs
 from .feature_batches import FeatureBatch
-from .feature_files import FeatureFiles
-from .merged_arcs import SortedArcs
-from .shard_writer import ShardWriter
 
 Array = NDArray[Any]
 #: The facts that the sort finds out.
@@ -42,8 +41,6 @@ _EDGE_FACTS = (
 _STAGES = re.compile(r"\d{5}-(row_start|column|weight|x)\.npy")
 #: What the progress says while another process has the unfinished folder.
 WAITING = "waiting for another process, which writes these shards"
-#: The file that says which command an unfinished folder is of.
-_KEY = "command.json"
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +95,7 @@ def build_shards(
         features = _features(unfinished, writer, graph, progress)
         _remove_rest(made)
         writer.write_nodes(graph.y, graph.split, graph.node_ids)
-        writer.finish(graph.name, features, progress, class_names=graph.class_names)
+        writer.finish(graph.name, features, class_names=graph.class_names, progress=progress)
         with atomic_directory(folder, outdated) as temporary:
             _move_files(unfinished, made, temporary)
     return Shards(folder)
@@ -112,7 +109,8 @@ def _arcs(unfinished: UnfinishedFolder, made: Path, count: int, graph: GraphPart
         return ShardWriter.reopen(made, count, weighted=noted["weighted"])
     work = unfinished.folder("work", empty=True)
     arcs = graph.sort_arcs(work)
-    writer = ShardWriter.cut(made, count, arcs)
+    writer = ShardWriter(made, arcs.row_start, count, weighted=arcs.weight is not None)
+    writer.write_arcs(arcs.read_column, arcs.read_weight if arcs.weight is not None else None)
     shutil.rmtree(work)
     facts = {name: getattr(graph.facts, name) for name in _EDGE_FACTS}
     unfinished.finish("arcs", weighted=arcs.weight is not None, facts=facts)
@@ -173,7 +171,7 @@ class UnfinishedFolder:
     def finish(self, stage: str, **noted: Any) -> None:
         """Note that a stage is finished, when its files are on the disk."""
         sync_tree(self.path)
-        self._write(f"{stage}.json", noted)
+        self._write(stage, noted)
 
     def forget(self, *stages: str) -> None:
         """Count stages as not begun."""
@@ -183,14 +181,14 @@ class UnfinishedFolder:
     def begin(self, key: Mapping[str, Any]) -> None:
         """Remove what another command left here."""
         wanted = json.loads(json.dumps({"version": __version__, **key}))
-        if self.finished(_KEY.removesuffix(".json")) == wanted:
+        if self.finished("command") == wanted:
             return
         for entry in self.path.iterdir():
             if entry.is_dir() and not entry.is_symlink():
                 shutil.rmtree(entry)
             else:
                 entry.unlink()
-        self._write(_KEY, wanted)
+        self._write("command", wanted)
 
     def folder(self, name: str, *, empty: bool = False) -> Path:
         """Return a folder in this one; what an interrupted stage left in it can be removed."""
@@ -200,8 +198,8 @@ class UnfinishedFolder:
         path.mkdir(exist_ok=True)
         return path
 
-    def _write(self, name: str, content: Any) -> None:
-        with atomic_file(self.path / name) as temporary:
+    def _write(self, stage: str, content: Any) -> None:
+        with atomic_file(self.path / f"{stage}.json") as temporary:
             temporary.write_text(json.dumps(content), encoding="utf-8")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..._core.errors import reading
+from ..._core.errors import RawlsError, reading
 from ..._core.progress import ProgressCallback, no_progress
 from ..._core.threads import ordered_map
 from ..notes import GraphFacts
@@ -124,8 +124,8 @@ class EdgeTable:
             return edge_batch(table, self._ends, self._weight, numbers, named_in)
         ids, codes = self._encoded(table)
         places = numbers.find(ids)
-        source, target = (places[side] for side in codes)
-        return _checked(table, self._ends, source, target, self._weight, numbers, named_in)
+        ends = places[codes[0]], places[codes[1]]
+        return edge_batch(table, self._ends, self._weight, numbers, named_in, ends)
 
     def _encoded(self, table: TableFile) -> tuple[Array, tuple[Array, Array]]:
         """The distinct ids of some rows, as texts, and each end's place in them."""
@@ -151,31 +151,56 @@ class EdgeTable:
         return numbers > 0
 
 
+class EdgeArrays:
+    """Arcs without weights, in arrays of the numbers of nodes.
+
+    Args:
+        path: Their file, for error messages.
+        arcs: How many they are.
+        blocks: Yields the sources and the targets of consecutive arcs.
+    """
+
+    weighted = False
+
+    def __init__(
+        self, path: Path, arcs: int, blocks: Callable[[], Iterable[tuple[Array, Array]]]
+    ) -> None:
+        self.path, self.estimated_rows, self._blocks = path, arcs, blocks
+
+    def batches(self, numbers: NodeNumbers, named_in: str) -> Iterator[EdgeBatch]:
+        """Yield the arcs; both ends must be nodes."""
+        done = 0
+        with reading(self.path, "edges"):
+            for both in self._blocks():
+                source, target = (side.astype(np.int64, copy=False) for side in both)
+                wrong = np.flatnonzero((numbers.find(source) < 0) | (numbers.find(target) < 0))
+                if len(wrong):
+                    place = int(wrong[0])
+                    raise RawlsError(
+                        f"{self.path.name}: arc {done + place} (counted from 0) is between "
+                        f"{source[place]} and {target[place]}, but the nodes are numbered from 0 "
+                        f"to {len(numbers) - 1}"
+                    )
+                yield EdgeBatch(source, target, None)
+                done += len(source)
+
+
 def edge_batch(
     table: TableFile,
     ends: tuple[int, int],
     weight_column: int | None,
     numbers: NodeNumbers,
     named_in: str,
+    found: tuple[Array, Array] | None = None,
 ) -> EdgeBatch:
-    """Return the arcs of some rows, or raise an error that names the damaged one."""
-    for column in ends:
-        table.has_text_ids(column)  # looks for empty ids
-    source, target = (
-        numbers.find(table.ids(column, numbers.is_text).to_numpy()) for column in ends
-    )
-    return _checked(table, ends, source, target, weight_column, numbers, named_in)
-
-
-def _checked(
-    table: TableFile,
-    ends: tuple[int, int],
-    source: Array,
-    target: Array,
-    weight_column: int | None,
-    numbers: NodeNumbers,
-    named_in: str,
-) -> EdgeBatch:
+    """Return the arcs of some rows, whose ends may be ``found``; a damaged row is an error."""
+    if found is None:
+        for column in ends:
+            table.has_text_ids(column)  # looks for empty ids
+        ids = (table.ids(column, numbers.is_text).to_numpy() for column in ends)
+        source, target = (numbers.find(each) for each in ids)
+    else:
+        source, target = found
     columns = (*ends, weight_column)
     weight = checked_weights(table, columns, (source, target), numbers, named_in)
     return EdgeBatch(source, target, None if weight is None else weight.astype(np.float64))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -59,7 +60,7 @@ class FeatureSource(Protocol):
 
 def open_features(
     path: Path, as_text: bool = False, progress: ProgressCallback = no_progress
-) -> FeatureTable | FeatureArray | FeatureMatrix:
+) -> FeatureTable | OrderedFeatures:
     """Open a file of features, as ``--features`` names it.
 
     Tables and .npy files are read in batches; other formats are held in memory as they are.
@@ -71,8 +72,30 @@ def open_features(
         if suffix in TABLES:
             return FeatureTable(path, as_text, progress)
         if suffix == ".npy":
-            return FeatureArray(path)
-        return FeatureMatrix(path)
+            return _mapped_array(path)
+        values = read_features(path).values
+        x = compact(values) if values.ndim == 2 and values.shape[1] else values
+        return OrderedFeatures(
+            path, values.shape, None, lambda rows: dense_rows(x, rows.start, rows.stop)
+        )
+
+
+def _mapped_array(path: Path) -> OrderedFeatures:
+    with path.open("rb") as file:
+        shape, kind = read_npy_header(file, path.stat().st_size)
+        begin = file.tell()
+
+    def read(rows: slice) -> Array:
+        # A mapping of its own for each batch: pages that were read do not stay resident.
+        mapped = np.load(path, mmap_mode="r", allow_pickle=False)
+        return checked_array(np.array(mapped[rows]))
+
+    features = OrderedFeatures(path, shape, None, read)
+    if kind.kind not in "biuf":
+        raise RawlsError(f"{path.name}: features must be real numbers, not {kind}")
+    if math.prod(shape) * kind.itemsize > path.stat().st_size - begin:
+        raise RawlsError(f"{path} is damaged or cut short: make or copy it again")
+    return features
 
 
 class FeatureTable:
@@ -153,68 +176,55 @@ class FeatureTable:
         return FeatureBatch(nodes, _single(values, lambda row: f"{table.row(row)}: the node"))
 
 
-class FeatureArray:
-    """An .npy file of a row for each node."""
+class OrderedFeatures:
+    """Features in the order of the nodes.
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        with path.open("rb") as file:
-            shape, kind = read_npy_header(file, path.stat().st_size)
-            begin = file.tell()
-        if len(shape) != 2 or not all(type(size) is int and size > 0 for size in shape):
+    Args:
+        path: Their file, for error messages.
+        shape: The rows and columns.
+        blocks: Yields all rows in order, in blocks of so many; by default their numbers, as slices.
+        values: Makes an array of a block, on a thread.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        shape: tuple[int, ...],
+        blocks: Callable[[int], Iterable[Any]] | None = None,
+        values: Callable[[Any], Array] = np.asarray,
+    ) -> None:
+        if len(shape) != 2 or not all(int(size) == size > 0 for size in shape):
             raise RawlsError(
                 f"{path.name}: features must be a matrix with a row for each node, they have the "
-                f"shape {shape}"
+                f"shape {tuple(shape)}"
             )
-        if kind.kind not in "biuf":
-            raise RawlsError(f"{path.name}: features must be real numbers, not {kind}")
-        if math.prod(shape) * kind.itemsize > path.stat().st_size - begin:
-            raise RawlsError(f"{path} is damaged or cut short: make or copy it again")
-        self.num_rows, self.num_columns = shape
+        self._path, self._blocks, self._values = path, blocks or self._slices, values
+        self.num_rows, self.num_columns = int(shape[0]), int(shape[1])
         self.rows = NodeRows(path, self.num_rows)
 
-    def batches(self, numbers: NodeNumbers, named_in: str) -> Iterator[FeatureBatch]:
-        """Yield all rows in the order of the nodes."""
-        rows = max(1, CELLS // self.num_columns)
+    def _slices(self, size: int) -> Iterator[slice]:
+        for first in range(0, self.num_rows, size):
+            yield slice(first, min(first + size, self.num_rows))
 
-        def batch(first: int) -> FeatureBatch:
-            # A mapping of its own for each batch: pages that were read do not stay resident.
-            mapped = np.load(self._path, mmap_mode="r", allow_pickle=False)
-            values = checked_array(np.array(mapped[first : first + rows]))
-            return batch_in_order(self._path, first, values)
+    def batches(self, numbers: NodeNumbers, named_in: str) -> Iterator[FeatureBatch]:
+        """Yield all rows, of which there must be one for each node."""
+        size, rows = max(1, CELLS // self.num_columns), 0
+
+        def batch(block: tuple[int, Any]) -> FeatureBatch:
+            first, values = block[0], self._values(block[1])
+            named = f"{self._path.name}: node {{}} (counted from 0)"
+            single = _single(values, lambda row: named.format(first + row))
+            return FeatureBatch(np.arange(first, first + len(single)), single)
 
         with reading(self._path, "features"):
-            yield from ordered_map(batch, range(0, self.num_rows, rows))
-
-
-class FeatureMatrix:
-    """A matrix that is read whole, dense or sparse: .npz and .pt files."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        values = read_features(path).values
-        if values.ndim != 2 or values.shape[1] == 0:
-            raise RawlsError(
-                f"{path.name}: features must be a matrix with a row for each node, they have the "
-                f"shape {tuple(values.shape)}"
-            )
-        self._x = compact(values)
-        self.num_rows, self.num_columns = (int(size) for size in values.shape)
-        self.rows = NodeRows(path, self.num_rows)
-
-    def batches(self, numbers: NodeNumbers, named_in: str) -> Iterator[FeatureBatch]:
-        """Yield all rows in the order of the nodes."""
-        rows = max(1, CELLS // self.num_columns)
-        for first in range(0, self.num_rows, rows):
-            values = dense_rows(self._x, first, min(first + rows, self.num_rows))
-            yield batch_in_order(self._path, first, values)
-
-
-def batch_in_order(path: Path, first: int, values: Array) -> FeatureBatch:
-    """Return rows in the order of the nodes, of which the first is node ``first``."""
-    nodes = np.arange(first, first + len(values))
-    named = f"{path.name}: node {{}} (counted from 0)"
-    return FeatureBatch(nodes, _single(values, lambda row: named.format(first + row)))
+            blocks = zip(count(0, size), self._blocks(size), strict=False)
+            for each in ordered_map(batch, blocks):
+                rows += len(each.nodes)
+                if rows > self.num_rows:
+                    raise RawlsError(f"{self._path} has more rows than {self.num_rows} nodes")
+                yield each
+            if rows < self.num_rows:
+                raise RawlsError(f"{self._path} has {rows} rows for {self.num_rows} nodes")
 
 
 def _single(values: Array, named: Any) -> NDArray[np.float32]:

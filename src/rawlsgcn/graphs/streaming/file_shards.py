@@ -31,19 +31,34 @@ from ..readers.node_numbers import (
 )
 from ..readers.node_tables import NodeTable, read_labels, use_one_file_for_both
 from ..readers.read_graph import require_file
-from ..shards.shard_cuts import require_count
-from ..shards.shard_folder import require_own
-from ..shards.shards import Shards
+from ..readers.table_formats import TABLES, is_parquet
+from ..shards.shard_writer import require_count
+from ..shards.shards import Shards, require_own
 from ..split_choice import choose_split
-from ..splits import MASKS, SplitChoice, parse_split
+from ..splits import MASKS, Ratios, SplitChoice, parse_split
 from ..validation import check_labels, settle_labels
-from .arc_sorter import ArcSorter
+from .arc_sorter import ArcSorter, SortedArcs
 from .build_shards import GraphParts, build_shards
 from .edge_batches import EdgeSource, EdgeTable
 from .feature_batches import FeatureSource, FeatureTable, open_features
-from .merged_arcs import SortedArcs
 
 Array = NDArray[Any]
+
+
+#: What reading in memory takes at its peak for each byte of a file: of text, .parquet, or arrays.
+_TEXT, _PARQUET, _ARRAYS = 12, 40, 3
+
+
+def memory_in_memory(*paths: Path | None) -> int:
+    """Estimate the bytes that reading an edge list, features and labels at once takes."""
+
+    def factor(path: Path) -> int:
+        if is_parquet(path):
+            return _PARQUET
+        return _TEXT if path.suffix.lower() in TABLES else _ARRAYS
+
+    files = [path.expanduser() for path in paths if path is not None]
+    return sum(factor(path) * path.stat().st_size for path in files if path.is_file())
 
 
 def shard_files(
@@ -77,7 +92,6 @@ def shard_files(
     """
     require_own(folder)
     chosen = parse_split(split)
-    memory = memory_limit(None) if memory is None else memory
     graph, features = graph.expanduser(), features.expanduser()
     labels = None if labels is None else labels.expanduser()
     for path in (graph, labels, features):
@@ -142,13 +156,13 @@ def write_streams(
     folder: str | Path,
     count: int,
     graph: GraphStreams,
-    split: SplitChoice,
-    memory: int,
+    split: str | Ratios | None,
+    memory: int | None,
     progress: ProgressCallback,
 ) -> tuple[Shards, Data]:
     """Write a graph that comes in batches as shards; see :func:`shard_files`."""
-    raw, numbers = graph.raw, graph.numbers
-    named_in = graph.named_in
+    raw, numbers, named_in = graph.raw, graph.numbers, graph.named_in
+    limit = memory_limit(None) if memory is None else memory
     if not numbers.is_range:
         listed = [raw.graph_from] if raw.y is None else [raw.graph_from, raw.labels_from]
         named_in = " or ".join(listed)
@@ -164,7 +178,7 @@ def write_streams(
         nodes.y.numpy() if labeled else None,
         marks,
         graph.features.num_columns,
-        lambda work: _sorted_arcs(graph, work, memory, progress),
+        lambda work: _sorted_arcs(graph, work, limit, progress),
         lambda: graph.features.batches(numbers, named_in),
         raw.facts,
         None if numbers.is_range else numbers.order,
@@ -219,13 +233,13 @@ def _require_sizes(graph: GraphStreams, features: str) -> None:
         raise RawlsError(f"sizes disagree: {', but '.join(said)}")
 
 
-def _checked_nodes(raw: RawGraph, count: int, split: SplitChoice) -> Data:
+def _checked_nodes(raw: RawGraph, count: int, split: str | Ratios | None) -> Data:
     """The labels and masks, if there are any, validated as those of a graph in memory."""
     check_count(count, raw.graph_from if raw.y is None else raw.labels_from)
     nodes = Data(num_nodes=count, name=raw.name)
     if raw.y is not None:
         nodes.y = check_labels(raw, count)
-        choose_split(nodes, raw, parse_split(split))
+        choose_split(nodes, raw, split)
     if raw.class_names is not None:
         nodes.class_names = raw.class_names
     return nodes

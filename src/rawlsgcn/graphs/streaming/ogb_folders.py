@@ -9,30 +9,28 @@ nodes. A folder without labels is that of an unlabeled graph. Nothing is unpickl
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError, reading
-from ..._core.memory import memory_limit
 from ..._core.progress import ProgressCallback, no_progress
 from ..._core.threads import ordered_map
 from ..catalog import MASKS
 from ..raw_graph import RawGraph, node_count
-from ..readers.arrays import Archive
+from ..readers.arrays import Archive, checked_array, open_zip, read_header
 from ..readers.node_numbers import NodeNumbers
 from ..readers.table_formats import as_table
 from ..readers.tables import TableFile
-from ..shards.shard_folder import require_own
-from ..shards.shards import Shards
+from ..shards.shards import Shards, require_own
 from ..splits import SplitChoice, parse_split
-from .edge_batches import ROWS, EdgeBatch, EdgeSource, edge_batch
-from .feature_batches import CELLS, FeatureBatch, FeatureSource, batch_in_order
+from .edge_batches import ROWS, EdgeArrays, EdgeBatch, EdgeSource, edge_batch
+from .feature_batches import OrderedFeatures
 from .file_shards import GraphStreams, write_streams
-from .npz_members import NpzMember
 
 Array = NDArray[Any]
 _TEXT, _BINARY = "edge.csv.gz", "data.npz"
@@ -85,14 +83,13 @@ def shard_ogb(
     home = raw_folder.parent if raw_folder.name == "raw" else raw_folder
     raw = RawGraph(home.resolve().name, empty, empty)
     edges: EdgeSource
-    features: FeatureSource
     if (raw_folder / _TEXT).is_file():
         raw.graph_from, raw.features_from = _TEXT, "node-feat.csv.gz"
         nodes = _num_nodes(_column(raw_folder / "num-node-list.csv.gz"), raw_folder)
         labels = raw_folder / "node-label.csv.gz"
         raw.y = _column(labels) if labels.is_file() else None
         edges = _TextEdges(raw_folder / _TEXT, raw_folder / "num-edge-list.csv.gz")
-        features = _TextFeatures(raw_folder / raw.features_from, nodes)
+        features = _text_features(raw_folder / raw.features_from, nodes)
     else:
         raw.graph_from = raw.features_from = _BINARY
         archive = Archive(raw_folder / _BINARY)
@@ -101,8 +98,8 @@ def shard_ogb(
         nodes = _num_nodes(archive["num_nodes_list"], raw_folder)
         labels = raw_folder / "node-label.npz"
         raw.y = _stored_labels(labels) if labels.is_file() else None
-        edges = _BinaryEdges(raw_folder / _BINARY)
-        features = _BinaryFeatures(raw_folder / _BINARY, nodes)
+        edges = _binary_edges(raw_folder / _BINARY)
+        features = _binary_features(raw_folder / _BINARY, nodes)
     raw.labels_from = labels.name
     if raw.y is not None and len(raw.y) != nodes:
         raise RawlsError(f"sizes disagree: {labels} has {len(raw.y)} labels for {nodes} nodes")
@@ -112,8 +109,7 @@ def shard_ogb(
     numbers = NodeNumbers(np.arange(nodes))
     files = sorted(path for path in home.rglob("*") if path.is_file())
     streams = GraphStreams(raw, numbers, labels.name, edges, features, files)
-    limit = memory_limit(None) if memory is None else memory
-    return write_streams(folder, count, streams, chosen, limit, progress)
+    return write_streams(folder, count, streams, chosen, memory, progress)
 
 
 def _num_nodes(listed: Array, folder: Path) -> int:
@@ -183,26 +179,17 @@ class _TextEdges:
             )
 
 
-class _TextFeatures:
+def _text_features(path: Path, nodes: int) -> OrderedFeatures:
     """The rows of ``node-feat.csv.gz``."""
-
-    def __init__(self, path: Path, nodes: int) -> None:
-        self._path, self.num_rows = path, nodes
-        with as_table(path):
-            first = pd.read_csv(path, header=None, compression="gzip", nrows=1)
-        self.num_columns = first.shape[1]
-
-    def batches(self, numbers: NodeNumbers, named_in: str) -> Iterator[FeatureBatch]:
-        """Yield all rows in the order of the nodes."""
-        columns = list(range(self.num_columns))
-        rows = max(1, CELLS // self.num_columns)
-
-        def batch(table: TableFile) -> FeatureBatch:
-            return batch_in_order(self._path, table.first, table.numbers(columns))
-
-        with reading(self._path, "features"):
-            tables = _tables(self._path, rows, self.num_columns)
-            yield from _counted(ordered_map(batch, tables), self.num_rows, self._path)
+    with as_table(path):
+        width = pd.read_csv(path, header=None, compression="gzip", nrows=1).shape[1]
+    columns = list(range(width))
+    return OrderedFeatures(
+        path,
+        (nodes, width),
+        lambda rows: _tables(path, rows, width),
+        lambda table: table.numbers(columns),
+    )
 
 
 # ---- arrays --------------------------------------------------------------------------------------
@@ -220,69 +207,79 @@ def _stored_labels(path: Path) -> Array:
     return y
 
 
-class _BinaryEdges:
+def _binary_edges(path: Path) -> EdgeArrays:
     """``edge_index`` of ``data.npz``: all sources, then all targets."""
-
-    weighted = False
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._member = NpzMember(path, "edge_index", "iu")
-        if self._member.shape[0] != 2:
-            raise RawlsError(
-                f"{path}: edge_index has the shape {self._member.shape}, not (2, edges)"
-            )
-        self.estimated_rows = self._member.shape[1]
-
-    def batches(self, numbers: NodeNumbers, named_in: str) -> Iterator[EdgeBatch]:
-        """Yield the arcs; both ends must be nodes."""
-        arcs = self.estimated_rows
-        with reading(self.path, "edges"):
-            sides = (self._member.blocks(*ends, ROWS) for ends in ((0, arcs), (arcs, 2 * arcs)))
-            for number, (source, target) in enumerate(zip(*sides, strict=True)):
-                wrong = np.flatnonzero((numbers.find(source) < 0) | (numbers.find(target) < 0))
-                if len(wrong):
-                    place = int(wrong[0])
-                    raise RawlsError(
-                        f"{self.path.name}: arc {number * ROWS + place} (counted from 0) is "
-                        f"between {source[place]} and {target[place]}, but the nodes are numbered "
-                        f"from 0 to {len(numbers) - 1}"
-                    )
-                yield EdgeBatch(source, target, None)
+    member = NpzMember(path, "edge_index", "iu")
+    sides, arcs = member.shape
+    if sides != 2:
+        raise RawlsError(f"{path}: edge_index has the shape {member.shape}, not (2, edges)")
+    ends = ((0, arcs), (arcs, 2 * arcs))
+    return EdgeArrays(
+        path, arcs, lambda: zip(*(member.blocks(*each, ROWS) for each in ends), strict=True)
+    )
 
 
-class _BinaryFeatures:
+def _binary_features(path: Path, nodes: int) -> OrderedFeatures:
     """``node_feat`` of ``data.npz``."""
-
-    def __init__(self, path: Path, nodes: int) -> None:
-        self._path = path
-        self._member = NpzMember(path, "node_feat", "biuf")
-        self.num_rows, self.num_columns = self._member.shape
-        if self.num_rows != nodes or not self.num_columns:
-            raise RawlsError(
-                f"{path}: node_feat has the shape {self._member.shape} for {nodes} nodes"
-            )
-
-    def batches(self, numbers: NodeNumbers, named_in: str) -> Iterator[FeatureBatch]:
-        """Yield all rows in the order of the nodes."""
-        rows = max(1, CELLS // self.num_columns)
-        with reading(self._path, "features"):
-            first = 0
-            cells = self.num_rows * self.num_columns
-            for block in self._member.blocks(0, cells, rows * self.num_columns):
-                values = block.reshape(-1, self.num_columns)
-                yield batch_in_order(self._path, first, values)
-                first += len(values)
+    member = NpzMember(path, "node_feat", "biuf")
+    rows, columns = member.shape
+    if rows != nodes or not columns:
+        raise RawlsError(f"{path}: node_feat has the shape {member.shape} for {nodes} nodes")
+    return OrderedFeatures(
+        path,
+        member.shape,
+        lambda size: member.blocks(0, rows * columns, size * columns),
+        lambda block: block.reshape(-1, columns),
+    )
 
 
-def _counted(batches: Iterator[FeatureBatch], nodes: int, path: Path) -> Iterator[FeatureBatch]:
-    """Raise an error unless there is a row for each node."""
-    rows = 0
-    for batch in batches:
-        rows += len(batch.nodes)
-        if rows > nodes:
-            break
-        yield batch
-    if rows != nodes:
-        more = "more rows than" if rows > nodes else f"{rows} rows for"
-        raise RawlsError(f"{path} has {more} {nodes} nodes")
+class NpzMember:
+    """An array of two dimensions in an .npz file, compressed or not, read in blocks.
+
+    Args:
+        path: The file.
+        key: The name of the array.
+        kinds: The kinds of numbers that it may hold, as in ``numpy.dtype.kind``.
+
+    Attributes:
+        shape: Its rows and columns.
+    """
+
+    def __init__(self, path: Path, key: str, kinds: str) -> None:
+        self._path, self._key = path, key
+        with reading(path, "numpy arrays"), self._open() as (file, size):
+            self.shape, self._kind = read_header(file, size)
+            begin = file.tell()
+            entries = int(np.prod(self.shape, dtype=np.float64))
+            if len(self.shape) != 2 or self._kind.kind not in kinds:
+                raise RawlsError(
+                    f"{path}: {key} is an array of {self._kind} of the shape {self.shape}"
+                )
+            if entries * self._kind.itemsize != size - begin:
+                raise RawlsError(f"{path} is damaged: {key} does not have its length")
+            file.seek(0)
+            np.lib.format.read_magic(file)
+            if np.lib.format.read_array_header_1_0(file)[1]:
+                raise RawlsError(f"{path}: {key} is stored by columns: save it by rows")
+
+    @contextmanager
+    def _open(self) -> Iterator[tuple[IO[bytes], int]]:
+        with open_zip(self._path) as archive:
+            try:
+                info = archive.getinfo(f"{self._key}.npy")
+            except KeyError as error:
+                raise RawlsError(f"{self._path} has no {self._key}") from error
+            with archive.open(info) as file:
+                yield file, info.file_size
+
+    def blocks(self, first: int, last: int, length: int) -> Iterator[Array]:
+        """Entries ``first`` to ``last`` of the flat array, so many at a time."""
+        with self._open() as (file, size):
+            read_header(file, size)
+            file.seek(first * self._kind.itemsize, 1)
+            for begin in range(first, last, length):
+                count = min(length, last - begin)
+                content = file.read(count * self._kind.itemsize)
+                if len(content) != count * self._kind.itemsize:
+                    raise EOFError("the array is longer than the file")
+                yield checked_array(np.frombuffer(content, self._kind))

@@ -13,16 +13,14 @@ from torch_geometric.data import FeatureStore, GraphStore
 from torch_geometric.data.feature_store import TensorAttr
 
 from ..._core.errors import RawlsError
-from ..._core.memory import memory_limit
 from ..._core.progress import ProgressCallback, no_progress
 from ..catalog import MASKS
 from ..raw_graph import RawGraph, endpoints
 from ..readers.node_numbers import NodeNumbers
-from ..shards.shard_folder import require_own
-from ..shards.shards import Shards
+from ..shards.shards import Shards, require_own
 from ..splits import SplitChoice, parse_split
-from .edge_batches import ROWS, EdgeBatch
-from .feature_batches import CELLS, FeatureBatch, batch_in_order
+from .edge_batches import ROWS, EdgeArrays
+from .feature_batches import OrderedFeatures
 from .file_shards import GraphStreams, write_streams
 
 Array = NDArray[Any]
@@ -73,16 +71,18 @@ def shard_stores(
         raise RawlsError(f"{where} has {len(rows)} types of edges: give one of a single type")
     ends = torch.stack([next(iter(rows.values())), next(iter(columns.values()))]).numpy()
     source, target = endpoints(ends, where)
-    features = _StoredFeatures(feature_store, attributes["x"])
+    features = _stored_features(feature_store, attributes["x"])
+    arcs = len(source)
+    parts = [slice(first, first + ROWS) for first in range(0, arcs, ROWS)]
+    edges = EdgeArrays(Path(where), arcs, lambda: ((source[each], target[each]) for each in parts))
     empty = np.empty(0, np.int64)
     raw = RawGraph(name, empty, empty, graph_from=where, labels_from="the feature store")
     if "y" in attributes:
         raw.y = _whole(feature_store, attributes["y"])
     raw.masks = {key: _whole(feature_store, attributes[key]) for key in MASKS if key in attributes}
     numbers = NodeNumbers(np.arange(features.num_rows))
-    streams = GraphStreams(raw, numbers, where, _StoredEdges(source, target), features, ())
-    limit = memory_limit(None) if memory is None else memory
-    return write_streams(folder, count, streams, parse_split(split), limit, progress)[0]
+    streams = GraphStreams(raw, numbers, where, edges, features, ())
+    return write_streams(folder, count, streams, parse_split(split), memory, progress)[0]
 
 
 def _whole(store: FeatureStore, attribute: TensorAttr) -> Array:
@@ -92,49 +92,16 @@ def _whole(store: FeatureStore, attribute: TensorAttr) -> Array:
     return np.asarray(tensor)
 
 
-class _StoredEdges:
-    """The arcs of a graph store, in slices."""
-
-    path = Path("the graph store")
-    weighted = False
-
-    def __init__(self, source: Array, target: Array) -> None:
-        self._ends = source, target
-        self.estimated_rows = len(source)
-
-    def batches(self, numbers: NodeNumbers, named_in: str) -> Iterator[EdgeBatch]:
-        """Yield the arcs; both ends must be nodes."""
-        for first in range(0, self.estimated_rows, ROWS):
-            source, target = (side[first : first + ROWS] for side in self._ends)
-            for side in (source, target):
-                wrong = np.flatnonzero(numbers.find(side) < 0)
-                if len(wrong):
-                    raise RawlsError(
-                        f"{named_in}: an edge names node {side[wrong[0]]}, which is out of range: "
-                        f"the {len(numbers)} nodes are numbered from 0 to {len(numbers) - 1}"
-                    )
-            yield EdgeBatch(source, target, None)
-
-
-class _StoredFeatures:
+def _stored_features(store: FeatureStore, attribute: TensorAttr) -> OrderedFeatures:
     """The tensor ``x`` of a feature store, some rows at a time."""
+    of = {"group_name": attribute.group_name, "attr_name": attribute.attr_name}
+    size = store.get_tensor_size(**of, index=None)
+    if size is None or len(size) != 2 or not size[1]:
+        raise RawlsError(f"the feature store has an x of the shape {size}: it must be a matrix")
+    nodes = int(size[0])
 
-    def __init__(self, store: FeatureStore, attribute: TensorAttr) -> None:
-        self._store, self._attribute = store, attribute
-        size = store.get_tensor_size(
-            group_name=attribute.group_name, attr_name=attribute.attr_name, index=None
-        )
-        if size is None or len(size) != 2 or not size[1]:
-            raise RawlsError(f"the feature store has an x of the shape {size}: it must be a matrix")
-        self.num_rows, self.num_columns = int(size[0]), int(size[1])
+    def blocks(rows: int) -> Iterator[Any]:
+        for first in range(0, nodes, rows):
+            yield store.get_tensor(**of, index=torch.arange(first, min(first + rows, nodes)))
 
-    def batches(self, numbers: NodeNumbers, named_in: str) -> Iterator[FeatureBatch]:
-        """Yield all rows in the order of the nodes."""
-        rows = max(1, CELLS // self.num_columns)
-        for first in range(0, self.num_rows, rows):
-            part = self._store.get_tensor(
-                group_name=self._attribute.group_name,
-                attr_name=self._attribute.attr_name,
-                index=torch.arange(first, min(first + rows, self.num_rows)),
-            )
-            yield batch_in_order(Path("the feature store"), first, np.asarray(part))
+    return OrderedFeatures(Path("the feature store"), size, blocks)

@@ -15,15 +15,13 @@ from ..._core.progress import ProgressCallback, no_progress
 from ..._core.threads import ordered_map
 from ..catalog import SYNTHETIC
 from ..notes import GraphFacts
-from ..shards.shard_cuts import require_count
-from ..shards.shard_folder import require_own
-from ..shards.shards import Shards
+from ..shards.shard_writer import require_count
+from ..shards.shards import Shards, require_own
 from ..splits import SplitChoice, parse_split
 from ..synthetic_graph import BlockModel, check_arguments, draw_words, synthetic_split
-from .arc_sorter import ArcSorter
+from .arc_sorter import ArcSorter, SortedArcs
 from .build_shards import GraphParts, build_shards
 from .feature_batches import FeatureBatch
-from .merged_arcs import SortedArcs
 
 Array = NDArray[Any]
 #: Words of a node for each word of the vocabulary, as in ``synthetic()``.

@@ -1,7 +1,9 @@
 """Class scores of a whole graph, layer by layer and block of rows by block of rows.
 
 It needs one vector of hidden values for every node, never the matrix; with several processes each
-computes its share of the rows and sends them to the others.
+computes its share of the rows and sends them to the others. Arcs and features are mapped: their
+pages come and go, and are not counted within a limit of memory. Counted are a few numbers for each
+node, the hidden values of all nodes, and the blocks of rows in use.
 """
 
 from __future__ import annotations
@@ -12,14 +14,45 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..._core.memory import memory_left
 from ..._core.sparse import csr_tensor
 from ...methods._ops.convolution import GraphConvolutionalNetwork
 from ...sampling import Factors
-from .memory_plan import MOST_ROWS
 from .sources import Source
 
 if TYPE_CHECKING:
     from ..._core.distributed_context import DistributedContext
+    from ...graphs.shards.shards import Shards
+
+#: Nodes whose features are read at once, if the memory allows it, and at least.
+MOST_ROWS, LEAST_ROWS = 1 << 14, 1 << 8
+#: Row starts, factors of the normalization, labels, masks, degrees and the scaling vector.
+NODE_BYTES = 80
+#: A block of arcs that is multiplied at once: its numbers, columns, values and row starts.
+_ARC_BYTES, _ARCS = 48, 1 << 21
+
+
+def rows_at_once(shards: Shards, features: int, width: int, memory: int, what: str) -> int:
+    """Return how many rows of features are read at once while all nodes are scored.
+
+    Args:
+        shards: The graph.
+        features: The number of features.
+        width: The largest number of hidden values or classes of a node.
+        memory: Bytes that this process may use.
+        what: What is done, for the error.
+
+    Returns:
+        As many as fit, at most 16,384.
+
+    Raises:
+        RawlsError: If the limit is too small; it names the least.
+    """
+    row = 12 * features + 8 * width  # as read, divided by their sums, and aligned
+    nodes = shards.num_nodes * (NODE_BYTES + 8 * width)  # two matrices of hidden values
+    arcs = _ARC_BYTES * min(_ARCS, shards.num_arcs)
+    left = memory_left(nodes + arcs + LEAST_ROWS * row, memory, what)
+    return min(MOST_ROWS, LEAST_ROWS + left // row)
 
 
 @torch.no_grad()

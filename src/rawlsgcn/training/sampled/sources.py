@@ -13,7 +13,9 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ..._core.errors import RawlsError
+from ..._core.progress import ProgressCallback, no_progress
 from ..._core.sparse import aligned
+from ...balancing.distributed import balance_and_save
 from ...graphs.graph_statistics import fingerprint
 from ...graphs.node_features import has_negative_features
 from ...graphs.splits import MASKS, evaluate_on
@@ -23,6 +25,7 @@ from ...sampling import Adjacency
 from ...sampling.adjacency import take_concatenated
 
 if TYPE_CHECKING:
+    from ..._core.distributed_context import DistributedContext
     from ...graphs.shards.shards import Shards
 
 Array = NDArray[Any]
@@ -75,6 +78,34 @@ class Source:
         """
         chosen = evaluate_on(Data(y=self.y, **self.masks), which)
         return replace(self, masks={name: chosen[name] for name in MASKS})
+
+    def balanced(
+        self,
+        shards: Shards,
+        context: DistributedContext,
+        memory: int,
+        progress: ProgressCallback = no_progress,
+    ) -> Source:
+        """Return the graph with the scaling of its shards, which are balanced first if need be.
+
+        Args:
+            shards: The shards that the graph is in.
+            context: This process.
+            memory: The bytes that it may use.
+            progress: Called after each product.
+
+        Returns:
+            The graph.
+
+        Raises:
+            RawlsError: If the scaling that is there is a rough one, or balancing fails.
+        """
+        shards.require_balanced()
+        if self.scale is not None:
+            return self
+        balance_and_save(shards, context, memory=memory, progress=progress)
+        scale = [part.scale for part in shards.open_all() if part.scale is not None]
+        return replace(self, scale=np.concatenate(scale))
 
     def features(self, nodes: Array) -> Tensor:
         """Return the rows of X of some nodes.

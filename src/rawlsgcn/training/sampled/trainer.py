@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from ..._core.distributed_context import DistributedContext
 from ..._core.errors import RawlsError
+from ..._core.memory import memory_left
 from ...methods import MAIN_METHODS, Convolutional, Method, Settings
 from ...methods._ops.convolution import GraphConvolutionalNetwork
 from ...methods._ops.fixed_matrix import FixedMatrix
@@ -26,9 +27,11 @@ from ...sampling import Factors
 from ...sampling.neighborhoods import derive_key
 from ..in_steps.batch_training import DRAW, ORDER, BatchTraining, require_average
 from .blocks import BlockMaker, Blocks
-from .inference import whole_graph_logits
-from .memory_plan import MOST_ROWS
+from .inference import MOST_ROWS, NODE_BYTES, rows_at_once, whole_graph_logits
 from .sources import Source
+
+if TYPE_CHECKING:
+    from ...graphs.shards.shards import Shards
 
 Array = NDArray[Any]
 
@@ -59,6 +62,44 @@ def require_sampled(method: Method, settings: Settings, average: float) -> Convo
         )
     require_average(average)
     return method
+
+
+def sampled_rows(
+    shards: Shards,
+    features: int,
+    settings: Settings,
+    num_neighbors: Sequence[int],
+    share: int,
+    memory: int,
+    workers: int = 0,
+) -> int:
+    """Check that sampled training fits in memory, and return the rows of its scores of all nodes.
+
+    Args:
+        shards: The graph.
+        features: The number of features.
+        settings: The method's settings.
+        num_neighbors: Neighbors drawn for each node and layer; −1 for all.
+        share: Training nodes of a step in this process.
+        memory: Bytes that this process may use.
+        workers: Further processes, each of which draws two batches ahead.
+
+    Returns:
+        As :func:`rows_at_once` does.
+
+    Raises:
+        RawlsError: If the limit is too small for a batch, or for the scores of all nodes at the
+            end; it names the least.
+    """
+    drawn = share
+    for most in num_neighbors:
+        drawn = shards.num_nodes if most < 0 else min(shards.num_nodes, drawn * (1 + most))
+    batch = drawn * (12 * features + 32 * settings.hidden_channels) * (1 + 2 * workers)
+    what = f"train on samples of a graph of this size with batches of {share:,} nodes"
+    memory_left(NODE_BYTES * shards.num_nodes + batch, memory, what)
+    width = max(settings.hidden_channels, 4 * shards.classes)  # metrics are of double precision
+    what = "score all nodes of a graph of this size after training on samples"
+    return rows_at_once(shards, features, width, memory, what)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,16 +193,16 @@ class SampledTraining(BatchTraining[Batch]):
     def seed_dropout(self, key: int) -> None:
         self.random.manual_seed(key)
 
-    def logits(self, rows_at_once: int = MOST_ROWS) -> Tensor:
+    def logits(self, rows: int = MOST_ROWS) -> Tensor:
         """Compute the class scores of every node from all neighbors, without sampling.
 
         Args:
-            rows_at_once: Nodes whose features are read at once.
+            rows: Nodes whose features are read at once.
 
         Returns:
             A tensor of shape (nodes, classes).
         """
-        return whole_graph_logits(self.kept, self.source, self.forward, self.context, rows_at_once)
+        return whole_graph_logits(self.kept, self.source, self.forward, self.context, rows)
 
 
 class _Batches(Dataset[Batch]):

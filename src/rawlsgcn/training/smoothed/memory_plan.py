@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError
-from ..._core.memory import resident_memory, size_text
+from ..._core.memory import memory_left, size_text
 from ...graphs.shards.arc_blocks import least_bytes
 from ...graphs.shards.shards import Shard
 from .column_blocks import PART_SIZE
@@ -65,24 +65,24 @@ def plan_memory(
     """
     line = LINE * (exchange.rows + 2 * exchange.count + exchange.packed_rows)
     vectors = (16 + itemsize) * exchange.count + 8 * exchange.packed_rows
+    whole = sum(shard.graph_bytes for shard in opened)
     if device.type == "cuda":
         free = int(_GPU_SHARE * torch.cuda.mem_get_info(device)[0])
-        arcs = sum(shard.graph_bytes + (itemsize + 4) * len(shard.column) for shard in opened)
-        left, where = free - arcs - vectors, f"the {size_text(free)} of the GPU are"
+        arcs = whole + (itemsize + 4) * sum(len(shard.column) for shard in opened)
+        left = free - arcs - vectors
+        if left < line:
+            raise RawlsError(
+                f"the {size_text(free)} of the GPU are too little to smooth a graph of this size: "
+                f"at least {math.ceil((free - left + line) / 10**6):,} MB are needed; use "
+                "--device cpu"
+            )
     else:
-        left = limit - resident_memory() - _SLACK - vectors
-        whole, least = sum(shard.graph_bytes for shard in opened), least_bytes(opened)
-        arcs = whole if whole <= max(least, _ARCS_SHARE * left) else least
-        left, where = left - arcs, f"{size_text(limit)} of memory are"
-    lines = left // line
-    if lines < 1:
-        short = math.ceil((line - left) / 10**6)
-        total = math.ceil((limit if device.type == "cpu" else free) / 10**6) + short
-        raise RawlsError(
-            f"{where} too little to smooth a graph of this size: at least {total:,} MB are needed"
-            + (f" (--memory {total}MB)" if device.type == "cpu" else "; use --device cpu")
-        )
-    return MemoryPlan(lines, arcs)
+        arcs = min(whole, least_bytes(opened))
+        what = "smooth a graph of this size"
+        left = line + memory_left(_SLACK + vectors + arcs + line, limit, what)
+        if whole <= min(_ARCS_SHARE * (left + arcs), left + arcs - line):
+            left, arcs = left + arcs - whole, whole
+    return MemoryPlan(left // line, arcs)
 
 
 def column_blocks(

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ...methods._ops.convolution import GraphConvolutionalNetwork
 from ...methods.ensemble import scores_of
-from .row_reading import READ_BYTES, RowFile, read_blocks
+from .smoothed_files import READ_BYTES, SmoothedRows, read_blocks
 
 Ints = NDArray[np.int64]
 
@@ -22,7 +22,7 @@ class RowModel:
     """A trained MLP, the rows that it reads and its weight in a mean."""
 
     network: GraphConvolutionalNetwork
-    file: RowFile
+    file: SmoothedRows
     weight: float = 1.0
 
     @torch.no_grad()

@@ -24,9 +24,9 @@ from ..._core.memory import size_text
 from ...methods._ops.convolution import GraphConvolutionalNetwork
 from ...methods.smoothed_mlp_inputs import SmoothedMLPSettings
 from ..in_steps.batch_training import BatchTraining, require_average
-from .row_dropout import RowDropout
+from ..stacked.dropout import Dropout as Masks
 from .row_order import CHUNK_BYTES, WINDOW_CHUNKS, RowOrder, Window
-from .row_reading import READ_BYTES, RowFile, read_rows
+from .smoothed_files import READ_BYTES, SmoothedRows, take_rows
 
 Ints = NDArray[np.int64]
 #: Rows of a step by default.
@@ -82,7 +82,7 @@ class LabeledRows:
         val_y: Their classes.
     """
 
-    file: RowFile
+    file: SmoothedRows
     nodes: Ints
     y: Ints
     num_classes: int
@@ -97,6 +97,44 @@ class RowBatch:
     x: Tensor
     y: Tensor
     total: int
+
+
+class RowDropout(nn.Module):
+    """Dropout with masks of a stream of its own, drawn as the stacked engine draws them.
+
+    torch draws one random number for each entry, which takes as long as everything else of a step.
+
+    Args:
+        p: The probability with which an entry is set to zero, met to 1 part in 65,536.
+    """
+
+    def __init__(self, p: float) -> None:
+        super().__init__()
+        self.p = p
+        self.reseed(0)
+
+    def reseed(self, seed: int) -> None:
+        """Draw the next masks from a new stream.
+
+        Args:
+            seed: The seed of the stream.
+        """
+        self.masks = Masks([seed], self.p, torch.device("cpu"))
+
+    def forward(self, h: Tensor) -> Tensor:
+        """Set entries to zero in training, and scale the others.
+
+        Args:
+            h: A matrix of shape (rows, width).
+
+        Returns:
+            A matrix of the same shape.
+        """
+        if not self.training or self.p == 0:
+            return h
+        mask = np.empty((h.shape[0], 1, h.shape[1]), dtype=np.float32)
+        self.masks.draw(mask)
+        return h * torch.from_numpy(mask.reshape(h.shape))
 
 
 class RowTraining(BatchTraining[RowBatch]):
@@ -186,7 +224,7 @@ class RowTraining(BatchTraining[RowBatch]):
         own = (rows >= low) & (rows < high)
         if self.in_memory:
             if self._kept is None:
-                self._kept = torch.from_numpy(read_rows(self.rows.file, self.rows.nodes[low:high]))
+                self._kept = torch.from_numpy(take_rows(self.rows.file, self.rows.nodes[low:high]))
                 self._kept = self._kept.to(device, self.dtype)
                 self._y = torch.from_numpy(self.rows.y[low:high]).to(device)
             return self._kept, self._y, np.where(own, rows - low, -1)
@@ -194,7 +232,7 @@ class RowTraining(BatchTraining[RowBatch]):
         at = 0
         for chunk in window.chunks[(window.chunks >= self.own[0]) & (window.chunks < self.own[1])]:
             nodes = self.rows.nodes[self.order.cuts[chunk] : self.order.cuts[chunk + 1]]
-            read_rows(self.rows.file, nodes, x[at : at + len(nodes)])
+            take_rows(self.rows.file, nodes, x[at : at + len(nodes)])
             at += len(nodes)
         place = np.where(own, np.cumsum(own) - 1, -1)
         y = torch.from_numpy(self.rows.y[rows[own]])
@@ -224,7 +262,7 @@ class RowTraining(BatchTraining[RowBatch]):
         if not len(self.rows.val_nodes):
             return math.nan
         if self._val is None:
-            self._val = torch.from_numpy(read_rows(self.rows.file, self.rows.val_nodes))
+            self._val = torch.from_numpy(take_rows(self.rows.file, self.rows.val_nodes))
         self.network.eval()
         scores = self.network(self._val.to(self.context.device, self.dtype), None)
         right = scores.argmax(1).cpu() == torch.from_numpy(self.rows.val_y)

@@ -26,7 +26,7 @@ from ..._core.memory import memory_limit
 from ..._core.progress import ProgressCallback, no_progress
 from ..._core.row_files import read_rows
 from ..._core.sparse import as_tensor, empty_array
-from ...balancing.shard_balancing import balance_and_save
+from ...balancing.distributed import balance_and_save
 from ...graphs.shards.arc_blocks import ArcBlocks, shards_of_process
 from ...graphs.shards.shards import Shard, Shards
 from ...methods.inputs import row_sums

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -29,7 +29,11 @@ from ...graphs.shards.shards import Shards
 from ...methods import Settings
 from ...methods.smoothed_mlp_inputs import SmoothedMLPSettings
 
+Ints = NDArray[np.int64]
+Rows = NDArray[np.float32]
 MANIFEST = "smoothed.json"
+#: Bytes of rows that are read at once.
+READ_BYTES = 8 << 20
 _FORMAT = 1
 _ENTRIES: JsonFields = {
     "format": (f"{_FORMAT}, which this version reads", lambda value: value == _FORMAT),
@@ -149,16 +153,12 @@ class SmoothedRows:
     def __len__(self) -> int:
         return int(self.cuts[-1])
 
-    def read(
-        self, first: int, last: int, out: NDArray[np.float32] | None = None
-    ) -> NDArray[np.float32]:
+    def read(self, first: int, last: int) -> Rows:
         """Read rows into memory; no page of the files becomes part of this process.
 
         Args:
             first: The first row.
             last: The row after the last one.
-            out: Where to write them, contiguous and of shape (last − first, features); by default
-                a new array.
 
         Returns:
             The rows, of shape (last − first, features).
@@ -166,8 +166,7 @@ class SmoothedRows:
         Raises:
             RawlsError: If a file was cut short.
         """
-        if out is None:
-            out = np.empty((last - first, self.num_features), dtype=self.parts[0].dtype)
+        out = np.empty((last - first, self.num_features), dtype=self.parts[0].dtype)
         row, shard = first, bisect_right(self.cuts, first) - 1
         while row < last:
             end = min(last, self.cuts[shard + 1])
@@ -176,20 +175,46 @@ class SmoothedRows:
         return out
 
 
-def find_smoothed(shards: Shards, settings: Settings) -> SmoothedRows | None:
-    """Find the smoothed features of shards that ``rawlsgcn smooth`` wrote.
+def read_blocks(
+    file: SmoothedRows, nodes: Ints, block_bytes: int = READ_BYTES
+) -> Iterator[tuple[slice, Rows]]:
+    """Read the rows of some nodes, a block at a time.
 
     Args:
-        shards: The shards.
-        settings: The settings of a smoothed MLP.
+        file: The rows of all nodes.
+        nodes: The numbers of the nodes, in rising order.
+        block_bytes: Bytes of rows that are read at once.
+
+    Yields:
+        Which of the nodes a block holds, and their rows.
+    """
+    block = max(1, block_bytes // (4 * file.num_features))
+    at = 0
+    while at < len(nodes):
+        first = int(nodes[at])
+        stop = int(np.searchsorted(nodes, first + block))
+        last = int(nodes[stop - 1]) + 1
+        rows = file.read(first, last)
+        part = slice(at, stop)
+        yield part, rows if len(rows) == stop - at else rows[nodes[part] - first]
+        at = stop
+
+
+def take_rows(file: SmoothedRows, nodes: Ints, out: Rows | None = None) -> Rows:
+    """Read the rows of some nodes.
+
+    Args:
+        file: The rows of all nodes.
+        nodes: The numbers of the nodes, in rising order.
+        out: Where to write them; by default a new array.
 
     Returns:
-        Their rows; None if they have not been computed for this graph and these settings.
-
-    Raises:
-        RawlsError: If the files are damaged, or such features can only be made in memory.
+        Their rows, of shape (number of nodes, features).
     """
-    return open_smoothed(shards, SmoothedForm.of(shards, settings))
+    rows = np.empty((len(nodes), file.num_features), dtype=np.float32) if out is None else out
+    for part, block in read_blocks(file, nodes):
+        rows[part] = block
+    return rows
 
 
 def open_smoothed(shards: Shards, form: SmoothedForm) -> SmoothedRows | None:

@@ -17,11 +17,11 @@ from ..._core.threads import ordered_map
 from ..catalog import MASKS
 from ..graph_statistics import TensorHash, fingerprint_text
 from ..node_features import SPARSE_BELOW
-from ..shards.shard_files import array_path
-from .feature_files import FeatureFiles
+from .shard_files import array_path
 
 if TYPE_CHECKING:
-    from ..shards.shards import Shards
+    from .feature_files import FeatureFiles
+    from .shards import Shards
 
 Array = NDArray[Any]
 #: Numbers that are hashed at a time.

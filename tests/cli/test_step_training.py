@@ -22,7 +22,7 @@ import rawlsgcn as rg
 from rawlsgcn.cli import app
 from rawlsgcn.experiments.large_graphs import row_fit
 from rawlsgcn.experiments.model_files import split_words
-from rawlsgcn.graphs.shards.shards import write_shards
+from rawlsgcn.graphs.shards import write_shards
 from rawlsgcn.graphs.splits import MASKS
 
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone"]

@@ -9,8 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ..._core.errors import RawlsError, reading
-from ...graphs.readers.tables import numbers_of
+from .._core.errors import RawlsError, reading
+from ..graphs.readers.column_names import is_number
+from ..graphs.readers.table_formats import TABLES
+from ..graphs.readers.tables import numbers_of, read_table
 
 Array = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
@@ -24,13 +26,13 @@ class NodeIndex:
 
     def __init__(self, node_ids: Any, nodes: int) -> None:
         self.nodes, self.numbered = nodes, node_ids is None
+        self._index: pd.Index[Any] = pd.RangeIndex(nodes)
         self.as_text = False
-        if self.numbered:
-            return
-        self.as_text = pd.api.types.infer_dtype(node_ids, skipna=False) != "integer"
-        # Not an array of texts: in one, each takes the memory of the longest.
-        known = [str(each).strip() for each in node_ids] if self.as_text else node_ids
-        self._index = pd.Index(known)
+        if not self.numbered:
+            self.as_text = pd.api.types.infer_dtype(node_ids, skipna=False) != "integer"
+            # Not an array of texts: in one, each takes the memory of the longest.
+            known = [str(each).strip() for each in node_ids] if self.as_text else node_ids
+            self._index = pd.Index(known)
 
     def positions(self, ids: pd.Series[Any], row_name: Any, first: int) -> Ints:
         """Find the positions of ``ids``; ``row_name(row)`` names a row in error messages."""
@@ -40,14 +42,10 @@ class NodeIndex:
                 f"{row_name(first + int(empty.argmax()))}: the node id is empty: fill it in or "
                 "remove that row"
             )
-        if self.as_text:
-            positions = self._index.get_indexer(pd.Index(ids.astype(str).str.strip()))
-        else:
-            numbers = _whole_ids(ids, row_name, first)
-            if self.numbered:
-                positions = np.where((numbers >= 0) & (numbers < self.nodes), numbers, -1)
-            else:
-                positions = self._index.get_indexer(pd.Index(numbers))
+        wanted: Any = (
+            ids.astype(str).str.strip() if self.as_text else _whole_ids(ids, row_name, first)
+        )
+        positions = self._index.get_indexer(pd.Index(wanted))
         unknown = np.flatnonzero(positions < 0)
         if len(unknown):
             raise self._unknown(ids, unknown, row_name, first)
@@ -114,10 +112,6 @@ def _whole_ids(ids: pd.Series[Any], row_name: Any, first: int) -> Ints:
 
 def read_column(path: Path, index: NodeIndex) -> tuple[str, Array]:
     """Read a user's column in the order of the nodes; NaN or '' where a node has no value."""
-    from ...graphs.readers.column_names import is_number
-    from ...graphs.readers.table_formats import TABLES
-    from ...graphs.readers.tables import read_table
-
     if path.suffix.lower() not in TABLES:
         raise RawlsError(f"{path}: columns are read from {', '.join(TABLES)} files (id,value)")
     with reading(path, "a table"):

@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ..._core.errors import RawlsError
+from .._core.errors import RawlsError
 
-Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 FORMATS = ("auto", "probabilities", "logits", "classes")
@@ -27,12 +26,17 @@ LARGEST_LOGIT = 1e12
 
 @dataclass(frozen=True)
 class PredictionChunk:
-    """Some rows of predictions; ``nodes`` are positions in the graph, ``first`` the first row."""
+    """Some rows of predictions.
+
+    Attributes:
+        nodes: The positions of their nodes in the graph, (rows,).
+        first: The number of the first row, counted from 0.
+        values: Scores, (rows, classes), or the numbers of the predicted classes, (rows,).
+    """
 
     nodes: Ints
     first: int
-    predicted: Array | None
-    scores: Array | None
+    values: Floats
 
 
 class PredictionSource(Protocol):
@@ -98,8 +102,7 @@ def log_probabilities(
     predictions: PredictionSource, chunk: PredictionChunk, format: str, nodes: LabeledNodes
 ) -> Floats:
     """log p of every class: of probabilities over their sum, or of the softmax of logits."""
-    assert chunk.scores is not None
-    scores: Floats = chunk.scores
+    scores = chunk.values
     if format == "logits":
         bad = ~(np.abs(scores) <= LARGEST_LOGIT).all(1)
         if bad.any():
@@ -134,12 +137,12 @@ def detect_format(predictions: PredictionSource, chunk: PredictionChunk) -> tupl
     Probabilities where most rows lie between 0 and 1 and sum to one; logits where any score is
     outside of that; anything else raises an error.
     """
-    assert chunk.scores is not None
+    scores = chunk.values
     if predictions.named_format is not None:
         return predictions.named_format, "the columns are called so"
-    inside = ((chunk.scores >= 0) & (chunk.scores <= 1)).all(1)
+    inside = ((scores >= 0) & (scores <= 1)).all(1)
     with np.errstate(invalid="ignore", over="ignore"):
-        sums = np.abs(chunk.scores.sum(1) - 1) <= SUM_WITHIN
+        sums = np.abs(scores.sum(1) - 1) <= SUM_WITHIN
     if (inside & sums).mean() > 0.5:
         return "probabilities", "they lie between 0 and 1 and sum to one"
     if not inside.all():
@@ -147,7 +150,7 @@ def detect_format(predictions: PredictionSource, chunk: PredictionChunk) -> tupl
     row = int((~sums).argmax())
     raise RawlsError(
         f"{predictions.row(chunk.first + row)}: the scores lie between 0 and 1 but sum to "
-        f"{chunk.scores[row].sum():.6g}: if they are probabilities, make them sum to one; if they "
+        f"{scores[row].sum():.6g}: if they are probabilities, make them sum to one; if they "
         "are logits, use --scores logits (scores='logits')"
     )
 
@@ -156,8 +159,7 @@ def check_class_count(
     predictions: PredictionSource, chunk: PredictionChunk, nodes: LabeledNodes
 ) -> None:
     """Raise an error for scores of more or fewer classes than the labels have."""
-    assert chunk.scores is not None
-    columns = chunk.scores.shape[1]
+    columns = chunk.values.shape[1]
     if columns == nodes.classes:
         return
     if columns > nodes.classes:
@@ -185,10 +187,9 @@ def predicted_classes(
     predictions: PredictionSource, chunk: PredictionChunk, nodes: LabeledNodes
 ) -> Ints:
     """The predicted classes, each one that the labels have."""
-    values = chunk.predicted
-    if values is None:
-        assert chunk.scores is not None
-        return np.asarray(chunk.scores.argmax(1), dtype=np.int64)
+    values = chunk.values
+    if values.ndim == 2:
+        return np.asarray(values.argmax(1), dtype=np.int64)
     bad = (values != np.floor(values)) | (values < 0) | (values >= nodes.classes)
     if bad.any():
         row = int(bad.argmax())

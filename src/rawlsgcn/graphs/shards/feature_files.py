@@ -50,20 +50,7 @@ class FeatureFiles:
         first = int(nodes[0])
         if np.array_equal(nodes, np.arange(first, first + len(nodes))):
             self.write(first, block)
-        else:
-            self._scatter(nodes, block)
-
-    def write(self, first: int, block: NDArray[np.float32]) -> None:
-        """Write consecutive rows, of which the first is node ``first``."""
-        self._count(slice(first, first + len(block)), block)
-        for shard, low, high in self._shards(first, first + len(block)):
-            with self._path(shard).open("r+b") as file:
-                read_npy_header(file)
-                file.seek(4 * self.num_features * (low - self._cuts[shard]), 1)
-                block[low - first : high - first].tofile(file)
-
-    def _scatter(self, nodes: Array, block: NDArray[np.float32]) -> None:
-        """Write rows of any nodes."""
+            return
         self._count(nodes, block)
         order = np.argsort(nodes)
         nodes = nodes[order]
@@ -73,6 +60,15 @@ class FeatureFiles:
             mapped = npy.open_memmap(self._path(shard), mode="r+")
             mapped[nodes[part] - self._cuts[shard]] = block[order[part]]
             del mapped
+
+    def write(self, first: int, block: NDArray[np.float32]) -> None:
+        """Write consecutive rows, of which the first is node ``first``."""
+        self._count(slice(first, first + len(block)), block)
+        for shard, low, high in self._shards(first, first + len(block)):
+            with self._path(shard).open("r+b") as file:
+                read_npy_header(file)
+                file.seek(4 * self.num_features * (low - self._cuts[shard]), 1)
+                block[low - first : high - first].tofile(file)
 
     def read(self, rows: int) -> Iterator[NDArray[np.float32]]:
         """Yield the rows in order, so many at a time."""
@@ -93,4 +89,4 @@ class FeatureFiles:
 
     def _count(self, nodes: Any, block: Array) -> None:
         self.nonzero[nodes] = np.count_nonzero(block, axis=1)
-        self.negative = self.negative or bool(block.min() < 0)
+        self.negative = self.negative or bool((block < 0).any())

@@ -1,0 +1,185 @@
+"""What ``train`` does with the engines that take a part of the graph in each step.
+
+Several processes are started by torchrun, which also restarts them: ``torchrun --nproc-per-node 2
+--max-restarts 3 -m rawlsgcn train --shards …`` goes on from the last checkpoint. torchrun cannot
+tell a mistake in the arguments from a lost worker and tries again after either; therefore arguments
+are checked before the processes meet, and an error is reported by one of them only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .._core.errors import RawlsError
+from .._core.text import plural
+from .options import require_features
+from .outputs import check_outputs, people, write_json
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+    from .._core.distributed_context import DistributedContext
+    from ..graphs.shards.shards import Shards
+    from ..methods import Method, Settings
+
+
+@dataclass(frozen=True)
+class StepOptions:
+    """The options of ``train`` that training in steps has, whatever the engine."""
+
+    out: Path | None
+    json_path: str | None
+    device: str
+    memory: int
+    evaluate: str
+    seeds: Sequence[int]
+    batch_size: int | None
+    average: float
+    checkpoint_every: int
+
+
+def train_on_samples(
+    method: Method,
+    changes: Mapping[str, Any],
+    num_neighbors: str,
+    workers: int,
+    graph: Shards | Callable[[], Data],
+    inputs: Sequence[Path | None],
+    options: StepOptions,
+) -> None:
+    """Train on sampled neighborhoods of shards, or of a graph that is read when all is checked."""
+    from .._core.distributed_context import distributed_context
+    from ..experiments.large_graphs.sampled_fit import fit_sampled
+    from ..graphs.shards.shards import Shards
+    from ..reporting.progress import progress
+    from ..sampling import parse_num_neighbors
+    from ..training.sampled.inference import MOST_ROWS
+    from ..training.sampled.sources import Source
+    from ..training.sampled.trainer import require_sampled, sampled_rows
+
+    numbers = parse_num_neighbors(num_neighbors)
+    settings = method.configure({"num_layers": len(numbers), **changes})
+    if settings.num_layers != len(numbers):
+        raise RawlsError(
+            f"--num-neighbors {num_neighbors} is for {len(numbers)} layers, --set num_layers is "
+            f"{settings.num_layers}: give one number for each layer"
+        )
+    require_sampled(method, settings, options.average)
+    shards = graph.folder if isinstance(graph, Shards) else None
+    check_outputs(options.json_path, folder=options.out, inputs=inputs, shards=shards)
+    batch_size, rows_at_once = options.batch_size or 1024, MOST_ROWS
+    with distributed_context(options.device) as context:
+        if isinstance(graph, Shards):
+            source = Source.of_shards(graph, normalize=settings.normalize_features)
+            share = math.ceil(batch_size / context.world_size)
+            # Too little memory is an error before the balancing, which may take long.
+            rows_at_once = sampled_rows(
+                graph, source.num_features, settings, numbers, share, options.memory, workers
+            )
+            if settings.normalization == "doubly-stochastic":
+                with progress("balancing") as tell:
+                    source = source.balanced(graph, context, options.memory, tell)
+        else:
+            data = graph()
+            require_features(data, "training on samples")
+            source = Source.of(data, normalize=settings.normalize_features)
+        with progress("training") as tell:
+            metrics = fit_sampled(
+                method,
+                source.evaluated_on(options.evaluate),
+                settings,
+                options.out,
+                num_neighbors=numbers,
+                batch_size=batch_size,
+                seeds=options.seeds,
+                context=context,
+                workers=workers,
+                average=options.average,
+                checkpoint_every=options.checkpoint_every,
+                rows_at_once=rows_at_once,
+                progress=tell,
+            )
+        _say_trained(metrics, method.title, context, options)
+
+
+def train_on_rows(
+    shards: Shards, settings: Settings, epochs: int | None, options: StepOptions
+) -> None:
+    """Train on rows of smoothed features, which are made first if that is not done."""
+    from .._core.distributed_context import distributed_context
+    from ..experiments.large_graphs.row_fit import fit_rows
+    from ..graphs.shards.shard_graph import ShardNodes
+    from ..methods.smoothed_mlp_inputs import SmoothedMLPSettings
+    from ..reporting.progress import progress
+    from ..training.engine_choice import GraphSize
+    from ..training.in_steps.batch_training import require_average
+    from ..training.smoothed.row_training import BATCH_ROWS, keeps_rows
+    from ..training.smoothed.smooth_shards import smooth_shards
+    from ..training.smoothed.smoothed_files import SmoothedForm
+
+    assert isinstance(settings, SmoothedMLPSettings)
+    require_average(options.average)
+    check_outputs(options.json_path, folder=options.out, shards=shards.folder)
+    with distributed_context(options.device) as context:
+        nodes = ShardNodes.of(shards).evaluated_on(options.evaluate)
+        width = GraphSize.of_shards(shards).features // shards.num_nodes
+        if width:  # too little memory is an error before the smoothing, which may take long
+            keeps_rows(len(nodes.nodes("train")), width, options.memory, context)
+        with progress("smoothing") as tell:
+            form = SmoothedForm.of(shards, settings)
+            rows = smooth_shards(shards, form, context, memory=options.memory, progress=tell).rows
+        with progress("training") as tell:
+            metrics = fit_rows(
+                nodes,
+                rows,
+                settings,
+                options.out,
+                row_normalized=form.row_normalized,
+                epochs=epochs,
+                batch_size=options.batch_size or BATCH_ROWS,
+                seeds=options.seeds,
+                context=context,
+                average=options.average,
+                checkpoint_every=options.checkpoint_every,
+                memory=options.memory,
+                progress=tell,
+            )
+        usual = "" if epochs else " (as many as make enough steps; --epochs changes it)"
+        kept = "read from disk" if metrics["streamed"] else "kept in memory"
+        runs = f"{len(metrics['seeds'])} runs of " if "seeds" in metrics else ""
+        runs += "at most " if runs and settings.patience else ""
+        line = (
+            f"{metrics['training_rows']:,} training rows, {kept}: {metrics['steps']:,} steps in "
+            f"{runs}{plural(metrics['epochs'], 'epoch')}{usual}, {metrics['seconds']:.1f} s"
+        )
+        _say_trained(metrics, "Smoothed MLP", context, options, line)
+
+
+def _say_trained(
+    metrics: dict[str, Any],
+    title: str,
+    context: DistributedContext,
+    options: StepOptions,
+    *lines: str,
+) -> None:
+    """Say what came of a training in steps, after further lines; the first process does."""
+    from ..experiments.large_graphs.stepwise_runs import spread_text
+
+    if context.rank:
+        return
+    runs = f", {len(metrics['seeds'])} runs" if "seeds" in metrics else ""
+    said = (
+        f"{metrics['dataset']}, {title}, {context.world_size} "
+        f"process{'es' * (context.world_size > 1)}{runs}: "
+        f"accuracy {spread_text(metrics, 'accuracy', 1)}, "
+        f"bias {spread_text(metrics, 'bias', 4)}, "
+        f"low-degree accuracy {spread_text(metrics, 'low_degree_accuracy', 1)}"
+    )
+    written = "" if options.out is None else f"; written to {options.out}"
+    for line in (*lines, f"{said}{written}"):
+        people(options.json_path).print(line, soft_wrap=True)
+    write_json(options.json_path, metrics)

@@ -1,0 +1,188 @@
+"""Write a folder of shards piece by piece: sorted arcs, rows of features, labels and the split."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._core.atomic_folders import atomic_directory
+from ..._core.errors import RawlsError
+from ..._core.progress import ProgressCallback, no_progress
+from ..._core.row_files import write_parts
+from ..._core.text import plural
+from ..graph_statistics import fingerprint
+from ..node_features import dense_rows
+from ..splits import MASKS
+from .feature_files import FeatureFiles
+from .shard_files import array_path, save_node_ids
+from .shard_fingerprint import shard_fingerprint
+from .shards import Shards, outdated, require_own, write_manifest
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+Array = NDArray[Any]
+#: Returns the columns or weights of the arcs from a first one up to a last one.
+ArcReader = Callable[[int, int], Array]
+#: The arcs, and the rows of features, that are written at a time.
+_ARCS, _ROWS = 1 << 22, 1 << 14
+
+
+def require_count(count: int, nodes: int) -> None:
+    """Raise an error if a graph of so many nodes cannot be cut into ``count`` shards."""
+    if not 1 <= count <= nodes:
+        raise RawlsError(
+            f"a graph of {plural(nodes, 'node')} cannot be cut into {plural(count, 'shard')}, of "
+            f"which each has a node or more: give a --count of 1 to {nodes:,}"
+        )
+
+
+def write_shards(graph: Data, count: int, folder: str | Path) -> Shards:
+    """Cut a validated graph into ranges of rows of about equal size on disk.
+
+    Args:
+        graph: A graph from ``load``, ``read``, ``synthetic`` or ``check``.
+        count: The number of shards.
+        folder: Where to write them. Shards that are there already are replaced.
+
+    Returns:
+        The shards.
+
+    Raises:
+        RawlsError: If the folder holds anything else, or there are more shards than nodes.
+    """
+    require_own(folder)
+    nodes = int(graph.num_nodes)
+    require_count(count, nodes)
+    row, column = graph.edge_index.numpy()
+    row_start = np.zeros(nodes + 1, dtype=np.int64)
+    np.cumsum(np.bincount(row, minlength=nodes), out=row_start[1:])
+    x, y, weight, ids = (graph.get(name) for name in ("x", "y", "edge_weight", "node_ids"))
+    split = np.zeros(nodes, dtype=np.uint8)
+    for number, name in enumerate(MASKS, start=1):
+        if graph.get(name) is not None:
+            split[graph[name].numpy()] = number
+    with atomic_directory(folder, outdated) as temporary:
+        writer = ShardWriter(temporary, row_start, count, weighted=weight is not None)
+        writer.write_arcs(
+            lambda first, last: column[first:last],
+            None if weight is None else lambda first, last: weight[first:last].numpy(),
+        )
+        # Texts stay objects: numpy's own would all be as long as the longest of them.
+        ids = np.array(ids, dtype=object) if isinstance(ids, list) else ids
+        writer.write_nodes(None if y is None else y.numpy(), split, ids)
+        features = writer.features(0 if x is None else x.shape[1])
+        if x is not None:
+            features.create()
+            for first in range(0, nodes, _ROWS):
+                block = dense_rows(x, first, min(first + _ROWS, nodes))
+                features.write(first, block.astype(np.float32, copy=False))
+        writer.finish(
+            str(graph.get("name") or "graph"),
+            features,
+            fingerprint(graph),
+            class_names=graph.get("class_names"),
+        )
+    return Shards(folder)
+
+
+class ShardWriter:
+    """Write the shards of one graph into a folder, which the caller puts in its place at the end.
+
+    Args:
+        folder: The folder.
+        row_start: Where the arcs of each row begin, of the length nodes + 1.
+        count: The number of shards.
+        weighted: Whether the arcs have weights.
+    """
+
+    def __init__(self, folder: Path, row_start: Array, count: int, *, weighted: bool) -> None:
+        self._folder, self._row_start, self._weighted = folder, row_start, weighted
+        self.cuts = _cuts(row_start, count)
+
+    @classmethod
+    def reopen(cls, folder: Path, count: int, *, weighted: bool) -> ShardWriter:
+        """Go on with a folder that has the arcs of all shards."""
+        parts = [np.load(array_path(folder, shard, "row_start")) for shard in range(count)]
+        lengths = np.concatenate([[0], *(np.diff(part) for part in parts)])
+        return cls(folder, np.cumsum(lengths), count, weighted=weighted)
+
+    def write_arcs(self, column: ArcReader, weight: ArcReader | None) -> None:
+        """Write the rows of all shards; columns and weights are read some at a time."""
+        small = np.int32 if self.cuts[-1] < 2**31 else np.int64
+        for shard, (first, last) in enumerate(pairwise(self.cuts)):
+            start = self._row_start[first : last + 1]
+            np.save(self._path(shard, "row_start"), start - start[0])
+            begin, end = int(start[0]), int(start[-1])
+            for name, read in (("column", column), ("weight", weight)):
+                if read is None:
+                    continue
+                kind = small if name == "column" else read(0, 0).dtype
+                parts = (read(at, min(at + _ARCS, end)) for at in range(begin, end, _ARCS))
+                with self._path(shard, name).open("wb") as into:
+                    write_parts(into, (end - begin,), kind, parts)
+
+    def write_nodes(self, y: Array | None, split: Array, node_ids: Array | None = None) -> None:
+        """Write labels (int64) if any, the split (uint8; :mod:`.shard_files`), and the ids."""
+        for shard, (first, last) in enumerate(pairwise(self.cuts)):
+            if y is not None:
+                np.save(self._path(shard, "y"), y[first:last])
+            np.save(self._path(shard, "split"), split[first:last])
+            save_node_ids(self._folder, shard, None if node_ids is None else node_ids[first:last])
+        self._y, self._split = y, split
+
+    def features(self, columns: int) -> FeatureFiles:
+        """Return the files of the features, which may be there or not."""
+        return FeatureFiles(self.cuts, columns, lambda shard: self._path(shard, "x"))
+
+    def finish(
+        self,
+        name: str,
+        features: FeatureFiles,
+        graph: str | None = None,
+        *,
+        class_names: list[str] | None = None,
+        progress: ProgressCallback = no_progress,
+    ) -> None:
+        """Write the manifest; the fingerprint of the ``graph`` is that of the files by default."""
+        write_manifest(
+            self._folder,
+            name=name,
+            graph=graph
+            or shard_fingerprint(
+                self._folder,
+                self.cuts,
+                self._row_start,
+                weighted=self._weighted,
+                features=features,
+                y=self._y,
+                split=self._split,
+                progress=progress,
+            ),
+            nodes=self.cuts[-1],
+            arcs=int(self._row_start[-1]),
+            classes=0 if self._y is None else int(self._y.max()) + 1,
+            negative_features=features.negative,
+            cuts=self.cuts,
+            class_names=class_names,
+        )
+
+    def _path(self, shard: int, name: str) -> Path:
+        return array_path(self._folder, shard, name)
+
+
+def _cuts(row_start: Array, count: int) -> list[int]:
+    """Rows at which to cut so that rows and arcs together, the bytes, are shared evenly."""
+    nodes = len(row_start) - 1
+    load = row_start + np.arange(nodes + 1)
+    inner = np.searchsorted(load, load[-1] * np.arange(1, count) / count)
+    # Every shard has a row of its own, however much one hub weighs.
+    inner = np.maximum(inner, np.arange(1, count))
+    inner = np.maximum.accumulate(inner - np.arange(1, count)) + np.arange(1, count)
+    inner = np.minimum(inner, nodes - count + np.arange(1, count))
+    return [0, *inner.tolist(), nodes]
