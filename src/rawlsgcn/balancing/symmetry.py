@@ -19,7 +19,7 @@ def inspect_matrix(matrix: SparseMatrix) -> tuple[Tensor, bool]:
     would take as much memory as the matrix and as much time as a dozen products. Every entry
     (i, j, m) adds ± k_i k_j h(m) to a sum modulo 2⁶⁴, with the sign of i − j, a random odd key k
     for each node and a hash h of the bits of m, which is left out for a matrix of ones. The sum is
-    zero for a symmetric matrix; for another one with a probability of about 2⁻⁶⁰.
+    zero for a symmetric matrix; for another one with a probability below 2⁻⁵⁰.
     """
     known = matrix.inspection or compiled_inspection(matrix.stored)
     if known is not None:
