@@ -36,7 +36,8 @@ class SmoothedMLPSettings(Settings):
     """The settings of an MLP, and of what it is given.
 
     Args:
-        features: ``"raw"`` for the features as they are, or ``"tf-idf"``.
+        features: ``"raw"`` for the features as they are, or ``"tf-idf"``, which leaves dense and
+            negative features as they are, in rows of unit length.
         inputs: ``"smoothed"`` for Π F, ``"both"`` for [F, Π F], or ``"adjacency"`` for [A, F],
             with which a model cannot be used on another graph.
         teleport: α, the share of the own features in each step of the smoothing.
