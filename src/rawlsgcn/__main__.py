@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import sys
+import threading
 import warnings
 from importlib.util import find_spec
 
@@ -26,13 +28,23 @@ def main() -> None:
     if not sys.warnoptions:
         warnings.simplefilter("ignore")
         os.environ["PYTHONWARNINGS"] = "ignore"  # for processes that a command starts
+    sys.unraisablehook = _unraisable
     try:
         from .cli import app
         from .cli.fast_start import postpone_unused_imports
-    except KeyboardInterrupt:  # later ones are the command's
+
+        postpone_unused_imports()
+        app()
+    except KeyboardInterrupt:  # before a command runs, or after it
         sys.exit(130)
-    postpone_unused_imports()
-    app()
+
+
+def _unraisable(what: sys.UnraisableHookArgs) -> None:
+    """Raise Ctrl-C again, a moment later, where it came in code that cannot raise anything."""
+    if issubclass(what.exc_type, KeyboardInterrupt):
+        threading.Timer(0.05, _thread.interrupt_main).start()
+    else:
+        sys.__unraisablehook__(what)
 
 
 if __name__ == "__main__":

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import os
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any, NoReturn, TypeVar
 
 import typer
@@ -67,6 +69,32 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
             clear_status()
 
     return safe
+
+
+@contextmanager
+def interruptible(said: str) -> Iterator[list[int]]:
+    """Let SIGTERM interrupt the block as Ctrl-C does; the first of both is answered with a line.
+
+    Yields the list of those that came.
+    """
+    came: list[int] = []
+
+    def interrupt(number: int, frame: object) -> None:
+        came.append(number)
+        if len(came) == 1:
+            print(f"rawlsgcn: {said}", file=sys.stderr, flush=True)
+        raise KeyboardInterrupt
+
+    both = (signal.SIGINT, signal.SIGTERM)
+    before = {each: signal.getsignal(each) for each in both}
+    before = {each: way for each, way in before.items() if way is not signal.SIG_IGN}
+    for each in before:
+        signal.signal(each, interrupt)
+    try:
+        yield came
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 def _takes_settings(context: Any) -> bool:

@@ -15,9 +15,9 @@ def inverse_document_frequency(x: Tensor) -> Tensor:
 
     .. math:: \operatorname{idf}_j = \log(n / |\{i : x_{ij} > 0\}|),
 
-    and 0 for a feature that no node has. Tf-idf is for sparse features: where a feature is negative,
-    or where, of the nodes and features that are not all zero, more than half of the entries are
-    positive, a threshold at zero says little. Then it is -1 for every feature, by which
+    and 0 for a feature that no node has. Tf-idf is for sparse features: a threshold at zero says
+    little where a feature is negative or where, of the nodes and features that are not all zero,
+    more than half of the entries are positive. Then it is -1 for every feature, by which
     :func:`tf_idf` leaves features as they are; or 0 if these do not tell one node from another.
 
     Args:
@@ -40,7 +40,7 @@ def inverse_document_frequency(x: Tensor) -> Tensor:
         row, column, value = csr_entries(x)
         positive = value > 0
         count = torch.bincount(column[positive], minlength=x.shape[1])
-        nodes = len(row[positive].unique())
+        nodes = len(torch.unique(row[positive]))
     else:
         value, positive = x, x > 0
         count, nodes = positive.sum(0), int(positive.any(1).sum())

@@ -118,6 +118,8 @@ def auto(
         try:
             return search.result()
         except KeyboardInterrupt:  # all is trained: only a second one ends it
+            if search.interrupted:
+                raise
             return search.result()
 
 
@@ -126,6 +128,7 @@ class Search(SearchState):
     """One call of ``auto``: the members so far, and what is left to do."""
 
     estimate: TimeEstimate = field(init=False)
+    interrupted: bool = False
 
     def candidates(self, transferable: bool) -> list[Candidate]:
         """What is trained on this graph."""
@@ -165,6 +168,7 @@ class Search(SearchState):
         except KeyboardInterrupt:
             if not self.members:
                 raise
+            self.interrupted = True
             self.notes.append(
                 "training was interrupted: the answer is the best of what was finished by then "
                 f"({plural(len(self.members), 'model')})."

@@ -76,7 +76,7 @@ class _Search:
         return torch.from_numpy(random.permutation(self.nodes).astype(np.int32))
 
     def turn(self, node: Array, other: Array) -> Tensor:
-        """When it is another node's turn to be taken by a node: in a random order from itself on."""
+        """When another node comes after a node in a random order, the same each time."""
         return (self._place[other] - self._place[node]) % self.nodes
 
 
