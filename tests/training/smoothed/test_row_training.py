@@ -14,6 +14,7 @@ import torch
 from epochs import train_epoch
 from torch import nn
 
+from rawlsgcn._core import memory
 from rawlsgcn._core.distributed_context import DistributedContext, distributed_context
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.methods import find_method
@@ -89,7 +90,7 @@ def test_an_epoch_has_every_row_once_in_an_order_of_its_own(rows: int, batch: in
 def test_rows_from_disk_give_the_steps_of_rows_in_memory() -> None:
     rows = labeled_rows()
     kept = training_of(rows)
-    streamed = training_of(rows, memory=1 << 20)
+    streamed = training_of(rows)
     streamed.in_memory = False
     assert kept.in_memory
     assert kept.steps == streamed.steps > 5
@@ -133,8 +134,9 @@ def test_rows_that_fit_are_read_once_and_others_in_every_epoch(
     monkeypatch.setattr(row_training, "READ_BYTES", 10)
     monkeypatch.setattr(row_training, "WINDOW_CHUNKS", 1)
     monkeypatch.setattr(row_training, "CHUNK_BYTES", 10)
+    monkeypatch.setattr(memory, "code_memory", lambda: 0)
     assert not training_of(rows, memory=10_000).in_memory
-    with pytest.raises(RawlsError, match=r"of memory, more than the limit of 90 bytes: raise"):
+    with pytest.raises(RawlsError, match=r"^90 bytes of memory are too little to train on rows"):
         training_of(rows, memory=90)
 
 

@@ -347,7 +347,7 @@ print(len(result.blocks), int(result.arcs_read), peak_resident_bytes(), limit)
 
 @pytest.mark.slow
 def test_resident_memory_stays_within_the_limit(tmp_path: Path) -> None:
-    """Features of 192 MB and arcs of 26 MB; 165 MB beside the interpreter and its libraries."""
+    """Features of 192 MB and arcs of 26 MB; 270 MB beside what the interpreter has at the start."""
     from rawlsgcn.graphs.shards.shard_files import array_path
 
     graph = synthetic(300_000, average_degree=20, features=6, words=3)
@@ -356,7 +356,7 @@ def test_resident_memory_stays_within_the_limit(tmp_path: Path) -> None:
     for shard, rows in enumerate(np.diff(shards.cuts).tolist()):
         np.save(array_path(tmp_path, shard, "x"), rng.random((rows, 160), dtype=np.float32))
     environment = {**os.environ, "OMP_NUM_THREADS": "2"}
-    command = [sys.executable, "-c", SCRIPT, str(tmp_path), str(165 * 10**6)]
+    command = [sys.executable, "-c", SCRIPT, str(tmp_path), str(270 * 10**6)]
     said = subprocess.run(
         command, check=True, capture_output=True, text=True, env=environment, timeout=240
     ).stdout
