@@ -307,7 +307,7 @@ def test_files_are_read_in_batches_where_memory_is_short_and_give_the_same_shard
     files = [*edge_list(tmp_path), "--count", "2", "--split", "random"]
     whole = launch("shard", *files, "--out", tmp_path / "whole")
     assert "120 arcs, read at once, in 2 shards" in " ".join(whole.stdout.split())
-    monkeypatch.setattr(file_shards, "_TEXT", 10**9)
+    monkeypatch.setattr(file_shards, "_TEXT", 10**12)
     parts = launch("shard", *files, "--out", tmp_path / "parts", "--memory", "8GB")
     said = " ".join(parts.stdout.split())
     assert "Reading in batches: at once the files would take about" in said
@@ -321,7 +321,7 @@ def test_files_are_read_in_batches_where_memory_is_short_and_give_the_same_shard
 def test_a_damaged_row_of_a_large_file_is_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file_shards, "_TEXT", 10**9)
+    monkeypatch.setattr(file_shards, "_TEXT", 10**12)
     files = [*edge_list(tmp_path), "--count", "2", "--out", str(tmp_path / "parts")]
     with (tmp_path / "edges.csv").open("a") as file:
         file.write("n5,n999\n")
@@ -350,7 +350,7 @@ def test_options_of_shard_that_do_not_go_together(
     options: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(file_shards, "_TEXT", 10**9)
+    monkeypatch.setattr(file_shards, "_TEXT", 10**12)
     (tmp_path / "edges.csv").write_text("source,target\n0,1\n")
     result = launch("shard", *options.split(), "--count", "2", "--out", "shards")
     assert result.exit_code == 2

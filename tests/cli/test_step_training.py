@@ -305,7 +305,7 @@ def graph_files(folder: Path, labels: slice) -> list[Any]:
     return ["shard", "--graph", folder / "edges.csv", "--features", folder / "x.npy"]
 
 
-@pytest.mark.parametrize("factor", [10**9, 12])
+@pytest.mark.parametrize("factor", [10**12, 12])
 def test_an_unlabeled_graph_is_predicted_on_and_nothing_else(
     factor: int, shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -340,7 +340,7 @@ def test_a_split_without_labels_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = [*graph_files(tmp_path, slice(None)), "--count", "2", "--out", tmp_path / "s"]
-    for factor in (10**9, 12):
+    for factor in (10**12, 12):
         monkeypatch.setattr(file_shards, "_TEXT", factor)
         result = launch(*words, "--split", "random", "--memory", "8GB")
         assert result.exit_code == 2
