@@ -23,7 +23,7 @@ from ...methods import MAIN_METHODS, Convolutional, Method, Settings
 from ...methods._ops.convolution import GraphConvolutionalNetwork
 from ...methods._ops.fixed_matrix import FixedMatrix
 from ...sampling import Factors
-from ...sampling.neighborhoods import derive_key
+from ...sampling.neighbor_drawing import derive_key
 from ..in_steps.batch_training import DRAW, ORDER, BatchTraining, require_average
 from .blocks import BlockMaker, Blocks
 from .inference import MOST_ROWS, NODE_BYTES, rows_at_once, whole_graph_logits
