@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -193,6 +194,23 @@ def test_a_run_that_is_stopped_gives_the_same_weights(stop: int, tmp_path: Path)
     train_with_checkpoints(again, tmp_path / "run", {}, 3)
     assert torch.equal(weights(again), weights(whole))
     assert int(again.mean.n_averaged) == int(whole.mean.n_averaged) > 0
+
+
+def test_the_seconds_of_a_run_that_goes_on_are_those_of_all_its_parts(tmp_path: Path) -> None:
+    rows = labeled_rows()
+    first = train_with_checkpoints(training_of(rows), tmp_path, {})
+    (kept,) = tmp_path.glob("checkpoint-*/checkpoint.json")
+    about = json.loads(kept.read_text())
+    assert 0 < about["seconds"] <= first
+    kept.write_text(json.dumps(about | {"seconds": 1000.0}))
+    longer = {"epochs": 5}
+    assert 1000 < train_with_checkpoints(training_of(rows, longer), tmp_path, {}) < 1000 + 600
+    (kept,) = tmp_path.glob("checkpoint-*/checkpoint.json")
+    about = json.loads(kept.read_text())
+    assert about["seconds"] > 1000
+    del about["seconds"]  # as an earlier version wrote it
+    kept.write_text(json.dumps(about))
+    assert 0 < train_with_checkpoints(training_of(rows, longer), tmp_path, {}) < 600
 
 
 def test_progress_names_the_validation_accuracy(tmp_path: Path) -> None:
