@@ -22,10 +22,11 @@ from .findings import (
     ModelComparison,
     TemperatureScaling,
 )
-from .group_statistics import GroupedScores, net_variance
+from .group_statistics import GroupedScores
 from .grouping import Grouping
 from .intervals import GroupMeans, difference, paired_mean, slopes
 from .low_degree_test import low_against_rest
+from .net_variance import net_variance
 from .node_scores import NodeScores
 from .permutation_tests import shuffled_bias, swapped_bias
 from .resampling import resampled
