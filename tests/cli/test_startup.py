@@ -68,6 +68,7 @@ def test_warnings_of_other_packages_are_not_shown(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr("rawlsgcn.cli.app", warn)
     monkeypatch.setenv("PYTHONWARNINGS", "")
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
     for options, count in (([], 0), (["default"], 1)):  # -W default asks for them
         monkeypatch.setattr(sys, "warnoptions", options)
         with warnings.catch_warnings(record=True) as seen:
