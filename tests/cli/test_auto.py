@@ -217,7 +217,7 @@ def test_the_time_limit_ends_the_search(graph_file: Path, tmp_path: Path) -> Non
         (["--dataset", "synthetic", "--seed", "-1"], ["seed"]),
         (["--dataset", "synthetic", "--seed", str(2**62)], ["seed"]),
         ([], ["--dataset"]),
-        (["--dataset", "synthetic", "--graph", "g.csv"], ["either"]),
+        (["--dataset", "synthetic", "--graph", __file__], ["either"]),
         (["--graph", "nowhere.csv"], ["nowhere.csv"]),
         (["--dataset", "synthetic", "--evaluate", "none"], ["none"]),
         (["--dataset", "synthetic", "--device", "tpu"], ["tpu"]),

@@ -75,11 +75,16 @@ def reading(path: str | Path, what: str = "", beside: Iterable[str] = ()) -> Ite
         raise RawlsError(f"{path} cannot be {read}: {reason}") from error
 
 
-def unknown_name(kind: str, name: object, known: Iterable[str]) -> RawlsError:
-    """Return the error for a ``name`` that is not one of ``known``, with the nearest ones."""
+def unknown_name(kind: str, name: object, known: Iterable[str], others: str = "") -> RawlsError:
+    """Return the error for a ``name`` that is not one of ``known``, with the nearest ones.
+
+    ``others`` says what else there may be.
+    """
     known = list(known)
     near = difflib.get_close_matches(str(name).lower(), known, n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(known)}."
+    hint = (
+        f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(known)}{others}."
+    )
     return RawlsError(f"unknown {kind} '{name}': {hint}")
 
 

@@ -46,6 +46,7 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
     def safe(*args: Any, **kwargs: Any) -> None:
         show_status(f"rawlsgcn {function.__name__}: loading …")
         try:
+            _require_files(kwargs)
             function(*args, **kwargs)
         except RawlsError as error:
             fail(str(error))
@@ -65,6 +66,14 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
             clear_status()
 
     return safe
+
+
+def _require_files(options: dict[str, Any]) -> None:
+    """Raise an error for a file that is not there, before torch is imported, which takes long."""
+    given = [options[name] for name in ("graph", "features", "labels") if options.get(name)]
+    for path in given + options.get("predictions", []):
+        if not os.path.exists(os.path.expanduser(path)):
+            raise RawlsError(f"{path} does not exist")
 
 
 @contextmanager

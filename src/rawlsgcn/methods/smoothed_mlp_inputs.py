@@ -127,8 +127,8 @@ class SmoothedStack(LayerStack):
             if not torch.equal(fixed["graph"].cpu(), self._digest().cpu()):
                 raise RawlsError(
                     "it was trained on the rows of its graph's adjacency matrix and can only be "
-                    "used on that graph: train with inputs 'smoothed' or 'both', or rawlsgcn auto "
-                    "with --transferable"
+                    "used on that graph, with the nodes in the order of the training: train with "
+                    "inputs 'smoothed' or 'both', or rawlsgcn auto with --transferable"
                 )
             columns = fixed["columns"]
             if len(columns) and (columns[0] < 0 or columns[-1] >= i.num_nodes):
