@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.reporting import audit_figures
 from rawlsgcn.reporting.audit_figures import (
     from_axis,
@@ -74,6 +75,12 @@ def test_groups_too_small_have_no_line_and_no_say_in_the_scale(make_audit) -> No
     np.testing.assert_allclose(drawn, np.clip(small, min(drawn), max(drawn)))
     assert bottom <= min(drawn)
     assert max(drawn) <= top
+
+
+@pytest.mark.parametrize("draw", ["curves", "chance", "calibration"])
+def test_only_audits_have_these_figures(make, draw) -> None:
+    with pytest.raises(RawlsError, match=r"not of Result: give result.audit\(\)"):
+        getattr(audit_figures, draw)(make())
 
 
 @pytest.mark.parametrize("column", [None, TEXT])

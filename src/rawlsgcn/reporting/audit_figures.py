@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 
+from .._core.errors import RawlsError
 from .._core.text import printable
 from ..evaluation.audit.intervals import log_scale
 from .figure_style import FAINT, INK, PAPER, Figure, color, cut_bars, plain_axes
@@ -53,7 +54,11 @@ def curves(audit: Audit) -> Figure:
 
     Returns:
         The matplotlib figure.
+
+    Raises:
+        RawlsError: This is no audit.
     """
+    _require_audit(audit)
     figure = Figure(figsize=(7.6, 6.4), layout="constrained")
     top, bottom = figure.subplots(2, 1, sharex=True)
     for axes, (metric, label) in zip((top, bottom), _METRICS, strict=True):
@@ -80,7 +85,11 @@ def chance(audit: Audit) -> Figure:
 
     Returns:
         The matplotlib figure, one axes for each model.
+
+    Raises:
+        RawlsError: This is no audit.
     """
+    _require_audit(audit)
     columns = min(3, len(audit.models))
     rows = -(-len(audit.models) // columns)
     figure = Figure(figsize=(max(5.6, 3.6 * columns), 3.0 * rows), layout="constrained")
@@ -105,7 +114,11 @@ def calibration(audit: Audit) -> Figure | None:
 
     Returns:
         The matplotlib figure, or None where no model has probabilities.
+
+    Raises:
+        RawlsError: This is no audit.
     """
+    _require_audit(audit)
     if all(model.scaling is None for model in audit.models):
         return None
     figure = Figure(figsize=(7.6, 3.8), layout="constrained")
@@ -121,6 +134,16 @@ def calibration(audit: Audit) -> Figure | None:
     _label_column(axes, audit)
     _legend(figure, axes, audit)
     return figure
+
+
+def _require_audit(audit: object) -> None:
+    from ..experiments.auditing.audit_result import Audit
+
+    if not isinstance(audit, Audit):
+        raise RawlsError(
+            f"this figure is drawn of an audit, not of {type(audit).__name__}: give "
+            "result.audit() or rg.audit(graph, predictions)"
+        )
 
 
 def log_kind(audit: Audit) -> str | None:
