@@ -50,9 +50,7 @@ def test_none_is_no_name_of_a_group(graph: Data) -> None:
 
 
 def test_an_unknown_column_may_be_a_file(graph: Data) -> None:
-    with pytest.raises(
-        RawlsError, match=r"'group', and no file: give degree, .* or a file of"
-    ):
+    with pytest.raises(RawlsError, match=r"'group', and no file: give degree, .* or a file of"):
         column_of(graph, "group")
 
 

@@ -74,7 +74,7 @@ def test_a_method_that_changes_nothing(make) -> None:
     ("base", "how"),
     [
         (1.1, " because the rest lost accuracy; low-degree nodes do not clearly gain."),
-        (0.6, ", but both lose accuracy."),
+        (0.6, ", but both lose accuracy with it."),
     ],
 )
 def test_leveling_down_is_named(make, base, how) -> None:

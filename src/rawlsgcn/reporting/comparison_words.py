@@ -88,7 +88,7 @@ def _leveling_down(audit: Audit, pair: ModelComparison) -> str:
         if closer and way * pair.low_accuracy.clear <= 0 and way * pair.rest_accuracy.clear < 0:
             why = " because the rest lost accuracy; low-degree nodes do not clearly gain"
             if pair.low_accuracy.clear:
-                why = ", but both lose accuracy"
+                why = ", but both lose accuracy with it"
             return (
                 f" The gap between low-degree nodes and the rest is smaller with {printable(name)}"
                 f"{why}."
