@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -67,7 +67,17 @@ class NodeTable:
         """Which nodes the rows belong to."""
         if self.table is None:
             return NodeRows(self.path, int(self.values.shape[0]))
-        return NodeRows(self.path, None, self.ids, complete=self.absent is None)
+        if self.absent is None:
+            return feature_rows(self.table, self.ids)
+        first, named = self.table.first_id, self.class_names
+        if not named or self.values[0] < 0 or (self.values == self.values[0]).sum() > 1:
+            return NodeRows(self.path, None, self.ids, complete=False)
+        header = (
+            f"{self.table.row(0)}: node '{first}' has no edge, and its class "
+            f"'{named[int(self.values[0])]}' is in no other line: if these are names of columns, "
+            "call them 'id' and 'label', else write these names above them"
+        )
+        return NodeRows(self.path, None, self.ids, False, first, header)
 
     def add_facts(self, facts: GraphFacts) -> None:
         """Report which columns are the ids, where it is not the first, and which are not used."""
@@ -223,6 +233,15 @@ def feature_columns(table: TableHeader) -> tuple[int, list[int]]:
             f"separated by {separator_name(table.path)}"
         )
     return key, columns
+
+
+def feature_rows(table: TableHeader, ids: Callable[[bool], Array]) -> NodeRows:
+    """Which nodes the rows of a table of features belong to."""
+    header = (
+        f"{table.row(0)}: node '{table.first_id}' has no edge and no label: if it is the name of a "
+        "column, call it 'id', else write a line of names above it, 'id' first"
+    )
+    return NodeRows(table.path, None, ids, first=table.first_id, header=header)
 
 
 def no_features(table: TableHeader) -> list[str]:

@@ -81,6 +81,11 @@ class TableHeader:
             return 0
         return self.find(FIRST_ID_COLUMNS if self.has_unnamed_index else ID_COLUMNS) or 0
 
+    @property
+    def first_id(self) -> str:
+        """The id in the first line of a table without a header; empty if it has one."""
+        return "" if self.names is not None else first_line(self.path)[0].strip()
+
     def chunks(
         self, rows: int, text: Collection[int] = (), only: list[int] | None = None
     ) -> Iterator[pd.DataFrame]:

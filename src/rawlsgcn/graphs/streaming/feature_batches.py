@@ -24,6 +24,7 @@ from ..readers.node_numbers import NodeNumbers, NodeRows, TextIdsError, no_row
 from ..readers.node_tables import (
     ENCODE,
     feature_columns,
+    feature_rows,
     no_features,
     read_features,
     refuse_repeated,
@@ -105,11 +106,11 @@ class FeatureTable:
 
     def __init__(self, path: Path, as_text: bool, progress: ProgressCallback) -> None:
         self._path, self._progress = path, progress
-        self.rows = NodeRows(path, None, self.ids, complete=True)
         self._header = read_header(path, features_have_header, MOST_COLUMNS, whole=as_text)
         self._key, self.columns = feature_columns(self._header)
         self._header.require_rows()
         self.num_columns = len(self.columns)
+        self.rows = feature_rows(self._header, self.ids)
 
     def add_facts(self, facts: GraphFacts, *, all_used: bool) -> None:
         """Report which column has the ids, where it is not the first, and which are not used."""

@@ -118,8 +118,8 @@ def _streams(
     source = open_features(features, as_text, progress)
     columns = source.columns if isinstance(source, FeatureTable) else []
     one = table is not None and use_one_file_for_both(table, features, columns)
-    edges = EdgeTable(graph, facts, as_text, progress)
     rows = [source.rows] if table is None else [table.rows, source.rows]
+    edges = EdgeTable(graph, facts, rows, as_text, progress)
     order = node_order(rows, as_text, graph.name, edges.text_ids)
     raw = _raw_nodes(graph, table, features, order, facts)
     if isinstance(source, FeatureTable):
