@@ -168,7 +168,7 @@ BAD: dict[str, tuple[Change, str]] = {
         lambda f: f.rename(columns={"p_1": "p_0"}),
         r"more than one column 'p_0'",
     ),
-    "no rows": (lambda f: f.iloc[:0], r"is empty"),
+    "no rows": (lambda f: f.iloc[:0], r"has no rows"),
 }
 
 
@@ -220,7 +220,7 @@ def test_archives_that_do_not_hold_together(
         rg.audit(graph, file, **FEW)
     for arrays in ({"node": ids[:0]}, {}):
         np.savez(file, logits=logits[:0], **arrays)
-        with pytest.raises(RawlsError, match="is empty"):
+        with pytest.raises(RawlsError, match="has no rows"):
             rg.audit(graph, file, **FEW)
 
 

@@ -224,8 +224,8 @@ REFUSED: dict[str, tuple[Files, str]] = {
         words(x=text("who,2001,2002", *WORD_FEATURES)),
         "x.csv, line 1: node 'who' has no edge and no label: if .* call it 'id'",
     ),
-    "no rows": (numbered(g="source,target\n"), "g.csv is empty"),
-    "no rows of x": (numbered(x="id,a\n"), "x.csv is empty"),
+    "no rows": (numbered(g="source,target\n"), "g.csv has no rows"),
+    "no rows of x": (numbered(x="id,a\n"), "x.csv has no rows"),
     "short rows": (
         numbered(g=text("source,target,weight", *EDGES)),
         "has 3 columns in its header and 2 below it",
@@ -301,6 +301,10 @@ REFUSED: dict[str, tuple[Files, str]] = {
     "nan among features": (
         numbered(x=text("id,a,b", *FEATURES[:7], "7,nan,1", *FEATURES[8:])),
         "x.csv, line 9, column 'a': 'nan' is not a number",
+    ),
+    "a word for a missing feature": (
+        words(x=text("id,a,b", *WORD_FEATURES[:7], "n7,NA,1", *WORD_FEATURES[8:])),
+        "x.csv, line 9, column 'a': 'NA' is not a number: fill it in or leave that column out",
     ),
     "an underscore in a feature": (
         numbered(x=text("id,a,b", *FEATURES[:7], "7,1_0,1", *FEATURES[8:])),

@@ -23,7 +23,7 @@ from .column_names import (
     missing_column,
 )
 from .node_numbers import NodeNumbers, NodeRows, file_of_nodes, no_row, node_order
-from .node_tables import NodeTable
+from .node_tables import NodeTable, refuse_unknown
 from .table_formats import separator_name
 from .tables import TableFile, TableHeader, read_table
 
@@ -80,11 +80,8 @@ def attach_table(raw: RawGraph, nodes: NodeTable, numbers: NodeNumbers, others: 
     if nodes.table is None:
         return
     ids = nodes.ids(numbers.is_text)
-    extra = np.flatnonzero(numbers.find(ids) < 0)
-    if len(extra):
-        row = int(extra[0])
-        where = others[-1] if numbers.is_range else " or ".join(others)
-        raise RawlsError(f"{nodes.table.row(row)}: node {ids[row]} is {numbers.unknown(where)}")
+    where = others[-1] if numbers.is_range else " or ".join(others)
+    refuse_unknown(nodes.table, ids, numbers.find(ids), numbers.unknown(where))
     rows = NodeNumbers(ids).find(numbers.order)
     missing = np.flatnonzero(rows < 0)
     if len(missing) and nodes.absent is not None:

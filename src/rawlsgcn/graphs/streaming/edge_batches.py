@@ -120,14 +120,13 @@ class EdgeTable:
         return pd.unique(np.concatenate([*found[0], *found[1]]))
 
     def _batch(self, table: TableFile, numbers: NodeNumbers, named_in: str) -> EdgeBatch:
-        if not numbers.is_text:
-            text = [table.has_text_ids(column) for column in self._ends]  # looks for empty ids
-            if any(text):
-                raise TextIdsError(f"{self.path} has text for ids")
-            return edge_batch(table, self._ends, self._weight, numbers, named_in)
-        ids, codes = self._encoded(table)
-        places = numbers.find(ids)
-        ends = places[codes[0]], places[codes[1]]
+        ends = None
+        if numbers.is_text:
+            ids, codes = self._encoded(table)
+            places = numbers.find(ids)
+            ends = places[codes[0]], places[codes[1]]
+        elif any(table.has_text_ids(column) for column in self._ends):  # looks for empty ids
+            raise TextIdsError(f"{self.path} has text for ids")
         return edge_batch(table, self._ends, self._weight, numbers, named_in, ends)
 
     def _encoded(self, table: TableFile) -> tuple[Array, tuple[Array, Array]]:
