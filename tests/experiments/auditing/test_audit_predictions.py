@@ -95,6 +95,14 @@ def test_classes_alone_are_judged_by_their_errors(graph: Data, logits: np.ndarra
     assert model.loss.value == pytest.approx(1 - model.accuracy.value / 100)
 
 
+def test_the_labels_given_as_predictions_are_noticed(graph: Data) -> None:
+    said = "is it the file of predictions?"
+    classes = graph.y.clone()
+    assert any(said in each for each in rg.audit(graph, classes, **FEW).models[0].warnings)
+    classes[0] = (classes[0] + 1) % 2
+    assert not any(said in each for each in rg.audit(graph, classes, **FEW).models[0].warnings)
+
+
 def test_some_nodes_are_enough(graph: Data, table: pd.DataFrame, tmp_path: Path) -> None:
     table.iloc[10:70].to_csv(tmp_path / "some.csv", index=False)
     found = rg.audit(graph, tmp_path / "some.csv", **FEW)
