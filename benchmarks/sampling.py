@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from rawlsgcn.graphs import synthetic
 from rawlsgcn.sampling import Adjacency, Neighborhoods
-from rawlsgcn.sampling.neighborhoods import Sample
+from rawlsgcn.sampling.neighbor_drawing import Sample
 
 from .measurement import Measurement, Timing, timed
 

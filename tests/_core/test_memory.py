@@ -31,7 +31,7 @@ def test_other_texts_are_refused_in_one_sentence(text: str) -> None:
 
 def test_without_a_limit_a_share_of_the_free_memory_is_used() -> None:
     limit = memory_limit(None)
-    assert 0 < limit < free_memory() + 10**9
+    assert 0 < limit < free_memory() + resident_memory() + 10**9
 
 
 @pytest.mark.parametrize(
@@ -44,9 +44,10 @@ def test_sizes_are_written_for_people(size: int, text: str) -> None:
 
 def test_processes_on_one_machine_share_what_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rawlsgcn._core.memory.free_memory", lambda: 1000)
+    monkeypatch.setattr("rawlsgcn._core.memory.resident_memory", lambda: 5000)
     for processes, share in (("1", 800), ("2", 400), ("", 800), ("none", 800), ("0", 800)):
         monkeypatch.setenv("LOCAL_WORLD_SIZE", processes)
-        assert memory_limit(None) == share
+        assert memory_limit(None) == 5000 + share
         assert memory_limit("8GB") == 8 * 10**9
 
 

@@ -22,6 +22,7 @@ import rawlsgcn as rg
 from rawlsgcn.balancing import distributed
 from rawlsgcn.cli import app
 from rawlsgcn.graphs.shards import Shards, write_shards
+from rawlsgcn.graphs.streaming import file_shards
 
 PROGRAM = ["-m", "rawlsgcn"]
 # Sampled training of the default method.
@@ -301,26 +302,30 @@ def edge_list(folder: Path) -> list[str]:
 
 
 def test_files_are_read_in_batches_where_memory_is_short_and_give_the_same_shards(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = [*edge_list(tmp_path), "--count", "2", "--split", "random"]
     whole = launch("shard", *files, "--out", tmp_path / "whole")
     assert "120 arcs, read at once, in 2 shards" in " ".join(whole.stdout.split())
-    parts = launch("shard", *files, "--out", tmp_path / "parts", "--memory", "1kB")
+    monkeypatch.setattr(file_shards, "_TEXT", 10**12)
+    parts = launch("shard", *files, "--out", tmp_path / "parts", "--memory", "8GB")
     said = " ".join(parts.stdout.split())
     assert "Reading in batches: at once the files would take about" in said
-    assert "1 kB may be used" in said
+    assert "GB are left for them" in said
     assert "120 arcs, read in batches, in 2 shards" in said
     assert "the classes are numbered by name: 0 even, 1 odd" in said
     for path in (tmp_path / "whole").iterdir():
         assert path.read_bytes() == (tmp_path / "parts" / path.name).read_bytes()
 
 
-def test_a_damaged_row_of_a_large_file_is_one_sentence(tmp_path: Path) -> None:
+def test_a_damaged_row_of_a_large_file_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_shards, "_TEXT", 10**12)
     files = [*edge_list(tmp_path), "--count", "2", "--out", str(tmp_path / "parts")]
     with (tmp_path / "edges.csv").open("a") as file:
         file.write("n5,n999\n")
-    result = launch("shard", *files, "--memory", "1kB")
+    result = launch("shard", *files, "--memory", "8GB")
     assert result.exit_code == 2
     assert "edges.csv, line 62: node n999 is not in labels.csv" in " ".join(result.stderr.split())
     assert not (tmp_path / "parts").exists()
@@ -334,8 +339,9 @@ def test_a_damaged_row_of_a_large_file_is_one_sentence(tmp_path: Path) -> None:
         ("--dataset synthetic --nodes 500 --labels y.csv", "a synthetic graph has no files"),
         ("--dataset synthetic --seed 3", "--seed is for a synthetic graph of any size"),
         ("--dataset synthetic --memory much", "'much' is no amount of memory"),
-        ("--graph edges.csv --memory 1B", "graph has none: give --features"),
-        ("--graph edges.csv --labels edges.csv --memory 1B", "graph has none: give --features"),
+        ("--dataset synthetic --memory 1kB", "1 kB of memory are too little to cut a graph into"),
+        ("--graph edges.csv", "graph has none: give --features"),
+        ("--graph edges.csv --labels edges.csv", "graph has none: give --features"),
         ("--graph . --labels y.csv", "has its own features and labels"),
         ("--graph .", "is a folder without edge.csv.gz or data.npz"),
     ],
@@ -344,6 +350,7 @@ def test_options_of_shard_that_do_not_go_together(
     options: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(file_shards, "_TEXT", 10**12)
     (tmp_path / "edges.csv").write_text("source,target\n0,1\n")
     result = launch("shard", *options.split(), "--count", "2", "--out", "shards")
     assert result.exit_code == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,11 +20,13 @@ from safetensors.torch import load_file
 from typer.testing import CliRunner
 
 import rawlsgcn as rg
+from rawlsgcn._core import memory
 from rawlsgcn.cli import app
 from rawlsgcn.experiments.large_graphs import row_fit
 from rawlsgcn.experiments.model_files import split_words
 from rawlsgcn.graphs.shards import write_shards
 from rawlsgcn.graphs.splits import MASKS
+from rawlsgcn.graphs.streaming import file_shards
 
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
 
@@ -98,8 +101,47 @@ def test_too_little_memory_is_told_before_the_smoothing(tmp_path: Path) -> None:
     before = sorted(tmp_path.rglob("*"))
     result = train(tmp_path / "shards", tmp_path / "out", "--memory", "30MB")
     assert result.exit_code == 2
-    assert "rows of 600 features needs 33.9 MB of memory, more than the limit" in result.stderr
+    assert "30 MB of memory are too little to smooth a graph of this size and" in result.stderr
     assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "train --method smoothed-mlp --epochs 1",
+        "train --method rawlsgcn-graph --epochs 1",
+        "train --method dsgcn --epochs 1 --seeds 1",
+        "auto --time-limit 0.001",
+        "predict --out p.csv --model",
+        "balance",
+        "smooth",
+        "shard --dataset synthetic --count 1 --out new",
+    ],
+)
+def test_every_command_names_the_least_memory_at_once(
+    words: str, shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command: list[Any] = words.split()
+    if command[0] == "predict":
+        assert train(shards, tmp_path / "model", "--epochs", "1").exit_code == 0
+        command.append(tmp_path / "model")
+    if command[0] != "shard":
+        write_shards(rg.synthetic(300), 1, tmp_path / "shards")
+        command += ["--shards", tmp_path / "shards"]
+    before = sorted(tmp_path.rglob("*"))
+    refused = launch(*command, "--memory", "1MB")
+    assert refused.exit_code == 2
+    found = re.fullmatch(
+        r"rawlsgcn: 1 MB of memory are too little to .*: at least ([\d,]+) MB are needed "
+        r"\(--memory (\d+)MB\)\n",
+        refused.stderr,
+    )
+    assert found is not None, refused.stderr
+    assert int(found[2]) > memory.resident_memory() // 10**6 // 2  # Python and torch are counted
+    assert sorted(tmp_path.rglob("*")) == before
+    enough = launch(*command, "--memory", f"{found[2]}MB")
+    assert enough.exit_code == 0, enough.stderr
 
 
 @pytest.mark.parametrize(
@@ -169,7 +211,10 @@ def test_a_graph_over_the_limit_is_sampled(tmp_path: Path) -> None:
         ("--method smoothed-mlp --average 3", "average is a share of the steps"),
         ("--method gcn --engine smoothed", "gcn needs the edges while it trains"),
         ("--method gcn --engine reference --num-neighbors 5,5", "is for the engine 'sampled'"),
-        ("--method dsgcn --memory 9kB", "more than the 9 kB it may use: raise --memory"),
+        (
+            "--method dsgcn --memory 9kB",
+            "9 kB of memory are too little to use dsgcn with these settings",
+        ),
         ("--method dsgcn --batch-size 9", "--batch-size does not apply to training on the whole"),
         ("--method gcn --memory lots", "'lots' is no amount of memory"),
         ("--method gcn --split random", "--shards has the whole graph"),
@@ -260,12 +305,13 @@ def graph_files(folder: Path, labels: slice) -> list[Any]:
     return ["shard", "--graph", folder / "edges.csv", "--features", folder / "x.npy"]
 
 
-@pytest.mark.parametrize("memory", ["1kB", "8GB"])
+@pytest.mark.parametrize("factor", [10**12, 12])
 def test_an_unlabeled_graph_is_predicted_on_and_nothing_else(
-    memory: str, shards: Path, tmp_path: Path
+    factor: int, shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(file_shards, "_TEXT", factor)  # files of text are read in batches, or not
     assert train(shards, tmp_path / "model", "--epochs", "2").exit_code == 0
-    words = [*graph_files(tmp_path, slice(None)), "--memory", memory, "--count", "2", "--out"]
+    words = [*graph_files(tmp_path, slice(None)), "--memory", "8GB", "--count", "2", "--out"]
     made = launch(*words, tmp_path / "new")
     assert made.exit_code == 0, made.stderr
     files = []
@@ -290,10 +336,13 @@ def test_an_unlabeled_graph_is_predicted_on_and_nothing_else(
         assert result.stderr.count("\n") == 1
 
 
-def test_a_split_without_labels_is_an_error(tmp_path: Path) -> None:
+def test_a_split_without_labels_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     words = [*graph_files(tmp_path, slice(None)), "--count", "2", "--out", tmp_path / "s"]
-    for memory in ("1kB", "8GB"):
-        result = launch(*words, "--split", "random", "--memory", memory)
+    for factor in (10**12, 12):
+        monkeypatch.setattr(file_shards, "_TEXT", factor)
+        result = launch(*words, "--split", "random", "--memory", "8GB")
         assert result.exit_code == 2
         assert "edges.csv has no labels, so that it has no split" in result.stderr
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+from functools import cache
 from pathlib import Path
 
 from .errors import RawlsError
@@ -20,16 +21,21 @@ _CGROUPS = (
     ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
 )
 _WHATEVER_IS_LEFT = 4 * 10**9
+#: What is loaded when it is first used (torch's optimizers above all), and buffers of threads.
+_LATER = 128 << 20
 
 
 def memory_limit(text: str | None) -> int:
     """Return the bytes that this process may use, given as ``8GB``, ``512 MB`` or ``6GiB``.
 
-    The default is 80 % of the free memory, shared by the processes of torchrun on this machine.
+    The default is what this process has and 80 % of the free memory, which the processes of
+    torchrun on this machine share.
     """
+    code_memory()  # counted before there are data
     if text is None:
         here = os.environ.get("LOCAL_WORLD_SIZE", "")
-        return int(_SHARE * free_memory() / (int(here) if here.isdecimal() and int(here) else 1))
+        processes = int(here) if here.isdecimal() and int(here) else 1
+        return resident_memory() + int(_SHARE * free_memory() / processes)
     found = _SIZE.fullmatch(text.strip())
     unit = found[2].lower() if found else ""
     size = int(float(found[1]) * _UNITS[unit]) if found and unit in _UNITS else 0
@@ -59,8 +65,17 @@ def resident_memory() -> int:
         return 0
 
 
+@cache
+def code_memory() -> int:
+    """Return the bytes that Python, torch and what a command loads later take, without any data.
+
+    They are counted once: what is needed is the same number whenever a command asks for it.
+    """
+    return resident_memory() + _LATER
+
+
 def memory_left(needed: int, limit: int, what: str) -> int:
-    """Return what is left of a limit when so much is used beside what this process has now.
+    """Return what is left of a limit when so much is used beside Python and torch.
 
     Args:
         needed: The bytes that are needed at least.
@@ -73,7 +88,7 @@ def memory_left(needed: int, limit: int, what: str) -> int:
     Raises:
         RawlsError: If there are too few; it names how many would do.
     """
-    left = limit - resident_memory() - needed
+    left = limit - code_memory() - needed
     if left < 0:
         total = 10 * math.ceil((limit - left) / 10**7)
         raise RawlsError(

@@ -36,8 +36,6 @@ from .symmetry import hash_bits
 
 #: Vectors of a process's rows that the descent holds, and of all nodes that an exchange does.
 _OWN_VECTORS, _FULL_VECTORS = 12, 2
-#: What the check of symmetry takes for a block of arcs, and the rest.
-_SLACK = 64 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +112,7 @@ def balance_shards(
     if target.type == "cpu":
         least = least_bytes(opened)
         what = "balance a graph of this size"
-        left = least + memory_left(8 * vectors + _SLACK + least, memory, what)
+        left = least + memory_left(8 * vectors + least, memory, what)
     arcs = ArcBlocks(opened, left, target)
     _require_symmetric(arcs, cuts[-1], target, shards.folder)
     rows = ShardRows(arcs, cuts, target)

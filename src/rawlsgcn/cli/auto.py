@@ -128,7 +128,7 @@ def auto(
 
 def _whole_graph(shards: Path, memory: str | None) -> Data | None:
     """The graph in shards, if training the pool on it fits in memory."""
-    from .._core.memory import memory_limit
+    from .._core.memory import code_memory, memory_limit
     from ..experiments.model_search.pool import DECAYS, RATES
     from ..graphs.shards.shard_graph import graph_of_shards
     from ..graphs.shards.shards import Shards
@@ -139,8 +139,9 @@ def _whole_graph(shards: Path, memory: str | None) -> Data | None:
     folder = Shards(shards)
     folder.require_labels()
     runs = len(RATES) * len(DECAYS)
-    needed = whole_graph_bytes(GraphSize.of_shards(folder), Settings(), runs)
-    return graph_of_shards(folder) if needed <= memory_limit(memory) else None
+    limit = memory_limit(memory)
+    needed = code_memory() + whole_graph_bytes(GraphSize.of_shards(folder), Settings(), runs)
+    return graph_of_shards(folder) if needed <= limit else None
 
 
 def _search_rows(

@@ -14,13 +14,9 @@ from typer.core import TyperGroup
 from .._core import __version__
 from .._core.errors import RawlsError, out_of_memory
 from ..reporting.progress import clear_status, show_status
+from .startup import set_waiting_of_threads
 
-# Torch's threads spin while they wait for each other, which on a machine with other work to do
-# costs several times what it saves; asleep they miss what comes next at once. So they spin for some
-# microseconds only. It must be set before torch is loaded; the user's own setting is kept.
-if "OMP_WAIT_POLICY" not in os.environ:
-    os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
-    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+set_waiting_of_threads()
 
 
 def fail(message: str, status: int = 2) -> NoReturn:

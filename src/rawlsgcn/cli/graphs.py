@@ -185,7 +185,7 @@ def balance(
     from .._core.machine import pick_device
     from ..balancing import StopReason
     from ..balancing import balance as balance_graph
-    from ..balancing.scaling import check_matrix_path, write_balanced
+    from ..balancing.balanced_files import check_matrix_path, write_balanced
 
     check_matrix_path(out)
     check_outputs(json_path, file=out, inputs=[graph])

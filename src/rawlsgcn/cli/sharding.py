@@ -17,6 +17,8 @@ from .outputs import check_outputs, people, say_notes
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
+#: What batches that are read or drawn take at least, and the numbers kept for each node.
+_BATCHES, _NODE_BYTES = 64 << 20, 64
 _WITH_NODES = {"average_degree": "--average-degree", "features": "--num-features", "seed": "--seed"}
 
 
@@ -56,17 +58,18 @@ def shard(
     """
     check_outputs(None, folder=out)
     require_one_process("shard")
-    from .._core.memory import memory_limit
+    from .._core.memory import memory_left, memory_limit
     from ..graphs import graph_notes
     from ..graphs.shards import write_shards
     from ..graphs.shards.shards import require_own
     from ..reporting.progress import progress
 
-    limit = memory_limit(memory)
+    least = _BATCHES + _NODE_BYTES * (nodes or 0)
+    room = memory_left(least, memory_limit(memory), "cut a graph into shards")
     require_own(out)  # an error before a large graph is read
     of_nodes = {"average_degree": average_degree, "features": num_features, "seed": seed}
     given: dict[str, Any] = {key: value for key, value in of_nodes.items() if value is not None}
-    how: dict[str, Any] = {"split": split, "memory": limit}
+    how: dict[str, Any] = {"split": split, "memory": room}
     read = ""
     if nodes is not None:
         from torch_geometric.data import Data
@@ -80,7 +83,7 @@ def shard(
     elif given:
         option = _WITH_NODES[next(iter(given))]
         raise RawlsError(f"{option} is for a synthetic graph of any size: add --nodes")
-    elif graph is not None and dataset is None and _in_batches(graph, features, labels, limit):
+    elif graph is not None and dataset is None and _in_batches(graph, features, labels, room):
         from ..graphs.streaming.file_shards import shard_files
         from ..graphs.streaming.ogb_folders import shard_ogb
 
@@ -159,7 +162,7 @@ def _in_batches(graph: Path, features: Path | None, labels: Path | None, memory:
         raise no_features("cutting a graph into shards")
     people(None).print(
         f"Reading in batches: at once the files would take about {size_text(needed)} of memory, "
-        f"and {size_text(memory)} may be used.",
+        f"and {size_text(memory)} are left for them.",
         soft_wrap=True,
     )
     return True

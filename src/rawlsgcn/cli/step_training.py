@@ -115,9 +115,8 @@ def train_on_rows(
     from ..graphs.shards.shard_graph import ShardNodes
     from ..methods.smoothed_mlp_inputs import SmoothedMLPSettings
     from ..reporting.progress import progress
-    from ..training.engine_choice import GraphSize
     from ..training.in_steps.batch_training import require_average
-    from ..training.smoothed.row_training import BATCH_ROWS, keeps_rows
+    from ..training.smoothed.row_training import BATCH_ROWS
     from ..training.smoothed.smooth_shards import smooth_shards
     from ..training.smoothed.smoothed_files import SmoothedForm
 
@@ -126,12 +125,16 @@ def train_on_rows(
     check_outputs(options.json_path, folder=options.out, shards=shards.folder)
     with distributed_context(options.device) as context:
         nodes = ShardNodes.of(shards).evaluated_on(options.evaluate)
-        width = GraphSize.of_shards(shards).features // shards.num_nodes
-        if width:  # too little memory is an error before the smoothing, which may take long
-            keeps_rows(len(nodes.nodes("train")), width, options.memory, context)
         with progress("smoothing") as tell:
             form = SmoothedForm.of(shards, settings)
-            rows = smooth_shards(shards, form, context, memory=options.memory, progress=tell).rows
+            rows = smooth_shards(
+                shards,
+                form,
+                context,
+                memory=options.memory,
+                training_rows=len(nodes.nodes("train")),
+                progress=tell,
+            ).rows
         with progress("training") as tell:
             metrics = fit_rows(
                 nodes,

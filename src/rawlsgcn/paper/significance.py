@@ -18,8 +18,9 @@ from .._core import __version__
 from .._core.errors import RawlsError
 from .._core.machine import machine, pick_device
 from .._core.threads import fork_safe_threads
-from ..evaluation.audit.group_statistics import GroupedScores, net_variance
+from ..evaluation.audit.group_statistics import GroupedScores
 from ..evaluation.audit.intervals import slopes
+from ..evaluation.audit.net_variance import net_variance
 from ..evaluation.audit.permutation_tests import shuffled_bias
 from ..evaluation.audit.resampling import resampled
 from ..experiments import comparison

@@ -4,15 +4,12 @@ A worker enqueues a point that nobody has trained, with the point's key as a use
 for the next trial of the queue, and tells its value when its figures are written. Of two workers
 that enqueue the same point the first trial counts, and the other is pruned before it is trained.
 
-A worker writes its heartbeat into a user attribute of its trials, with its machine and process, as
-Optuna's own runs only inside ``Study.optimize``, one trial at a time. A running trial is abandoned
-when its process has ended or its heartbeat has stopped; it is then marked as failed, and its point
-is enqueued again. If the worker was only slow, its result is ignored.
+A running trial whose worker has died (:mod:`.heartbeats`) is marked as failed, and its point is
+enqueued again. If the worker was only slow, its result is ignored.
 """
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,21 +17,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._core.errors import RawlsError, missing_extra
-from .._core.machine import machine_id, process_runs
+from .heartbeats import abandoned, this_worker
 from .plan import Cell, Point, score
 
 try:
     import optuna
     from optuna.distributions import BaseDistribution, CategoricalDistribution
     from optuna.exceptions import UpdateFinishedTrialError
-    from optuna.trial import FrozenTrial, TrialState
+    from optuna.trial import TrialState
 except ImportError as error:
     raise missing_extra("reproducing the paper", "reproduce") from error
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
-
-GRACE_SECONDS = 300.0
-"""A worker whose last heartbeat is older than this is taken for dead."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +119,7 @@ class Studies:
             elif trial.state == TrialState.WAITING:
                 content.waiting.add(key)
             elif trial.state == TrialState.RUNNING:
-                if _abandoned(trial):
+                if abandoned(trial):
                     _tell(study, trial.number, TrialState.FAIL)
                 else:
                     content.running.add(key)
@@ -147,7 +141,7 @@ class Studies:
             study = self._study(cell)
             if point.key not in content.waiting:
                 study.enqueue_trial(
-                    dict(point.values), user_attrs={"point": point.key, "worker": _this_worker()}
+                    dict(point.values), user_attrs={"point": point.key, "worker": this_worker()}
                 )
             claim = _ask(study, cell)
             if claim is not None:
@@ -167,7 +161,7 @@ class Studies:
     def beat(self, claims: Sequence[Claim]) -> None:
         """Write a heartbeat into running trials."""
         for claim in claims:
-            _keep(claim.trial, worker=_this_worker())
+            _keep(claim.trial, worker=this_worker())
 
     def fail(self, claim: Claim, reason: str | None = None) -> None:
         """End a trial that could not be trained; without a ``reason`` it may be trained again."""
@@ -182,7 +176,7 @@ def _ask(study: optuna.Study, cell: Cell) -> Claim | None:
     }
     try:
         trial = study.ask(grid)
-        trial.set_user_attr("worker", _this_worker())
+        trial.set_user_attr("worker", this_worker())
     except UpdateFinishedTrialError:  # another worker took it for abandoned
         return None
     key = trial.user_attrs.get("point")
@@ -190,25 +184,12 @@ def _ask(study: optuna.Study, cell: Cell) -> Claim | None:
     for other in study.get_trials(deepcopy=False):
         if other.user_attrs.get("point") == key and other.number != trial.number:
             earlier = other.state == TrialState.RUNNING and other.number < trial.number
-            if other.state == TrialState.COMPLETE or (earlier and not _abandoned(other)):
+            if other.state == TrialState.COMPLETE or (earlier and not abandoned(other)):
                 taken = True
     if taken:
         _tell(study, trial, TrialState.PRUNED)
         return None
     return Claim(study, trial, Point.from_key(str(key)))
-
-
-def _this_worker() -> dict[str, Any]:
-    """Describe this process, with the time of its heartbeat."""
-    return {"machine": machine_id(), "pid": os.getpid(), "heartbeat": time.time()}
-
-
-def _abandoned(trial: FrozenTrial) -> bool:
-    """Whether the worker of a running trial has ended, as far as this machine can see."""
-    worker = trial.user_attrs.get("worker", {})
-    if time.time() - worker.get("heartbeat", 0.0) > GRACE_SECONDS:
-        return True
-    return worker.get("machine") == machine_id() and not process_runs(int(worker.get("pid", 0)))
 
 
 def _keep(trial: optuna.Trial, **attributes: Any) -> bool:

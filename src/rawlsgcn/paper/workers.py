@@ -6,24 +6,24 @@ import gc
 import multiprocessing
 import os
 import queue
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from .heartbeats import heartbeat
 from .plan import CHOICES, Cell, Point, diverged, score
 from .studies import Claim, Studies, StudyContent
 from .trials import TrainedPoint, train_points, train_timed
 
 CHUNK = 7
 """At most so many points of the GCN family are trained together (with five seeds, 35 runs)."""
-POLL_SECONDS, HEARTBEAT_SECONDS = 1.0, 20.0
+POLL_SECONDS = 1.0
 
 # Called with a kind of event, the cell's name and a number: "began" with the points claimed,
 # "epochs" with the share of their epochs done, "points" with those done, "ended" with 1 for failed.
@@ -137,7 +137,7 @@ class _Worker:
                 return True
             self._report("began", cell.name, len(claims))
             try:
-                with self._heartbeat(claims):
+                with heartbeat(partial(self._studies.beat, claims)):
                     trained = self._train(cell, [claim.point for claim in claims])
                 self._store(cell, claims, trained, content)
             except Exception as error:
@@ -183,21 +183,3 @@ class _Worker:
                 keep = len(claim.point.seeds) == len(cell.seeds)
             keep = keep and not diverged(each.record)
             self._studies.finish(claim, each.record, each.nodes.pack() if keep else None)
-
-    @contextmanager
-    def _heartbeat(self, claims: list[Claim]) -> Iterator[None]:
-        """Write a heartbeat into the claimed trials every 20 seconds while the context lasts."""
-        stop = threading.Event()
-
-        def beat() -> None:
-            while not stop.wait(HEARTBEAT_SECONDS):
-                with suppress(Exception):  # the storage is out of reach: the next beat tries again
-                    self._studies.beat(claims)
-
-        thread = threading.Thread(target=beat, daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            stop.set()
-            thread.join()

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from .adjacency import Adjacency
-from .neighborhoods import Neighborhoods, parse_num_neighbors
+from .neighbor_drawing import Neighborhoods, parse_num_neighbors
 from .sampled_weights import Factors, SampledWeights
 from .sampler import NeighborSampler
 

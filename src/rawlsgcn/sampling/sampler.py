@@ -21,7 +21,7 @@ from torch_geometric.sampler import NeighborSampler as PygNeighborSampler
 from .._core.argument_checks import require_nodes
 from .._core.errors import RawlsError
 from .adjacency import Adjacency
-from .neighborhoods import Neighborhoods, parse_num_neighbors
+from .neighbor_drawing import Neighborhoods, parse_num_neighbors
 
 
 class NeighborSampler(BaseSampler):  # type: ignore[misc]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .._core.errors import RawlsError, unknown_name
-from .._core.memory import size_text
+from .._core.memory import code_memory, memory_left, size_text
 from ..methods import Convolutional, Method, Settings
 from .smoothed.smoothed_files import why_not_rows
 
@@ -81,7 +81,7 @@ def whole_graph_bytes(size: GraphSize, settings: Settings, runs: int = 1) -> int
 
     For each arc 64 bytes (its ends, and two matrices with their values while they are made); for
     each stored feature 8 (the features, and divided by their row sums); for each node and run 16
-    for every hidden channel and class (values and gradients).
+    for every hidden channel and class (values and gradients). Python and torch come on top.
     """
     width = settings.hidden_channels * (settings.num_layers - 1) + size.classes
     return 64 * size.arcs + 8 * size.features + 16 * size.nodes * width * runs
@@ -91,13 +91,11 @@ def require_whole_graph(
     method: Method, settings: Settings, size: GraphSize, memory: int, runs: int = 1
 ) -> None:
     """Raise an error if a method needs the whole graph, which does not fit in ``memory`` bytes."""
-    needed = whole_graph_bytes(size, settings, runs)
-    if needed > memory:
-        raise RawlsError(
-            f"{method.name} with these settings needs the whole graph, about {size_text(needed)} "
-            f"of memory, more than the {size_text(memory)} it may use: raise --memory, or take "
-            "smoothed-mlp or a method of the GCN family"
-        )
+    what = (
+        f"use {method.name} with these settings, which needs the whole graph, unlike smoothed-mlp "
+        "and the GCN family"
+    )
+    memory_left(whole_graph_bytes(size, settings, runs), memory, what)
 
 
 def choose_engine(
@@ -119,7 +117,7 @@ def choose_engine(
         raise unknown_name("engine", engine, (*ENGINES, *STEPWISE))
     no_rows = why_not_rows(settings, method.name)
     can_sample = isinstance(method, Convolutional)
-    needed = whole_graph_bytes(size, settings, runs)
+    needed = code_memory() + whole_graph_bytes(size, settings, runs)
     fits = needed <= memory
     excess = f"about {size_text(needed)} of memory, more than the {size_text(memory)} it may use"
     if engine == "smoothed" and (no_rows or not size.in_shards):

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from rawlsgcn.evaluation.audit.findings import Estimate
-from rawlsgcn.evaluation.audit.group_statistics import GroupedScores, net_variance
+from rawlsgcn.evaluation.audit.group_statistics import GroupedScores
 from rawlsgcn.evaluation.audit.intervals import GroupMeans, difference, slopes
+from rawlsgcn.evaluation.audit.net_variance import net_variance
 from rawlsgcn.evaluation.audit.permutation_tests import shuffled_bias, swapped_bias
 from rawlsgcn.evaluation.audit.resampling import resampled
 

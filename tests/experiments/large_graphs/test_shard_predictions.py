@@ -81,7 +81,9 @@ def test_a_model_that_needs_the_whole_graph_says_so(
     graph: Data, shards: Shards, tmp_path: Path
 ) -> None:
     rg.fit(graph, "dsgcn", seeds=1, epochs=1).save(tmp_path / "model")
-    with pytest.raises(RawlsError, match="dsgcn with these settings needs the whole graph"):
+    with pytest.raises(
+        RawlsError, match="use dsgcn with these settings, which needs the whole graph"
+    ):
         predicted(rg.load_model(tmp_path / "model"), shards, 1000)
 
 
@@ -100,7 +102,7 @@ def test_blocks_follow_from_the_memory(
     rg.fit(graph, name, seeds=1, epochs=1, check_weight_decay=False).save(tmp_path / "model")
     model = rg.load_model(tmp_path / "model")
     wide = predicted(model, shards)
-    monkeypatch.setattr(memory, "resident_memory", lambda: 0)
+    monkeypatch.setattr(memory, "code_memory", lambda: 0)
     monkeypatch.setattr(shard_predictions, "_LEAST_ROWS", 8)
     monkeypatch.setattr(inference, "LEAST_ROWS", 8)
     read = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import torch
 from epochs import train_epoch
 from torch import nn
 
+from rawlsgcn._core import memory
 from rawlsgcn._core.distributed_context import DistributedContext, distributed_context
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.methods import find_method
@@ -89,7 +91,7 @@ def test_an_epoch_has_every_row_once_in_an_order_of_its_own(rows: int, batch: in
 def test_rows_from_disk_give_the_steps_of_rows_in_memory() -> None:
     rows = labeled_rows()
     kept = training_of(rows)
-    streamed = training_of(rows, memory=1 << 20)
+    streamed = training_of(rows)
     streamed.in_memory = False
     assert kept.in_memory
     assert kept.steps == streamed.steps > 5
@@ -133,8 +135,9 @@ def test_rows_that_fit_are_read_once_and_others_in_every_epoch(
     monkeypatch.setattr(row_training, "READ_BYTES", 10)
     monkeypatch.setattr(row_training, "WINDOW_CHUNKS", 1)
     monkeypatch.setattr(row_training, "CHUNK_BYTES", 10)
+    monkeypatch.setattr(memory, "code_memory", lambda: 0)
     assert not training_of(rows, memory=10_000).in_memory
-    with pytest.raises(RawlsError, match=r"of memory, more than the limit of 90 bytes: raise"):
+    with pytest.raises(RawlsError, match=r"^90 bytes of memory are too little to train on rows"):
         training_of(rows, memory=90)
 
 
@@ -191,6 +194,23 @@ def test_a_run_that_is_stopped_gives_the_same_weights(stop: int, tmp_path: Path)
     train_with_checkpoints(again, tmp_path / "run", {}, 3)
     assert torch.equal(weights(again), weights(whole))
     assert int(again.mean.n_averaged) == int(whole.mean.n_averaged) > 0
+
+
+def test_the_seconds_of_a_run_that_goes_on_are_those_of_all_its_parts(tmp_path: Path) -> None:
+    rows = labeled_rows()
+    first = train_with_checkpoints(training_of(rows), tmp_path, {})
+    (kept,) = tmp_path.glob("checkpoint-*/checkpoint.json")
+    about = json.loads(kept.read_text())
+    assert 0 < about["seconds"] <= first
+    kept.write_text(json.dumps(about | {"seconds": 1000.0}))
+    longer = {"epochs": 5}
+    assert 1000 < train_with_checkpoints(training_of(rows, longer), tmp_path, {}) < 1000 + 600
+    (kept,) = tmp_path.glob("checkpoint-*/checkpoint.json")
+    about = json.loads(kept.read_text())
+    assert about["seconds"] > 1000
+    del about["seconds"]  # as an earlier version wrote it
+    kept.write_text(json.dumps(about))
+    assert 0 < train_with_checkpoints(training_of(rows, longer), tmp_path, {}) < 600
 
 
 def test_progress_names_the_validation_accuracy(tmp_path: Path) -> None:

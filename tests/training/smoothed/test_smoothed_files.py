@@ -111,6 +111,27 @@ def test_a_file_that_becomes_shorter_is_refused(shards: Shards, rows: np.ndarray
         found.read(0, 60)
 
 
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_numbers_that_are_not_finite_are_named_with_their_file(
+    wrong: float, shards: Shards, rows: np.ndarray
+) -> None:
+    rows[shards.cuts[1] + 2, 3] = wrong
+    write(shards, rows)
+    found = open_smoothed(shards, SmoothedForm.of(shards, SETTINGS))
+    found.read(0, shards.cuts[1])
+    with pytest.raises(
+        RawlsError, match=r"00001\.npy has NaN or infinite numbers: remove .*smooth"
+    ):
+        found.read(0, 60)
+
+
+def test_rows_whose_sum_is_too_large_are_read(shards: Shards, rows: np.ndarray) -> None:
+    rows[:] = 3e38
+    write(shards, rows)
+    found = open_smoothed(shards, SmoothedForm.of(shards, SETTINGS))
+    np.testing.assert_array_equal(found.read(0, 60), rows)
+
+
 def test_settings_that_need_the_graph_in_memory_are_refused(shards: Shards) -> None:
     method = find_method("smoothed-mlp")
     for change in ({"features": "tf-idf"}, {"inputs": "both"}, {"min_degree": 3}):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from .group_statistics import NetVariance
+from .net_variance import NetVariance
 from .permutation_tests import PairedBiasTest, PermutationTest
 
 

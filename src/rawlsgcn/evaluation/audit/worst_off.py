@@ -1,4 +1,4 @@
-"""Who is worst off: low-degree nodes against the rest, the worst group, and the worst nodes."""
+"""Who is worst off: the group with the least accuracy, and the nodes with the largest loss."""
 
 from __future__ import annotations
 
@@ -8,52 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ..degree_bias import SMALLEST_GROUP
-from .findings import Estimate, GroupAudit, GroupGap, LowAgainstRest, WorstNodes
-from .intervals import LEVEL, difference, difference_ends, normal_quantile, ratio, wilson
+from .findings import Estimate, GroupAudit, GroupGap, WorstNodes
+from .intervals import LEVEL, difference_ends, normal_quantile
 from .resampling import in_blocks, poisson
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 PERCENTS = (1.0, 5.0, 10.0)
-
-
-def low_against_rest(
-    low: npt.NDArray[np.bool_], low_degree: float, right: Floats
-) -> LowAgainstRest | None:
-    """Compare the quarter of lowest degree with all other nodes: a comparison fixed in advance.
-
-    Args:
-        low: Which of the evaluated nodes are low-degree nodes, (nodes,).
-        low_degree: The degree up to which they are.
-        right: Whether each node is classified correctly, 0 or 1, (nodes,).
-
-    Returns:
-        The error rates and Fisher's exact test; None where there are no others or either side is
-        too small.
-    """
-    from scipy.stats import fisher_exact
-
-    nodes = np.array([low.sum(), (~low).sum()])
-    if nodes.min() < SMALLEST_GROUP:
-        return None
-    wrong = np.array([(1 - right[low]).sum(), (1 - right[~low]).sum()])
-    ends = wilson(wrong, nodes)
-    error, rest = (
-        Estimate(100 * float(wrong[i] / nodes[i]), 100 * float(ends[0][i]), 100 * float(ends[1][i]))
-        for i in (0, 1)
-    )
-    table = np.round([wrong, nodes - wrong]).astype(np.int64)
-    return LowAgainstRest(
-        at_most=math.floor(low_degree),
-        nodes=int(nodes[0]),
-        share=100 * float(low.mean()),
-        error=error,
-        rest_error=rest,
-        difference=difference(error, rest),
-        ratio=ratio(error, rest),
-        p=float(fisher_exact(table).pvalue),
-    )
 
 
 def worst_and_best(groups: Sequence[GroupAudit]) -> GroupGap | None:

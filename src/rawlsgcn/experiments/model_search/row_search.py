@@ -25,7 +25,6 @@ from ...methods import Method
 from ...methods.ensemble import Ensemble, EnsembleSettings, joined_states
 from ...methods.smoothed_mlp_inputs import SmoothedMLPSettings
 from ...training import Job, TrainedRun
-from ...training.engine_choice import GraphSize
 from ...training.in_steps.batch_training import DivergedError
 from ...training.in_steps.checkpoints import train_with_checkpoints
 from ...training.smoothed.row_order import RowOrder
@@ -34,7 +33,6 @@ from ...training.smoothed.row_training import (
     BATCH_ROWS,
     LabeledRows,
     RowTraining,
-    keeps_rows,
 )
 from ...training.smoothed.smooth_shards import smooth_shards
 from ...training.smoothed.smoothed_files import SmoothedForm, take_rows, why_not_rows
@@ -91,9 +89,6 @@ def auto_rows(
     train, val = nodes.nodes("train"), evenly(nodes.nodes("val"), MOST_NODES)
     judge = Judge(torch.arange(len(val)), torch.from_numpy(nodes.y[val]))
     usable, left_out = row_candidates()
-    width = GraphSize.of_shards(shards).features // shards.num_nodes
-    if width:  # too little memory is an error before the smoothing, which may take long
-        keeps_rows(len(train), width, memory)
     members: list[Member] = []
     skipped: list[str] = []
     began = time.perf_counter()
@@ -103,7 +98,9 @@ def auto_rows(
             skipped.append(candidate.name)
             continue
         form = SmoothedForm.of(shards, candidate.settings())
-        rows = smooth_shards(shards, form, context, memory=memory, progress=progress).rows
+        rows = smooth_shards(
+            shards, form, context, memory=memory, training_rows=len(train), progress=progress
+        ).rows
         labeled = LabeledRows(
             rows, train, nodes.y[train], shards.classes, np.empty(0, np.int64), val[:0]
         )

@@ -12,10 +12,8 @@ from ..._core.errors import RawlsError
 from ..._core.text import plural
 from ..._core.threads import fork_safe_threads
 from ..node_features import first_not_finite
-from .nearest_nodes import nearest_nodes
+from .nearest_nodes import MAX_EXACT_NODES, nearest_nodes
 
-MAX_EXACT_NODES = 100_000
-"""Up to this number of nodes the search for nearest nodes is exact by default."""
 _SEARCHES = ("auto", "exact", "approximate")
 
 

@@ -25,6 +25,8 @@ from .approximate_search import approximate_neighbors
 
 Array = NDArray[Any]
 
+#: Up to this number of nodes the search is exact by default.
+MAX_EXACT_NODES = 100_000
 #: The largest block of cosines, and the largest part of one that is copied in other forms.
 _BLOCK_BYTES, _PART_BYTES = 64 << 20, 8 << 20
 #: The largest dense copy of sparse features.

@@ -186,17 +186,17 @@ class Shards:
         """Remove the piece of the scaling vector, so that pieces of two are never together."""
         array_path(self.folder, shard, "scale").unlink(missing_ok=True)
 
-    def scale_digest(self) -> str | None:
-        """A digest of the scaling vector's files; None if a piece is missing."""
-        digest = hashlib.blake2b(digest_size=16)
-        try:
-            for shard in range(len(self)):
-                with array_path(self.folder, shard, "scale").open("rb") as file:
-                    while part := file.read(1 << 20):
-                        digest.update(part)
-        except FileNotFoundError:
-            return None
-        return digest.hexdigest()
+    def files_digest(self, *names: str) -> str:
+        """A digest of the sizes and the times of change of the files of these arrays."""
+        found: list[tuple[int, int] | None] = []
+        for shard in range(len(self)):
+            for name in names:
+                try:
+                    about = array_path(self.folder, shard, name).stat()
+                    found.append((about.st_size, about.st_mtime_ns))
+                except FileNotFoundError:
+                    found.append(None)
+        return hashlib.blake2b(repr(found).encode(), digest_size=16).hexdigest()
 
     def has_scale(self, shard: int, scale: Array) -> bool:
         """Whether exactly this piece of a scaling vector is kept for a shard."""

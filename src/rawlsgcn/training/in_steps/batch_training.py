@@ -22,7 +22,7 @@ from ..._core.errors import RawlsError
 from ...methods import Settings
 from ...methods._ops.convolution import GraphConvolutionalNetwork
 from ...methods.base import all_finite
-from ...sampling.neighborhoods import derive_key
+from ...sampling.neighbor_drawing import derive_key
 
 # What a key is for: seeds of different uses must differ.
 ORDER, DRAW, DROPOUT = range(3)

@@ -43,11 +43,12 @@ _ENTRIES: JsonFields = {
 
 @dataclass(frozen=True)
 class Position:
-    """The epoch and step that come next, and the number of steps of the whole run."""
+    """The epoch and step that come next, the steps of the whole run, and the seconds so far."""
 
     epoch: int = 0
     step: int = 0
     total: int = 0
+    seconds: float = 0.0
 
 
 def save_checkpoint(
@@ -117,7 +118,10 @@ def load_checkpoint(
         raise _unreadable(newest, error) from error
     network.load_state_dict(weights)
     _set_moments(optimizer, moments)
-    return Position(about["epoch"], about["step"], about["total"])
+    seconds = about.get("seconds")  # which an earlier version did not write
+    if not isinstance(seconds, float) or not 0 <= seconds < math.inf:
+        seconds = 0.0
+    return Position(about["epoch"], about["step"], about["total"], seconds)
 
 
 def _moments(optimizer: Adam) -> dict[str, Tensor]:
@@ -202,7 +206,7 @@ def train_with_checkpoints(
         progress: Called by the first process with the steps done, the steps in total and the epoch.
 
     Returns:
-        The seconds that it took.
+        The seconds that it took, with those up to the checkpoint.
 
     Raises:
         RawlsError: If the checkpoint is damaged, of another run or of more epochs, or the loss is
@@ -226,11 +230,14 @@ def train_with_checkpoints(
 
     written = -math.inf
 
+    def seconds() -> float:
+        return position.seconds + time.perf_counter() - started
+
     def save(epoch: int, step: int = 0) -> None:
         nonlocal written
         if context.rank == 0:
             written = time.monotonic()
-            there = Position(epoch, step, training.total)
+            there = Position(epoch, step, training.total, seconds())
             save_checkpoint(folder, training.state, training.optimizer, there, run)
 
     for epoch in range(position.epoch, training.settings.epochs):
@@ -252,4 +259,4 @@ def train_with_checkpoints(
             progress((epoch + 1) * training.steps, training.total, training.epoch_ended(epoch))
     if context.world_size > 1:
         distributed.barrier()
-    return time.perf_counter() - started
+    return seconds()

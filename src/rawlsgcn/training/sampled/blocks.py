@@ -23,7 +23,7 @@ from torch import Tensor
 from ..._core.sparse import csr_tensor
 from ...methods._ops.fixed_matrix import FixedMatrix
 from ...sampling import Adjacency, Factors, Neighborhoods
-from ...sampling.neighborhoods import Hop
+from ...sampling.neighbor_drawing import Hop
 
 Array = NDArray[Any]
 

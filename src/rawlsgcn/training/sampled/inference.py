@@ -32,7 +32,9 @@ NODE_BYTES = 80
 _ARC_BYTES, _ARCS = 48, 1 << 21
 
 
-def rows_at_once(shards: Shards, features: int, width: int, memory: int, what: str) -> int:
+def rows_at_once(
+    shards: Shards, features: int, width: int, memory: int, what: str, before: int = 0
+) -> int:
     """Return how many rows of features are read at once while all nodes are scored.
 
     Args:
@@ -41,6 +43,7 @@ def rows_at_once(shards: Shards, features: int, width: int, memory: int, what: s
         width: The largest number of hidden values or classes of a node.
         memory: Bytes that this process may use.
         what: What is done, for the error.
+        before: The least bytes that what is done before it needs.
 
     Returns:
         As many as fit, at most 16,384.
@@ -51,7 +54,9 @@ def rows_at_once(shards: Shards, features: int, width: int, memory: int, what: s
     row = 12 * features + 8 * width  # as read, divided by their sums, and aligned
     nodes = shards.num_nodes * (NODE_BYTES + 8 * width)  # two matrices of hidden values
     arcs = _ARC_BYTES * min(_ARCS, shards.num_arcs)
-    left = memory_left(nodes + arcs + LEAST_ROWS * row, memory, what)
+    needed = nodes + arcs + LEAST_ROWS * row
+    most = max(needed, before)
+    left: int = most - needed + memory_left(most, memory, what)
     return min(MOST_ROWS, LEAST_ROWS + left // row)
 
 

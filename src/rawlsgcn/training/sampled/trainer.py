@@ -19,12 +19,11 @@ from torch.utils.data import DataLoader, Dataset
 
 from ..._core.distributed_context import DistributedContext
 from ..._core.errors import RawlsError
-from ..._core.memory import memory_left
 from ...methods import MAIN_METHODS, Convolutional, Method, Settings
 from ...methods._ops.convolution import GraphConvolutionalNetwork
 from ...methods._ops.fixed_matrix import FixedMatrix
 from ...sampling import Factors
-from ...sampling.neighborhoods import derive_key
+from ...sampling.neighbor_drawing import derive_key
 from ..in_steps.batch_training import DRAW, ORDER, BatchTraining, require_average
 from .blocks import BlockMaker, Blocks
 from .inference import MOST_ROWS, NODE_BYTES, rows_at_once, whole_graph_logits
@@ -95,11 +94,10 @@ def sampled_rows(
     for most in num_neighbors:
         drawn = shards.num_nodes if most < 0 else min(shards.num_nodes, drawn * (1 + most))
     batch = drawn * (12 * features + 32 * settings.hidden_channels) * (1 + 2 * workers)
-    what = f"train on samples of a graph of this size with batches of {share:,} nodes"
-    memory_left(NODE_BYTES * shards.num_nodes + batch, memory, what)
     width = max(settings.hidden_channels, 4 * shards.classes)  # metrics are of double precision
-    what = "score all nodes of a graph of this size after training on samples"
-    return rows_at_once(shards, features, width, memory, what)
+    what = f"train on samples of a graph of this size with batches of {share:,} nodes"
+    before = NODE_BYTES * shards.num_nodes + batch
+    return rows_at_once(shards, features, width, memory, what, before)
 
 
 @dataclass(frozen=True, eq=False)

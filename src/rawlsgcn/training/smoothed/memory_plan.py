@@ -19,8 +19,8 @@ from .exchange import Exchange
 
 #: Bytes of a cache line: a block has a multiple of it in each row, 16 numbers of 4 bytes.
 LINE = 64
-#: What the system's tables, the parts of rows that are read and written, and the rest take.
-_SLACK = (48 << 20) + 24 * PART_SIZE
+#: What the parts of rows that are read and written take.
+_PARTS = 24 * PART_SIZE
 #: Arcs stay in memory while they take no more than this share; else they are read in every step.
 _ARCS_SHARE = 0.125
 #: The share of a GPU's free memory that is used; the product needs some for itself.
@@ -41,7 +41,12 @@ class MemoryPlan:
 
 
 def plan_memory(
-    opened: Sequence[Shard], exchange: Exchange, limit: int, device: torch.device, itemsize: int
+    opened: Sequence[Shard],
+    exchange: Exchange,
+    limit: int,
+    device: torch.device,
+    itemsize: int,
+    training: int = 0,
 ) -> MemoryPlan:
     """Divide the memory between arcs and columns.
 
@@ -56,12 +61,13 @@ def plan_memory(
         limit: The bytes that the process may have, of the CPU.
         device: Where the products are computed; on a GPU its own free memory counts.
         itemsize: The bytes of a number.
+        training: The least bytes that the training on the rows needs after it, if there is one.
 
     Returns:
         The plan.
 
     Raises:
-        RawlsError: If the limit is too small for a single line; it names the least.
+        RawlsError: If the limit is too small for a single line or the training; it names the least.
     """
     line = LINE * (exchange.rows + 2 * exchange.count + exchange.packed_rows)
     vectors = (16 + itemsize) * exchange.count + 8 * exchange.packed_rows
@@ -78,8 +84,10 @@ def plan_memory(
             )
     else:
         arcs = min(whole, least_bytes(opened))
-        what = "smooth a graph of this size"
-        left = line + memory_left(_SLACK + vectors + arcs + line, limit, what)
+        what = f"smooth a graph of this size{' and train on its rows' if training else ''}"
+        needed = _PARTS + vectors + arcs + line
+        most = max(needed, training)
+        left = line + most - needed + memory_left(most, limit, what)
         if whole <= min(_ARCS_SHARE * (left + arcs), left + arcs - line):
             left, arcs = left + arcs - whole, whole
     return MemoryPlan(left // line, arcs)

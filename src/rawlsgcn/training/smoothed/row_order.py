@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...sampling.neighborhoods import derive_key
+from ...sampling.neighbor_drawing import derive_key
 from ..in_steps.batch_training import ORDER
 
 Ints = NDArray[np.int64]

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from ..._core.distributed_context import DistributedContext
 from ..._core.errors import RawlsError
-from ..._core.memory import size_text
+from ..._core.memory import memory_left
 from ...methods._ops.convolution import GraphConvolutionalNetwork
 from ...methods.smoothed_mlp_inputs import SmoothedMLPSettings
 from ..in_steps.batch_training import BatchTraining, require_average
@@ -31,42 +31,28 @@ from .smoothed_files import READ_BYTES, SmoothedRows, take_rows
 Ints = NDArray[np.int64]
 #: Rows of a step by default.
 BATCH_ROWS = 4096
-#: The share of the memory limit that the rows of a process may fill; else they are streamed.
+#: The share that the rows of a process may fill of its memory beside Python and torch.
 _SHARE = 0.5
 
 
-def keeps_rows(
-    rows: int, num_features: int, memory: int, context: DistributedContext | None = None
-) -> bool:
-    """Decide whether a process keeps its training rows in memory, or reads them a window at a time.
+def row_bytes(rows: int, num_features: int, context: DistributedContext) -> tuple[int, int]:
+    """Return what a process needs to keep its training rows in memory, and to stream them.
 
     Args:
         rows: The number of training rows of all processes.
         num_features: The numbers of a row.
-        memory: Bytes that this process may use.
-        context: Which of how many processes this one is; by default the only one.
+        context: Which of how many processes this one is.
 
     Returns:
-        Whether the rows are kept.
-
-    Raises:
-        RawlsError: If the memory is too little for either.
+        The bytes where all are kept, and where they are read a window at a time.
     """
-    context = context or DistributedContext()
     row = 4 * num_features
     order = RowOrder(rows, row, BATCH_ROWS, 0)
     first, last = (
         int(order.cuts[chunk]) for chunk in order.own_chunks(context.rank, context.world_size)
     )
     kept = int(((last - first) * row + 2 * READ_BYTES) / _SHARE)
-    streamed = int(2 * WINDOW_CHUNKS * max(CHUNK_BYTES, row) / _SHARE)
-    if min(kept, streamed) > memory:
-        raise RawlsError(
-            f"training on rows of {num_features:,} features needs "
-            f"{size_text(min(kept, streamed))} of memory, more than the limit of "
-            f"{size_text(memory)}: raise --memory"
-        )
-    return kept <= memory
+    return kept, int(2 * WINDOW_CHUNKS * max(CHUNK_BYTES, row) / _SHARE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +130,8 @@ class RowTraining(BatchTraining[RowBatch]):
         rows: The training rows.
         settings: The settings of smoothed-mlp.
         batch_size: Rows of one step, about, shared by all processes.
-        memory: Bytes that this process may use; rows that take more than half are streamed.
+        memory: Bytes that this process may use; rows that take more than half of what Python
+            and torch leave of them are streamed.
         seed, context, average, dtype: As for :class:`..in_steps.batch_training.BatchTraining`.
 
     Attributes:
@@ -176,7 +163,10 @@ class RowTraining(BatchTraining[RowBatch]):
         self.rows, self.smoothing = rows, settings.label_smoothing
         self.order = RowOrder(len(rows.nodes), 4 * rows.file.num_features, batch_size, seed)
         self.own = self.order.own_chunks(context.rank, context.world_size)
-        self.in_memory = keeps_rows(len(rows.nodes), rows.file.num_features, memory, context)
+        kept, streamed = row_bytes(len(rows.nodes), rows.file.num_features, context)
+        what = f"train on rows of {rows.file.num_features:,} features"
+        least = min(kept, streamed)
+        self.in_memory = least + memory_left(least, memory, what) >= kept
         self._kept: Tensor | None = None
         self._val: Tensor | None = None
         on_cpu = context.device.type == "cpu"

@@ -33,6 +33,7 @@ from ...methods.inputs import row_sums
 from .column_blocks import PART_SIZE, ColumnBlocks
 from .exchange import Exchange, plan_exchange
 from .memory_plan import LINE, column_blocks, padded, plan_memory
+from .row_training import row_bytes
 from .smoothed_files import SmoothedForm, SmoothedRows, open_smoothed
 from .smoothing_step import row_scale, smooth_rows
 
@@ -64,6 +65,7 @@ def smooth_shards(
     *,
     memory: int | None = None,
     most_columns: int | None = None,
+    training_rows: int = 0,
     progress: ProgressCallback = no_progress,
 ) -> SmoothingResult:
     """Smooth the features of shards into files of rows; what an earlier run finished is kept.
@@ -76,6 +78,7 @@ def smooth_shards(
         context: This process; by default the only one.
         memory: The bytes that this process may have; by default 80 % of what is free.
         most_columns: The most columns of a block; by default as many as fit.
+        training_rows: The rows that are trained on after it, for which the memory must do too.
         progress: Called after each part of the work.
 
     Returns:
@@ -103,6 +106,12 @@ def smooth_shards(
     progress(0, 1, "reading the shards")
     opened = [shards.open(shard) for shard in own]
     features = _num_features(shards, opened)
+    # Too little memory is an error before the balancing and the smoothing, which may take long.
+    training = min(row_bytes(training_rows, features, context)) if training_rows else 0
+    count = opened[-1].last - opened[0].first
+    exchange = Exchange("none", shards.num_nodes if context.world_size == 1 else count, 0, count)
+    itemsize = np.dtype(form.dtype).itemsize
+    plan_memory(opened, exchange, memory, context.device, itemsize, training)
     if form.normalization == "doubly-stochastic" and holds_anywhere(
         any(shard.scale is None for shard in opened), context
     ):

@@ -3,8 +3,8 @@
 ``SHARDS/smoothed-KEY`` has ``smoothed.json``, which says what was computed of which graph, and for
 shard 3 the file ``00003.npy``: the rows of Π F of its nodes, float32 in row-major order. The folder
 appears whole or not at all. KEY is a digest of the settings, so that several can lie side by side;
-a folder of another graph, which was cut into the same shards before, or of another scaling vector,
-which balancing again has replaced, counts as missing.
+a folder of another graph, which was cut into the same shards before, or of files that have changed
+since, such as a scaling vector that balancing again has replaced, counts as missing.
 """
 
 from __future__ import annotations
@@ -125,12 +125,15 @@ class SmoothedForm:
         Returns:
             A dictionary for JSON.
         """
+        read = ["row_start", "column", "weight", "x"]
+        if self.normalization == "doubly-stochastic":
+            read.append("scale")
         return {
             "format": _FORMAT,
             "graph": shards.fingerprint,
             **asdict(self),
             "features": features,
-            "scale": shards.scale_digest() if self.normalization == "doubly-stochastic" else None,
+            "files": shards.files_digest(*read),
             "cuts": shards.cuts,
         }
 
@@ -164,13 +167,18 @@ class SmoothedRows:
             The rows, of shape (last − first, features).
 
         Raises:
-            RawlsError: If a file was cut short.
+            RawlsError: If a file was cut short, or has numbers that are not finite.
         """
         out = np.empty((last - first, self.num_features), dtype=self.parts[0].dtype)
         row, shard = first, bisect_right(self.cuts, first) - 1
         while row < last:
             end = min(last, self.cuts[shard + 1])
-            read_rows(self.parts[shard], row - self.cuts[shard], out[row - first : end - first])
+            part = out[row - first : end - first]
+            read_rows(self.parts[shard], row - self.cuts[shard], part)
+            with np.errstate(all="ignore"):
+                # One number tells, unless it overflows itself.
+                if not np.isfinite(part.sum()) and not np.isfinite(part).all():
+                    raise _damaged(self.folder / f"{shard:05d}.npy", "has NaN or infinite numbers")
             row, shard = end, shard + 1
         return out
 
@@ -251,7 +259,5 @@ def map_rows(path: Path, shape: tuple[int, int], dtype: str) -> np.memmap[Any, A
     return mapped  # type: ignore[no-any-return]
 
 
-def _damaged(path: Path) -> RawlsError:
-    return RawlsError(
-        f"{path} is missing, damaged or cut short: remove {path.parent} and run 'rawlsgcn smooth'"
-    )
+def _damaged(path: Path, why: str = "is missing, damaged or cut short") -> RawlsError:
+    return RawlsError(f"{path} {why}: remove {path.parent} and run 'rawlsgcn smooth'")

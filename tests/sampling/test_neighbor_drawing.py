@@ -19,7 +19,7 @@ from torch_geometric.utils import k_hop_subgraph
 
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.sampling import Adjacency, Neighborhoods, parse_num_neighbors
-from rawlsgcn.sampling.neighborhoods import Sample, derive_key, draw_offsets
+from rawlsgcn.sampling.neighbor_drawing import Sample, derive_key, draw_offsets
 
 
 def drawn(graph: Data, seeds: list[int], num_neighbors: list[int], **how: Any) -> Sample:

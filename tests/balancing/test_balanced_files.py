@@ -11,7 +11,7 @@ from scipy import sparse
 
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.balancing import balance
-from rawlsgcn.balancing.scaling import write_balanced
+from rawlsgcn.balancing.balanced_files import write_balanced
 
 EDGES = np.array([[0, 1, 1, 2], [1, 0, 2, 1]])
 IDS = ["ann", "ben", "cy", "alone"]

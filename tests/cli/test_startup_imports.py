@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 COMMAND = """
 import sys
 from rawlsgcn.cli import app
-from rawlsgcn.cli.fast_start import postpone_unused_imports
+from rawlsgcn.cli.startup import postpone_unused_imports
 postpone_unused_imports()
 app("auto --dataset synthetic --time-limit 1".split(), standalone_mode=False)
 import torch
@@ -42,7 +42,7 @@ def test_a_command_imports_neither_the_compiler_nor_transformers(tmp_path: Path)
 def test_both_can_be_imported_later(tmp_path: Path) -> None:
     (tmp_path / "transformers.py").write_text("here = 'transformers'", encoding="utf-8")
     code = (
-        "from rawlsgcn.cli.fast_start import postpone_unused_imports as postpone; postpone()\n"
+        "from rawlsgcn.cli.startup import postpone_unused_imports as postpone; postpone()\n"
         "import torch_geometric, torch, transformers\n"
         "doubled = torch.compile(lambda x: 2 * x, backend='eager')\n"
         "print(transformers.here, doubled(torch.ones(1)).item())"

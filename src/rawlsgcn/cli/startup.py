@@ -1,12 +1,10 @@
-"""A shorter start of the program: what torch_geometric imports, and no command uses, waits.
-
-Importing torch_geometric imports torch's compiler (``torch._dynamo``, with sympy) and, where it is
-installed, transformers. Together they can take longer than all the rest.
-"""
+"""The start of the program, before torch is imported: threads, warnings, imports that can wait."""
 
 from __future__ import annotations
 
+import os
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
@@ -14,9 +12,33 @@ from importlib.util import LazyLoader
 from types import ModuleType
 
 
+def set_waiting_of_threads() -> None:
+    """Let torch's threads spin for some microseconds only, unless the user has chosen.
+
+    Threads that spin while they wait for each other cost several times what they save on a machine
+    with other work to do; asleep they miss what comes next at once. Torch reads it when loaded.
+    """
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
+        os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+
+
+def hide_foreign_warnings() -> None:
+    """Show no warnings of other packages, unless the user asks for warnings.
+
+    They are for developers (a FutureWarning of torch, say), and a user of a command can do nothing
+    about them; what rawlsgcn has to say are notes and errors. ``python -W default -m rawlsgcn`` and
+    the variable PYTHONWARNINGS show them.
+    """
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")
+        os.environ["PYTHONWARNINGS"] = "ignore"  # for processes that a command starts
+
+
 def postpone_unused_imports() -> None:
     """Import torch's compiler on its first use, and transformers not with torch_geometric.
 
+    Importing torch_geometric imports both, which can take longer than all the rest.
     Only for a process of its own: both can still be imported, but torch_geometric then takes
     transformers for missing where it asked for it while it was imported itself.
     """
