@@ -144,7 +144,7 @@ def test_texts_of_the_same_number_are_not_one_class(labels: list[str]) -> None:
     if labels[0] == "x":
         assert read(matrix, **given).class_names == ["x", "y"]
     else:
-        with pytest.raises(RawlsError, match="labels: the labels '01' and '1' are the same number"):
+        with pytest.raises(RawlsError, match="the labels '01' and '1' are the same number"):
             read(matrix, **given)
 
 

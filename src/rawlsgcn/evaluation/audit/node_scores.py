@@ -154,8 +154,8 @@ def score_nodes(
     model = NodeScores(predictions.name, predictions.source, chosen, reason, predicted, loss, right)
     if chosen == "classes" and right[nodes.y >= 0].all():
         model.warnings.append(
-            f"'{model.name}' predicts the label of every labeled node, as a file of the labels does: "
-            "is it the file of predictions?"
+            f"'{model.name}' predicts the label of every labeled node, as a file of the labels "
+            "does: is it the file of predictions?"
         )
     if zeros:
         model.warnings.append(

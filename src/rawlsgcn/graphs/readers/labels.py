@@ -34,8 +34,8 @@ def encode_words(cells: pd.Series[Any]) -> tuple[Array, list[str]] | None:
             other = written.setdefault(name.lstrip("0"), name)
             if other != name:
                 raise RawlsError(
-                    f"the labels '{other}' and '{name}' are the same number: write it in one way, or "
-                    "name the classes by words"
+                    f"the labels '{other}' and '{name}' are the same number: write it in one way, "
+                    "or name the classes by words"
                 )
         return None
     numbers = {**{name: number for number, name in enumerate(names)}, "-1": -1}
