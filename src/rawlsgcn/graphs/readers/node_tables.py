@@ -45,7 +45,7 @@ class NodeTable:
 
     Without a table the rows are in the order of the nodes, 0 to n - 1. ``absent`` is the value of
     nodes that the table does not list; None where it must list every node. ``columns`` are those
-    of the values.
+    of the values, and ``order`` the row of each node, if that is not its number.
     """
 
     path: Path
@@ -57,6 +57,7 @@ class NodeTable:
     ignored: list[str] = field(default_factory=list)
     class_names: list[str] | None = None
     absent: int | None = None
+    order: Array | None = None
 
     def __post_init__(self) -> None:
         if self.values.ndim == 0:
@@ -92,9 +93,14 @@ class NodeTable:
             refuse_repeated(self.table, ids)
             return ids.to_numpy(dtype=object if as_text else np.int64)
 
+    def place(self, node: int) -> str:
+        """Name where the values of a node stand: the line, in a table."""
+        row = node if self.order is None else int(self.order[node])
+        return self.path.name if self.table is None else self.table.row(row)
+
     def take(self, rows: Array) -> None:
         """Put the rows into another order; -1 stands for a node that is not listed."""
-        listed = rows >= 0
+        self.order, listed = rows, rows >= 0
         values = self.values[rows]
         self.values = values if listed.all() else np.where(listed, values, self.absent)
         self.masks = {key: mask[rows] & listed for key, mask in self.masks.items()}

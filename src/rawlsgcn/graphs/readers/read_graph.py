@@ -160,6 +160,7 @@ def _use_tables(
     """Take the labels and features of further files instead of the graph's own."""
     if label_table is not None:
         raw.y, raw.labels_from = label_table.values, label_table.path.name
+        raw.label_place = label_table.place
         raw.class_names = label_table.class_names
         # Masks beside new labels are the user's; those stored with the old ones still hold.
         raw.masks = label_table.masks or raw.masks

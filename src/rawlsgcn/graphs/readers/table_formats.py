@@ -171,7 +171,23 @@ def as_table(path: Path) -> Iterator[None]:
             # What pandas makes of Ctrl-C; an error of the disk stays an OSError.
             if "Calling read(nbytes) on source failed" in reason:
                 raise KeyboardInterrupt from error
-            raise RawlsError(f"{path} cannot be read as a table: {reason}") from error
+            raise RawlsError(_flaw(path, reason)) from error
+
+
+def _flaw(path: Path, reason: str) -> str:
+    """What pandas says of a text file in our words."""
+    if found := re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", reason):
+        width, line, cells = map(int, found.groups())
+        return (
+            f"{path.name}, line {line} has {cells} cells, but the lines above it have {width}: "
+            "give every row a cell for each column"
+        )
+    if found := re.search(r"EOF inside string starting at row (\d+)", reason):
+        return (
+            f'{path.name}, line {int(found[1]) + 1} has a quote (") that nothing closes: close it, '
+            "or remove it"
+        )
+    return f"{path} cannot be read as a table: {reason}"
 
 
 class ParquetTable:

@@ -207,6 +207,7 @@ def _raw_nodes(
         with reading(table.path, "labels"):
             attach_table(raw, table, NodeNumbers(order), [graph.name, features.name])
         raw.y, raw.labels_from, raw.masks = table.values, table.path.name, table.masks
+        raw.label_place = table.place
         raw.class_names = table.class_names
         facts.word_labels = raw.class_names is not None
         table.add_facts(facts)
