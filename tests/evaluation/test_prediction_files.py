@@ -103,7 +103,10 @@ def test_numbers_of_any_type_are_read(tmp_path: Path, column: Any) -> None:
         ("node,p_0,p_1\n0,0.5\n1,0.5\n", "line 2 has 2 cells, but the first line has 3"),
         ("node,p_0,p_1\n0,0.5,0.5,0.1\n", "line 2 has 4 cells, but the first line has 3"),
         ("node,p_0,p_1\n0,0.5,0.5\n1,0.5\n", "line 3, column 'p_1' is empty"),
-        ("node,p_0,p_1\n0,0.5,0.5\n1,0.5,0.5,7\n", "Expected 3 fields in line 3, saw 4"),
+        (
+            "node,p_0,p_1\n0,0.5,0.5\n1,0.5,0.5,7\n",
+            "p.csv, line 3 has 4 cells, but the lines above it have 3",
+        ),
         ("node,p_0,p_1\n,0.5,0.5\n", "line 2: the node id is empty"),
         ("node,p_0,p_1\n0,0.5,0.5\nnan,0.5,0.5\n", "line 3: the node id 'nan' is not a whole"),
         ("node,p_0,p_1\n0.5,0.5,0.5\n", "line 2: the node id '0.5' is not a whole number"),
