@@ -6,7 +6,6 @@ Only the current chunk is in memory, so that a file of many gigabytes can be rea
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from .._core.errors import RawlsError, reading
+from .._core.errors import RawlsError, reading, require_file
 from ..graphs.readers.arrays import Archive
 from ..graphs.readers.column_names import split_codes
-from ..graphs.readers.table_formats import TABLES, ParquetTable, is_parquet
+from ..graphs.readers.table_formats import TABLES, ParquetTable, is_parquet, no_rows
 from ..graphs.readers.tables import TableHeader, numbers_of, read_header
 from .node_index import NodeIndex
 from .prediction_columns import PredictionColumns, find_columns, has_header
@@ -68,9 +67,7 @@ class PredictionFile:
         named = self.path.stem != "predictions" or not self.path.parent.name
         self.name = name or (self.path.stem if named else self.path.parent.name)
         self.source = str(path)
-        if not os.path.isfile(self.path):  # Path.is_file raises on a name that is too long
-            what = "is a folder, not a file" if os.path.isdir(self.path) else "does not exist"
-            raise RawlsError(f"{path} {what}")
+        require_file(path)
         suffix = self.path.suffix.lower()
         if suffix not in FORMATS:
             raise RawlsError(f"{path}: predictions are read from {', '.join(FORMATS)} files")
@@ -114,7 +111,7 @@ class PredictionFile:
                 yield PredictionChunk(self._positions(frame, first), first, values)
                 first += len(frame)
             if first == 0:
-                raise RawlsError(f"{self.path} is empty")
+                raise no_rows(self.path)
             if columns.node is None and first != self._index.nodes:
                 raise RawlsError(
                     f"{self.source} has {first:,} rows without node ids, but the graph has "

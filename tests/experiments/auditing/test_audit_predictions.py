@@ -95,6 +95,14 @@ def test_classes_alone_are_judged_by_their_errors(graph: Data, logits: np.ndarra
     assert model.loss.value == pytest.approx(1 - model.accuracy.value / 100)
 
 
+def test_the_labels_given_as_predictions_are_noticed(graph: Data) -> None:
+    said = "is it the file of predictions?"
+    classes = graph.y.clone()
+    assert any(said in each for each in rg.audit(graph, classes, **FEW).models[0].warnings)
+    classes[0] = (classes[0] + 1) % 2
+    assert not any(said in each for each in rg.audit(graph, classes, **FEW).models[0].warnings)
+
+
 def test_some_nodes_are_enough(graph: Data, table: pd.DataFrame, tmp_path: Path) -> None:
     table.iloc[10:70].to_csv(tmp_path / "some.csv", index=False)
     found = rg.audit(graph, tmp_path / "some.csv", **FEW)
@@ -168,7 +176,7 @@ BAD: dict[str, tuple[Change, str]] = {
         lambda f: f.rename(columns={"p_1": "p_0"}),
         r"more than one column 'p_0'",
     ),
-    "no rows": (lambda f: f.iloc[:0], r"is empty"),
+    "no rows": (lambda f: f.iloc[:0], r"has no rows"),
 }
 
 
@@ -220,7 +228,7 @@ def test_archives_that_do_not_hold_together(
         rg.audit(graph, file, **FEW)
     for arrays in ({"node": ids[:0]}, {}):
         np.savez(file, logits=logits[:0], **arrays)
-        with pytest.raises(RawlsError, match="is empty"):
+        with pytest.raises(RawlsError, match="has no rows"):
             rg.audit(graph, file, **FEW)
 
 

@@ -351,7 +351,7 @@ def test_labels_of_some_nodes_of_an_npz(tmp_path: Path) -> None:
         ({"y": "our labels,\nid,label\n0,0\n1,1\n"}, "line 2, .* 'label' .* name of a column"),
         ({"g": "0,1,2,3\n"}, "g.csv has 4 columns and no header"),
         ({"g": ""}, "g.csv is empty"),
-        ({"g": "source,target\n"}, "g.csv is empty"),
+        ({"g": "source,target\n"}, "g.csv has no rows: write it"),
         ({"x": "id,a,b\n0,1,2\n1,3,red\n2,5,6\n3,7,8\n"}, "x.csv, line 3, column 'b': 'red'"),
         ({"x": "id,a\n0,1\n1,\n2,5\n3,7\n"}, "x.csv: node 1 .* NaN or infinite"),
         ({"x": "id,a\n0,1\n1,2\n2,5\n"}, "x.csv has no row for node 3"),

@@ -58,7 +58,7 @@ def _text_format(path: Path) -> _TextFormat:
             if line.strip() and not line.lstrip().startswith(comments):
                 found = next((each for each in ("\t", ",", ";") if each in line), BLANKS)
                 return _TextFormat(number, line.strip("\r\n"), SEPARATORS.get(suffix, found))
-    raise RawlsError(f"{path} is empty")
+    raise RawlsError(f"{path} is empty: write it or copy it again")
 
 
 def leading_comments(path: Path) -> int:
@@ -93,7 +93,7 @@ def first_line(path: Path) -> list[str]:
         )
         first, second = next(lines, None), next(lines, [])
     if first is None:
-        raise RawlsError(f"{path} is empty")
+        raise RawlsError(f"{path} is empty: write it or copy it again")
     if len(first) == 1 and path.suffix.lower() in SEPARATORS:
         _refuse_other_separator(path, first[0])
     if len(second) > len(first):
@@ -151,6 +151,11 @@ def _options(path: Path, header: bool, more: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def no_rows(path: Path) -> RawlsError:
+    """Return the error for a table that has names of columns alone."""
+    return RawlsError(f"{path} has no rows: write it or copy it again")
+
+
 @contextlib.contextmanager
 def as_table(path: Path) -> Iterator[None]:
     """Turn what pandas raises on a file that is no table into one sentence."""
@@ -158,7 +163,7 @@ def as_table(path: Path) -> Iterator[None]:
         try:
             yield
         except pd.errors.EmptyDataError as error:
-            raise RawlsError(f"{path} is empty") from error
+            raise no_rows(path) from error
         except UnicodeDecodeError as error:
             raise RawlsError(f"{path} is not a table in UTF-8 text: save it as UTF-8") from error
         except pd.errors.ParserError as error:
