@@ -67,14 +67,15 @@ def page(records: list[dict[str, Any]], readings: list[dict[str, Any]]) -> str:
         lines += [
             "## Reading edge lists",
             "",
-            "| rows of CSV | file | seconds | memory | command | machine |",
-            "| --- | --- | --- | --- | --- | --- |",
+            "| rows of CSV | file | seconds | memory | command | machine | made by |",
+            "| --- | --- | --- | --- | --- | --- | --- |",
         ]
     for record in readings:
         memory = size_text(2**20 * record["peak_memory_mb"])
         lines.append(
             f"| {record['rows']:,} | {size_text(record['bytes'])} | {record['seconds']:.1f} | "
-            f"{memory} | `{record['command']}` | {record['machine']['processor']} |"
+            f"{memory} | `{record['command']}` | {record['machine']['processor']} | "
+            f"`{record['made_by']}` |"
         )
     return "\n".join([*lines, ""]) if readings else "\n".join(lines)
 
@@ -116,7 +117,9 @@ def _section(device: str, records: list[dict[str, Any]]) -> list[str]:
     lines = [
         f"## {'GPU' if host['gpu'] else 'CPU'}",
         "",
-        f"{where}; torch {host['torch']}. `{records[-1]['made_by']}`",
+        f"{where}; torch {host['torch']}.",
+        "",
+        *_made_by(records),
         "",
         "| arcs | " + " | ".join(names) + " | all |",
         "| --- |" + " --- |" * (len(names) + 1),
@@ -135,6 +138,14 @@ def _section(device: str, records: list[dict[str, Any]]) -> list[str]:
         lines.append(f"| {record['arcs']:,} | {' | '.join(cells)} |")
     lines += ["", *_rivals(records), *_kills(records)]
     return lines
+
+
+def _made_by(records: list[dict[str, Any]]) -> list[str]:
+    """The command of every row, each command once."""
+    commands: dict[str, list[str]] = {}
+    for record in records:
+        commands.setdefault(record["made_by"], []).append(f"{record['arcs']:,}")
+    return [f"- {'; '.join(arcs)} arcs: `{made}`" for made, arcs in commands.items()]
 
 
 def _per_arc(record: dict[str, Any], phase: str) -> float:

@@ -79,6 +79,23 @@ def test_every_part_runs_and_is_shown(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == names
 
 
+def test_the_page_compares_smoothing_on_two_cores_with_one() -> None:
+    def figure(group: str, median: float, threads: int) -> dict[str, object]:
+        took = {"median": median, "low": median, "high": median}
+        same = {"ours": took, "rival": took, "rival_name": "scipy", "of": "ours / rival"}
+        named = {"group": group, "name": "1e5 arcs", "ratio": 1.0, "goal": "at most 1.5"}
+        return {**named, **same, "threads": threads}
+
+    machine = {"processor": "any", "threads": 2, "gpu": None, "python": "3", "torch": "2"}
+    run = {"command": "x", "parts": ["smoothing"], "machine": machine, "repeats": 1}
+    both = [figure("smoothing", 1.0, 2), figure("smoothing, on one core", 1.7, 1)]
+    said = markdown({**run, "figures": both, "training_scaling": []})
+    assert "### Smoothing, on 2 cores and on one" in said
+    row = "| 1e5 arcs | 1.000 (1.000 to 1.000) | 1.700 (1.700 to 1.700): the same on one core |"
+    assert f"{row} 1.70 | at least 1.6 |" in said
+    assert "cores and on one" not in markdown({**run, "figures": both[:1], "training_scaling": []})
+
+
 def test_a_run_replaces_those_whose_parts_were_all_measured_again(tmp_path: Path) -> None:
     machine = {"processor": "any", "threads": 1, "gpu": None, "python": "3", "torch": "2"}
     for parts in (["training", "balance"], ["balance"], ["sampling"], ["training"]):

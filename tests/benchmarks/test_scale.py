@@ -38,6 +38,15 @@ def test_the_page_of_the_kept_records_is_theirs() -> None:
     assert written_page == page.page(read_records(KEPT), page._readings(KEPT))
 
 
+def test_the_page_names_the_command_of_every_row() -> None:
+    records = [
+        record(arcs) | {"made_by": made} for arcs, made in ((10, "a"), (100, "a"), (999, "b"))
+    ]
+    lines = page.page(records, []).splitlines()
+    assert "- 10; 100 arcs: `a`" in lines
+    assert "- 999 arcs: `b`" in lines
+
+
 def test_ten_million_nodes_took_what_the_docs_say() -> None:
     kept = json.loads((KEPT / "100000000-cpu.json").read_text(encoding="utf-8"))
     used = [kept["phases"][name] for name in ("shard", "balance", "smooth", "train")]

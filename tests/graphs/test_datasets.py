@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import urllib.request
 from dataclasses import replace
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
+from torch_geometric.data import Data
 
 import rawlsgcn as rg
 from rawlsgcn._core.errors import RawlsError
@@ -164,6 +166,30 @@ def test_another_dataset_is_one_entry_of_the_catalog(
     assert entry.on_disk(tmp_path)
     assert Plan().datasets == PAPER_DATASETS
     assert "tiny" not in PAPER_DATASETS
+
+
+def test_an_entry_names_its_labels_and_features(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    ring = [(f"n{i}", f"n{(i + 1) % 12}") for i in range(12)]
+    (tmp_path / "g.csv").write_text("\n".join(["source,target", *map(",".join, ring)]))
+    labels = "\n".join(["id,label", *(f"n{i},{'ab'[i % 2]}" for i in range(12))])
+    (tmp_path / "y.csv").write_text(labels)
+    nodes = [{"id": i, "age": i, "team": "ab"[i % 2]} for i in range(12)]
+    links = [{"source": i, "target": (i + 1) % 12} for i in range(12)]
+    (tmp_path / "g.json").write_text(json.dumps({"nodes": nodes, "links": links}))
+
+    def added(*files: str, **given: str) -> Data:
+        entry = DatasetEntry("tiny", "Tiny", None, None, "", files, "random", **given)
+        monkeypatch.setitem(CATALOG, "tiny", entry)
+        return load("tiny", root=tmp_path)
+
+    assert added("g.csv", "y.csv", labels="y.csv").class_names == ["a", "b"]
+    graph = added("g.json", labels="team", features="age")
+    assert graph.y.tolist() == [0, 1] * 6
+    assert graph.x[:, 0].tolist() == list(range(12))
+    with pytest.raises(RawlsError, match=r"Tiny has no labels: .* as in labels='age'"):
+        added("g.json")
 
 
 def test_a_graph_is_cleaned_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

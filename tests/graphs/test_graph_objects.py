@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 import torch
@@ -53,6 +54,21 @@ def test_balance_takes_a_data_and_counts_both_directions() -> None:
         assert torch.equal(found, each)
     with pytest.raises(rg.RawlsError, match="a graph has its own"):
         rg.balance(data, num_nodes=4)
+
+
+def test_a_frame_of_edges_is_refused_whatever_is_beside_it() -> None:
+    frame = pd.DataFrame({"source": [0, 1], "target": [1, 2]})
+    with pytest.raises(rg.RawlsError, match=r"not DataFrame: write its edges with to_csv\("):
+        read(frame, labels="club")
+
+
+def test_sizes_that_disagree_are_one_sentence() -> None:
+    said = (
+        "the graph has 34 nodes, but features has 33 rows of features and the graph has 34 labels"
+    )
+    graph = Data(edge_index=torch.tensor([[0, 1], [1, 0]]), num_nodes=34, y=torch.arange(34) % 2)
+    with pytest.raises(rg.RawlsError, match=said):
+        read(graph, features=np.ones((33, 2)))
 
 
 def test_other_objects_are_refused_in_one_sentence() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 import struct
 import zipfile
@@ -73,6 +74,15 @@ def reading(path: str | Path, what: str = "", beside: Iterable[str] = ()) -> Ite
             reason = f"{type(error).__name__} {reason}".strip()
         read = f"read as {what}" if what else "read"
         raise RawlsError(f"{path} cannot be {read}: {reason}") from error
+
+
+def require_file(path: str | Path) -> None:
+    """Raise an error if a path is not that of a file."""
+    full = Path(path).expanduser()
+    if os.path.isdir(full):
+        raise RawlsError(f"{path} is a folder: name a file in it")
+    if not os.path.isfile(full):  # Path.is_file raises on a name that is too long
+        raise RawlsError(f"{path} does not exist")
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> RawlsError:

@@ -34,6 +34,9 @@ class DatasetEntry:
         folder: The folder of the raw files, relative to the root.
         files: The raw files, in the order of the class.
         split: The default split: 'paper', 'stored' or 'random'.
+        labels: With ``loader`` None, what :func:`rawlsgcn.read` takes as ``labels``: one of
+            ``files``, or the name of a node attribute.
+        features: The same for the features.
     """
 
     name: str
@@ -43,6 +46,8 @@ class DatasetEntry:
     folder: str
     files: tuple[str, ...]
     split: str = "paper"
+    labels: str | None = None
+    features: str | None = None
 
     def raw_dir(self, root: Path) -> Path:
         return root / self.folder

@@ -97,7 +97,10 @@ def load(
 def _read(entry: DatasetEntry, root: Path) -> RawGraph:
     paths = entry.raw_paths(root)
     if entry.loader is None:
-        return read_raw_graph(paths[0])
+        files = {path.name: path for path in paths}
+        beside = {"labels": entry.labels, "features": entry.features}
+        given = {what: files.get(name, name) for what, name in beside.items() if name}
+        return read_raw_graph(paths[0], **given)
     if not all(path.exists() for path in paths):
         _download(entry, root)
     try:

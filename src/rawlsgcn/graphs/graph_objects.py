@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import scipy.sparse as sp
 import torch
 from torch import Tensor
@@ -43,9 +44,12 @@ def raw_from_object(graph: Any) -> RawGraph:
         return raw_from_adjacency(matrix, "the graph")
     if isinstance(graph, str | Path):
         raise file_for_graph(graph)
+    cure = ""
+    if isinstance(graph, pd.DataFrame):
+        cure = ": write its edges with to_csv('edges.csv', index=False), for rg.read('edges.csv')"
     raise RawlsError(
         "a graph must be a torch_geometric Data, a networkx graph or a scipy sparse matrix, not "
-        f"{type(graph).__name__}"
+        f"{type(graph).__name__}{cure}"
     )
 
 

@@ -21,7 +21,7 @@ from .node_features import prefer_sparse
 class Statistics:
     """The figures that ``rawlsgcn datasets`` prints for a graph.
 
-    ``edges`` counts both directions of an undirected edge; for a graph stored with directed
+    ``edges`` counts arcs, both directions of an undirected edge; for a graph stored with directed
     arcs and symmetrized here (Chameleon) it counts the stored arcs, as the paper does, and
     ``symmetric_edges`` what the methods work on. Degrees are numbers of neighbors in A.
     """

@@ -21,6 +21,8 @@ from torch import Tensor
 from .._core.memory import physical_memory
 from .._core.sparse import csr_tensor
 
+FILL_IN = "fill it in or leave that column out"
+"""The cure for a feature that is missing."""
 SPARSE_BELOW = 0.1
 """Features with a smaller share of non-zeros than this are kept as ``torch.sparse_csr``."""
 _LARGE, _NEARLY_EMPTY = 64 << 20, 1e-4
@@ -125,6 +127,16 @@ def first_not_finite(x: Tensor) -> int | None:
         return int(torch.searchsorted(x.crow_indices(), bad[0], right=True)) - 1
     rows = (~torch.isfinite(x).all(1)).nonzero().view(-1)
     return int(rows[0]) if len(rows) else None
+
+
+def feature_flaw(finite: bool) -> str:
+    """Say what is wrong with a node's feature that is not ``finite``, or too large."""
+    if finite:
+        return (
+            "has a feature over 3e38, the largest number of single precision: divide that column "
+            "first"
+        )
+    return f"has a feature that is NaN or infinite: {FILL_IN}"
 
 
 def all_finite(x: Any) -> bool:

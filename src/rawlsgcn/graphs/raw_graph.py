@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +30,7 @@ class RawGraph:
 
     ``x`` may be a numpy, scipy.sparse or torch matrix; the other arrays are numpy's.
     ``num_nodes`` is set where the source itself says it (the shape of an adjacency matrix).
+    ``label_place`` names the place of a node's label in a file that has lines.
     ``undirected`` means that the source defines an undirected graph, however it stores the edges:
     to symmetrize them is to read them, and is no fact to report. ``unused_attributes`` are the
     names of what else is known of the nodes.
@@ -51,6 +52,7 @@ class RawGraph:
     graph_from: str = "the graph"
     features_from: str = "the graph"
     labels_from: str = "the graph"
+    label_place: Callable[[int], str] | None = None
     unused_attributes: list[str] = field(default_factory=list)
 
     def named(self, node: int) -> str:
@@ -58,6 +60,11 @@ class RawGraph:
         if self.node_ids is None:
             return f"node {node} (counted from 0)"
         return f"node {self.node_ids[node]}"
+
+    def named_label(self, node: int) -> str:
+        """Name a node and where its label stands, for an error message."""
+        place = self.labels_from if self.label_place is None else self.label_place(node)
+        return f"{place}: {self.named(node)}"
 
 
 def endpoints(edge_index: Array, where: str) -> tuple[Array, Array]:

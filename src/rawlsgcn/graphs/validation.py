@@ -19,6 +19,7 @@ from .node_features import (
     all_finite,
     compact,
     dense,
+    feature_flaw,
     first_not_finite,
     is_sparse,
     is_structural,
@@ -161,7 +162,7 @@ def _refuse_absent(raw: RawGraph, need_features: bool, need_labels: bool) -> Non
         if some := raw.unused_attributes:
             cure = (
                 f"its nodes have the attributes {', '.join(some[:8])}: name the one to learn, as "
-                f"in --labels {some[0]} (rg.read(graph, labels='{some[0]}'))"
+                f"in labels='{some[0]}' (in a command: --labels {some[0]})"
             )
         raise RawlsError(f"{raw.graph_from} has no labels: {cure}")
 
@@ -201,9 +202,7 @@ def _count_nodes(raw: RawGraph, need_features: bool, need_labels: bool) -> int:
             deciding[f"{raw.labels_from} has {{}} labels"] = len(raw.y)
         else:
             spare.append(len(raw.y))
-    if len(set(deciding.values())) > 1:
-        said = [sentence.format(count) for sentence, count in deciding.items()]
-        raise RawlsError(f"sizes disagree: {', but '.join(said)}")
+    require_same_sizes(deciding)
     if deciding:
         nodes = next(iter(deciding.values()))
     else:
@@ -212,6 +211,15 @@ def _count_nodes(raw: RawGraph, need_features: bool, need_labels: bool) -> int:
     if nodes == 0:
         raise RawlsError(f"{raw.graph_from} has no nodes")
     return check_count(nodes, raw.graph_from, num_stored(raw))
+
+
+def require_same_sizes(sizes: dict[str, int]) -> None:
+    """Refuse numbers of nodes that are not the same; the sentences they are keyed by say whose."""
+    if len(set(sizes.values())) > 1:
+        first, *others = (sentence.format(size) for sentence, size in sizes.items())
+        raise RawlsError(
+            f"sizes disagree: {first}, but {' and '.join(others)}: give one of each for every node"
+        )
 
 
 def _check_edges(raw: RawGraph, nodes: int, needed: bool) -> None:
@@ -269,10 +277,7 @@ def _features(raw: RawGraph, nodes: int, sparse: bool) -> Tensor:
     x = compact(raw.x) if sparse or is_sparse(raw.x) else dense(raw.x)
     row = first_not_finite(x)
     if row is not None:
-        flaw = "that is NaN or infinite: fill it in or leave that column out"
-        if all_finite(raw.x):
-            flaw = "over 3e38, the largest number of single precision: divide that column first"
-        raise RawlsError(f"{where}: {raw.named(row)} has a feature {flaw}")
+        raise RawlsError(f"{where}: {raw.named(row)} {feature_flaw(all_finite(raw.x))}")
     return x if sparse else dense(x)
 
 
@@ -289,19 +294,18 @@ def check_labels(raw: RawGraph, nodes: int) -> Tensor:
     if y.dtype.kind == "f":
         missing = np.flatnonzero(np.isnan(y))
         if len(missing):
-            named = ", ".join(raw.named(int(node)) for node in missing[:3])
+            first, *others = missing[:3].tolist()
+            named = ", ".join([raw.named_label(first), *map(raw.named, others)])
             more = f" and {len(missing) - 3} others" if len(missing) > 3 else ""
             verb = "has" if len(missing) == 1 else "have"
-            raise RawlsError(
-                f"{where}: {named}{more} {verb} no label: write -1 for an unlabeled node"
-            )
+            raise RawlsError(f"{named}{more} {verb} no label: write -1 for an unlabeled node")
     whole = np.floor(y) if y.dtype.kind == "f" else y
     numbering = "number the classes 0, 1, 2, … and write -1 for an unlabeled node"
     outside = (y < -1) | (y >= max(len(y), 2))
     for wrong, cure in ((y != whole, "labels must be integers"), (outside, numbering)):
         if wrong.any():
             first = int(wrong.argmax())
-            raise RawlsError(f"{where}: {raw.named(first)} has the label {y[first]}: {cure}")
+            raise RawlsError(f"{raw.named_label(first)} has the label {y[first]}: {cure}")
     labels = y.astype(np.int64)
     sizes = np.bincount(labels[labels >= 0])
     raw.facts.empty_classes = np.flatnonzero(sizes == 0).tolist()

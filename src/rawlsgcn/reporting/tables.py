@@ -191,7 +191,7 @@ def datasets_table(rows: Iterable[dict[str, Any]]) -> Table:
     Args:
         rows: For each dataset ``name``, ``title``, ``on_disk``, ``nodes``, ``edges``, ``features``,
             ``classes``, ``median_degree`` and ``isolated_nodes``; an unknown statistic is None or
-            absent. ``damaged`` is the reason why its files cannot be read.
+            absent. ``damaged`` is the reason why it cannot be loaded.
 
     Returns:
         A rich table with one row for each dataset.
@@ -211,7 +211,10 @@ def datasets_table(rows: Iterable[dict[str, Any]]) -> Table:
 
 
 _STATISTICS = {
-    **{name: f"\n{name}" for name in ("nodes", "edges", "features", "classes")},
+    "nodes": "\nnodes",
+    "edges": "\narcs",
+    "features": "\nfeatures",
+    "classes": "\nclasses",
     "median_degree": "median\ndegree",
     "isolated_nodes": "isolated\nnodes",
 }
@@ -219,7 +222,7 @@ _STATISTICS = {
 
 def _on_disk(row: dict[str, Any]) -> Text:
     if row.get("damaged"):
-        return Text("damaged", style="red")
+        return Text("flawed", style="red")
     return Text("yes", style="green") if row["on_disk"] else Text("no", style="dim")
 
 

@@ -328,7 +328,11 @@ def test_labels_of_some_nodes_of_an_npz(tmp_path: Path) -> None:
     ("files", "said"),
     [
         ({"g": "0,1\n1,x,3\n"}, "g.csv, line 2 has 3 cells, but the first line has 2"),
-        ({"g": "0,1\n1,2\n1,x,3\n"}, "g.csv cannot be read as a table: .*Expected 2 fields"),
+        (
+            {"g": "0,1\n1,2\n1,x,3\n"},
+            "g.csv, line 3 has 3 cells, but the lines above it have 2: give",
+        ),
+        ({"g": '0,1\n\n1,2\n1,"3\n4,5\n'}, r'g.csv, line 4 has a quote \("\) that nothing closes'),
         ({"g": "0,1,2\n1,2,heavy\n"}, "g.csv, line 2, column 3: 'heavy' is not a number"),
         (
             {"g": "source,target,weight\n0,1,2\n1,2,\n"},
@@ -347,7 +351,7 @@ def test_labels_of_some_nodes_of_an_npz(tmp_path: Path) -> None:
         ({"y": "our labels,\nid,label\n0,0\n1,1\n"}, "line 2, .* 'label' .* name of a column"),
         ({"g": "0,1,2,3\n"}, "g.csv has 4 columns and no header"),
         ({"g": ""}, "g.csv is empty"),
-        ({"g": "source,target\n"}, "g.csv is empty"),
+        ({"g": "source,target\n"}, "g.csv has no rows: write it"),
         ({"x": "id,a,b\n0,1,2\n1,3,red\n2,5,6\n3,7,8\n"}, "x.csv, line 3, column 'b': 'red'"),
         ({"x": "id,a\n0,1\n1,\n2,5\n3,7\n"}, "x.csv: node 1 .* NaN or infinite"),
         ({"x": "id,a\n0,1\n1,2\n2,5\n"}, "x.csv has no row for node 3"),
@@ -357,8 +361,8 @@ def test_labels_of_some_nodes_of_an_npz(tmp_path: Path) -> None:
         ({"y": "label\n0\n1\n0\n1\n"}, "y.csv has one column: give the node id first"),
         ({"y": "id\n0\n1\n"}, "y.csv has no column of labels"),
         ({"y": "id,label\n0,0\n1,cat\n2,0\n3,1\n"}, "y.csv, line 3, column 'label': 'cat'"),
-        ({"y": "id,label\n0,0\n1,\n2,0\n3,1\n"}, "y.csv: node 1 .* has no label: write -1"),
-        ({"y": "id,label\n0,0.5\n1,1\n2,0\n3,1\n"}, "y.csv: node 0 .* label 0.5"),
+        ({"y": "id,label\n0,0\n1,\n2,0\n3,1\n"}, "y.csv, line 3: node 1 .* has no label: write -1"),
+        ({"y": "id,label\n0,0.5\n1,1\n2,0\n3,1\n"}, "y.csv, line 2: node 0 .* label 0.5"),
         ({"y": "id,label,split\n0,0,train\n1,1,x\n2,0,\n3,1,\n"}, "y.csv, line 3.* train, val or"),
         ({"y": "1,0\n2,1\n3,1\n4,0\n"}, "g.csv, line 1: node 0 is not in y.csv"),
         ({"y": "a,0\nb,1\n"}, "g.csv, line 1: node 0 is not in y.csv"),

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 import torch
 
 from rawlsgcn._core.errors import RawlsError
@@ -133,6 +134,18 @@ def test_features_may_have_an_index_an_id_anywhere_or_years_for_names(tmp_path: 
         graph = read(tmp_path / "g.csv", features=tmp_path / f"{name}.csv", need_labels=False)
         rows = torch.arange(NODES) if "node_ids" not in graph else torch.tensor(graph.node_ids)
         np.testing.assert_allclose(graph.x.numpy(), X[rows], rtol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("labels", [["01", "1", "0", "0"], ["x", "y", "x", "y"]])
+def test_texts_of_the_same_number_are_not_one_class(labels: list[str]) -> None:
+    matrix = sp.csr_matrix(np.roll(np.eye(4), 1, axis=0))
+    given = {"labels": np.array(labels * 5), "split": "random"}
+    matrix = sp.block_diag([matrix] * 5, format="csr")
+    if labels[0] == "x":
+        assert read(matrix, **given).class_names == ["x", "y"]
+    else:
+        with pytest.raises(RawlsError, match="the labels '01' and '1' are the same number"):
+            read(matrix, **given)
 
 
 def test_a_label_table_without_labels_is_one_sentence(tmp_path: Path) -> None:

@@ -107,7 +107,18 @@ GRAPHS = {
         g=text("k,m", *LATE_WORDS, "k,m"), x=text("id,a,b", *FEATURES, "k,1,1", "m,1,1")
     ),
     "no header of features, though numbers follow": numbered(
-        x=text("v,2001,2002", *(f"{i},1,1" for i in range(120)), "w,1,1")
+        g=text("source,target", *EDGES, "v,3"),
+        x=text("v,2001,2002", *(f"{i},1,1" for i in range(120)), "w,1,1"),
+    ),
+    "no header, the first class is of one node": words(
+        y=text("n3,c", *(f"n{i},{'ab'[i % 2]}" for i in range(40) if i != 3))
+    ),
+    "no header, the first node has neither edge nor label": words(
+        g=text("n1,n2", *WORD_EDGES[3:30]), x=text(*(f"n{row}" for row in FEATURES))
+    ),
+    "no header, a first edge that comes again late": words(
+        g=text("v,w", *WORD_EDGES, "w,n1"),
+        x=text("id,a,b", *WORD_FEATURES, "v,1,1", "w,1,1"),
     ),
     "empty lines above": {name: f"\n\n{file}" for name, file in numbered(y=SOME).items()},
     "columns of an index": numbered(
@@ -192,8 +203,29 @@ REFUSED: dict[str, tuple[Files, str]] = {
         numbered(g="\n\n" + text("source,target", *EDGES, "1,99")),
         "g.csv, line 44: node 99 is out of range: y.csv",
     ),
-    "no rows": (numbered(g="source,target\n"), "g.csv is empty"),
-    "no rows of x": (numbered(x="id,a\n"), "x.csv is empty"),
+    "an unknown header": (
+        words(g=text("who,whom", *WORD_EDGES)),
+        "g.csv, line 1: 'who' and 'whom' are in no other line and in no other file: if they are",
+    ),
+    "an unknown header, array": (
+        words(g=text("who,whom", *WORD_EDGES), x=ARRAY[:40], y=SOME_WORDS),
+        "g.csv, line 1: 'who' and 'whom' are in no other line",
+    ),
+    "an unknown header of y": (
+        words(y=text("who,what", *(f"n{i},{'ab'[i % 2]}" for i in range(40)))),
+        "y.csv, line 1: node 'who' has no edge, and its class 'what' is in no other line: if "
+        "these are names of columns, call them 'id' and 'label'",
+    ),
+    "an unknown header of some y, array": (
+        words(y=text("who,what", *(f"n{i},{'ab'[i % 2]}" for i in range(20))), x=ARRAY[:40]),
+        "y.csv, line 1: node 'who' has no edge",
+    ),
+    "an unknown header of x": (
+        words(x=text("who,2001,2002", *WORD_FEATURES)),
+        "x.csv, line 1: node 'who' has no edge and no label: if .* call it 'id'",
+    ),
+    "no rows": (numbered(g="source,target\n"), "g.csv has no rows"),
+    "no rows of x": (numbered(x="id,a\n"), "x.csv has no rows"),
     "short rows": (
         numbered(g=text("source,target,weight", *EDGES)),
         "has 3 columns in its header and 2 below it",
@@ -269,6 +301,10 @@ REFUSED: dict[str, tuple[Files, str]] = {
     "nan among features": (
         numbered(x=text("id,a,b", *FEATURES[:7], "7,nan,1", *FEATURES[8:])),
         "x.csv, line 9, column 'a': 'nan' is not a number",
+    ),
+    "a word for a missing feature": (
+        words(x=text("id,a,b", *WORD_FEATURES[:7], "n7,NA,1", *WORD_FEATURES[8:])),
+        "x.csv, line 9, column 'a': 'NA' is not a number: fill it in or leave that column out",
     ),
     "an underscore in a feature": (
         numbered(x=text("id,a,b", *FEATURES[:7], "7,1_0,1", *FEATURES[8:])),

@@ -191,7 +191,7 @@ def test_a_damaged_row_is_named(file: str, line: str, said: str, tmp_path: Path)
 def test_what_is_wrong_in_no_single_row_names_the_node(tmp_path: Path) -> None:
     refused(tmp_path, "x.csv", "29,1,2", r"x.csv, line 3[01]: node 29 appears twice")
     refused(tmp_path, "x.csv", "", r"x.csv has no row for node 28")
-    refused(tmp_path, "labels.csv", "28,0.5", r"labels.csv: node 28 .*has the label 0.5")
+    refused(tmp_path, "labels.csv", "28,0.5", r"labels.csv, line 30: node 28 .*has the label 0.5")
 
 
 def refused(folder: Path, file: str, line: str, said: str) -> None:

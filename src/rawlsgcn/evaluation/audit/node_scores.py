@@ -152,6 +152,11 @@ def score_nodes(
     if kept is None:
         loss = np.where((predicted >= 0) & (nodes.y >= 0), 1 - right, np.nan)
     model = NodeScores(predictions.name, predictions.source, chosen, reason, predicted, loss, right)
+    if chosen == "classes" and right[nodes.y >= 0].all():
+        model.warnings.append(
+            f"'{model.name}' predicts the label of every labeled node, as a file of the labels "
+            "does: is it the file of predictions?"
+        )
     if zeros:
         model.warnings.append(
             f"{zeros:,} nodes were given the probability 0 for their own class, an infinite loss; "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from .column_names import (
     missing_column,
 )
 from .node_numbers import NodeNumbers, NodeRows, file_of_nodes, no_row, node_order
-from .node_tables import NodeTable
+from .node_tables import NodeTable, refuse_unknown
 from .table_formats import separator_name
 from .tables import TableFile, TableHeader, read_table
 
@@ -51,9 +51,8 @@ def read_edge_list(path: Path, tables: list[NodeTable]) -> RawGraph:
     ids, codes = encode(table.ids(ends[0], as_text), table.ids(ends[1], as_text), as_text)
     rows = [each.rows for each in tables]
     if as_text:
-        refuse_repeated_header(table, ends, ids, codes, lambda: _among_numbers(ids))
-        if table.names is None:
-            _refuse_unknown_header(table, ids, codes, rows)
+        refuse_repeated_header(table, ends, ids, codes, lambda: among_numbers([ids]))
+        refuse_unknown_header(table, ids, codes, rows)
     order = node_order(rows, as_text, path.name, lambda: ids)
     numbers = NodeNumbers(order)
     places = numbers.find(ids)
@@ -81,11 +80,8 @@ def attach_table(raw: RawGraph, nodes: NodeTable, numbers: NodeNumbers, others: 
     if nodes.table is None:
         return
     ids = nodes.ids(numbers.is_text)
-    extra = np.flatnonzero(numbers.find(ids) < 0)
-    if len(extra):
-        row = int(extra[0])
-        where = others[-1] if numbers.is_range else " or ".join(others)
-        raise RawlsError(f"{nodes.table.row(row)}: node {ids[row]} is {numbers.unknown(where)}")
+    where = others[-1] if numbers.is_range else " or ".join(others)
+    refuse_unknown(nodes.table, ids, numbers.find(ids), numbers.unknown(where))
     rows = NodeNumbers(ids).find(numbers.order)
     missing = np.flatnonzero(rows < 0)
     if len(missing) and nodes.absent is not None:
@@ -212,16 +208,25 @@ def refuse_repeated_header(
             )
 
 
-def _refuse_unknown_header(
-    table: TableFile, ids: Array, codes: tuple[Array, Array], rows: list[NodeRows]
+def refuse_unknown_header(
+    table: TableFile,
+    ids: Array,
+    codes: tuple[Array, Array],
+    rows: Sequence[NodeRows],
+    further: Callable[[], Iterable[Array]] = tuple,
 ) -> None:
-    """Refuse a first edge between two ids that are nowhere else, like names of columns."""
+    """Refuse a first edge between two ids that are nowhere else, like names of columns.
+
+    ``further`` returns the ids of the edges after those in ``table``, in parts.
+    """
+    if table.names is not None or table.first:
+        return
     first = [int(each[0]) for each in codes]
     if any(sum(int((each == one).sum()) for each in codes) > 1 for one in first):
         return
     words = [ids[one] for one in first]
     listed = [each.ids(True) for each in rows if each.num_rows is None]
-    if listed and not any(word in each for word in words for each in listed):
+    if listed and not any(word in each for each in (*listed, *further()) for word in words):
         raise RawlsError(
             f"{table.row(0)}: '{words[0]}' and '{words[1]}' are in no other line and in no other "
             "file: if they are names of columns, call them 'source' and 'target', else write these "
@@ -229,14 +234,15 @@ def _refuse_unknown_header(
         )
 
 
-def no_column_names(ids: Array) -> Array:
-    """The ids that are no names of columns for source or target."""
-    return ids[~(_named(ids, SOURCE_COLUMNS) | _named(ids, TARGET_COLUMNS))]
-
-
-def _among_numbers(ids: Array) -> bool:
-    others = no_column_names(ids)
-    return len(others) > 0 and all(map(is_number, others))
+def among_numbers(parts: Iterable[Array]) -> bool:
+    """Whether all ids but names of columns are numbers; takes parts up to the first that is not."""
+    numbers = 0
+    for ids in parts:
+        others = ids[~(_named(ids, SOURCE_COLUMNS) | _named(ids, TARGET_COLUMNS))]
+        if not all(map(is_number, others)):
+            return False
+        numbers += len(others)
+    return numbers > 0
 
 
 def _named(ids: Array, names: frozenset[str]) -> NDArray[np.bool_]:

@@ -19,6 +19,9 @@ def encode_words(cells: pd.Series[Any]) -> tuple[Array, list[str]] | None:
     """Number the classes by the order of their names; -1 stays -1, and an empty cell is NaN.
 
     None if these are not words: a number among them is rather a mistake than a name.
+
+    Raises:
+        RawlsError: If two texts, such as '01' and '1', would become the same number.
     """
     if pd.api.types.infer_dtype(cells, skipna=True) != "string":
         return None
@@ -26,6 +29,14 @@ def encode_words(cells: pd.Series[Any]) -> tuple[Array, list[str]] | None:
     distinct = texts.dropna().unique().tolist()
     names = sorted(each for each in distinct if each != "-1")
     if not names or any(map(is_number, names)):
+        written: dict[str, str] = {}
+        for name in filter(str.isdecimal, names):
+            other = written.setdefault(name.lstrip("0"), name)
+            if other != name:
+                raise RawlsError(
+                    f"the labels '{other}' and '{name}' are the same number: write it in one way, "
+                    "or name the classes by words"
+                )
         return None
     numbers = {**{name: number for number, name in enumerate(names)}, "-1": -1}
     return texts.map(numbers).to_numpy(dtype=np.float64, na_value=np.nan), names

@@ -27,12 +27,16 @@ class NodeRows:
         num_rows: The number of rows in the order of the nodes; None where they have ids.
         ids: Returns the ids of the rows, as texts if its argument says so.
         complete: Whether the file must list every node.
+        first: The id of the first row, if that may be the name of a column, else empty.
+        header: The error message if it is.
     """
 
     path: Path
     num_rows: int | None
     ids: Callable[[bool], Array] = lambda as_text: np.empty(0)
     complete: bool = True
+    first: str = ""
+    header: str = ""
 
 
 class TextIdsError(RawlsError):
@@ -99,6 +103,8 @@ def node_order(
     """
     keyed = [each for each in rows if each.num_rows is None]
     in_order = [each for each in rows if each.num_rows is not None]
+    if as_text:
+        _refuse_unknown_header(keyed, edge_ids)
     if in_order and not as_text:
         return np.arange(in_order[0].num_rows or 0)
     if keyed:
@@ -113,6 +119,16 @@ def node_order(
             "give a table with the node id in its first column"
         )
     return edge_ids()
+
+
+def _refuse_unknown_header(keyed: Sequence[NodeRows], edge_ids: Callable[[], Array]) -> None:
+    """Refuse a first row whose id has no edge and, if it is one of features, no label."""
+    for place, each in enumerate(keyed):
+        if not each.first or (each.complete and not place):
+            continue
+        labeled = place > 0 and each.first in keyed[0].ids(True)
+        if not labeled and each.first not in edge_ids():
+            raise RawlsError(each.header)
 
 
 def file_of_nodes(rows: Sequence[NodeRows], as_text: bool) -> str:

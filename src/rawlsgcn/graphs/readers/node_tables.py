@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from torch import Tensor
 
 from ..._core.errors import RawlsError, reading
 from ..catalog import MASKS
+from ..node_features import FILL_IN
 from ..notes import GraphFacts
 from .arrays import FEATURE_KEYS, LABEL_KEYS, Archive, read_npy
 from .column_names import (
@@ -25,7 +26,7 @@ from .column_names import (
     is_number,
     labels_have_header,
     missing_column,
-    split_codes,
+    require_split,
 )
 from .labels import encode_words, label_array, require_one_kind
 from .node_numbers import NodeRows
@@ -34,7 +35,6 @@ from .tables import TableFile, TableHeader, read_table
 from .torch_files import read_tensor
 
 Array = NDArray[Any]
-ENCODE = "encode such a column as numbers, or remove it"
 TORCH = (".pt", ".pth")
 """Files of ``torch.save``."""
 
@@ -45,7 +45,7 @@ class NodeTable:
 
     Without a table the rows are in the order of the nodes, 0 to n - 1. ``absent`` is the value of
     nodes that the table does not list; None where it must list every node. ``columns`` are those
-    of the values.
+    of the values, and ``order`` the row of each node, if that is not its number.
     """
 
     path: Path
@@ -57,6 +57,7 @@ class NodeTable:
     ignored: list[str] = field(default_factory=list)
     class_names: list[str] | None = None
     absent: int | None = None
+    order: Array | None = None
 
     def __post_init__(self) -> None:
         if self.values.ndim == 0:
@@ -67,15 +68,22 @@ class NodeTable:
         """Which nodes the rows belong to."""
         if self.table is None:
             return NodeRows(self.path, int(self.values.shape[0]))
-        return NodeRows(self.path, None, self.ids, complete=self.absent is None)
+        if self.absent is None:
+            return feature_rows(self.table, self.ids)
+        first, named = self.table.first_id, self.class_names
+        if not named or self.values[0] < 0 or (self.values == self.values[0]).sum() > 1:
+            return NodeRows(self.path, None, self.ids, complete=False)
+        header = (
+            f"{self.table.row(0)}: node '{first}' has no edge, and its class "
+            f"'{named[int(self.values[0])]}' is in no other line: if these are names of columns, "
+            "call them 'id' and 'label', else write these names above them"
+        )
+        return NodeRows(self.path, None, self.ids, False, first, header)
 
     def add_facts(self, facts: GraphFacts) -> None:
         """Report which columns are the ids, where it is not the first, and which are not used."""
-        if self.table is not None and self.key != 0:
-            column = self.table.column(self.key)
-            facts.columns_assumed.append((self.path.name, column, "the node ids"))
-        if self.ignored:
-            facts.columns_ignored.append((self.path.name, ", ".join(self.ignored[:3])))
+        if self.table is not None:
+            note_columns(self.table, self.key, self.ignored, facts)
 
     def ids(self, as_text: bool) -> Array:
         """The ids of the rows, of which none may appear twice."""
@@ -85,12 +93,33 @@ class NodeTable:
             refuse_repeated(self.table, ids)
             return ids.to_numpy(dtype=object if as_text else np.int64)
 
+    def place(self, node: int) -> str:
+        """Name where the values of a node stand: the line, in a table."""
+        row = node if self.order is None else int(self.order[node])
+        return self.path.name if self.table is None else self.table.row(row)
+
     def take(self, rows: Array) -> None:
         """Put the rows into another order; -1 stands for a node that is not listed."""
-        listed = rows >= 0
+        self.order, listed = rows, rows >= 0
         values = self.values[rows]
         self.values = values if listed.all() else np.where(listed, values, self.absent)
         self.masks = {key: mask[rows] & listed for key, mask in self.masks.items()}
+
+
+def note_columns(table: TableHeader, key: int, ignored: list[str], facts: GraphFacts) -> None:
+    """Report which column is the ids, where it is not the first, and which are not used."""
+    if ignored:
+        facts.columns_ignored.append((table.path.name, ", ".join(ignored[:3])))
+    if key != 0:
+        facts.columns_assumed.append((table.path.name, table.column(key), "the node ids"))
+
+
+def refuse_unknown(table: TableHeader, ids: Array, places: Array, what: str) -> None:
+    """Refuse ids of which one is no node, whose place is -1; ``what`` says where it is not."""
+    unknown = np.flatnonzero(places < 0)
+    if len(unknown):
+        row = int(unknown[0])
+        raise RawlsError(f"{table.row(row)}: node {ids[row]} is {what}")
 
 
 def refuse_repeated(table: TableHeader, ids: pd.Series[Any]) -> None:
@@ -107,7 +136,7 @@ def read_features(path: Path) -> NodeTable:
         if path.suffix.lower() in TABLES:
             table = read_table(path, features_have_header)
             key, columns = feature_columns(table)
-            values = table.numbers(columns, cure=ENCODE)
+            values = feature_values(table, columns)
             nodes = NodeTable(path, values, table=table, key=key, columns=columns)
             nodes.ignored = no_features(table)
             return nodes
@@ -190,13 +219,8 @@ def _label_table(path: Path) -> NodeTable:
 
 def _masks(table: TableFile, column: int) -> dict[str, Array]:
     """The masks of a column that says train, val or test, or nothing, for each node."""
-    codes, wrong = split_codes(table.frame[column])
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise RawlsError(
-            f"{table.row(row)}, {table.column(column)}: '{table.frame[column].iloc[row]}' "
-            "is not train, val or test"
-        )
+    where = f", {table.column(column)}"
+    codes = require_split(table.frame[column], lambda row: table.row(row) + where)
     return {key: codes == code for code, key in enumerate(MASKS)}
 
 
@@ -223,6 +247,20 @@ def feature_columns(table: TableHeader) -> tuple[int, list[int]]:
             f"separated by {separator_name(table.path)}"
         )
     return key, columns
+
+
+def feature_values(table: TableFile, columns: list[int]) -> Array:
+    """The features in these columns."""
+    return table.numbers(columns, "encode such a column as numbers, or remove it", FILL_IN)
+
+
+def feature_rows(table: TableHeader, ids: Callable[[bool], Array]) -> NodeRows:
+    """Which nodes the rows of a table of features belong to."""
+    header = (
+        f"{table.row(0)}: node '{table.first_id}' has no edge and no label: if it is the name of a "
+        "column, call it 'id', else write a line of names above it, 'id' first"
+    )
+    return NodeRows(table.path, None, ids, first=table.first_id, header=header)
 
 
 def no_features(table: TableHeader) -> list[str]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
-from ..._core.errors import RawlsError, reading
+from ..._core.errors import RawlsError, reading, require_file
 from ..._core.threads import fork_safe_threads
 from ..graph_objects import raw_from_adjacency, raw_from_data, raw_from_object
 from ..raw_graph import (
@@ -111,6 +111,7 @@ def read_raw_graph(path: Any, *, features: Any = None, labels: Any = None) -> Ra
         require_file(path)
         suffix = path.suffix.lower()
         attributed = read_node_link(path) if suffix == ".json" else None
+    given = None if attributed or isinstance(path, Path) else raw_from_object(path)
     label = names = None
     if attributed is not None:
         label, names = _attribute_names(features, labels)
@@ -131,8 +132,8 @@ def read_raw_graph(path: Any, *, features: Any = None, labels: Any = None) -> Ra
         raw = _read_npz(path)
     elif suffix in TORCH:
         raw, words = raw_from_data(read_saved(path), path.name), False
-    elif not isinstance(path, Path):
-        raw, words = raw_from_object(path), label_table is not None
+    elif given is not None:
+        raw, words = given, label_table is not None
     else:
         raise RawlsError(f"{path}: graphs are read from {', '.join(FORMATS)} files")
     if suffix not in TABLES and any(each.table is not None for each in tables):
@@ -159,6 +160,7 @@ def _use_tables(
     """Take the labels and features of further files instead of the graph's own."""
     if label_table is not None:
         raw.y, raw.labels_from = label_table.values, label_table.path.name
+        raw.label_place = label_table.place
         raw.class_names = label_table.class_names
         # Masks beside new labels are the user's; those stored with the old ones still hold.
         raw.masks = label_table.masks or raw.masks
@@ -187,13 +189,6 @@ def _node_table(given: Any, what: str) -> NodeTable | None:
     y = given.detach().cpu().numpy() if isinstance(given, Tensor) else np.asarray(given)
     values, names = label_array(y, what)
     return NodeTable(Path(what), values, class_names=names)
-
-
-def require_file(path: str | Path) -> None:
-    """Raise an error if a path is not that of a file."""
-    if not _is_file(path):
-        what = "is a folder, not a file" if Path(path).is_dir() else "does not exist"
-        raise RawlsError(f"{path} {what}")
 
 
 def _is_file(path: str | Path) -> bool:

@@ -58,7 +58,7 @@ def _text_format(path: Path) -> _TextFormat:
             if line.strip() and not line.lstrip().startswith(comments):
                 found = next((each for each in ("\t", ",", ";") if each in line), BLANKS)
                 return _TextFormat(number, line.strip("\r\n"), SEPARATORS.get(suffix, found))
-    raise RawlsError(f"{path} is empty")
+    raise RawlsError(f"{path} is empty: write it or copy it again")
 
 
 def leading_comments(path: Path) -> int:
@@ -93,7 +93,7 @@ def first_line(path: Path) -> list[str]:
         )
         first, second = next(lines, None), next(lines, [])
     if first is None:
-        raise RawlsError(f"{path} is empty")
+        raise RawlsError(f"{path} is empty: write it or copy it again")
     if len(first) == 1 and path.suffix.lower() in SEPARATORS:
         _refuse_other_separator(path, first[0])
     if len(second) > len(first):
@@ -151,6 +151,11 @@ def _options(path: Path, header: bool, more: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def no_rows(path: Path) -> RawlsError:
+    """Return the error for a table that has names of columns alone."""
+    return RawlsError(f"{path} has no rows: write it or copy it again")
+
+
 @contextlib.contextmanager
 def as_table(path: Path) -> Iterator[None]:
     """Turn what pandas raises on a file that is no table into one sentence."""
@@ -158,7 +163,7 @@ def as_table(path: Path) -> Iterator[None]:
         try:
             yield
         except pd.errors.EmptyDataError as error:
-            raise RawlsError(f"{path} is empty") from error
+            raise no_rows(path) from error
         except UnicodeDecodeError as error:
             raise RawlsError(f"{path} is not a table in UTF-8 text: save it as UTF-8") from error
         except pd.errors.ParserError as error:
@@ -166,7 +171,23 @@ def as_table(path: Path) -> Iterator[None]:
             # What pandas makes of Ctrl-C; an error of the disk stays an OSError.
             if "Calling read(nbytes) on source failed" in reason:
                 raise KeyboardInterrupt from error
-            raise RawlsError(f"{path} cannot be read as a table: {reason}") from error
+            raise RawlsError(_flaw(path, reason)) from error
+
+
+def _flaw(path: Path, reason: str) -> str:
+    """What pandas says of a text file in our words."""
+    if found := re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", reason):
+        width, line, cells = map(int, found.groups())
+        return (
+            f"{path.name}, line {line} has {cells} cells, but the lines above it have {width}: "
+            "give every row a cell for each column"
+        )
+    if found := re.search(r"EOF inside string starting at row (\d+)", reason):
+        return (
+            f'{path.name}, line {int(found[1]) + 1} has a quote (") that nothing closes: close it, '
+            "or remove it"
+        )
+    return f"{path} cannot be read as a table: {reason}"
 
 
 class ParquetTable:

@@ -27,6 +27,7 @@ from .table_formats import (
     first_line,
     is_parquet,
     leading_comments,
+    no_rows,
     read_text,
     text_chunks,
 )
@@ -35,6 +36,8 @@ Array = NDArray[Any]
 _SAMPLE, _CHUNK = 100, 1 << 20
 MOST_COLUMNS = 20_000
 """pandas needs its time for every column, also of a single row."""
+_MISSING = frozenset({"nan", "na", "n/a", "<na>", "none", "null", "?", "-"})
+"""Words for a number that is missing, in lower case."""
 _TEXT = frozenset({"string", "integer", "mixed-integer", "boolean", "empty", "floating", "decimal"})
 """The kinds of cells that may be ids, as pandas calls them: not dates, lists or bytes."""
 
@@ -81,6 +84,11 @@ class TableHeader:
             return 0
         return self.find(FIRST_ID_COLUMNS if self.has_unnamed_index else ID_COLUMNS) or 0
 
+    @property
+    def first_id(self) -> str:
+        """The id in the first line of a table without a header; empty if it has one."""
+        return "" if self.names is not None else first_line(self.path)[0].strip()
+
     def chunks(
         self, rows: int, text: Collection[int] = (), only: list[int] | None = None
     ) -> Iterator[pd.DataFrame]:
@@ -100,7 +108,7 @@ class TableHeader:
         """Refuse a table without rows, or whose rows have fewer cells than its header."""
         if is_parquet(self.path):
             if not ParquetTable(self.path).num_rows:
-                raise RawlsError(f"{self.path} is empty")
+                raise no_rows(self.path)
         elif self.names is not None:
             _require_cells(self.path, self.width, read_text(self.path, True, nrows=1).shape[1])
 
@@ -154,28 +162,38 @@ class TableFile(TableHeader):
             row = int(empty.to_numpy().argmax())
             raise RawlsError(f"{self.row(row)}: the id in {self.column(index)} is empty")
 
-    def numbers(self, columns: list[int], cure: str = "") -> Array:
-        """Columns as one float or integer matrix; a text cell is named in the error."""
+    def numbers(self, columns: list[int], cure: str = "", fill_in: str = "") -> Array:
+        """Columns as one float or integer matrix; a text cell is named in the error.
+
+        ``cure`` is for text, ``fill_in`` for words such as NaN.
+        """
         for index in columns:
             column = self.frame[index]
             # Numbers that pandas takes for text, of more than 64 bits, say, are numbers.
             if not (
                 pd.api.types.is_numeric_dtype(column.dtype) or all(map(_is_number_or_empty, column))
             ):
-                self._refuse(index, "a number", _is_number_or_empty, cure)
+                self._refuse(index, "a number", _is_number_or_empty, cure, fill_in)
         matrix = self.frame[columns].to_numpy()
         if matrix.dtype.kind in "biuf":
             return matrix
         return self.frame[columns].to_numpy(dtype=np.float64, na_value=np.nan)
 
     def _refuse(
-        self, index: int, expected: str, holds: Callable[[Any], bool], cure: str = ""
+        self,
+        index: int,
+        expected: str,
+        holds: Callable[[Any], bool],
+        cure: str = "",
+        fill_in: str = "",
     ) -> NoReturn:
         column = self.frame[index]
         row = next((row for row, cell in enumerate(column) if not holds(cell)), 0)
         cell = column.iloc[row]
+        word = str(cell).strip().lower()
+        cure = fill_in if word in _MISSING else cure
         header = f": {cure}" if cure else ""
-        if str(cell).strip().lower() in COLUMN_NAMES:
+        if word in COLUMN_NAMES:
             header = ", but the name of a column: the header must be the first line, and only there"
         raise RawlsError(
             f"{self.row(row)}, {self.column(index)}: '{cell}' is not {expected}{header}"
@@ -210,7 +228,7 @@ def read_table(path: Path, has_header: HeaderRule) -> TableFile:
         with reading(path, "parquet"):
             frame = ParquetTable(path).read()
         if frame.empty:
-            raise RawlsError(f"{path} is empty")
+            raise no_rows(path)
         return TableFile(path, names, frame.shape[1], frame)
     if names is not None:
         frame = read_text(path, True)

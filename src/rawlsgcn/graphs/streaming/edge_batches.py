@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -15,15 +15,16 @@ from ..._core.errors import RawlsError, reading
 from ..._core.progress import ProgressCallback, no_progress
 from ..._core.threads import ordered_map
 from ..notes import GraphFacts
-from ..readers.column_names import edges_have_header, is_number
+from ..readers.column_names import edges_have_header
 from ..readers.edge_lists import (
+    among_numbers,
     checked_weights,
     edge_columns,
     encode,
-    no_column_names,
     refuse_repeated_header,
+    refuse_unknown_header,
 )
-from ..readers.node_numbers import NodeNumbers, TextIdsError
+from ..readers.node_numbers import NodeNumbers, NodeRows, TextIdsError
 from ..readers.table_formats import ParquetTable, is_parquet
 from ..readers.tables import MOST_COLUMNS, TableFile, read_header
 
@@ -64,6 +65,7 @@ class EdgeTable:
     Args:
         path: The file.
         facts: Columns without names that are known, and without use, are noted here.
+        rows: The nodes that the files of labels and features list.
         as_text: Whether ids are texts: then the first line may be an edge.
         progress: Called while :meth:`text_ids` reads.
     """
@@ -72,10 +74,11 @@ class EdgeTable:
         self,
         path: Path,
         facts: GraphFacts,
+        rows: Sequence[NodeRows],
         as_text: bool = False,
         progress: ProgressCallback = no_progress,
     ) -> None:
-        self.path, self._progress = path, progress
+        self.path, self._rows, self._progress = path, rows, progress
         with reading(path, "a graph"):
             self._header = read_header(path, edges_have_header, MOST_COLUMNS, whole=as_text)
             source, target, self._weight = edge_columns(self._header, facts)
@@ -117,20 +120,20 @@ class EdgeTable:
         return pd.unique(np.concatenate([*found[0], *found[1]]))
 
     def _batch(self, table: TableFile, numbers: NodeNumbers, named_in: str) -> EdgeBatch:
-        if not numbers.is_text:
-            text = [table.has_text_ids(column) for column in self._ends]  # looks for empty ids
-            if any(text):
-                raise TextIdsError(f"{self.path} has text for ids")
-            return edge_batch(table, self._ends, self._weight, numbers, named_in)
-        ids, codes = self._encoded(table)
-        places = numbers.find(ids)
-        ends = places[codes[0]], places[codes[1]]
+        ends = None
+        if numbers.is_text:
+            ids, codes = self._encoded(table)
+            places = numbers.find(ids)
+            ends = places[codes[0]], places[codes[1]]
+        elif any(table.has_text_ids(column) for column in self._ends):  # looks for empty ids
+            raise TextIdsError(f"{self.path} has text for ids")
         return edge_batch(table, self._ends, self._weight, numbers, named_in, ends)
 
     def _encoded(self, table: TableFile) -> tuple[Array, tuple[Array, Array]]:
         """The distinct ids of some rows, as texts, and each end's place in them."""
         ids, codes = self._texts(table)
         refuse_repeated_header(table, self._ends, ids, codes, lambda: self._among_numbers)
+        refuse_unknown_header(table, ids, codes, self._rows, lambda: self._parts(table))
         return ids, codes
 
     def _texts(self, table: TableFile) -> tuple[Array, tuple[Array, Array]]:
@@ -142,13 +145,13 @@ class EdgeTable:
     @cached_property
     def _among_numbers(self) -> bool:
         """Whether all ids but names of columns are numbers; reads up to the first that is not."""
-        numbers = 0
+        return among_numbers(self._parts())
+
+    def _parts(self, after: TableFile | None = None) -> Iterator[Array]:
+        """The ids as texts, in parts: those of all rows, or of the rows after a first table."""
         for table in self._header.tables(ROWS, self._ends, list(self._ends)):
-            others = no_column_names(self._texts(table)[0])
-            if not all(map(is_number, others)):
-                return False
-            numbers += len(others)
-        return numbers > 0
+            if after is None or table.first > after.first:
+                yield self._texts(table)[0]
 
 
 class EdgeArrays:

@@ -15,18 +15,21 @@ from numpy.typing import NDArray
 from ..._core.errors import RawlsError, reading
 from ..._core.progress import ProgressCallback, no_progress
 from ..._core.threads import ordered_map
-from ..node_features import compact, dense_rows
+from ..node_features import compact, dense_rows, feature_flaw
 from ..notes import GraphFacts
 from ..readers.arrays import checked_array
 from ..readers.arrays import read_header as read_npy_header
 from ..readers.column_names import features_have_header
 from ..readers.node_numbers import NodeNumbers, NodeRows, TextIdsError, no_row
 from ..readers.node_tables import (
-    ENCODE,
     feature_columns,
+    feature_rows,
+    feature_values,
     no_features,
+    note_columns,
     read_features,
     refuse_repeated,
+    refuse_unknown,
 )
 from ..readers.table_formats import TABLES
 from ..readers.tables import MOST_COLUMNS, TableFile, read_header
@@ -105,19 +108,15 @@ class FeatureTable:
 
     def __init__(self, path: Path, as_text: bool, progress: ProgressCallback) -> None:
         self._path, self._progress = path, progress
-        self.rows = NodeRows(path, None, self.ids, complete=True)
         self._header = read_header(path, features_have_header, MOST_COLUMNS, whole=as_text)
         self._key, self.columns = feature_columns(self._header)
         self._header.require_rows()
         self.num_columns = len(self.columns)
+        self.rows = feature_rows(self._header, self.ids)
 
     def add_facts(self, facts: GraphFacts, *, all_used: bool) -> None:
         """Report which column has the ids, where it is not the first, and which are not used."""
-        if not all_used and (ignored := no_features(self._header)):
-            facts.columns_ignored.append((self._path.name, ", ".join(ignored[:3])))
-        if self._key != 0:
-            column = self._header.column(self._key)
-            facts.columns_assumed.append((self._path.name, column, "the node ids"))
+        note_columns(self._header, self._key, [] if all_used else no_features(self._header), facts)
 
     def ids(self, as_text: bool) -> Array:
         """Return the ids of all rows, for which the file is read once more.
@@ -167,12 +166,8 @@ class FeatureTable:
     def _batch(self, table: TableFile, numbers: NodeNumbers, named_in: str) -> FeatureBatch:
         ids = self._ids(table, numbers.is_text).to_numpy()
         nodes = numbers.find(ids)
-        unknown = np.flatnonzero(nodes < 0)
-        if len(unknown):
-            row = int(unknown[0])
-            where = numbers.unknown(named_in)
-            raise RawlsError(f"{table.row(row)}: node {ids[row]} is {where}")
-        values = table.numbers(self.columns, cure=ENCODE)
+        refuse_unknown(table, ids, nodes, numbers.unknown(named_in))
+        values = feature_values(table, self.columns)
         return FeatureBatch(nodes, _single(values, lambda row: f"{table.row(row)}: the node"))
 
 
@@ -234,15 +229,8 @@ def _single(values: Array, named: Any) -> NDArray[np.float32]:
     bad = np.flatnonzero(~np.isfinite(single).all(1))
     if len(bad):
         row = int(bad[0])
-        if np.isfinite(values[row]).all():
-            raise RawlsError(
-                f"{named(row)} has a feature over 3e38, the largest number of single precision: "
-                "divide that column first"
-            )
-        raise RawlsError(
-            f"{named(row)} has a feature that is NaN or infinite: fill it in or leave that column "
-            "out"
-        )
+        finite = bool(np.isfinite(values[row]).all())
+        raise RawlsError(f"{named(row)} {feature_flaw(finite)}")
     return single
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
-from ..._core.errors import RawlsError, reading
+from ..._core.errors import RawlsError, reading, require_file
 from ..._core.memory import memory_limit
 from ..._core.progress import ProgressCallback, no_progress
 from ..notes import GraphFacts
@@ -30,13 +30,12 @@ from ..readers.node_numbers import (
     node_order,
 )
 from ..readers.node_tables import NodeTable, read_labels, use_one_file_for_both
-from ..readers.read_graph import require_file
 from ..readers.table_formats import TABLES, is_parquet
 from ..shards.shard_writer import require_count
 from ..shards.shards import Shards, require_own
 from ..split_choice import choose_split
 from ..splits import MASKS, Ratios, SplitChoice, parse_split
-from ..validation import check_labels, settle_labels
+from ..validation import check_labels, require_same_sizes, settle_labels
 from .arc_sorter import ArcSorter, SortedArcs
 from .build_shards import GraphParts, build_shards
 from .edge_batches import EdgeSource, EdgeTable
@@ -118,8 +117,8 @@ def _streams(
     source = open_features(features, as_text, progress)
     columns = source.columns if isinstance(source, FeatureTable) else []
     one = table is not None and use_one_file_for_both(table, features, columns)
-    edges = EdgeTable(graph, facts, as_text, progress)
     rows = [source.rows] if table is None else [table.rows, source.rows]
+    edges = EdgeTable(graph, facts, rows, as_text, progress)
     order = node_order(rows, as_text, graph.name, edges.text_ids)
     raw = _raw_nodes(graph, table, features, order, facts)
     if isinstance(source, FeatureTable):
@@ -208,6 +207,7 @@ def _raw_nodes(
         with reading(table.path, "labels"):
             attach_table(raw, table, NodeNumbers(order), [graph.name, features.name])
         raw.y, raw.labels_from, raw.masks = table.values, table.path.name, table.masks
+        raw.label_place = table.place
         raw.class_names = table.class_names
         facts.word_labels = raw.class_names is not None
         table.add_facts(facts)
@@ -225,12 +225,10 @@ def _require_sizes(graph: GraphStreams, features: str) -> None:
         sizes[f"{raw.labels_from} has {{}} labels"] = len(raw.y)
     if raw.node_ids is not None:
         sizes = {f"{raw.graph_from} has {{}} node ids": count, **sizes}
-    if len(set(sizes.values())) > 1:
-        if graph.numbers.is_text:
-            for _ in graph.edges.batches(graph.numbers, graph.named_in):
-                pass  # An edge of a node that is not listed says more than the sizes.
-        said = [sentence.format(size) for sentence, size in sizes.items()]
-        raise RawlsError(f"sizes disagree: {', but '.join(said)}")
+    if len(set(sizes.values())) > 1 and graph.numbers.is_text:
+        for _ in graph.edges.batches(graph.numbers, graph.named_in):
+            pass  # An edge of a node that is not listed says more than the sizes.
+    require_same_sizes(sizes)
 
 
 def _checked_nodes(raw: RawGraph, count: int, split: str | Ratios | None) -> Data:

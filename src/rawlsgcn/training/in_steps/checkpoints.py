@@ -119,8 +119,9 @@ def load_checkpoint(
     network.load_state_dict(weights)
     _set_moments(optimizer, moments)
     seconds = about.get("seconds")  # which an earlier version did not write
-    known = isinstance(seconds, float) and 0 <= seconds < math.inf
-    return Position(about["epoch"], about["step"], about["total"], seconds if known else 0.0)
+    if not isinstance(seconds, float) or not 0 <= seconds < math.inf:
+        seconds = 0.0
+    return Position(about["epoch"], about["step"], about["total"], seconds)
 
 
 def _moments(optimizer: Adam) -> dict[str, Tensor]:
