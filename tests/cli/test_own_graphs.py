@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import rawlsgcn as rg
+from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.cli import app
 from rawlsgcn.evaluation.prediction_writing import write_predictions
 
@@ -117,12 +118,23 @@ def test_audit_names_classes_and_does_not_judge_training_nodes(
     assert audited("--evaluate", "all")["how"]["nodes"] == 18
 
 
-def test_a_split_column_of_other_words_is_ignored(files: dict[str, Path], tmp_path: Path) -> None:
+@pytest.mark.parametrize("word", ["holdout", "2"])
+def test_a_split_column_of_other_words_is_refused(
+    files: dict[str, Path], tmp_path: Path, word: str
+) -> None:
+    """Ignored as a whole, the nodes that the model was trained on would be judged."""
     graph = rg.read(files["--graph"], labels=files["--labels"])
     words = [NAMES[label] for label in graph.y.tolist()]
-    frame = pd.DataFrame({"node": graph.node_ids, "predicted": words, "set": "a"})
+    frame = pd.DataFrame({"node": graph.node_ids, "predicted": words, "split": "training"})
+    frame.loc[60:, "split"] = "dev"
+    frame.loc[80:, "split"] = "test"
     frame.to_csv(tmp_path / "p.csv", index=False)
-    assert rg.audit(graph, tmp_path / "p.csv", resamples=100).how.nodes == 90
+    assert rg.audit(graph, tmp_path / "p.csv", resamples=100).how.nodes == 10
+    frame.loc[80:, "split"] = word
+    frame.to_csv(tmp_path / "p.csv", index=False)
+    for each in (tmp_path / "p.csv", frame):
+        with pytest.raises(RawlsError, match=f"column 'split': '{word}' is not train, val or test"):
+            rg.audit(graph, each, resamples=100)
 
 
 def test_samples_and_shards_need_features(files: dict[str, Path], tmp_path: Path) -> None:

@@ -43,6 +43,17 @@ def test_a_user_column_is_named_apart_from_a_built_in_one(graph: Data) -> None:
     assert not column_of(graph, ["a"] * 125).ordered
 
 
+def test_none_is_no_name_of_a_group(graph: Data) -> None:
+    column = column_of(graph, ("city", ["Bath", None, np.nan, *["York"] * 122]))
+    with pytest.raises(RawlsError, match="no value for node 1 and 1 other evaluated nodes"):
+        check_complete(column, np.arange(125), None)
+
+
+def test_an_unknown_column_may_be_a_file(graph: Data) -> None:
+    with pytest.raises(RawlsError, match=r"'group', and no file: give degree, .* or a file of"):
+        column_of(graph, "group")
+
+
 def test_a_node_without_a_value_is_named() -> None:
     column = NodeColumn("age", np.array([3.0, np.nan, np.nan]))
     check_complete(column, np.array([0]), None)

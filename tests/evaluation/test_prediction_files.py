@@ -246,6 +246,30 @@ def test_columns_with_gaps_are_read(tmp_path: Path, values: Any, expected: list[
     np.testing.assert_array_equal(found, np.array(expected, dtype=found.dtype))
 
 
+def test_one_of_several_columns_is_not_taken_at_random(tmp_path: Path) -> None:
+    file = tmp_path / "c.csv"
+    columns = {"node": range(NODES), "age": 1, "city": "Bath"}
+    pd.DataFrame(columns).to_csv(file, index=False)
+    with pytest.raises(
+        RawlsError, match=r"several columns of values \(column 'age', column 'city'\)"
+    ):
+        read_column(file, NodeIndex(None, NODES))
+    pd.DataFrame(columns).drop(columns="age").to_csv(file)  # the index of pandas is no value
+    assert read_column(file, NodeIndex(None, NODES))[0] == "city"
+
+
+def test_a_row_without_an_id_cannot_be_left_out(tmp_path: Path) -> None:
+    scores = np.full((NODES, 2), 0.5)
+    scores[3] = np.nan
+    for ids, cure in (
+        ({}, "give the others with their node ids"),
+        ({"node": range(NODES)}, "leave out"),
+    ):
+        np.savez(tmp_path / "p.npz", probabilities=scores, **ids)
+        with pytest.raises(RawlsError, match=cure):
+            rows(tmp_path / "p.npz")
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

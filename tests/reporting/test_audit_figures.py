@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.reporting import audit_figures
 from rawlsgcn.reporting.audit_figures import (
     from_axis,
@@ -72,6 +75,27 @@ def test_groups_too_small_have_no_line_and_no_say_in_the_scale(make_audit) -> No
     np.testing.assert_allclose(drawn, np.clip(small, min(drawn), max(drawn)))
     assert bottom <= min(drawn)
     assert max(drawn) <= top
+
+
+@pytest.mark.parametrize("draw", ["curves", "chance", "calibration"])
+def test_only_audits_have_these_figures(make, draw) -> None:
+    with pytest.raises(RawlsError, match=r"not of Result: give result.audit\(\)"):
+        getattr(audit_figures, draw)(make())
+
+
+@pytest.mark.parametrize("column", [None, TEXT])
+def test_a_long_interval_of_the_loss_is_cut_at_an_arrow(make_audit, column) -> None:
+    audit = make_audit(column=column)
+    (model,) = audit.models
+    first, *others = model.groups
+    long = replace(first, loss=replace(first.loss, high=48.0))
+    audit = replace(audit, models=[replace(model, groups=[long, *others])])
+    loss, accuracy = audit_figures.curves(audit).axes
+    assert loss.get_ylim()[1] < 10
+    (arrow,) = (line for line in loss.lines if line.get_label() == "_cut")
+    assert len(arrow.get_xdata()) == 1
+    assert arrow.get_ydata()[0] == loss.get_ylim()[1]
+    assert not any(line.get_label() == "_cut" for line in accuracy.lines)
 
 
 def test_chance_shows_the_bias_that_was_seen(three_models) -> None:

@@ -58,7 +58,33 @@ def test_side_by_side_has_a_column_a_method_on_shared_axes(three):
         big = result.by_degree[result.by_degree["count"] > 5]
         np.testing.assert_allclose(dots(axes)[:, 1], big["loss"])
         assert axes.get_title() == result.title
-        assert any("slope" in text.get_text() for text in axes.texts)
+        (slope,) = axes.texts
+        assert slope.get_text().startswith("slope")
+        assert slope.xy[1] > 1, "above the dots, none of which it hides"
+
+
+def test_dots_and_lines_of_every_column_are_inside_the_axes(three):
+    """The first method's accuracies alone would cut off those of a worse one."""
+    figure = figures.side_by_side([three[1], replace(three[0], logits=-three[0].logits)])
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        bottom, top = axes.get_ylim()
+        assert bottom <= dots(axes)[:, 1].min()
+        assert dots(axes)[:, 1].max() <= top
+
+
+def test_a_long_interval_is_cut_at_an_arrow_and_leaves_the_dots_their_room(make):
+    result = make()
+    frame = result.by_degree.copy()
+    long = frame.index[(frame["count"] > 5) & frame["loss_high"].notna()][:2]
+    frame.loc[long, "loss_high"] = [48.0, 1600.0]
+    result.__dict__["by_degree"] = frame
+    axes = figures.by_degree(result).axes[0]
+    highest = dots(axes)[:, 1].max()
+    assert axes.get_ylim()[1] == pytest.approx(2 * highest)
+    (arrows,) = (drawn for drawn in axes.lines if drawn.get_label() == "_cut")
+    assert arrows.get_xdata().tolist() == long.tolist()
+    assert not any(each.get_label() == "_cut" for each in figures.by_degree(make()).axes[0].lines)
 
 
 def test_degrees_equal_the_dense_row_sums_of_the_renormalized_laplacian(graph_of):
@@ -96,7 +122,9 @@ def test_no_degree_large_enough_is_said_instead_of_drawn(make, graph_of):
     graph = graph_of()
     graph.test_mask = torch.zeros_like(graph.test_mask)
     graph.test_mask[100:104] = True
-    assert "no degree has more than five nodes" in texts(figures.by_degree(make(graph=graph)))
+    figure = figures.by_degree(make(graph=graph))
+    assert "no degree has more than five nodes" in texts(figure)
+    assert not any(len(axes.get_yticks()) for axes in figure.axes)
 
 
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf", ".PNG"])

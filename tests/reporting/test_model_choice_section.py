@@ -114,6 +114,18 @@ def test_who_gains_is_said_with_intervals(audit: Audit) -> None:
     assert gains(audit, "Auto", "another") == []
 
 
+def test_the_answer_hides_no_member(auto: AutoResult) -> None:
+    axes = leaderboard_figure(auto).axes[0]
+    (answer,) = (line for line in axes.lines if line.get_label() == "the answer")
+    assert answer.get_markerfacecolor() == "none"
+
+
+def test_the_tuned_gcn_is_not_compared_with_itself(auto: AutoResult) -> None:
+    same = replace(auto, baseline=replace(auto, title="Tuned GCN", baseline=None))
+    (said,) = gains(same.audit(resamples=100), "Auto", "Tuned GCN")
+    assert said == "Auto is Tuned GCN itself: both give every node the same probabilities."
+
+
 def test_no_next_step_tunes_what_auto_chose(audit: Audit) -> None:
     codes = [step.code or "" for step in next_steps(audit)]
     assert not [code for code in codes if "--method auto" in code]

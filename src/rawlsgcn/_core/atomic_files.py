@@ -83,6 +83,13 @@ def check_file(path: str | Path) -> None:
         _try(path, path.resolve().parent)
 
 
+def check_page(path: str | Path) -> None:
+    """Raise an error for the name of a page that browsers would not open as one."""
+    path = Path(path)
+    if path.suffix.lower() not in (".html", ".htm") and not _is_stream(path):
+        raise RawlsError(f"cannot write a page to {path}: end its name in .html")
+
+
 def same_file(path: str | Path, other: str | Path) -> bool:
     """Whether writing to ``path`` would change ``other``, also through links."""
     path, other = Path(path), Path(other).expanduser()

@@ -57,6 +57,7 @@ def audit(
     json_path: opt.Json = None,
 ) -> None:
     """Audit predictions of any model by degree: who is worst off, and is it chance?"""
+    from .._core.atomic_files import check_page
     from ..evaluation.node_centralities import BUILT_IN
     from ..experiments.auditing.audit_predictions import audit as audit_predictions
     from ..reporting.audit_tables import audit_table
@@ -65,6 +66,8 @@ def audit(
 
     column = None if by in BUILT_IN else by
     check_outputs(json_path, file=out, inputs=[*predictions, graph, labels, column])
+    if out is not None:
+        check_page(out)
     with spinner("auditing"):
         data = _graph(dataset, graph, labels, data_root, shards)
         made = audit_predictions(

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import torch
 from torch_geometric.data import Data
 
-from .._core.errors import RawlsError, unknown_name
+from .._core.errors import RawlsError
 
 BUILT_IN = ("degree", "in-degree", "pagerank", "core")
 COUNTS = ("degree", "in-degree", "core")
@@ -61,7 +62,10 @@ def column_of(graph: Data, by: Any) -> NodeColumn:
     """
     if isinstance(by, str):
         if by not in BUILT_IN:
-            raise unknown_name("column", by, BUILT_IN)
+            raise RawlsError(
+                f"unknown column '{by}', and no file: give {', '.join(BUILT_IN)} or a file of "
+                "node ids and values"
+            )
         return NodeColumn(by, _BUILDERS[by](graph))
     named = isinstance(by, tuple | list) and len(by) == 2 and isinstance(by[0], str)
     name, values = by if named else ("column", by)
@@ -85,7 +89,8 @@ def column_of(graph: Data, by: Any) -> NodeColumn:
     if values.dtype.kind in "biuf":
         return NodeColumn(name, values)
     # As objects: numpy's own texts would all be as long as the longest of them.
-    return NodeColumn(name, np.array([str(each) for each in values.tolist()], dtype=object))
+    texts = pd.Series(values, dtype=object)
+    return NodeColumn(name, texts.astype(str).where(texts.notna(), "").to_numpy(dtype=object))
 
 
 def check_complete(column: NodeColumn, chosen: npt.NDArray[np.int64], ids: Any) -> None:

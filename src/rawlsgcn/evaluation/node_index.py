@@ -10,7 +10,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from .._core.errors import RawlsError, reading
-from ..graphs.readers.column_names import is_number
+from ..graphs.readers.column_names import ID_COLUMNS, is_number
+from ..graphs.readers.node_tables import node_columns
 from ..graphs.readers.table_formats import TABLES
 from ..graphs.readers.tables import numbers_of, read_table
 
@@ -51,6 +52,23 @@ class NodeIndex:
             raise self._unknown(ids, unknown, row_name, first)
         return np.asarray(positions, dtype=np.int64)
 
+    def with_ids(self, values: Any, name: str) -> pd.DataFrame:
+        """A DataFrame or Series of predictions as a table with a column of node ids.
+
+        These are a column of the frame, its index, or, where that only counts the rows, those of
+        all nodes in their order.
+        """
+        if isinstance(values, pd.DataFrame):
+            if ID_COLUMNS.intersection(str(each).strip().lower() for each in values.columns):
+                return values
+            values = values.iloc[:, 0] if values.shape[1] == 1 else values
+        frame = values.to_frame("predicted") if isinstance(values, pd.Series) else values.copy()
+        if _only_counts(frame.index):
+            require_all(len(frame), self.nodes, name)
+            frame.index = self._index
+        frame.insert(0, "node", frame.index)
+        return frame
+
     def in_order(self, values: Any, name: str) -> Any:
         """The rows of a DataFrame or Series in the order of the nodes, by the ids in its index.
 
@@ -58,10 +76,9 @@ class NodeIndex:
         """
         if not isinstance(values, pd.DataFrame | pd.Series):
             return values
-        counted = values.index
-        if isinstance(counted, pd.RangeIndex) and (counted.start, counted.step) == (0, 1):
+        if _only_counts(values.index):
             return values
-        places = self.positions(pd.Series(counted), lambda row: f"{name}, row {row}", 0)
+        places = self.positions(pd.Series(values.index), lambda row: f"{name}, row {row}", 0)
         if len(places) != self.nodes or len(np.unique(places)) != self.nodes:
             raise RawlsError(
                 f"{name} must have a row for each of the {self.nodes:,} nodes, once: write the "
@@ -73,6 +90,7 @@ class NodeIndex:
     def _unknown(self, ids: pd.Series[Any], unknown: Ints, row_name: Any, first: int) -> RawlsError:
         row = int(unknown[0])
         named = ", ".join(str(ids.iloc[int(i)]) for i in unknown[:3])
+        counts = self.as_text and pd.api.types.is_integer_dtype(ids.dtype)
         numbered = f"numbered from 0 to {self.nodes - 1}" if self.numbered else ""
         here = f"{ids.iloc[row]} ({row_name(first + row)})"
         if len(unknown) > len(ids) / 2:
@@ -80,12 +98,27 @@ class NodeIndex:
                 f"the graph and the predictions do not belong together: {len(unknown):,} of "
                 f"{len(ids):,} predicted nodes are not among the graph's {self.nodes:,}"
                 f"{numbered and f' ({numbered})'}; the first is {here}"
+                f"{'; of a DataFrame give the node ids as index= or column' * counts}"
             )
         more = f" (of {len(unknown):,} such, the first are {named})" if len(unknown) > 1 else ""
         return RawlsError(
             f"{row_name(first + row)}: node {ids.iloc[row]} is not in the graph"
             f"{numbered and f', whose nodes are {numbered}'}{more}: remove it"
         )
+
+
+def require_all(rows: int, nodes: int, name: str) -> None:
+    """Refuse predictions in node order that are not of all nodes."""
+    if rows != nodes:
+        raise RawlsError(
+            f"{name} are for {rows:,} nodes, but the graph has {nodes:,}: give those of all nodes, "
+            "or a DataFrame or Series with the node ids as index="
+        )
+
+
+def _only_counts(index: pd.Index[Any]) -> bool:
+    """Whether the index of a frame numbers its rows and has no ids."""
+    return isinstance(index, pd.RangeIndex) and (index.start, index.step) == (0, 1)
 
 
 def _whole_ids(ids: pd.Series[Any], row_name: Any, first: int) -> Ints:
@@ -116,11 +149,16 @@ def read_column(path: Path, index: NodeIndex) -> tuple[str, Array]:
         raise RawlsError(f"{path}: columns are read from {', '.join(TABLES)} files (id,value)")
     with reading(path, "a table"):
         table = read_table(path, lambda cells, numeric: not all(map(is_number, cells[1:])))
-        key = table.id_column()
-        others = [i for i in range(table.width) if i != key]
+        key, others = node_columns(table)
         if not others:
             raise RawlsError(
                 f"{path} has one column: give the node id first and its value after it"
+            )
+        if len(others) > 1:
+            columns = ", ".join([*map(table.column, others[:5]), "…"][: len(others)])
+            raise RawlsError(
+                f"{path} has several columns of values ({columns}): keep the node ids and the "
+                "column to group by"
             )
         name = table.names[others[0]] if table.names else path.stem
         ids = table.ids(key, as_text=True) if index.as_text else table.frame[key]

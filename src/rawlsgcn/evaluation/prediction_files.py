@@ -7,6 +7,7 @@ Only the current chunk is in memory, so that a file of many gigabytes can be rea
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pandas as pd
 
 from .._core.errors import RawlsError, reading, require_file
 from ..graphs.readers.arrays import Archive
-from ..graphs.readers.column_names import split_codes
+from ..graphs.readers.column_names import LABEL_COLUMNS, require_split
 from ..graphs.readers.table_formats import TABLES, ParquetTable, is_parquet, no_rows
 from ..graphs.readers.tables import TableHeader, numbers_of, read_header
 from .node_index import NodeIndex
@@ -37,11 +38,24 @@ _COLUMNS = 50_000
 """Columns of a table at most: pandas takes tens of microseconds for each, in every chunk."""
 
 
+def label_column(path: str | Path) -> str | None:
+    """The column of labels in a table of predictions, in words; None if it has none."""
+    require_file(path)
+    if Path(path).suffix.lower() not in TABLES:
+        return None
+    with reading(path, "predictions"):
+        header = read_header(Path(path).expanduser(), has_header, _COLUMNS)
+    found = header.find(LABEL_COLUMNS)
+    # Beside the node ids alone it is the predicted class.
+    return header.column(found) if found is not None and header.width > 2 else None
+
+
 class PredictionFile:
     """A file of predictions, matched with the nodes of a graph, which may be read more than once.
 
     Args:
-        path: A .csv, .tsv, .parquet or .npz file; docs/audit.md lists the names of its columns.
+        path: A .csv, .tsv, .parquet or .npz file; docs/audit.md lists the names of its columns. Or
+            a DataFrame with these columns, and the ``name``.
         index: Finds the nodes of the graph by their ids.
         name: The name of the model, by default that of the file, or of its folder.
         class_names: The names of the classes in their order, where the labels are words.
@@ -57,11 +71,22 @@ class PredictionFile:
 
     def __init__(
         self,
-        path: str | Path,
+        path: str | Path | pd.DataFrame,
         index: NodeIndex,
         name: str | None = None,
         class_names: Sequence[str] | None = None,
     ) -> None:
+        self._index = index
+        self._class_names = None if class_names is None else list(class_names)
+        self._table: TableHeader
+        if isinstance(path, pd.DataFrame):
+            self.name, self.source = str(name), "a DataFrame"
+            self._table = _FrameTable(Path(f"predictions '{name}'"), path)
+            self.path = self._table.path
+            with reading(self.path, "predictions"):
+                self._columns = find_columns(self._table, (), self._class_names)
+            self.named_format, self.row = self._columns.kind, self._table.row
+            return
         self.path = Path(path).expanduser()
         # 'train --out' calls every file predictions.csv: then the folder tells them apart.
         named = self.path.stem != "predictions" or not self.path.parent.name
@@ -71,9 +96,6 @@ class PredictionFile:
         suffix = self.path.suffix.lower()
         if suffix not in FORMATS:
             raise RawlsError(f"{path}: predictions are read from {', '.join(FORMATS)} files")
-        self._index = index
-        self._class_names = None if class_names is None else list(class_names)
-        self._table: TableHeader
         with reading(self.path, "predictions"):
             if suffix == ".npz":
                 self._table, self._columns = _archive_table(self.path)
@@ -121,7 +143,7 @@ class PredictionFile:
     def split(self) -> npt.NDArray[np.int64] | None:
         """Which nodes the file says to train (0), validate (1) and test (2); -1 for others.
 
-        None if it does not say, or in other words than these.
+        None if it does not say.
         """
         node, split, first = self._columns.node, self._columns.split, 0
         if split is None:
@@ -131,12 +153,14 @@ class PredictionFile:
         text = needed if self._index.as_text else [split]
         with reading(self.path, "predictions"):
             for frame in self._table.chunks(_CELLS, text, only=needed):
-                found, wrong = split_codes(frame[split])
-                if wrong.any():
-                    return None
+                found = require_split(frame[split], partial(self._cell, split, first))
                 codes[self._positions(frame, first)] = found
                 first += len(frame)
         return codes if bool((codes >= 0).any()) else None
+
+    def _cell(self, column: int, first: int, row: int) -> str:
+        """Name a cell for an error message."""
+        return f"{self.row(first + row)}, {self._table.column(column)}"
 
     def _positions(self, frame: pd.DataFrame, first: int) -> npt.NDArray[np.int64]:
         """The nodes of the rows, which without ids are in the order of the graph."""
@@ -167,7 +191,7 @@ class PredictionFile:
             row = int(wrong.argmax())
             where = self.row(first + row)
             if lengths[row] == 0:
-                raise RawlsError(f"{where}: the list of scores is empty: leave out that row")
+                raise RawlsError(f"{where}: the list of scores is empty: {self._cure}")
             raise RawlsError(
                 f"{where}: the list has {lengths[row]} scores, the first one has {wide}: give a "
                 "score of every class"
@@ -178,6 +202,13 @@ class PredictionFile:
             where = self.row(first + int(bad.argmax()))
             raise RawlsError(f"{where}: the list has an empty or NaN score")
         return values
+
+    @property
+    def _cure(self) -> str:
+        """What to do with a node that has no prediction: only with ids can its row be missing."""
+        if self._columns.node is None:
+            return "give the others with their node ids as 'node'"
+        return "leave out the row of one without them"
 
     def _numbers(self, frame: pd.DataFrame, columns: list[int], first: int) -> Floats:
         if all(map(pd.api.types.is_numeric_dtype, frame.dtypes[columns])):
@@ -196,10 +227,28 @@ class PredictionFile:
                 some = ", ".join(self._class_names[:5])
                 expected = f"one of the classes of the labels ({some}{more})"
             raise RawlsError(
-                f"{self.row(first + int(row))}, {self._table.column(columns[place])} {said}: "
-                f"every predicted node needs {expected}; leave out the row of one without them"
+                f"{self._cell(columns[place], first, int(row))} {said}: "
+                f"every predicted node needs {expected}; {self._cure}"
             )
         return values
+
+
+class _FrameTable(TableHeader):
+    """A DataFrame as a table."""
+
+    def __init__(self, path: Path, frame: pd.DataFrame) -> None:
+        super().__init__(path, [str(name) for name in frame.columns], frame.shape[1])
+        self._frame = frame.set_axis(range(self.width), axis=1)
+
+    def row(self, index: int) -> str:
+        return f"{self.path}, row {index} (counted from 0)"
+
+    def chunks(
+        self, rows: int, text: Collection[int] = (), only: list[int] | None = None
+    ) -> Iterator[pd.DataFrame]:
+        for first in range(0, len(self._frame), rows):
+            frame = self._frame.iloc[first : first + rows]
+            yield frame if only is None else frame[only]
 
 
 class _ArchiveTable(TableHeader):

@@ -18,6 +18,8 @@ Ints = npt.NDArray[np.int64]
 FORMATS = ("auto", "probabilities", "logits", "classes")
 SUM_WITHIN = 0.01
 """Probabilities are rounded in files; their sum may be off by this much."""
+FOUND_LOGITS = "they do not lie between 0 and 1 or do not sum to one"
+"""Why scores are taken for logits where nobody says that they are."""
 LARGEST_LOSS = -math.log(float(np.finfo(np.float32).tiny))
 """What a probability of exactly 0 counts as: about 87.3, the most that single precision tells."""
 LARGEST_LOGIT = 1e12
@@ -135,7 +137,7 @@ def detect_format(predictions: PredictionSource, chunk: PredictionChunk) -> tupl
     """Probabilities or logits: by the columns' names if they say it, else by the first rows.
 
     Probabilities where most rows lie between 0 and 1 and sum to one; logits where any score is
-    outside of that; anything else raises an error.
+    outside of that; anything else, and rows with the sum of percentages, raises an error.
     """
     scores = chunk.values
     if predictions.named_format is not None:
@@ -146,7 +148,17 @@ def detect_format(predictions: PredictionSource, chunk: PredictionChunk) -> tupl
     if (inside & sums).mean() > 0.5:
         return "probabilities", "they lie between 0 and 1 and sum to one"
     if not inside.all():
-        return "logits", "they do not lie between 0 and 1 or do not sum to one"
+        shared = ((scores > 0).sum(1) > 1).any()
+        with np.errstate(invalid="ignore", over="ignore"):
+            total = scores.sum(1)
+            equal = len(scores) > 1 and np.ptp(total) <= SUM_WITHIN * total[0]
+        if equal and shared and (scores >= 0).all():
+            raise RawlsError(
+                f"{predictions.source}: no score is negative and every row sums to "
+                f"{total[0]:.6g}: if they are percentages or votes, divide them by "
+                f"{total[0]:.6g}; if they are logits, use --scores logits (scores='logits')"
+            )
+        return "logits", FOUND_LOGITS
     row = int((~sums).argmax())
     raise RawlsError(
         f"{predictions.row(chunk.first + row)}: the scores lie between 0 and 1 but sum to "

@@ -13,13 +13,14 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 
+from .._core.errors import RawlsError
 from .._core.text import printable
 from ..evaluation.audit.intervals import log_scale
-from .figure_style import FAINT, INK, PAPER, Figure, color, plain_axes
+from .figure_style import FAINT, INK, PAPER, Figure, color, cut_bars, plain_axes
 from .formatting import number
 
 if TYPE_CHECKING:
-    from ..evaluation.audit.findings import Estimate, GroupAudit, ModelAudit
+    from ..evaluation.audit.findings import CurvePoint, Estimate, GroupAudit, ModelAudit
     from ..experiments.auditing.audit_result import Audit
 
 __all__ = ["calibration", "chance", "curves"]
@@ -46,22 +47,29 @@ def curves(audit: Audit) -> Figure:
     """Draw loss (top) and accuracy (bottom) by group, with 95 % intervals as bands.
 
     Faint dots are single degrees with enough nodes, larger for more nodes; a hollow marker is a
-    group with too few nodes for an interval.
+    group with too few nodes for an interval; an arrow marks an interval that goes on above.
 
     Args:
         audit: The audit to draw.
 
     Returns:
         The matplotlib figure.
+
+    Raises:
+        RawlsError: This is no audit.
     """
+    _require_audit(audit)
     figure = Figure(figsize=(7.6, 6.4), layout="constrained")
     top, bottom = figure.subplots(2, 1, sharex=True)
     for axes, (metric, label) in zip((top, bottom), _METRICS, strict=True):
+        drawn = [[getattr(group, metric) for group in model.groups] for model in audit.models]
         for series, model in enumerate(audit.models):
-            _draw_groups(
-                axes, audit, model, [getattr(group, metric) for group in model.groups], series
-            )
+            _draw_groups(axes, audit, model, drawn[series], series)
             _draw_single_values(axes, audit, model, metric, series)
+        if metric == "loss":
+            _cut_losses(axes, audit)
+        for series, model in enumerate(audit.models):
+            _draw_small_groups(axes, audit, model, drawn[series], series)
         axes.set_ylabel(label)
         plain_axes(axes)
     _label_column(bottom, audit)
@@ -77,7 +85,11 @@ def chance(audit: Audit) -> Figure:
 
     Returns:
         The matplotlib figure, one axes for each model.
+
+    Raises:
+        RawlsError: This is no audit.
     """
+    _require_audit(audit)
     columns = min(3, len(audit.models))
     rows = -(-len(audit.models) // columns)
     figure = Figure(figsize=(max(5.6, 3.6 * columns), 3.0 * rows), layout="constrained")
@@ -102,7 +114,11 @@ def calibration(audit: Audit) -> Figure | None:
 
     Returns:
         The matplotlib figure, or None where no model has probabilities.
+
+    Raises:
+        RawlsError: This is no audit.
     """
+    _require_audit(audit)
     if all(model.scaling is None for model in audit.models):
         return None
     figure = Figure(figsize=(7.6, 3.8), layout="constrained")
@@ -112,11 +128,22 @@ def calibration(audit: Audit) -> Figure | None:
         excess = [group.calibration.excess for group in model.groups if group.calibration]
         if excess:
             _draw_groups(axes, audit, model, excess, series)
+            _draw_small_groups(axes, audit, model, excess, series)
     axes.set_ylabel("confidence less accuracy (points)")
     plain_axes(axes)
     _label_column(axes, audit)
     _legend(figure, axes, audit)
     return figure
+
+
+def _require_audit(audit: object) -> None:
+    from ..experiments.auditing.audit_result import Audit
+
+    if not isinstance(audit, Audit):
+        raise RawlsError(
+            f"this figure is drawn of an audit, not of {type(audit).__name__}: give "
+            "result.audit() or rg.audit(graph, predictions)"
+        )
 
 
 def log_kind(audit: Audit) -> str | None:
@@ -216,11 +243,9 @@ def _draw_shuffled(axes: Axes, model: ModelAudit, series: int) -> None:
 def _draw_groups(
     axes: Axes, audit: Audit, model: ModelAudit, estimates: Sequence[Estimate], series: int
 ) -> None:
-    kind = log_kind(audit)
-    ink, marker = color(series), MARKERS[series % len(MARKERS)]
-    x = to_axis(np.array(group_positions(model, audit.ordered, kind)), kind)
+    x, large, ink = _places(audit, model, series), _large(model), color(series)
+    marker = MARKERS[series % len(MARKERS)]
     y, low, high = np.array([(each.value, each.low, each.high) for each in estimates]).T
-    large = ~np.array([group.too_small for group in model.groups], dtype=bool)
     if audit.ordered:
         axes.fill_between(x, low, high, where=large, color=ink, alpha=0.16, linewidth=0)
         axes.plot(
@@ -233,22 +258,54 @@ def _draw_groups(
         )
     else:
         # Text has no order: bars next to each other, not a line.
-        x = x + 0.12 * (series - (len(audit.models) - 1) / 2)
         axes.vlines(x[large], low[large], high[large], color=ink, linewidth=4, alpha=0.3)
     axes.plot(x[large], y[large], marker, color=ink, markersize=7, label=printable(model.name))
-    # Groups that are too small do not change the scale: outside of it they are at its edge.
-    bottom, top = axes.get_ylim()
+
+
+def _draw_small_groups(
+    axes: Axes, audit: Audit, model: ModelAudit, estimates: Sequence[Estimate], series: int
+) -> None:
+    """Groups that are too small do not change the scale: outside of it they are at its edge."""
+    large, bounds = _large(model), axes.get_ylim()
+    y = np.array([each.value for each in estimates])[~large]
     axes.plot(
-        x[~large],
-        np.clip(y[~large], bottom, top) if large.any() else y[~large],
-        marker,
-        color=ink,
+        _places(audit, model, series)[~large],
+        np.clip(y, *bounds) if large.any() else y,
+        MARKERS[series % len(MARKERS)],
+        color=color(series),
         markersize=5,
         markerfacecolor=PAPER,
         alpha=0.6,
         label="_small",
         scaley=not large.any(),
     )
+
+
+def _cut_losses(axes: Axes, audit: Audit) -> None:
+    """End the axis of the losses above their dots, whatever their intervals."""
+    drawn: list[GroupAudit | CurvePoint] = []
+    for model in audit.models:
+        drawn += model.groups
+        drawn += model.curve
+    dots = [each.loss.value for each in drawn if each.nodes >= audit.how.smallest_group]
+    bars = [
+        (_places(audit, model, series), [group.loss.high for group in model.groups], color(series))
+        for series, model in enumerate(audit.models)
+    ]
+    if dots:
+        cut_bars(axes, dots, bars)
+
+
+def _large(model: ModelAudit) -> npt.NDArray[np.bool_]:
+    """Which groups have an interval."""
+    return ~np.array([group.too_small for group in model.groups], dtype=bool)
+
+
+def _places(audit: Audit, model: ModelAudit, series: int) -> Floats:
+    """Where the groups of a model are drawn: those of text beside the other models'."""
+    kind = log_kind(audit)
+    x = to_axis(np.array(group_positions(model, audit.ordered, kind)), kind)
+    return x if audit.ordered else x + 0.12 * (series - (len(audit.models) - 1) / 2)
 
 
 def _label_column(axes: Axes, audit: Audit) -> None:

@@ -124,7 +124,7 @@ def _with_interval(estimate: Estimate, unit: str) -> str:
 
 def _two_decimals(value: float) -> str:
     """Two decimals, unless the number is very large or small."""
-    if 0.01 <= abs(value) < 100:
+    if 0.01 <= abs(value) < 100 or value == 0:
         return f"{value:.2f}".replace("-", MINUS)
     return number(value)
 

@@ -86,9 +86,12 @@ def _leveling_down(audit: Audit, pair: ModelComparison) -> str:
             before.error.value - before.rest_error.value
         )
         if closer and way * pair.low_accuracy.clear <= 0 and way * pair.rest_accuracy.clear < 0:
+            why = " because the rest lost accuracy; low-degree nodes do not clearly gain"
+            if pair.low_accuracy.clear:
+                why = ", but both lose accuracy with it"
             return (
-                f" The gap between low-degree nodes and the rest is smaller with {printable(name)} "
-                "because the rest lost accuracy; low-degree nodes do not clearly gain."
+                f" The gap between low-degree nodes and the rest is smaller with {printable(name)}"
+                f"{why}."
             )
     return ""
 
@@ -124,11 +127,17 @@ def gains(audit: Audit, name: str, other: str) -> list[str]:
         other: The model that it is compared with.
 
     Returns:
-        Two sentences, on accuracy and on bias; none if one of the models has not learned.
+        Two sentences, on accuracy and on bias; one if both are the same model, and none if one of
+        them has not learned.
     """
     for pair in audit.comparisons:
         if {pair.first, pair.second} == {name, other}:
             differences = (pair.accuracy, pair.low_accuracy, pair.rest_accuracy)
+            if pair.loss.low == pair.loss.high == 0:
+                return [
+                    f"{printable(name)} is {printable(other)} itself: both give every node the "
+                    "same probabilities."
+                ]
             whole, low, rest = (each if pair.first == name else -each for each in differences)
             said = (
                 f"Compared with {printable(other)}, {printable(name)} changes accuracy by "

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import matplotlib
+import numpy as np
+import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as MatplotlibFigure
 from matplotlib.ticker import LogFormatter
@@ -71,6 +74,25 @@ def plain_axes(axes: Axes) -> None:
     axes.xaxis.label.set(color=INK, fontsize=11)
     axes.yaxis.label.set(color=INK, fontsize=11)
     axes.set_facecolor("none")
+
+
+def cut_bars(
+    axes: Axes, dots: npt.ArrayLike, bars: Sequence[tuple[npt.ArrayLike, npt.ArrayLike, str]]
+) -> None:
+    """End the axis at twice the highest of the ``dots``, and mark the bars that go on above it.
+
+    A skewed loss of few nodes has an interval so long that it would leave the dots no room. Each
+    of ``bars`` is positions, upper ends and a color.
+    """
+    bottom, top = axes.get_ylim()
+    top = min(top, 2 * float(np.max(dots, initial=0)) or top)
+    # The regression line may be negative; the axis does not follow it.
+    axes.set_ylim(max(bottom, -0.05 * top), top)
+    for place, high, ink in bars:
+        cut = np.asarray(place)[np.asarray(high) > top]
+        if len(cut):
+            style: dict[str, Any] = {"markersize": 5, "clip_on": False, "zorder": 5}
+            axes.plot(cut, np.full(len(cut), top), "^", color=ink, label="_cut", **style)
 
 
 def log_x_axis(axes: Axes) -> None:

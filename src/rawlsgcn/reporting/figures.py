@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from matplotlib.axes import Axes
 
@@ -23,6 +24,7 @@ from .figure_style import (
     PAPER,
     Figure,
     color,
+    cut_bars,
     legend,
     log_x_axis,
     plain_axes,
@@ -32,6 +34,7 @@ from .figure_style import (
 from .formatting import dataset_name, num_evaluated, number, seeds_text
 
 if TYPE_CHECKING:
+    import pandas as pd
     from torch_geometric.data import Data
 
     from ..experiments.result import Result
@@ -49,7 +52,7 @@ def by_degree(result: Result) -> Figure:
     """Draw Figure 1: average loss (top) and accuracy (bottom) by degree, with regression lines.
 
     A dot is a degree with more than five evaluated nodes, its area grows with their number, its bar
-    is the 95 % bootstrap interval.
+    is the 95 % bootstrap interval, cut off at an arrow where it is much longer than the others.
 
     Args:
         result: The result to draw; a node's loss and accuracy are averaged over its runs.
@@ -222,11 +225,9 @@ def _columns(results: Comparison, width: float) -> Figure:
                 axes.set_ylabel(label)
             plain_axes(axes)
         grid[1, column].set_xlabel("degree")
-        # The regression line may leave the range of accuracies; the axis does not follow it.
-        bottom, top = grid[1, column].get_ylim()
-        grid[1, column].set_ylim(max(bottom, -4), min(top, 104))
         if len(results) > 1:
-            grid[0, column].set_title(name, fontsize=12, color=INK, parse_math=False, pad=8)
+            grid[0, column].set_title(name, fontsize=12, color=INK, parse_math=False, pad=24)
+    _limit(grid, results)
     first = results[0]
     dataset = dataset_name(first.dataset, first.synthetic)
     runs = list(dict.fromkeys(seeds_text(result) for result in results))
@@ -234,15 +235,32 @@ def _columns(results: Comparison, width: float) -> Figure:
         figure,
         f"{results.names[0] if len(results) == 1 else 'Methods'} on {dataset}",
         f"{plural(num_evaluated(first), 'evaluated node')} · {' or '.join(runs)} · "
-        "dots: degrees with more than five nodes, bars: 95 % intervals",
+        "dots: degrees with more than five nodes, bars: 95 % intervals (arrow: longer)",
     )
     return figure
 
 
+def _limit(grid: npt.NDArray[np.object_], results: Comparison) -> None:
+    """Set the axes by the dots of all panels, when all of them are drawn."""
+    shown = [_drawn(result) for result in results]
+    for column, (axes, groups) in enumerate(zip(grid[0], shown, strict=True)):
+        bar = groups.index, groups["loss_high"], color(column)
+        cut_bars(axes, [each["loss"].max() for each in shown], [bar])
+    # The regression line may leave the range of accuracies; the axis does not follow it.
+    bottom, top = grid[1, 0].get_ylim()
+    grid[1, 0].set_ylim(max(bottom, -4), min(top, 104))
+
+
+def _drawn(result: Result) -> pd.DataFrame:
+    """The degrees with a dot."""
+    return result.by_degree[result.by_degree["count"] >= LINE_NODES]
+
+
 def _draw(axes: Axes, result: Result, metric: str, ink: str) -> None:
     """Dots, intervals and the regression line of one method's loss or accuracy."""
-    groups = result.by_degree[result.by_degree["count"] >= LINE_NODES]
+    groups = _drawn(result)
     if not len(groups):
+        axes.set(xticks=[], yticks=[])
         words = "no degree has more than five nodes"
         axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", color=FAINT)
         return
@@ -267,14 +285,12 @@ def _draw(axes: Axes, result: Result, metric: str, ink: str) -> None:
         axes.plot(ends, intercept + slope * ends, color=INK, linewidth=2, zorder=4, label="_line")
     axes.annotate(
         _slope_text(slope, metric),
-        (0.97, 0.94 if metric == "loss" else 0.06),
+        (1, 1.02),
         xycoords="axes fraction",
         ha="right",
-        va="top" if metric == "loss" else "bottom",
+        va="bottom",
         fontsize=10,
         color=INK,
-        zorder=5,
-        bbox={"facecolor": PAPER, "edgecolor": "none", "alpha": 0.8, "pad": 2},
     )
 
 

@@ -86,7 +86,9 @@ def leaderboard_figure(result: AutoResult) -> Figure:
         place = rows["validation_loss"], rows["low_degree_accuracy"]
         axes.plot(*place, "o", markersize=9, color=color(series), label=label, zorder=3, **marks)
     answer = answer_loss, result.low_degree_accuracy.mean
-    axes.plot(*answer, "D", markersize=10, color=color(2), label="the answer", zorder=4, **marks)
+    # Hollow: a member that is the answer alone stays visible in it.
+    hollow: dict[str, Any] = {"markerfacecolor": "none", "markeredgewidth": 2, "linestyle": "none"}
+    axes.plot(*answer, "D", markersize=12, color=color(2), label="the answer", zorder=4, **hollow)
     if result.baseline is not None:
         axes.axhline(
             result.baseline.low_degree_accuracy.mean,

@@ -18,7 +18,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from .._core import __version__
-from .._core.atomic_files import atomic_file
+from .._core.atomic_files import atomic_file, check_page
 from .._core.text import plural, printable
 from ..experiments.auditing.audit_result import Audit
 from ..experiments.comparison import Comparison
@@ -53,7 +53,7 @@ def report(
 
     Args:
         subject: An audit, a result, or several results on the same graph and evaluated nodes.
-        path: The HTML file; it is written completely or not at all.
+        path: The file, which ends in .html; it is written completely or not at all.
         command: The command line that made the results, to be shown on the page.
 
     Returns:
@@ -70,8 +70,9 @@ def report(
         ...     rg.report(result, f"{folder}/report.html").name
         'report.html'
     """
-    html = render(subject, command=command)
     path = Path(path)
+    check_page(path)
+    html = render(subject, command=command)
     with atomic_file(path) as temporary:
         temporary.write_text(html, encoding="utf-8", errors="replace")
     return path

@@ -17,6 +17,7 @@ import rawlsgcn as rg
 from rawlsgcn.evaluation.audit.findings import Estimate
 from rawlsgcn.evaluation.audit.group_statistics import GroupedScores
 from rawlsgcn.evaluation.audit.intervals import (
+    GroupMeans,
     difference,
     log_scale,
     paired_mean,
@@ -136,3 +137,11 @@ def test_a_column_without_a_logarithm_has_no_slope_rather_than_fewer_nodes() -> 
     graph = Data(edge_index=ring, y=torch.arange(60) % 3, num_nodes=60)
     balance = ("balance", np.arange(60) - 30)
     assert rg.audit(graph, torch.zeros(60), by=balance, resamples=100).models[0].slope is None
+
+
+def test_no_loss_is_negative() -> None:
+    """The studentized interval of a few skewed losses would end below zero."""
+    loss = np.array([1e-3] * 9 + [2e-3] * 10 + [12.0])
+    grouped = GroupedScores.of(np.ones(20, np.int64), loss, np.ones(20))
+    means = GroupMeans(grouped.sums(), resampled(grouped, 500, 0))
+    assert means.loss(0).low >= 0

@@ -88,6 +88,20 @@ def test_the_form_and_its_reason_are_said(graph: Data, logits: np.ndarray) -> No
     assert (forced.format, forced.format_reason) == ("logits", "you said so")
 
 
+def test_percentages_are_no_logits(graph: Data, logits: np.ndarray) -> None:
+    shares = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    with pytest.raises(RawlsError, match=r"every row sums to 100: .* divide them by 100; if they"):
+        rg.audit(graph, 100 * shares, **FEW)
+    rg.audit(graph, 100 * shares, scores="logits", **FEW)
+    rg.audit(graph, 30 * (shares > 0.5), **FEW)  # each node has one class: of any scale
+
+
+def test_a_guess_that_scores_are_logits_is_noted(graph: Data, logits: np.ndarray) -> None:
+    said = "the scores of 'mine' are taken for logits"
+    assert said in " ".join(rg.audit(graph, {"mine": logits}, **FEW).notes)
+    assert said not in " ".join(rg.audit(graph, {"mine": logits}, scores="logits", **FEW).notes)
+
+
 def test_classes_alone_are_judged_by_their_errors(graph: Data, logits: np.ndarray) -> None:
     model = rg.audit(graph, logits.argmax(1), **FEW).models[0]
     assert model.loss_kind == "zero-one"
@@ -360,6 +374,51 @@ def test_evaluate_all_leaves_training_out() -> None:
     outside = int((~(graph.train_mask | graph.val_mask)).sum())
     assert all_of_them.how.nodes == outside
     assert rg.audit(graph, scores, **FEW).how.nodes == int(graph.test_mask.sum())
+
+
+def test_the_choice_of_nodes_that_an_error_names_works(graph: Data) -> None:
+    masked = graph.clone()
+    places = torch.arange(NODES)
+    masked.train_mask, masked.val_mask = places < 40, (places >= 40) & (places < 80)
+    masked.test_mask = places >= 100
+    for first, last, wider in ((0, 40, "labeled"), (80, 100, "all")):
+        classes = pd.Series(0, index=masked.node_ids)[first:last]
+        with pytest.raises(RawlsError, match=f"or use --evaluate {wider} "):
+            rg.audit(masked, classes, **FEW)
+        assert rg.audit(masked, classes, evaluate=wider, **FEW).how.nodes == last - first
+
+
+def test_one_file_may_have_labels_and_predictions(
+    graph: Data, logits: np.ndarray, tmp_path: Path
+) -> None:
+    arcs = [(graph.node_ids[a], graph.node_ids[b]) for a, b in graph.edge_index.t().tolist()]
+    pd.DataFrame(arcs, columns=["source", "target"]).to_csv(tmp_path / "graph.csv", index=False)
+    both = pd.DataFrame({"node": graph.node_ids, "y_true": graph.y, "y_pred": logits.argmax(1)})
+    both.to_csv(tmp_path / "both.csv", index=False)
+    file = str(tmp_path / "both.csv")
+    said = ["audit", "--graph", str(tmp_path / "graph.csv"), "--predictions", file]
+    done = CliRunner().invoke(app, [*said, "--labels", file, "--resamples", "100"])
+    assert done.exit_code == 0, done.output
+    assert "y_pred" not in done.output
+    failed = CliRunner().invoke(app, said)
+    assert f"give --labels {file}, which has column 'y_true'" in failed.stderr
+    del both["y_true"]
+    both.to_csv(file, index=False)
+    assert "give them with --labels" in CliRunner().invoke(app, said).stderr
+    unlabeled = Data(edge_index=graph.edge_index, num_nodes=NODES)
+    with pytest.raises(RawlsError, match=r"give them as data\.y"):
+        rg.audit(unlabeled, logits)
+
+
+@pytest.mark.parametrize("name", ["x.pdf", "a folder"])
+def test_a_page_has_the_name_of_one(graph: Data, tmp_path: Path, name: str) -> None:
+    said = ["audit", "--dataset", "synthetic", "--predictions", "p.csv", "--out"]
+    failed = CliRunner().invoke(app, [*said, str(tmp_path / name)])
+    assert failed.exit_code == 2
+    assert "end its name in .html" in failed.stderr
+    with pytest.raises(RawlsError, match=r"end its name in \.html"):
+        rg.audit(graph, np.zeros(NODES, int), **FEW).to_html(tmp_path / name)
+    assert not (tmp_path / name).exists()
 
 
 def test_the_command_prints_and_writes(graph: Data, table: pd.DataFrame, tmp_path: Path) -> None:

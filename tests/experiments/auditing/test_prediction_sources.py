@@ -231,12 +231,48 @@ def test_a_frame_is_read_by_its_index_and_columns(named: Data) -> None:
     for each in (frame, frame.sample(frac=1, random_state=0), frame[["eel", "dog", "cat"]]):
         assert accuracy_of(named, each) == pytest.approx(wanted)
     assert accuracy_of(named, pd.DataFrame(scores)) == pytest.approx(wanted)
-    with pytest.raises(RawlsError, match="a row for each of the 120 nodes"):
-        rg.audit(named, frame.iloc[:50])
-    with pytest.raises(RawlsError, match="columns must be the classes cat, dog, eel"):
+    some = rg.audit(named, frame.iloc[:50], evaluate="labeled", resamples=100)
+    assert some.how.nodes == 50
+    with pytest.raises(RawlsError, match="has no score of the class 'eel'"):
         rg.audit(named, frame.rename(columns={"eel": "bat"}))
     with pytest.raises(RawlsError, match="node elsewhere is not in the graph"):
         rg.audit(named, frame.rename(index={"n3": "elsewhere"}))
+
+
+def test_a_frame_has_the_columns_of_a_file(named: Data, tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    words = random.choice(named.class_names, 120)
+    frame = pd.DataFrame({"node": named.node_ids, "y_true": "cat", "y_pred": words})
+    wanted = accuracy_of(named, words)
+    assert accuracy_of(named, frame.sample(frac=1, random_state=0)) == wanted
+    assert accuracy_of(named, frame.drop(columns="y_true")) == wanted
+    assert accuracy_of(named, frame.set_index("node")) == wanted
+    scores = pd.DataFrame(random.random((120, 3)), columns=named.class_names)
+    marked = scores.assign(node=named.node_ids, split="test")
+    marked.loc[:99, "split"] = "train"
+    marked.to_csv(tmp_path / "model 1.csv", index=False)
+    of_file, of_frame = (
+        rg.audit(named, each, scores="logits", resamples=100)
+        for each in (tmp_path / "model 1.csv", marked)
+    )
+    assert of_frame.how.evaluated == of_file.how.evaluated
+    mine, theirs = of_frame.to_frame(), of_file.to_frame().assign(model="model 1")
+    pd.testing.assert_frame_equal(mine, theirs)
+    assert of_frame.notes == of_file.notes
+
+
+def test_predictions_of_some_nodes_need_their_ids(named: Data) -> None:
+    scores, test = np.random.default_rng(0).random((120, 3)), named.test_mask.numpy()
+    with pytest.raises(RawlsError, match="give those of all nodes, or a DataFrame or Series with"):
+        rg.audit(named, scores[test])
+    frame = pd.DataFrame(scores, columns=named.class_names)
+    with pytest.raises(RawlsError, match="give those of all nodes, or a DataFrame"):
+        rg.audit(named, frame[:50])
+    with pytest.raises(RawlsError, match="give the node ids as index= or column"):
+        rg.audit(named, frame[test])
+    frame.index = pd.Index(named.node_ids)
+    found = rg.audit(named, frame[test], scores="logits", resamples=100)
+    assert found.how.nodes == test.sum()
 
 
 def test_predicted_words_are_classes(named: Data) -> None:

@@ -57,6 +57,7 @@ class GroupMeans:
         else:
             drawn_mean, drawn_error = drawn.moments()
             ends = bootstrap_t(self.mean, np.sqrt(error), drawn_mean, np.sqrt(drawn_error), level)
+            ends = np.maximum(ends[0], 0), ends[1]  # no loss is negative
         large = self.count >= SMALLEST_GROUP
         self.loss_ends = [np.where(large, end, np.nan) for end in ends]
         self.rate_ends = [np.where(large, end, np.nan) for end in rate_ends]

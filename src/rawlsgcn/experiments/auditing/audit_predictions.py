@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -26,8 +27,8 @@ from ...evaluation.audit.node_scores import NodeScores, score_nodes
 from ...evaluation.degree_bias import SMALLEST_GROUP
 from ...evaluation.node_centralities import BUILT_IN, NodeColumn, check_complete, column_of, degrees
 from ...evaluation.node_index import NodeIndex, read_column
-from ...evaluation.prediction_files import PredictionFile
-from ...evaluation.prediction_formats import PredictionSource
+from ...evaluation.prediction_files import PredictionFile, label_column
+from ...evaluation.prediction_formats import FOUND_LOGITS, PredictionSource
 from ...graphs import check, graph_notes, load
 from ...graphs.edges import in_degrees, is_symmetric
 from ...graphs.graph_objects import raw_from_object
@@ -74,8 +75,9 @@ def audit(
     Args:
         graph: A torch_geometric ``Data`` with labels ``y``, a networkx graph with labels, the
             name of a dataset, or :class:`rawlsgcn.graphs.shards.Shards`, whose edges are not read.
-        predictions: A file (see docs/audit.md), scores (nodes, classes) or classes (nodes,) as an
-            array or tensor in node order, a :class:`Result`, or a ``torch.nn.Module``, which
+        predictions: A file (see docs/audit.md) or a DataFrame with the columns of one, scores
+            (nodes, classes) or classes (nodes,) as an array or tensor in node order or a Series
+            with node ids as its index, a :class:`Result`, or a ``torch.nn.Module``, which
             is called once with the parts of the graph that its ``forward`` names; several as a
             list, or as a mapping from names. They may also come first:
             ``rg.audit(model, graph)``. A list of numbers is one model's classes, and so is a list
@@ -123,20 +125,27 @@ def audit(
     shown = whole_number(shown, "shown")
     if resamples < 100:
         raise RawlsError(f"{resamples} resamples are too few for an interval: use at least 100")
-    data = _checked_graph(graph, by)
+    data = _checked_graph(graph, by, predictions)
     index = NodeIndex(data.get("node_ids"), int(data.num_nodes))
     class_names = data.get("class_names")
     sources, results = prediction_sources(predictions, graph, index, class_names)
+    data = _without_read_columns(data, sources)
     column = _column(data, by, index)
     marked = marked_split(sources)
     if evaluate != "test" and not results:
         data = without_made_split(data, noted=marked is None)
     nodes, evaluated = labeled_nodes(data, evaluate, marked)
     models = [score_nodes(source, nodes, scores) for source in sources]
-    chosen, notes = evaluated_nodes(models, nodes, evaluated)
     possible, _ = labeled_nodes(data, "all", marked)
+    chosen, notes = evaluated_nodes(models, nodes, evaluated, possible)
     predicted = int((predicted_by_all(models) & possible.eligible).sum())
     notes += split_notes(marked, nodes, evaluate)
+    notes += [
+        f"the scores of '{printable(model.name)}' are taken for logits, as {FOUND_LOGITS}; "
+        "--scores (scores=) says otherwise."
+        for model in models
+        if model.format_reason == FOUND_LOGITS
+    ]
     check_complete(column, chosen, data.get("node_ids"))
     failed = {name for name, result in results.items() if result.failure is not None}
     models = [
@@ -186,7 +195,7 @@ def audit(
     )
 
 
-def _checked_graph(graph: Any, by: Any) -> Data:
+def _checked_graph(graph: Any, by: Any, predictions: Any) -> Data:
     """Check the graph, and count its in-degrees if nodes are grouped by them.
 
     Of shards only the degrees, labels and masks are read, not the edges. The command gives a
@@ -222,9 +231,22 @@ def _checked_graph(graph: Any, by: Any) -> Data:
         if from_file or not is_symmetric(*ends):
             data.in_degree = in_degrees(*ends)
     if data.get("y") is None:
-        left_out = dict(GraphFacts.of(data).left_out)
-        why = left_out.get("labels", "give them with --labels (labels=...)")
+        cure = "give them as data.y"
+        if from_file:
+            found = ((each, label_column(each)) for each in predictions)
+            both = [f"--labels {file}, which has {column}" for file, column in found if column]
+            cure = f"give {both[0]}" if both else "give them with --labels"
+        why = dict(GraphFacts.of(data).left_out).get("labels", cure)
         raise RawlsError(f"there are no labels to compare the predictions with: {why}")
+    return data
+
+
+def _without_read_columns(data: Data, sources: Sequence[PredictionSource]) -> Data:
+    """Without the note on columns beside the labels, where that file has the predictions too."""
+    read = {source.path.name for source in sources if isinstance(source, PredictionFile)}
+    data, facts = copy.copy(data), GraphFacts.of(data)
+    facts.columns_ignored = [each for each in facts.columns_ignored if each[0] not in read]
+    data.facts = facts.pairs()
     return data
 
 

@@ -96,9 +96,12 @@ def split_notes(marked: Ints | None, nodes: LabeledNodes, evaluate: str | None) 
 
 
 def evaluated_nodes(
-    models: Sequence[NodeScores], nodes: LabeledNodes, evaluated: str
+    models: Sequence[NodeScores], nodes: LabeledNodes, evaluated: str, possible: LabeledNodes
 ) -> tuple[Ints, list[str]]:
-    """The evaluated nodes: eligible, labeled, and predicted by every model; and notes on others."""
+    """The evaluated nodes: eligible, labeled, and predicted by every model; and notes on others.
+
+    ``possible`` are those of ``evaluate="all"``, which an error names where there are some.
+    """
     notes = []
     predicted = predicted_by_all(models)
     chosen = np.flatnonzero(predicted & nodes.eligible)
@@ -106,9 +109,10 @@ def evaluated_nodes(
     if not len(chosen):
         if unlabeled and unlabeled == int(predicted.sum()):
             raise RawlsError("none of the predicted nodes has a label: label some of them")
+        wider = "all" if (predicted & possible.eligible).any() else "labeled"
         raise RawlsError(
             f"none of the predicted nodes is among {evaluated}: predict those, or use "
-            "--evaluate all (evaluate='all')"
+            f"--evaluate {wider} (evaluate='{wider}')"
         )
     missing = int((nodes.eligible & ~predicted).sum())
     if missing:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from ..._core.errors import RawlsError, reading
-from ...evaluation.node_index import NodeIndex
+from ...evaluation.node_index import NodeIndex, require_all
 from ...evaluation.prediction_files import PredictionFile
 from ...evaluation.prediction_formats import PredictionChunk, PredictionSource
 from ...graphs import load
@@ -69,9 +69,11 @@ def prediction_sources(
             if isinstance(each, nn.Module):
                 name, each = name or type(each).__name__, module_scores(each, graph)
             called = name or f"model {number}"
-            ordered = index.in_order(each, f"predictions '{called}'")
-            ordered = _in_class_order(ordered, class_names, f"predictions '{called}'")
-            sources.append(PredictionArray(ordered, index.nodes, called, class_names=class_names))
+            if isinstance(each, pd.DataFrame | pd.Series):
+                table = index.with_ids(each, f"predictions '{called}'")
+                sources.append(PredictionFile(table, index, called, class_names))
+            else:
+                sources.append(PredictionArray(each, index.nodes, called, class_names=class_names))
     names = [source.name for source in sources]
     for number, source in enumerate(sources, start=1):
         if names.count(source.name) > 1 or source.name in names[: number - 1]:
@@ -118,11 +120,7 @@ class PredictionArray:
                 f"predictions '{name}' must be scores (nodes, classes) or classes (nodes,), they "
                 f"are {values.dtype} of the shape {values.shape}"
             )
-        if len(values) != nodes:
-            raise RawlsError(
-                f"predictions '{name}' are for {len(values):,} nodes, but the graph has {nodes:,}: "
-                "do they belong together?"
-            )
+        require_all(len(values), nodes, f"predictions '{name}'")
         bad = np.isnan(values) if values.ndim == 1 else np.isnan(values).any(1)
         if bad.any():
             raise RawlsError(
@@ -154,24 +152,6 @@ def _class_numbers(values: Array, class_names: Sequence[str], name: str) -> Arra
             f"graph, which has {', '.join(list(numbers)[:8])}"
         )
     return found.to_numpy(dtype=np.int64)
-
-
-def _in_class_order(values: Any, class_names: Sequence[str] | None, name: str) -> Any:
-    """The columns of a DataFrame in the order of the classes, by their names or numbers."""
-    if not isinstance(values, pd.DataFrame):
-        return values
-    if values.shape[1] == 1:
-        return values.iloc[:, 0]
-    columns = [str(column) for column in values.columns]
-    count = len(columns) if class_names is None else len(class_names)
-    known = [*map(str, range(count))] if class_names is None else [*map(str, class_names)]
-    if sorted(columns) != sorted(known) and columns != [*map(str, range(len(columns)))]:
-        raise RawlsError(
-            f"{name}: its columns must be the classes {', '.join(known[:8])}, not "
-            f"{', '.join(columns[:8])}: rename them, or give an array in that order"
-        )
-    order = known if sorted(columns) == sorted(known) else columns
-    return values.iloc[:, [columns.index(column) for column in order]]
 
 
 def module_scores(module: nn.Module, graph: Data | str | Shards) -> Tensor:

@@ -36,7 +36,9 @@ PREDICTED_COLUMNS = frozenset(
 SPLIT_COLUMNS = frozenset({"split", "set", "mask"})
 NO_FEATURES = (LABEL_COLUMNS - {"y", "target", "true", "truth"}) | {"split"}
 """Names of columns that are never features: a label among them would be learned from itself."""
-_SPLIT_VALUES = {"train": 0, "val": 1, "valid": 1, "validation": 1, "test": 2}
+_SPLIT_VALUES = {"train": 0, "training": 0, "test": 2} | dict.fromkeys(
+    ("val", "valid", "validation", "dev"), 1
+)
 """The words of a split column, and the number of the mask that each one means."""
 COLUMN_NAMES = WEIGHT_COLUMNS | FIRST_ID_COLUMNS | LABEL_COLUMNS | PREDICTED_COLUMNS
 UNNAMED_COLUMNS = frozenset({"", "unnamed: 0"})
@@ -51,6 +53,18 @@ def split_codes(cells: pd.Series[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]
     words = cells.astype(object).fillna("").astype(str).str.strip().str.lower()
     codes = words.map({**_SPLIT_VALUES, "": -1, "none": -1})
     return codes.fillna(-1).to_numpy(dtype=np.int64), codes.isna().to_numpy()
+
+
+def require_split(cells: pd.Series[Any], where: Callable[[int], str]) -> NDArray[Any]:
+    """:func:`split_codes` of a table; ``where(row)`` names a cell that says anything else."""
+    codes, wrong = split_codes(cells)
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise RawlsError(
+            f"{where(row)}: '{cells.iloc[row]}' is not train, val or test; if the column says "
+            "something else, rename it"
+        )
+    return codes
 
 
 def missing_column(path: Path, what: str, names: frozenset[str]) -> RawlsError:

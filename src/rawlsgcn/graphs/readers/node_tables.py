@@ -26,7 +26,7 @@ from .column_names import (
     is_number,
     labels_have_header,
     missing_column,
-    split_codes,
+    require_split,
 )
 from .labels import encode_words, label_array, require_one_kind
 from .node_numbers import NodeRows
@@ -222,13 +222,8 @@ def _label_table(path: Path) -> NodeTable:
 
 def _masks(table: TableFile, column: int) -> dict[str, Array]:
     """The masks of a column that says train, val or test, or nothing, for each node."""
-    codes, wrong = split_codes(table.frame[column])
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise RawlsError(
-            f"{table.row(row)}, {table.column(column)}: '{table.frame[column].iloc[row]}' "
-            "is not train, val or test"
-        )
+    where = f", {table.column(column)}"
+    codes = require_split(table.frame[column], lambda row: table.row(row) + where)
     return {key: codes == code for code, key in enumerate(MASKS)}
 
 

@@ -97,14 +97,20 @@ const scales = () => {
   const chosen = state.models.map((series) => ({ ...data.models[series], series }));
   const value = state.figure === "loss" ? 2 : 3;
   const sound = chosen.flatMap((model) => [
-    ...model.groups.filter((group) => !group.small).flatMap((group) => group[state.figure].filter(known)),
-    ...model.dots.map((dot) => dot[value]).filter(known),
-  ]);
+    ...model.groups.filter((group) => !group.small).map((group) => group[state.figure][0]),
+    ...model.dots.map((dot) => dot[value]),
+  ].filter(known));
+  // The interval of a skewed loss may be so long that it would leave the means no room.
+  const most = state.figure === "loss" ? 2 * Math.max(0, ...sound) || Infinity : Infinity;
+  for (const model of chosen)
+    for (const group of model.groups.filter((each) => !each.small))
+      sound.push(...group[state.figure].slice(1).filter(known).map((end) => Math.min(end, most)));
   const ys = sound.length ? sound : chosen.flatMap((model) => model.groups.map((group) => group[state.figure][0]).filter(known));
   let [bottom, top] = ys.length ? [Math.min(...ys), Math.max(...ys)] : [0, 1];
   const room = 0.06 * (top - bottom || Math.abs(top) || 1);
   [bottom, top] = [bottom - room, top + room];
-  if (state.figure === "accuracy") [bottom, top] = [Math.max(0, bottom), Math.min(101, top)];
+  bottom = Math.max(0, bottom);
+  if (state.figure === "accuracy") top = Math.min(101, top);
   let [low, high] = data.ordered
     ? [stretch(Math.min(...groups.map((g) => g.low))), stretch(Math.max(...groups.map((g) => g.high)))]
     : [-0.5, groups.length - 0.5];
@@ -177,7 +183,9 @@ const series = (root, model) => {
   } else
     for (const [a, low, high] of parts.flat()) draw(root, "path", { style: `stroke: ${fill}; stroke-width: 4; opacity: .4`, d: `M${a},${low}V${high}` });
   model.groups.forEach((group, place) => {
-    const mean = group[state.figure][0];
+    const [mean, , high] = group[state.figure];
+    if (known(high) && high > view.top)
+      draw(root, "path", { class: "cut", style: `fill: ${fill}`, d: mark(2, at(group, place), y(high), 4) });
     if (known(mean))
       draw(root, "path", { class: "mark", style: `fill: ${group.small ? "var(--card)" : fill}; stroke: ${fill}; stroke-width: 1.6; opacity: ${group.small ? 0.5 : 1}`, d: mark(model.series, at(group, place), y(mean), group.small ? 3 : 4.6) });
   });

@@ -1,7 +1,7 @@
 // The explorer: what pointer, keyboard and controls do to the picture and the tables.
 const readout = () => {
   const group = groups[state.current];
-  const name = `${data.column} ${group.label}: ${count(group.nodes)} nodes, ${percent(group.share)} % of all`;
+  const name = `${data.column} ${group.label}: ${count(group.nodes)} ${group.nodes === 1 ? "node" : "nodes"}, ${percent(group.share)} % of all`;
   find("readout-name").textContent = name + (group.small ? " (too few nodes for an interval)" : "");
   const body = find("readout").tBodies[0];
   body.replaceChildren();
