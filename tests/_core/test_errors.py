@@ -49,3 +49,8 @@ def test_a_sentence_that_names_the_file_or_one_beside_it_is_left_as_it_is() -> N
 def test_an_interrupt_is_no_fault_of_the_file() -> None:
     with pytest.raises(KeyboardInterrupt), reading("g.csv"):
         raise KeyboardInterrupt
+
+
+def test_a_thread_that_cannot_start_is_a_want_of_memory() -> None:
+    with pytest.raises(RawlsError, match=r"g\.csv needs more memory"), reading("g.csv"):
+        raise RuntimeError("can't start new thread")

@@ -114,10 +114,10 @@ def needs_extra(what: str) -> Iterator[None]:
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether ``error`` means that memory ran out, which torch reports in several ways."""
+    """Whether ``error`` means that memory ran out, which is reported in several ways."""
     if isinstance(error, MemoryError):
         return True
-    words = ("allocate", "out of memory", "storage size", "overflow when unpacking")
+    words = ("allocate", "out of memory", "storage size", "overflow when unpacking", "new thread")
     return isinstance(error, RuntimeError | TypeError) and any(
         word in str(error).lower() for word in words
     )

@@ -99,6 +99,14 @@ def test_json_that_is_no_graph_gets_one_sentence(tmp_path: Path, content: str, s
     assert "g.json" in str(caught.value)
 
 
+def test_a_header_of_labels_that_is_no_node_names_the_cure(tmp_path: Path) -> None:
+    graph = nx.relabel_nodes(nx.karate_club_graph(), "n{}".format)
+    path, labels = write(graph, tmp_path / "g.json", "edges"), tmp_path / "y.csv"
+    labels.write_text("who,team\n" + "".join(f"{node},a\n" for node in graph))
+    with pytest.raises(rg.RawlsError, match=r"y.csv, line 1: node who is not in g.json: .* 'id'"):
+        read(path, labels=labels)
+
+
 def test_labels_that_are_missing_are_offered_by_name() -> None:
     with pytest.raises(rg.RawlsError, match="attributes club: name the one to learn"):
         read(karate())

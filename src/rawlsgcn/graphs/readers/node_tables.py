@@ -114,20 +114,23 @@ def note_columns(table: TableHeader, key: int, ignored: list[str], facts: GraphF
         facts.columns_assumed.append((table.path.name, table.column(key), "the node ids"))
 
 
-def refuse_unknown(table: TableHeader, ids: Array, places: Array, what: str) -> None:
+def refuse_unknown(table: TableFile, ids: Array, places: Array, what: str) -> None:
     """Refuse ids of which one is no node, whose place is -1; ``what`` says where it is not."""
     unknown = np.flatnonzero(places < 0)
     if len(unknown):
         row = int(unknown[0])
-        raise RawlsError(f"{table.row(row)}: node {ids[row]} is {what}")
+        header = ids.dtype == object and ids[row] == table.first_id and table.first + row == 0
+        cure = ": if it is the name of a column, call it 'id'" if header else ""
+        raise RawlsError(f"{table.row(row)}: node {ids[row]} is {what}{cure}")
 
 
-def refuse_repeated(table: TableHeader, ids: pd.Series[Any]) -> None:
-    """Refuse ids of which one appears twice."""
-    repeated = ids.duplicated()
+def refuse_repeated(table: TableHeader, ids: Any, before: Array | None = None) -> None:
+    """Refuse ids of which one appears twice, or ``before`` says that it was in an earlier row."""
+    repeated = pd.Series(ids).duplicated().to_numpy()
+    repeated = repeated if before is None else repeated | before
     if repeated.any():
-        row = int(repeated.to_numpy().argmax())
-        raise RawlsError(f"{table.row(row)}: node {ids.iloc[row]} appears twice")
+        row = int(repeated.argmax())
+        raise RawlsError(f"{table.row(row)}: node {ids[row]} appears twice")
 
 
 def read_features(path: Path) -> NodeTable:

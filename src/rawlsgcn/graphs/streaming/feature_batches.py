@@ -154,10 +154,8 @@ class FeatureTable:
                 lambda table: (table, self._batch(table, numbers, named_in)),
                 self._header.tables(rows, text),
             ):
-                again = seen[batch.nodes]
+                refuse_repeated(table, numbers.order[batch.nodes], seen[batch.nodes])
                 seen[batch.nodes] = True
-                if again.any() or _repeated(batch.nodes):
-                    _refuse_repeated(table, batch.nodes, again, numbers)
                 yield batch
             missing = np.flatnonzero(~seen)
             if len(missing):
@@ -232,15 +230,3 @@ def _single(values: Array, named: Any) -> NDArray[np.float32]:
         finite = bool(np.isfinite(values[row]).all())
         raise RawlsError(f"{named(row)} {feature_flaw(finite)}")
     return single
-
-
-def _repeated(nodes: Array) -> bool:
-    ordered = np.sort(nodes)
-    return bool((ordered[1:] == ordered[:-1]).any())
-
-
-def _refuse_repeated(table: TableFile, nodes: Array, again: Array, numbers: NodeNumbers) -> None:
-    first = np.zeros(len(nodes), bool)
-    first[np.unique(nodes, return_index=True)[1]] = True
-    row = int((again | ~first).argmax())
-    raise RawlsError(f"{table.row(row)}: node {numbers.order[nodes[row]]} appears twice")

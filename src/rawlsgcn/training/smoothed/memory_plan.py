@@ -72,7 +72,9 @@ def plan_memory(
     line = LINE * (exchange.rows + 2 * exchange.count + exchange.packed_rows)
     vectors = (16 + itemsize) * exchange.count + 8 * exchange.packed_rows
     whole = sum(shard.graph_bytes for shard in opened)
+    what = f"smooth a graph of this size{' and train on its rows' if training else ''}"
     if device.type == "cuda":
+        memory_left(training, limit, what)
         free = int(_GPU_SHARE * torch.cuda.mem_get_info(device)[0])
         arcs = whole + (itemsize + 4) * sum(len(shard.column) for shard in opened)
         left = free - arcs - vectors
@@ -84,7 +86,6 @@ def plan_memory(
             )
     else:
         arcs = min(whole, least_bytes(opened))
-        what = f"smooth a graph of this size{' and train on its rows' if training else ''}"
         needed = _PARTS + vectors + arcs + line
         most = max(needed, training)
         left = line + most - needed + memory_left(most, limit, what)
