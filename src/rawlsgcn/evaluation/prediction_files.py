@@ -84,7 +84,10 @@ class PredictionFile:
             self._table = _FrameTable(Path(f"predictions '{name}'"), path)
             self.path = self._table.path
             with reading(self.path, "predictions"):
-                self._columns = find_columns(self._table, (), self._class_names)
+                first = next(path.itertuples(index=False, name=None), ())
+                nested = [isinstance(each, list | np.ndarray) for each in first]
+                lists = np.flatnonzero(nested).tolist()
+                self._columns = find_columns(self._table, lists, self._class_names)
             self.named_format, self.row = self._columns.kind, self._table.row
             return
         self.path = Path(path).expanduser()

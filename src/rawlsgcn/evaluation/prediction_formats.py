@@ -125,8 +125,8 @@ def log_probabilities(
         more = f" (and those of {int(bad.sum()) - 1:,} more near it)" if bad.sum() > 1 else ""
         raise RawlsError(
             f"{predictions.row(chunk.first + row)}: the probabilities of "
-            f"{nodes.who(int(chunk.nodes[row]))} {what}{more}: they must sum to 1; "
-            "use --scores logits (scores='logits') if they are logits"
+            f"{nodes.who(int(chunk.nodes[row]))} {what}{more}: they must sum to 1 "
+            "(divide percentages by 100); use --scores logits (scores='logits') if they are logits"
         )
     with np.errstate(divide="ignore"):
         logs: Floats = np.log(scores / total[:, None])

@@ -248,6 +248,8 @@ def test_a_frame_has_the_columns_of_a_file(named: Data, tmp_path: Path) -> None:
     assert accuracy_of(named, frame.drop(columns="y_true")) == wanted
     assert accuracy_of(named, frame.set_index("node")) == wanted
     scores = pd.DataFrame(random.random((120, 3)), columns=named.class_names)
+    lists = pd.DataFrame({"node": named.node_ids, "scores": scores.to_numpy().tolist()})
+    assert accuracy_of(named, lists, scores="logits") == accuracy_of(named, scores, scores="logits")
     marked = scores.assign(node=named.node_ids, split="test")
     marked.loc[:99, "split"] = "train"
     marked.to_csv(tmp_path / "model 1.csv", index=False)
