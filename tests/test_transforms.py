@@ -217,6 +217,17 @@ def test_the_lift_extends_numbers_of_edges(columns: tuple[int, ...]) -> None:
     assert result.edge_attr.tolist() == torch.tensor([7, 1, 5, 1, 1, 1]).view(6, *columns).tolist()
 
 
+def test_one_zero_in_dense_features_does_not_change_what_is_compared() -> None:
+    graph = rg.synthetic(200, seed=4)
+    graph.x = torch.rand(200, 20, generator=torch.Generator().manual_seed(0)) + 0.01
+    before = LiftLowDegrees()(graph).edge_index
+    graph.x[0, 0] = 0
+    after = LiftLowDegrees()(graph).edge_index
+    assert abs(int(after[0].bincount().max()) - int(before[0].bincount().max())) < 5
+    constant = Data(x=torch.ones(5, 4), edge_index=PAIR)
+    assert LiftLowDegrees()(constant).edge_index.tolist() == PAIR.tolist()
+
+
 def test_the_lift_in_a_pipeline() -> None:
     graph = rg.synthetic(100, classes=2)
     both = Compose([LiftLowDegrees(), DoublyStochastic()])(graph)

@@ -17,13 +17,14 @@ def main() -> None:
         print(f"rawlsgcn: {missing_extra('the command line', 'cli')}", file=sys.stderr)
         sys.exit(2)
     try:
-        from .cli import app
-        from .cli.startup import hide_foreign_warnings, postpone_unused_imports
-    except KeyboardInterrupt:  # later ones are the command's
+        from .cli import app, startup
+
+        startup.hide_foreign_warnings()
+        startup.repeat_lost_interrupts()
+        startup.postpone_unused_imports()
+        app()
+    except KeyboardInterrupt:  # before a command begins, or after it
         sys.exit(130)
-    hide_foreign_warnings()
-    postpone_unused_imports()
-    app()
 
 
 if __name__ == "__main__":

@@ -155,8 +155,9 @@ class LiftLowDegrees(BaseTransform):  # type: ignore[misc]
     Args:
         min_degree: Number of neighbors that every node should have.
         features: 'tf-idf' compares 1[x > 0] · log(n / number of nodes with the feature), or x
-            itself where a feature is negative or all nodes have the same ones; 'raw' always
-            compares x.
+            itself where a feature is negative or, of the nodes and features that are not all zero,
+            more than half of the entries are positive; features that are the same for all nodes add
+            no edges. 'raw' always compares x.
         search: 'exact', 'approximate' (needs ``pip install rawlsgcn[ann]``) or 'auto': exact up to
             100,000 nodes.
 

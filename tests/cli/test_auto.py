@@ -217,7 +217,7 @@ def test_the_time_limit_ends_the_search(graph_file: Path, tmp_path: Path) -> Non
         (["--dataset", "synthetic", "--seed", "-1"], ["seed"]),
         (["--dataset", "synthetic", "--seed", str(2**62)], ["seed"]),
         ([], ["--dataset"]),
-        (["--dataset", "synthetic", "--graph", "g.csv"], ["either"]),
+        (["--dataset", "synthetic", "--graph", __file__], ["either"]),
         (["--graph", "nowhere.csv"], ["nowhere.csv"]),
         (["--dataset", "synthetic", "--evaluate", "none"], ["none"]),
         (["--dataset", "synthetic", "--device", "tpu"], ["tpu"]),
@@ -227,25 +227,40 @@ def test_errors_are_one_sentence(options: list[str], words: list[str]) -> None:
     refused(call("auto", *options), *words)
 
 
-def interrupt_at(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make Ctrl-C come in the training of a member."""
+def interrupt_at(
+    number: int, monkeypatch: pytest.MonkeyPatch, by: signal.Signals = signal.SIGTERM
+) -> None:
+    """Make a signal come in the training of a member."""
     train, calls = auto_search.train_member, []
 
     def train_member(*args: Any, **options: Any) -> Any:
         calls.append(None)
         if len(calls) == number:
-            raise KeyboardInterrupt
+            signal.raise_signal(by)
         return train(*args, **options)
 
     monkeypatch.setattr(auto_search, "train_member", train_member)
 
 
-def test_ctrl_c_keeps_the_best_so_far(
-    graph_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def heard() -> Iterator[None]:
+    """Where the tests run in the background Ctrl-C is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_and_sigterm_keep_the_best_so_far(
+    graph_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: signal.Signals, heard
 ) -> None:
-    interrupt_at(3, monkeypatch)
+    interrupt_at(3, monkeypatch, by)
+    handlers = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
     done = call("auto", "--graph", graph_file, "--out", tmp_path / "best")
+    assert [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)] == handlers
     assert done.exit_code == 0, done.output
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("rawlsgcn: ")]
+    assert "kept; Ctrl-C again stops at once" in line
     assert "training was interrupted" in done.output
     assert {file.name for file in (tmp_path / "best").iterdir()} == FILES
     assert len((tmp_path / "best" / "leaderboard.csv").read_text().splitlines()) == 3
@@ -267,13 +282,29 @@ def test_a_second_ctrl_c_ends_at_once_and_keeps_the_model(
     interrupt_at(2, monkeypatch)
 
     def audit(self: Any, **options: Any) -> None:
-        raise KeyboardInterrupt
+        # Whoever does not wait for the page has the model.
+        assert (tmp_path / "best" / "model.safetensors").exists()
+        signal.raise_signal(signal.SIGTERM)
 
     monkeypatch.setattr("rawlsgcn.experiments.model_search.result.AutoResult.audit", audit)
     done = call("auto", "--graph", graph_file, "--out", tmp_path / "best")
     assert done.exit_code == 0, done.output
+    assert "there is no page" in done.output
     assert (tmp_path / "best" / "model.safetensors").exists()
     assert not (tmp_path / "best" / "report.html").exists()
+
+
+def test_a_second_ctrl_c_while_the_answer_is_made_leaves_the_earlier_folder(
+    written, graph_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, folder, _ = written
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    interrupt_at(2, monkeypatch)
+    again = lambda self: signal.raise_signal(signal.SIGTERM)  # noqa: E731
+    monkeypatch.setattr(auto_search.Search, "result", again)
+    done = call("auto", "--graph", graph_file, "--seed", "1", "--out", folder)
+    assert done.exit_code == 130
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
 
 
 @pytest.mark.slow  # starts processes

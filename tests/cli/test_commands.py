@@ -299,7 +299,7 @@ def test_an_unknown_method_or_dataset_offers_the_nearest() -> None:
 
 def test_a_missing_file(tmp_path: Path) -> None:
     refused(call("train", "--graph", tmp_path / "none.npz"), "none.npz")
-    refused(call("predict", "--model", tmp_path, "--graph", "x.npz", "--out", "p.csv"), "no model")
+    refused(call("predict", "--model", tmp_path, "--graph", __file__, "--out", "p.csv"), "no model")
 
 
 def test_a_corrupt_npz(tmp_path: Path) -> None:
@@ -344,7 +344,7 @@ def test_a_csv_with_a_text_cell(graph_files: dict[str, Path]) -> None:
 
 def test_wrong_options(tmp_path: Path) -> None:
     refused(call("train"), "--dataset NAME or --graph FILE")
-    refused(call("train", "--dataset", "synthetic", "--graph", "x.npz"), "one graph")
+    refused(call("train", "--dataset", "synthetic", "--graph", __file__), "one graph")
     refused(call("train", "--dataset", "synthetic", "--lr", "-1"), "lr must be a positive number")
     refused(call("train", "--dataset", "synthetic", "--set", "hidden"), "name=value")
     refused(
@@ -363,7 +363,7 @@ def test_wrong_options(tmp_path: Path) -> None:
         (["train", "--seeds", "0"], "--seeds"),
         (["train", "--lr", "abc"], "--lr"),
         (["train", "--sead", "3"], "--seeds"),
-        (["tune", "--epochs", "3"], "--set epochs=value"),
+        (["tune", "--patience", "3"], "--set patience=value"),
         (["train", "--hidden-channels", "8"], "--set hidden_channels=value"),
         (["trian"], "did you mean 'train'"),
         (["predict", "--out", "p.csv"], "--model"),
@@ -585,6 +585,38 @@ def test_ctrl_c_in_training_exits_130_and_leaves_nothing(tmp_path: Path) -> None
     assert process.returncode == 130, errors
     assert errors.strip().splitlines() == ["rawlsgcn: interrupted: nothing unfinished was written"]
     assert not (tmp_path / "results").exists()
+
+
+def test_a_file_that_is_not_there_is_refused_before_torch_is_imported() -> None:
+    code = (
+        "import sys\nsys.modules['torch'] = None\nfrom rawlsgcn.cli import app\napp(sys.argv[1:])"
+    )
+    for words in (
+        ["train", "--graph", "nope.csv"],
+        ["auto", "--graph", __file__, "--labels", "nope.csv"],
+        ["audit", "--dataset", "synthetic", "--predictions", "nope.csv"],
+    ):
+        done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (2, "rawlsgcn: nope.csv does not exist\n")
+
+
+def test_methods_may_be_separated_by_spaces_too() -> None:
+    words = ["--dataset", "synthetic", "--epochs", "2", "--seeds", "1", "--json", "-"]
+    done = call("compare", *words, "--methods", "gcn rawlsgcn-graph")
+    assert [each["method"] for each in json.loads(done.stdout)] == ["gcn", "rawlsgcn-graph"]
+
+
+def test_tune_takes_epochs_and_names_the_grid_for_several_values() -> None:
+    words = ["tune", "--dataset", "synthetic", "--method", "gcn", "--seeds", "1"]
+    refused(call(*words, "--set", "lr=0.05,0.01"), "--grid lr=0.05,0.01")
+    done = call(*words, "--epochs", "3", "--grid", "lr=0.05,0.01", "--json", "-")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["best"]["epochs"] == 3
+
+
+def test_an_unknown_method_may_be_one_of_another_package() -> None:
+    done = call("train", "--dataset", "synthetic", "--method", "degree-weighted")
+    refused(done, "unknown method", "a method of another package must be installed or registered")
 
 
 def test_an_out_that_is_a_file_is_refused(tmp_path: Path) -> None:

@@ -336,13 +336,13 @@ def test_a_damaged_row_of_a_large_file_is_one_sentence(
     [
         ("--dataset cora-ml --nodes 500", "--nodes is the size of a synthetic graph"),
         ("--nodes 500", "--nodes is the size of a synthetic graph"),
-        ("--dataset synthetic --nodes 500 --labels y.csv", "a synthetic graph has no files"),
+        ("--dataset synthetic --nodes 500 --labels edges.csv", "a synthetic graph has no files"),
         ("--dataset synthetic --seed 3", "--seed is for a synthetic graph of any size"),
         ("--dataset synthetic --memory much", "'much' is no amount of memory"),
         ("--dataset synthetic --memory 1kB", "1 kB of memory are too little to cut a graph into"),
         ("--graph edges.csv", "graph has none: give --features"),
         ("--graph edges.csv --labels edges.csv", "graph has none: give --features"),
-        ("--graph . --labels y.csv", "has its own features and labels"),
+        ("--graph . --labels edges.csv", "has its own features and labels"),
         ("--graph .", "is a folder without edge.csv.gz or data.npz"),
     ],
 )

@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import warnings
@@ -67,12 +68,31 @@ def test_warnings_of_other_packages_are_not_shown(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr("rawlsgcn.cli.app", warn)
     monkeypatch.setenv("PYTHONWARNINGS", "")
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
     for options, count in (([], 0), (["default"], 1)):  # -W default asks for them
         monkeypatch.setattr(sys, "warnoptions", options)
         with warnings.catch_warnings(record=True) as seen:
             warnings.simplefilter("always")
             entry.main()
         assert len(seen) == count
+
+
+def test_ctrl_c_in_code_that_cannot_raise_it_comes_again() -> None:
+    code = (
+        "import sys, time, rawlsgcn.cli as cli\n"
+        "from rawlsgcn.__main__ import main\n"
+        "class Deaf:\n    def __del__(self):\n        raise KeyboardInterrupt\n"
+        "def app():\n    Deaf()\n    for _ in range(99):\n        time.sleep(0.1)\n"
+        "cli.app = app\n"
+        "main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        # Where the tests run in the background the signal is ignored, and that is inherited.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
 
 
 @pytest.mark.parametrize("name", [None, *sorted(typer.main.get_command(app).commands)])

@@ -279,7 +279,7 @@ def test_training_on_rows_stops_when_validation_does_not_improve(
     assert again["accuracy"] == found["accuracy"]
 
 
-@pytest.mark.parametrize("words", ["audit --predictions p.csv", "auto"])
+@pytest.mark.parametrize("words", [f"audit --predictions {__file__}", "auto"])
 def test_what_processes_cannot_share_is_refused_under_torchrun(
     words: str, shards: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -290,7 +290,7 @@ def test_what_processes_cannot_share_is_refused_under_torchrun(
 
 
 def test_an_audit_of_shards_takes_no_other_graph(shards: Path) -> None:
-    both = launch("audit", "--shards", shards, "--dataset", "synthetic", "--predictions", "p.csv")
+    both = launch("audit", "--shards", shards, "--dataset", "synthetic", "--predictions", __file__)
     assert "--shards has the whole graph" in both.stderr
 
 

@@ -26,9 +26,10 @@ def by_the_formula(x: Tensor) -> Tensor:
         frequency = (x > 0).sum(0).double()
         idf = torch.where(frequency > 0, torch.log(len(x) / frequency.clamp(min=1)), 0.0)
         weights = (x > 0) * idf
-        rows = x.double() / x.double().norm(dim=1, keepdim=True).clamp(min=1e-300)
-        if not idf.any() and not torch.allclose(rows, rows[:1]):
-            weights = x.double()
+        some = x[x.any(1)][:, x.any(0)].double()
+        if some.numel() and (some > 0).double().mean() > 0.5:
+            rows = some / some.norm(dim=1, keepdim=True)
+            weights = x.double() * (not torch.allclose(rows, rows[:1]))
     length = weights.norm(dim=1, keepdim=True)
     return torch.where(length > 0, weights / length.clamp(min=1e-300), 0.0)
 
@@ -65,10 +66,10 @@ def test_it_is_the_formula_in_every_layout(
 
 
 def test_the_frequency_counts_nodes_and_not_stored_zeros() -> None:
-    x = torch.tensor([[5.0, 0.0, 1.0], [2.0, 0.0, 0.0]])
-    expected = torch.tensor([0.0, 0.0, np.log(2)], dtype=torch.float32)
+    x = torch.tensor([[5.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    expected = torch.tensor([np.log(2), 0.0, np.log(2)], dtype=torch.float32)
     assert torch.equal(inverse_document_frequency(x), expected)
-    stored = torch.sparse_csr_tensor([0, 3, 5], [0, 1, 2, 0, 2], [5.0, 0.0, 1.0, 2.0, 0.0], (2, 3))
+    stored = torch.sparse_csr_tensor([0, 2, 4], [0, 1, 0, 2], [5.0, 0.0, 0.0, 1.0], (2, 3))
     assert torch.equal(inverse_document_frequency(stored), expected)
     assert inverse_document_frequency(stored.double()).dtype == torch.float32
 
@@ -87,13 +88,20 @@ def test_the_frequencies_of_another_graph() -> None:
         torch.testing.assert_close(tf_idf(other, negative), unit_rows(other))
 
 
-def test_features_that_every_node_has_are_used_as_they_are() -> None:
-    """Their frequency is zero: by tf-idf no node could be told from another."""
-    x = torch.tensor([[0.1, 0.9, 0.0], [0.5, 0.5, 0.0], [0.9, 0.1, 0.0]])
+@pytest.mark.parametrize("zeros", [0, 1, 3])
+def test_dense_features_are_used_as_they_are(zeros: int) -> None:
+    """Their frequencies say next to nothing: by tf-idf nodes could not be told from one another."""
+    x = torch.rand(9, 4, generator=torch.Generator().manual_seed(0)) + 0.01
+    x.view(-1)[:zeros] = 0
+    for form in (x, torch.nn.functional.pad(x, (0, 9, 0, 40))):  # with features and nodes of zeros
+        torch.testing.assert_close(tf_idf(form), unit_rows(form))
+        torch.testing.assert_close(tf_idf(form.to_sparse_csr()).to_dense(), unit_rows(form))
+
+
+def test_features_that_are_the_same_for_all_nodes_tell_nothing() -> None:
+    x = torch.tensor([[0.1, 0.9, 0.0], [0.2, 1.8, 0.0], [0.0, 0.0, 0.0]])
     for form in (x, x.to_sparse_csr()):
-        torch.testing.assert_close(tf_idf(form).to_dense(), unit_rows(x))
-    same = torch.tensor([[0.1, 0.9], [0.2, 1.8]])
-    assert not tf_idf(same).any()
+        assert not tf_idf(form).to_dense().any()
 
 
 @pytest.mark.parametrize(

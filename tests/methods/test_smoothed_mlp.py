@@ -147,6 +147,9 @@ def test_rows_of_the_adjacency_matrix_stay_with_their_graph(graph: Data, tmp_pat
     other = rg.synthetic(150, seed=2)
     with pytest.raises(rg.RawlsError, match="only be used on that graph"):
         rg.load_model(tmp_path / "model").predict(other)
+    turned = graph.subgraph(torch.arange(graph.num_nodes).flip(0))
+    with pytest.raises(rg.RawlsError, match="nodes in the order of the training"):
+        rg.load_model(tmp_path / "model").predict(turned)
 
 
 @pytest.mark.parametrize(

@@ -85,11 +85,16 @@ def require_file(path: str | Path) -> None:
         raise RawlsError(f"{path} does not exist")
 
 
-def unknown_name(kind: str, name: object, known: Iterable[str]) -> RawlsError:
-    """Return the error for a ``name`` that is not one of ``known``, with the nearest ones."""
+def unknown_name(kind: str, name: object, known: Iterable[str], others: str = "") -> RawlsError:
+    """Return the error for a ``name`` that is not one of ``known``, with the nearest ones.
+
+    ``others`` says what else there may be.
+    """
     known = list(known)
     near = difflib.get_close_matches(str(name).lower(), known, n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(known)}."
+    hint = (
+        f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(known)}{others}."
+    )
     return RawlsError(f"unknown {kind} '{name}': {hint}")
 
 

@@ -10,7 +10,7 @@ import typer
 
 from .._core.errors import RawlsError
 from . import options as opt
-from .base import command, require_one_process
+from .base import command, interruptible, require_one_process
 from .options import read_graph
 from .outputs import (
     check_outputs,
@@ -75,8 +75,8 @@ def auto(
     """The best model for this graph, and why.
 
     A pool of models is judged by the validation nodes; the answer is the mean of the best.
-    Ctrl-C ends the training and uses the best of the models that are finished. Of a graph in
-    shards that does not fit in memory, those models are trained that need smoothed rows alone.
+    Ctrl-C and SIGTERM end the training and use the best of the models that are finished. Of a graph
+    in shards that does not fit in memory, those models are trained that need smoothed rows alone.
     """
     from ..experiments.model_search import auto as find_best
     from ..reporting.progress import progress, spinner
@@ -98,30 +98,35 @@ def auto(
             return
     else:
         data = read_graph(dataset, graph, features, labels, split, data_root)
-    with progress("training", seconds=True) as tell:
-        result = find_best(
-            data,
-            seed=seed,
-            device=device,
-            evaluate=evaluate,
-            transferable=transferable,
-            baseline=baseline,
-            time_limit=time_limit,
-            progress=tell,
-        )
-    audit = None
-    try:
-        if out is not None or result.baseline is not None:
-            with spinner("auditing"):
-                audit = result.audit(command=typed_command(), graph_options=graph_options(context))
-                if out is not None:
-                    _write(result, audit, out)
-    except KeyboardInterrupt:
-        # The training is done: its model is kept, and only a second Ctrl-C loses it.
-        audit = None
-        result.notes.append("interrupted after the training: there is no page and no picture.")
-        if out is not None:
+    said = "interrupted: the best of what is finished is kept; Ctrl-C again stops at once"
+    with interruptible(said) as interruptions:
+        with progress("training", seconds=True) as tell:
+            result = find_best(
+                data,
+                seed=seed,
+                device=device,
+                evaluate=evaluate,
+                transferable=transferable,
+                baseline=baseline,
+                time_limit=time_limit,
+                progress=tell,
+            )
+        if interruptions and out is not None:  # who sent SIGTERM may not wait for the page
             _write(result, None, out)
+        audit = None
+        try:
+            if out is not None or result.baseline is not None:
+                with spinner("auditing"):
+                    how = {"command": typed_command(), "graph_options": graph_options(context)}
+                    audit = result.audit(**how)
+                    if out is not None:
+                        _write(result, audit, out)
+        except KeyboardInterrupt:
+            # The training is done: its model is kept.
+            audit = None
+            result.notes.append("interrupted after the training: there is no page and no picture.")
+            if out is not None and len(interruptions) < 2:
+                _write(result, None, out)
     _show(result, audit, out, json_path)
     write_json(json_path, result.to_dict())
 

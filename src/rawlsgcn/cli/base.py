@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import os
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any, NoReturn, TypeVar
 
 import typer
@@ -44,6 +46,7 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
     def safe(*args: Any, **kwargs: Any) -> None:
         show_status(f"rawlsgcn {function.__name__}: loading …")
         try:
+            _require_files(kwargs)
             function(*args, **kwargs)
         except RawlsError as error:
             fail(str(error))
@@ -63,6 +66,40 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
             clear_status()
 
     return safe
+
+
+def _require_files(options: dict[str, Any]) -> None:
+    """Raise an error for a file that is not there, before torch is imported, which takes long."""
+    given = [options[name] for name in ("graph", "features", "labels") if options.get(name)]
+    for path in given + options.get("predictions", []):
+        if not os.path.exists(os.path.expanduser(path)):
+            raise RawlsError(f"{path} does not exist")
+
+
+@contextmanager
+def interruptible(said: str) -> Iterator[list[int]]:
+    """Let SIGTERM interrupt the block as Ctrl-C does; the first of both is answered with a line.
+
+    Yields the list of those that came.
+    """
+    came: list[int] = []
+
+    def interrupt(number: int, frame: object) -> None:
+        came.append(number)
+        if len(came) == 1:
+            print(f"rawlsgcn: {said}", file=sys.stderr, flush=True)
+        raise KeyboardInterrupt
+
+    both = (signal.SIGINT, signal.SIGTERM)
+    before = {each: signal.getsignal(each) for each in both}
+    before = {each: way for each, way in before.items() if way is not signal.SIG_IGN}
+    for each in before:
+        signal.signal(each, interrupt)
+    try:
+        yield came
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 def _takes_settings(context: Any) -> bool:

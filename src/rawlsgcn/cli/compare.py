@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .._core.errors import RawlsError
 from ..methods import MAIN_METHODS, find_method
 from . import options as opt
 from .base import command
@@ -145,6 +146,7 @@ def tune(
             "weight decays, without those that --set gives)."
         ),
     ] = None,
+    epochs: opt.Epochs = None,
     normalization: opt.Normalization = None,
     settings: opt.Set = None,
     seeds: opt.Seeds = 5,
@@ -162,7 +164,10 @@ def tune(
     from ..reporting.progress import progress
     from ..reporting.tables import tuning_table
 
-    changes = parse_settings(settings, normalization=normalization)
+    changes = parse_settings(settings, epochs=epochs, normalization=normalization)
+    for name, value in changes.items():
+        if "," in str(value):
+            raise RawlsError(f"--set gives one value: to try several, --grid {name}={value}")
     chosen = find_method(method)
     chosen.configure(changes)
     values = parse_grid(grid)

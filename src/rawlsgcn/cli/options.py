@@ -191,7 +191,8 @@ def naming(option: str) -> Iterator[None]:
 
 
 def split_names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
+    """Names that are separated by commas, spaces or both."""
+    return tuple(text.replace(",", " ").split())
 
 
 def read_graph(

@@ -1,9 +1,11 @@
-"""The start of the program, before torch is imported: threads, warnings, imports that can wait."""
+"""The start of the program, before torch is imported: threads, warnings, Ctrl-C and imports."""
 
 from __future__ import annotations
 
+import _thread
 import os
 import sys
+import threading
 import warnings
 from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
@@ -33,6 +35,18 @@ def hide_foreign_warnings() -> None:
     if not sys.warnoptions:
         warnings.simplefilter("ignore")
         os.environ["PYTHONWARNINGS"] = "ignore"  # for processes that a command starts
+
+
+def repeat_lost_interrupts() -> None:
+    """Raise Ctrl-C again, a moment later, where it came in code that cannot raise anything."""
+
+    def unraisable(what: sys.UnraisableHookArgs) -> None:
+        if issubclass(what.exc_type, KeyboardInterrupt):
+            threading.Timer(0.05, _thread.interrupt_main).start()
+        else:
+            sys.__unraisablehook__(what)
+
+    sys.unraisablehook = unraisable
 
 
 def postpone_unused_imports() -> None:

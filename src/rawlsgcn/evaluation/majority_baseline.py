@@ -97,11 +97,12 @@ class Learning:
         """The p-value of that test: P(X >= right), X ~ Binomial(nodes, share)."""
         return float(bdtrc(self.right - 1, self.nodes, self.most_frequent / self.nodes))
 
-    def sentence(self, name: str) -> str:
+    def sentence(self, name: str, cure: str) -> str:
         """Describe a model that has not learned, and what to try.
 
         Args:
             name: The model's name.
+            cure: What to try.
 
         Returns:
             A sentence.
@@ -110,8 +111,7 @@ class Learning:
         return (
             f"{name} has not learned: training accuracy {self.accuracy:.0f} % on "
             f"{self.classes} {kinds}, where predicting the most frequent class gives "
-            f"{self.majority:.0f} %; try another learning rate (lr), more epochs or a lower "
-            "weight_decay."
+            f"{self.majority:.0f} %; try {cure}."
         )
 
 

@@ -18,7 +18,7 @@ from ..evaluation.calibration import CalibrationOutcome
 from ..evaluation.run_metrics import evaluate_run
 from ..graphs import check, graph_notes, load
 from ..graphs.node_features import has_negative_features
-from ..graphs.splits import evaluate_on
+from ..graphs.splits import evaluate_on, missing_classes
 from ..methods import Inputs, Method, Settings, find_method
 from ..training import Job, train_runs
 from .result import Result
@@ -140,6 +140,8 @@ def train_settings(
                 alone=alone,
             )
     ordered = [results[place] for place in range(len(combinations))]
+    for each in ordered:
+        each.notes += missing_classes(graph)
     if check_weight_decay and not all(each.diverged for each in ordered):
         best = ordered.index(best_result(ordered))
         settings = combinations[best]

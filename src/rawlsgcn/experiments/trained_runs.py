@@ -15,6 +15,7 @@ from ..evaluation.calibration import UNDER_CONFIDENT, CalibrationOutcome
 from ..evaluation.degree_bias import node_scores
 from ..evaluation.majority_baseline import Learning
 from ..evaluation.run_metrics import RunMetrics, degree_frame, worst_off
+from ..methods.registry import SAVED_ONLY
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -188,7 +189,10 @@ class TrainedRuns:
             )
         if 2 * len(self.not_learned) < len(self.seeds):
             return None
-        return Learning.total(self._learning).sentence(name)
+        cure = "another learning rate (lr), more epochs or a lower weight_decay"
+        if self.method in SAVED_ONLY:  # a search has tried these already
+            cure = "other node features, more training nodes or edges between similar nodes"
+        return Learning.total(self._learning).sentence(name, cure)
 
     @property
     def caution(self) -> str | None:

@@ -248,6 +248,25 @@ def evaluate_on(graph: Data, which: str) -> Data:
     return chosen
 
 
+def missing_classes(graph: Data) -> list[str]:
+    """Name, in a sentence for each part of the split, the classes of which it has no node."""
+    given = graph.get("class_names")
+    present = graph.y[graph.y >= 0].unique()
+    effects = {
+        "training": "cannot be predicted",
+        "validation": "do not count in what is chosen",
+        "test": "do not count in the metrics",
+    }
+    notes = []
+    for key, (what, effect) in zip(MASKS, effects.items(), strict=True):
+        absent = present[~torch.isin(present, graph.y[graph[key]])].tolist()
+        names = ", ".join(str(given[each] if given else each) for each in absent[:5])
+        more = ", …" if len(absent) > 5 else ""
+        if absent:
+            notes.append(f"classes without a {what} node {effect}: {names}{more}.")
+    return notes
+
+
 def draw_split(y: Tensor, split: str | Ratios, class_names: Sequence[str] | None = None) -> Split:
     """Draw a split by name or by ratio."""
     if isinstance(split, Ratios):

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from .._core.errors import RawlsError
-from .._core.sparse import csr_tensor
+from .._core.sparse import csr_entries, csr_tensor
 from .node_features import first_not_finite, has_negative_features
 
 
@@ -15,9 +15,10 @@ def inverse_document_frequency(x: Tensor) -> Tensor:
 
     .. math:: \operatorname{idf}_j = \log(n / |\{i : x_{ij} > 0\}|),
 
-    and 0 for a feature that no node has. Where a threshold at zero says nothing, because a feature
-    is negative or because each is positive on all nodes or on none, it is -1 for every feature, by
-    which :func:`tf_idf` leaves features as they are.
+    and 0 for a feature that no node has. Tf-idf is for sparse features: a threshold at zero says
+    little where a feature is negative or where, of the nodes and features that are not all zero,
+    more than half of the entries are positive. Then it is -1 for every feature, by which
+    :func:`tf_idf` leaves features as they are; or 0 if these do not tell one node from another.
 
     Args:
         x: Features (n, d), dense or ``torch.sparse_csr``.
@@ -36,17 +37,20 @@ def inverse_document_frequency(x: Tensor) -> Tensor:
     if has_negative_features(x):
         return as_they_are
     if x.layout == torch.sparse_csr:
-        column = x.col_indices()[x.values() > 0]
-        count = torch.bincount(column, minlength=x.shape[1])
+        row, column, value = csr_entries(x)
+        positive = value > 0
+        count = torch.bincount(column[positive], minlength=x.shape[1])
+        nodes = len(torch.unique(row[positive]))
     else:
-        count = (x > 0).sum(0)
+        value, positive = x, x > 0
+        count, nodes = positive.sum(0), int(positive.any(1).sum())
+    entries, most = int(count.sum()), nodes * int((count > 0).sum())
+    if 2 * entries > most:
+        rows = unit_rows(value[positive].view(nodes, -1)) if entries == most else None
+        is_constant = rows is not None and bool(((rows - rows[0]).abs() <= 1e-6).all())
+        return torch.zeros_like(as_they_are) if is_constant else as_they_are
     idf = torch.log(x.shape[0] / count.clamp(min=1).double())
-    idf = torch.where(count > 0, idf, 0.0).float()
-    if not bool(idf.any()) and x.numel():
-        rows = unit_rows(x if x.layout == torch.strided else x.to_dense())
-        if bool(((rows - rows[0]).abs() > 1e-6).any()):
-            return as_they_are
-    return idf
+    return torch.where(count > 0, idf, 0.0).float()
 
 
 def tf_idf(x: Tensor, idf: Tensor | None = None) -> Tensor:
@@ -70,10 +74,10 @@ def tf_idf(x: Tensor, idf: Tensor | None = None) -> Tensor:
     Example:
         >>> import torch
         >>> from rawlsgcn.graphs.tf_idf import tf_idf
-        >>> tf_idf(torch.tensor([[2.0, 0.0], [1.0, 3.0], [0.0, 0.0]]))
-        tensor([[1.0000, 0.0000],
-                [0.3462, 0.9381],
-                [0.0000, 0.0000]])
+        >>> tf_idf(torch.tensor([[2.0, 0.0, 0.0], [1.0, 3.0, 0.0], [0.0, 0.0, 5.0]]))
+        tensor([[1.0000, 0.0000, 0.0000],
+                [0.3462, 0.9381, 0.0000],
+                [0.0000, 0.0000, 1.0000]])
     """
     _require_matrix(x)
     if idf is not None and idf.shape != x.shape[1:]:

@@ -122,12 +122,13 @@ def _class_of(name: str) -> type[Method]:
         return _registered[name]
     entry = _installed().get(name)
     if entry is None:
-        raise unknown_name("method", name, method_names())
+        others = "; a method of another package must be installed or registered"
+        raise unknown_name("method", name, method_names(), others)
     try:
         found = entry.load()
     except Exception as error:
         raise RawlsError(
-            f"the method '{name}' of the package {entry.value} cannot be imported: {error!r}"
+            f"the method '{name}' cannot be imported from its entry point {entry.value}: {error!r}"
         ) from error
     return _require_method(found)
 

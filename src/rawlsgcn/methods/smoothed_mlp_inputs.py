@@ -36,7 +36,8 @@ class SmoothedMLPSettings(Settings):
     """The settings of an MLP, and of what it is given.
 
     Args:
-        features: ``"raw"`` for the features as they are, or ``"tf-idf"``.
+        features: ``"raw"`` for the features as they are, or ``"tf-idf"``, which leaves dense and
+            negative features as they are, in rows of unit length.
         inputs: ``"smoothed"`` for Π F, ``"both"`` for [F, Π F], or ``"adjacency"`` for [A, F],
             with which a model cannot be used on another graph.
         teleport: α, the share of the own features in each step of the smoothing.
@@ -126,8 +127,8 @@ class SmoothedStack(LayerStack):
             if not torch.equal(fixed["graph"].cpu(), self._digest().cpu()):
                 raise RawlsError(
                     "it was trained on the rows of its graph's adjacency matrix and can only be "
-                    "used on that graph: train with inputs 'smoothed' or 'both', or rawlsgcn auto "
-                    "with --transferable"
+                    "used on that graph, with the nodes in the order of the training: train with "
+                    "inputs 'smoothed' or 'both', or rawlsgcn auto with --transferable"
                 )
             columns = fixed["columns"]
             if len(columns) and (columns[0] < 0 or columns[-1] >= i.num_nodes):

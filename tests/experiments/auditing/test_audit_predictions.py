@@ -412,7 +412,7 @@ def test_one_file_may_have_labels_and_predictions(
 
 @pytest.mark.parametrize("name", ["x.pdf", "a folder"])
 def test_a_page_has_the_name_of_one(graph: Data, tmp_path: Path, name: str) -> None:
-    said = ["audit", "--dataset", "synthetic", "--predictions", "p.csv", "--out"]
+    said = ["audit", "--dataset", "synthetic", "--predictions", __file__, "--out"]
     failed = CliRunner().invoke(app, [*said, str(tmp_path / name)])
     assert failed.exit_code == 2
     assert "end its name in .html" in failed.stderr

@@ -188,6 +188,8 @@ def test_every_diverged_member_is_left_out_and_named(
     [
         ({"seed": -1}, "seed"),
         ({"seed": "one"}, "seed"),
+        ({"seed": True}, "seed must be a whole number"),
+        ({"time_limit": True}, "time_limit"),
         ({"time_limit": 0}, "time_limit"),
         ({"time_limit": float("nan")}, "time_limit"),
         ({"time_limit": "5"}, "time_limit"),
@@ -276,9 +278,24 @@ def test_classes_that_cannot_be_learned_or_judged_are_named(graph: Data) -> None
     lacking = graph.clone()
     lacking.train_mask = lacking.train_mask & (lacking.y != 1)
     lacking.val_mask = lacking.val_mask & (lacking.y == 2)
+    lacking.test_mask = lacking.test_mask & (lacking.y != 3)
     notes = rg.auto(lacking, time_limit=0.01).notes
     assert "classes without a training node cannot be predicted: 1." in notes
     assert (
         "classes without a validation node do not count in what is chosen: 0, 1, 3, 4, 5." in notes
     )
+    assert "classes without a test node do not count in the metrics: 3." in notes
+    named = [note for note in notes if "classes without" in note]
+    fitted = rg.fit(lacking, "gcn", seeds=1, epochs=1).notes
+    assert len(named) == 3
+    assert [note for note in fitted if "classes without" in note] == named
     assert not any("classes without" in note for note in rg.auto(graph, time_limit=0.01).notes)
+
+
+def test_a_search_that_has_not_learned_is_told_what_its_user_can_do(graph: Data) -> None:
+    blank = graph.clone()
+    blank.x = torch.zeros_like(blank.x)
+    (note,) = [note for note in rg.auto(blank, time_limit=0.01).notes if "not learned" in note]
+    assert "try other node features" in note
+    assert "weight_decay" not in note
+    assert "weight_decay" in str(rg.fit(blank, "gcn", seeds=1, epochs=5).failure)

@@ -129,14 +129,16 @@ def test_high_degrees_choose_nothing() -> None:
 
 @pytest.mark.parametrize("sparse", [False, True])
 def test_hundreds_of_equal_nodes(sparse: bool) -> None:
-    """One category as the only feature: the first nodes of the category are chosen."""
+    """One category as the only feature: no node of the category is joined to all the others."""
     features = torch.eye(4)[torch.arange(2000) % 4]
     lifted = lift_low_degrees(NO_EDGES, features.to_sparse_csr() if sparse else features)
     row, column = lifted.edge_index
     assert (row % 4 == column % 4).all()
-    smaller = torch.minimum(row, column)
-    assert int(smaller.max()) < 4 * 10
-    assert (torch.bincount(row) >= 10).all()
+    degree = torch.bincount(row)
+    assert (degree >= 10).all()
+    assert int(degree.max()) <= 20
+    other = lift_low_degrees(NO_EDGES, features if sparse else features.to_sparse_csr())
+    assert torch.equal(other.edge_index, lifted.edge_index)
 
 
 def test_real_features_give_the_edges_of_the_reference() -> None:
@@ -218,6 +220,15 @@ def test_the_note() -> None:
         "3 nodes with few neighbors got 2 edges to the nodes with the nearest features, found by "
         "an exact search."
     )
+    none = lift_low_degrees(NO_EDGES, torch.ones(3, 1), min_degree=0)
+    assert none.note == "no node has few neighbors: no edge was added."
+
+
+def test_small_graphs_are_searched_approximately_without_a_word_of_the_library(capfd) -> None:
+    pytest.importorskip("faiss")
+    found = lift_low_degrees(NO_EDGES, torch.ones(3, 1), min_degree=1, search="approximate")
+    assert found.added == 2
+    assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize(
@@ -257,7 +268,7 @@ def test_most_of_the_nearest_are_found_approximately(
     monkeypatch.setattr("rawlsgcn.graphs.lifting.lifted_graph.MAX_EXACT_NODES", 999)
     found = lift_low_degrees(graph.edge_index, features)
     assert found.search == "approximate"
-    assert "by an approximate search." in found.note
+    assert "by an approximate search (faiss)." in found.note
     assert found.lifted == exact.lifted
     wanted = undirected(exact.edge_index) - undirected(graph.edge_index)
     missing = wanted - undirected(found.edge_index)

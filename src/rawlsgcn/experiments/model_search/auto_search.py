@@ -8,19 +8,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Real
-from operator import index
 
-import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from ..._core.argument_checks import whole_number
 from ..._core.errors import RawlsError
 from ..._core.progress import ProgressCallback
 from ..._core.random_state import kept_random_state
 from ..._core.text import plural
 from ..._core.threads import fork_safe_threads
 from ...graphs.notes import GraphFacts
-from ...graphs.splits import evaluate_on
+from ...graphs.splits import evaluate_on, missing_classes
 from ...methods import Inputs, Settings
 from ..fitting import checked, prepare_inputs
 from .answer import SearchState
@@ -94,13 +93,11 @@ def auto(
         >>> best.leaderboard.columns[0]
         'member'
     """
-    try:
-        seed = index(seed)
-    except TypeError:
-        raise RawlsError(f"seed must be a whole number, not {seed!r}") from None
-    if not 0 <= seed < 2**62:
-        raise RawlsError(f"a seed must be at least 0 and less than 2^62, {seed} is not")
-    if time_limit is not None and not (isinstance(time_limit, Real) and time_limit > 0):
+    seed = whole_number(seed, "seed")
+    if seed >= 2**62:
+        raise RawlsError(f"a seed must be less than 2^62, {seed} is not")
+    is_number = isinstance(time_limit, Real) and not isinstance(time_limit, bool)
+    if time_limit is not None and not (is_number and time_limit > 0):
         raise RawlsError(f"time_limit must be a positive number of seconds, not {time_limit!r}")
     clean = evaluate_on(checked(graph), evaluate)
     nodes = (clean.val_mask & (clean.y >= 0)).nonzero().view(-1)
@@ -111,13 +108,15 @@ def auto(
             f"everything is chosen by {plural(len(nodes), 'validation node')}, too few to tell "
             "good models apart: use more."
         )
-    search.notes += _missing_classes(clean)
+    search.notes += missing_classes(clean)
     deadline = math.inf if time_limit is None else search.began + float(time_limit)
     with kept_random_state():
         search.run(search.candidates(transferable), baseline, deadline, progress)
         try:
             return search.result()
         except KeyboardInterrupt:  # all is trained: only a second one ends it
+            if search.interrupted:
+                raise
             return search.result()
 
 
@@ -126,6 +125,7 @@ class Search(SearchState):
     """One call of ``auto``: the members so far, and what is left to do."""
 
     estimate: TimeEstimate = field(init=False)
+    interrupted: bool = False
 
     def candidates(self, transferable: bool) -> list[Candidate]:
         """What is trained on this graph."""
@@ -165,6 +165,7 @@ class Search(SearchState):
         except KeyboardInterrupt:
             if not self.members:
                 raise
+            self.interrupted = True
             self.notes.append(
                 "training was interrupted: the answer is the best of what was finished by then "
                 f"({plural(len(self.members), 'model')})."
@@ -232,18 +233,3 @@ class Search(SearchState):
             self.failed.setdefault(str(error), []).append(name)
         self.estimate.end()
         return member
-
-
-def _missing_classes(graph: Data) -> list[str]:
-    """Name the classes that no training or no validation node has."""
-    given = graph.get("class_names")
-    present = graph.y[graph.y >= 0].unique()
-    effects = {"training": "cannot be predicted", "validation": "do not count in what is chosen"}
-    notes = []
-    for what, mask in (("training", graph.train_mask), ("validation", graph.val_mask)):
-        absent = present[~torch.isin(present, graph.y[mask])].tolist()
-        names = ", ".join(str(given[each] if given else each) for each in absent[:5])
-        more = ", …" if len(absent) > 5 else ""
-        if absent:
-            notes.append(f"classes without a {what} node {effects[what]}: {names}{more}.")
-    return notes

@@ -47,6 +47,7 @@ def approximate_neighbors(matrix: Any, rows: Array, count: int) -> Iterator[tupl
         quantizer = faiss.IndexFlatIP(width)
         index = faiss.IndexIVFFlat(quantizer, width, clusters, faiss.METRIC_INNER_PRODUCT)
         index.cp.seed = _SEED
+        index.cp.min_points_per_centroid = 1  # or faiss warns on stderr of few points
         index.nprobe = _PROBES
         index.train(points)
         index.add(points)

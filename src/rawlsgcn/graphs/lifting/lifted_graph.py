@@ -38,10 +38,12 @@ class LiftedGraph:
     @property
     def note(self) -> str:
         """One sentence: how many nodes were given how many edges, by which search."""
+        if not self.lifted:
+            return "no node has few neighbors: no edge was added."
+        search = "an exact search" if self.search == "exact" else "an approximate search (faiss)"
         return (
             f"{plural(self.lifted, 'node')} with few neighbors got {plural(self.added, 'edge')} to "
-            "the nodes with the nearest features, found "
-            f"by {'an exact' if self.search == 'exact' else 'an approximate'} search."
+            f"the nodes with the nearest features, found by {search}."
         )
 
 
@@ -57,10 +59,10 @@ def lift_low_degrees(
     """Give nodes with few neighbors edges to the nodes with the nearest features.
 
     Every node with fewer than ``min_degree`` neighbors gets edges to its nearest other nodes by
-    cosine, as many as it lacks, nearest first, of equally near ones the smaller node number first.
-    It gets none to its neighbors, nor where the cosine is zero or less. The edges are made
-    symmetric, so a node may get more of them than it lacks. Cosines are compared in double
-    precision, to ten decimals.
+    cosine, as many as it lacks, nearest first, of equally near ones the smaller node number first,
+    of 64 or more such ones some that are drawn for it (always the same). It gets none to its
+    neighbors, nor where the cosine is zero or less. The edges are made symmetric, so a node may get
+    more of them than it lacks. Cosines are compared in double precision, to ten decimals.
 
     Args:
         edge_index: Edges (2, E), both directions, without self-loops.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,8 +34,11 @@ _BLOCK_BYTES, _PART_BYTES = 64 << 20, 8 << 20
 _DENSE_BYTES = 256 << 20
 #: More than the rounding error of a cosine in single precision.
 _MARGIN = 1e-5
-#: Candidates beyond those that a node needs, and how many are kept of many equally near ones.
-_SPARE, _MOST_TIES = 8, 64
+#: Candidates beyond those that a node needs.
+_SPARE = 8
+#: Of so many equally near nodes or more, those are taken that come next in a random order: with the
+#: smallest numbers all would take the same ones.
+_MANY_TIES = 64
 #: Decimals to which cosines in double precision are compared.
 _DECIMALS = 10
 #: How many multiplications of a dense product take as long as one of a sparse product.
@@ -67,6 +71,15 @@ class _Search:
         at = np.searchsorted(self.excluded, key)
         allowed: Array = self.excluded[np.minimum(at, len(self.excluded) - 1)] != key
         return allowed
+
+    @cached_property
+    def _place(self) -> Tensor:
+        random = np.random.default_rng(0)
+        return torch.from_numpy(random.permutation(self.nodes).astype(np.int32))
+
+    def turn(self, node: Array, other: Array) -> Tensor:
+        """When another node comes after a node in a random order, the same each time."""
+        return (self._place[other] - self._place[node]) % self.nodes
 
 
 def nearest_nodes(
@@ -102,14 +115,24 @@ def nearest_nodes(
 def _nearest(
     candidates: Candidates, start: int, matrix: Any, search: _Search
 ) -> tuple[Array, Array]:
-    """Return the pairs of candidates that are nearest, of equally near ones the smaller number."""
+    """Return the pairs of candidates that are nearest, of equally near ones the smaller number.
+
+    Of many equally near ones, those are returned whose turn it is.
+    """
     position, node = candidates
     allowed = search.is_allowed(search.low[start + position], node)
     position, node = position[allowed], node[allowed]
     cosine = _cosines(matrix, search.low[start + position], node).round(_DECIMALS)
     position, node, cosine = (each[cosine > 0] for each in (position, node, cosine))
     order = np.lexsort((node, -cosine, position))
-    position, node = position[order], node[order]
+    position, node, cosine = position[order], node[order], cosine[order]
+    begins = np.diff(position, prepend=position[:1]) != 0
+    begins |= np.diff(cosine, prepend=cosine[:1]) != 0
+    tie = begins.cumsum()
+    many = np.bincount(tie)[tie] >= _MANY_TIES
+    if many.any():
+        turn = np.where(many, search.turn(search.low[start + position], node), node)
+        node = node[np.lexsort((turn, tie))]
     keep = _rank(position) < search.lacks[start + position]
     return position[keep], node[keep]
 
@@ -237,7 +260,10 @@ def _of_dense(cosines: Tensor, start: int, search: _Search) -> Candidates:
             torch.from_numpy(each[rows, None]).to(near) for each in (limit, last + _MARGIN)
         )
         tie = (near > low) & (near <= high)
-        chosen = tie & (tie.cumsum(1, dtype=torch.int32) <= _MOST_TIES + search.most)
+        turn = search.turn(search.low[start + rows, None], np.arange(search.nodes)).to(near.device)
+        turn = torch.where(tie, turn, search.nodes)
+        kept = min(_MANY_TIES + search.most, search.nodes)
+        chosen = tie & (turn <= turn.topk(kept, 1, largest=False).values[:, -1:])
         i, j = (each.cpu().numpy() for each in (chosen | (near > high)).nonzero().unbind(1))
         positions.append(rows[i])
         others.append(j)
@@ -258,9 +284,10 @@ def _of_entries(
     last[position[is_last]] = cosine[is_last]
     above = cosine - last[position]
     near = np.flatnonzero(np.abs(above) <= _MARGIN)
-    near = near[np.lexsort((node[near], position[near]))]
+    turn = search.turn(search.low[start + position[near]], node[near])
+    near = near[np.lexsort((turn, position[near]))]
     keep = above > _MARGIN
-    keep[near[_rank(position[near]) < _MOST_TIES + search.most]] = True
+    keep[near[_rank(position[near]) < _MANY_TIES + search.most]] = True
     return Candidates(position[keep], node[keep])
 
 
