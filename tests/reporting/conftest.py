@@ -153,6 +153,14 @@ def make_audit() -> Callable[..., Audit]:
     return audit
 
 
+def with_long_interval(audit: Audit) -> Audit:
+    """The audit of one model whose first group has a loss of an interval up to 48."""
+    (model,) = audit.models
+    first, *others = model.groups
+    first = replace(first, loss=replace(first.loss, high=48.0))
+    return replace(audit, models=[replace(model, groups=[first, *others])])
+
+
 @pytest.fixture(scope="session")
 def three_models(make_audit: Callable[..., Audit]) -> Audit:
     return make_audit(
@@ -186,6 +194,7 @@ def files(
         "rare": make_audit(column=("name", np.array([f"v{min(i // 2, 250)}" for i in range(600)]))),
         "sample": make_audit(shown=50, only_classes=True),
         "bare": make_audit(shown=0),
+        "long": with_long_interval(make_audit()),
         "trained": Comparison.of(three).audit(resamples=200),
         "auto": auto.audit(resamples=200),
     }

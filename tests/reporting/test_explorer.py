@@ -168,6 +168,19 @@ def test_text_groups_are_picked_by_name(visit) -> None:
     assert {row[2] for row in rows(page, "#node-table")} == {"a"}
 
 
+def test_a_long_interval_is_cut_at_an_arrow(visit) -> None:
+    page = visit("long")
+    assert page.locator("#plot svg .cut").count() == 1
+    page.check("[name=figure][value=accuracy]")
+    assert not page.locator("#plot svg .cut").count()
+
+
+def test_one_node_is_no_plural(visit) -> None:
+    page = visit("one")
+    page.locator("#plot").press("End")
+    assert ": 1 node, " in page.locator("#readout-name").inner_text()
+
+
 def test_without_single_nodes_the_picture_still_answers(visit) -> None:
     page = visit("bare")
     page.mouse.click(*at_group(page, 1))
