@@ -147,7 +147,7 @@ def test_the_command_searches_rows_where_the_graph_does_not_fit(
 def test_shards_that_fit_are_searched_as_a_graph(tmp_path: Path) -> None:
     graph = rg.synthetic(300)
     write_shards(graph, 2, tmp_path / "shards")
-    data = auto_command._whole_graph(tmp_path / "shards", "1GB")
+    data = auto_command._whole_graph(tmp_path / "shards", "64GB")
     assert data is not None
     assert torch.equal(data.edge_index, graph.edge_index)
     assert auto_command._whole_graph(tmp_path / "shards", "1MB") is None
