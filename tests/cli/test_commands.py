@@ -675,3 +675,16 @@ def test_threads_wait_as_the_user_says_and_briefly_otherwise(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == waits
+
+
+def test_features_and_labels_of_a_json_graph_may_be_attributes(tmp_path: Path) -> None:
+    nodes = [{"id": k, "age": k % 7, "club": "ab"[k % 2]} for k in range(40)]
+    links = [{"source": k, "target": (k + 2) % 40} for k in range(40)]
+    path = tmp_path / "clubs.json"
+    path.write_text(json.dumps({"nodes": nodes, "links": links}), encoding="utf-8")
+    words = ["train", "--graph", path, "--labels", "club", "--features", "age", "--split"]
+    done = call(*words, "0.5,0.2,0.3", "--epochs", "2", "--seeds", "1", "--json", "-")
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["dataset"] == "clubs"
+    done = call(*words[:3], "--labels", "clubs", "--epochs", "2")
+    assert (done.exit_code, "attribute" in done.stderr) == (2, True)

@@ -70,7 +70,10 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
 
 def _require_files(options: dict[str, Any]) -> None:
     """Raise an error for a file that is not there, before torch is imported, which takes long."""
-    given = [options[name] for name in ("graph", "features", "labels") if options.get(name)]
+    # Features and labels of a .json graph can be names of its attributes.
+    attributes = str(options.get("graph") or "").lower().endswith(".json")
+    names = ("graph",) if attributes else ("graph", "features", "labels")
+    given = [options[name] for name in names if options.get(name)]
     for path in given + options.get("predictions", []):
         if not os.path.exists(os.path.expanduser(path)):
             raise RawlsError(f"{path} does not exist")
