@@ -30,7 +30,7 @@ def line(axes):
 
 def texts(figure):
     own = [text.get_text() for axes in figure.axes for text in [*axes.texts, axes.title]]
-    return " ".join([*own, figure.get_suptitle(), figure.get_supxlabel()])
+    return " ".join([*own, figure.get_suptitle(), *figure.get_supxlabel().split()])
 
 
 @pytest.mark.parametrize(("place", "name"), [(0, "loss"), (1, "accuracy")])
@@ -116,6 +116,14 @@ def test_titles_name_dataset_nodes_and_seeds_and_say_synthetic(make, graph_of):
     assert "3 seeds (0–2)" in said
     assert "synthetic" in texts(figures.degrees(result.graph))
     assert "synthetic" not in texts(figures.by_degree(make()))
+
+
+def test_the_line_below_a_figure_is_not_cut_off(make, three):
+    for figure in (figures.by_degree(make()), figures.side_by_side(three)):
+        figure.draw_without_rendering()
+        (below,) = [t for t in figure.texts if t.get_text() == figure.get_supxlabel()]
+        left, _, right, _ = below.get_window_extent().extents
+        assert 0 <= left < right <= figure.bbox.width
 
 
 def test_no_degree_large_enough_is_said_instead_of_drawn(make, graph_of):

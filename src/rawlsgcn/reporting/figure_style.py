@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import re
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,8 @@ _VARIABLES = {
     **{color: f"var(--series-{index})" for index, color in enumerate(PALETTE)},
 }
 _COLOR = re.compile("|".join(_VARIABLES))
+#: Letters of a subtitle that fit into an inch, with room to spare.
+_LETTERS_AN_INCH = 13
 _FONT = re.compile(r"(font: [^;']*?)'[^;]*")
 
 
@@ -110,9 +113,10 @@ class _PlainNumbers(LogFormatter):
 
 
 def title(figure: MatplotlibFigure, text: str, subtitle: str = "") -> None:
-    """Write a title above the figure, and a subtitle below it."""
+    """Write a title above the figure, and a subtitle below it, in as many lines as it needs."""
     figure.suptitle(text, fontsize=14, fontweight="bold", color=INK, parse_math=False)
     if subtitle:
+        subtitle = textwrap.fill(subtitle, int(_LETTERS_AN_INCH * figure.get_figwidth()))
         figure.supxlabel(subtitle, fontsize=9, color=FAINT, parse_math=False)
 
 
