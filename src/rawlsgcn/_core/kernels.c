@@ -501,10 +501,11 @@ void rawls_wide_product(int64_t rows, const int32_t *starts, const int32_t *colu
 
 /* ---- one step of smoothing: C = diag(f) (M + I) B + T ------------------------------------------- */
 
-/* Cache lines that are asked for before they are needed, as rows of B lie anywhere in memory. They
- * are asked for into the second cache, which waits for many more of them at a time than the first:
- * with 3 lines a row and B in memory, a step takes a little over half of the time. */
-enum { LINES_AHEAD = 96 };
+/* Columns are gone over four registers at a time, all rows for each: of a wide row of B, which lies
+ * anywhere in memory, the processor would otherwise fetch lines behind its end that nobody needs.
+ * Lines of B are asked for so many before they are needed, into the second cache, which waits for
+ * many more of them at a time than the first. */
+enum { REGISTERS = 4, LINES_AHEAD = 192 };
 
 /* The first row that starts at this entry or behind. */
 static int64_t long_row_at(const int64_t *starts, int64_t rows, int64_t entry)
@@ -531,28 +532,24 @@ typedef struct {
 
 /* Some registers of columns, so many that they stay where they are while a row is added up: the
  * row's entries in their order, its own numbers at the end. Every column is added up alike, whatever
- * the width and whatever its place, so its bits depend on neither. The first registers of a row also
- * ask for the lines of the row that is `ahead` entries on. */
+ * the width and whatever its place, so its bits depend on neither. */
 #define SMOOTH_COLUMNS(NAME, NUMBER, VECTOR)                                                       \
     static inline __attribute__((always_inline)) void NAME##_registers(                            \
         int registers, int64_t row, int64_t at, int64_t limit, const Smoothing *s)                 \
     {                                                                                              \
         enum { LANES = sizeof(VECTOR) / sizeof(NUMBER) };                                          \
         const int32_t *restrict column = s->column;                                                \
-        const NUMBER *restrict values = s->values, *restrict from = s->from;                       \
+        const NUMBER *restrict values = s->values, *restrict from = (const NUMBER *)s->from + at;  \
         const NUMBER *own = s->own, *added = s->added, factor = ((const NUMBER *)s->factor)[row];  \
         NUMBER *to = s->to;                                                                        \
-        const int64_t width = s->width, ahead = 1 + LINES_AHEAD * LANES / width;                   \
+        const int64_t width = s->width, ahead = 1 + LINES_AHEAD / registers;                       \
         const int64_t end = s->starts[row + 1] - s->starts[0];                                     \
-        VECTOR sum[4] = {{0}, {0}, {0}, {0}};                                                      \
+        VECTOR sum[REGISTERS] = {{0}, {0}, {0}, {0}};                                              \
         for (int64_t k = s->starts[row] - s->starts[0]; k < end; k++) {                            \
-            const NUMBER *other = from + column[k] * width + at, value = values ? values[k] : 1;   \
-            if (at == 0) {                                                                         \
-                int64_t next = k + ahead < limit ? k + ahead : limit - 1;                          \
-                const char *line = (const char *)(from + column[next] * width);                    \
-                for (int64_t byte = 0; byte < width * (int64_t)sizeof(NUMBER); byte += 64)         \
-                    __builtin_prefetch(line + byte, 0, 2);                                         \
-            }                                                                                      \
+            const NUMBER *other = from + column[k] * width, value = values ? values[k] : 1;        \
+            int64_t next = k + ahead < limit ? k + ahead : limit - 1;                              \
+            for (int i = 0; i < registers; i++)                                                    \
+                __builtin_prefetch(from + column[next] * width + i * LANES, 0, 2);                 \
             for (int i = 0; i < registers; i++)                                                    \
                 sum[i] += value * *(const VECTOR *)(other + i * LANES);                            \
         }                                                                                          \
@@ -563,20 +560,20 @@ typedef struct {
         }                                                                                          \
     }                                                                                              \
                                                                                                    \
-    FOR_ANY_WIDTH static void NAME(int64_t first, int64_t last, int64_t limit, const Smoothing *s) \
+    FOR_ANY_WIDTH static void NAME(int64_t first, int64_t last, int64_t at, int64_t limit,         \
+                                   const Smoothing *s)                                             \
     {                                                                                              \
         enum { LANES = sizeof(VECTOR) / sizeof(NUMBER) };                                          \
-        for (int64_t row = first; row < last; row++) {                                             \
-            int64_t at = 0;                                                                        \
-            for (; at + 4 * LANES <= s->width; at += 4 * LANES)                                    \
-                NAME##_registers(4, row, at, limit, s);                                            \
-            if (s->width - at == 3 * LANES)                                                        \
+        int64_t registers = (s->width - at) / LANES;                                               \
+        for (int64_t row = first; row < last; row++)                                               \
+            if (registers >= REGISTERS)                                                            \
+                NAME##_registers(REGISTERS, row, at, limit, s);                                    \
+            else if (registers == 3)                                                               \
                 NAME##_registers(3, row, at, limit, s);                                            \
-            else if (s->width - at == 2 * LANES)                                                   \
+            else if (registers == 2)                                                               \
                 NAME##_registers(2, row, at, limit, s);                                            \
-            else if (s->width - at == LANES)                                                       \
+            else                                                                                   \
                 NAME##_registers(1, row, at, limit, s);                                            \
-        }                                                                                          \
     }
 
 SMOOTH_COLUMNS(smooth_floats, float, Floats)
@@ -593,15 +590,17 @@ void rawls_smoothing_step(int64_t rows, const int64_t *starts, const int32_t *co
     const Smoothing all = {starts, column, values, from, own, factor, added, to, width};
     const int64_t entries = starts[rows] - starts[0];
     const int64_t pieces = pieces_of(entries, WIDE_PIECE_ENTRIES);
+    const int64_t columns = REGISTERS * (kind == FLOAT32 ? 16 : 8);
+    for (int64_t at = 0; at < width; at += columns) {
 #pragma omp parallel for num_threads(threads) schedule(dynamic) if (threads > 1 && pieces > 1)
-    for (int64_t piece = 0; piece < pieces; piece++) {
-        int64_t begin = starts[0] + piece * WIDE_PIECE_ENTRIES;
-        int64_t first = piece ? long_row_at(starts, rows, begin) : 0;
-        int64_t last = piece + 1 < pieces ? long_row_at(starts, rows, begin + WIDE_PIECE_ENTRIES)
-                                          : rows;
-        if (kind == FLOAT32)
-            smooth_floats(first, last, entries, &all);
-        else
-            smooth_doubles(first, last, entries, &all);
+        for (int64_t piece = 0; piece < pieces; piece++) {
+            int64_t begin = starts[0] + piece * WIDE_PIECE_ENTRIES, end = begin + WIDE_PIECE_ENTRIES;
+            int64_t first = piece ? long_row_at(starts, rows, begin) : 0;
+            int64_t last = piece + 1 < pieces ? long_row_at(starts, rows, end) : rows;
+            if (kind == FLOAT32)
+                smooth_floats(first, last, at, entries, &all);
+            else
+                smooth_doubles(first, last, at, entries, &all);
+        }
     }
 }

@@ -18,6 +18,7 @@ from ..._core.row_files import read_rows
 from ..._core.sparse import csr_tensor
 from ...graphs.shards.arc_blocks import ArcBlock, ArcBlocks
 from ...graphs.shards.shards import Shard
+from .memory_plan import LINE
 
 #: Arcs whose values are made at a time where nothing is compiled, on the CPU and on a GPU.
 _CPU_SPAN, _CUDA_SPAN = 1 << 20, 1 << 30
@@ -36,7 +37,9 @@ def smooth_rows(
         added: T, of the shape of ``own``.
         out: Where the rows are written, of the shape of ``own``.
     """
-    fast = kernels() if right.device.type == "cpu" and block.column.dtype == torch.int32 else None
+    whole_lines = right.shape[1] * right.element_size() % LINE == 0
+    fitting = right.device.type == "cpu" and block.column.dtype == torch.int32 and whole_lines
+    fast = kernels() if fitting else None
     if fast is not None:
         rows = slice(block.first, block.last)
         arcs = block.row_start, block.column, block.weight
