@@ -111,6 +111,7 @@ def _speedups(figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
             "of": "rival / ours",
             "ratio": one["ours"]["median"] / row["ours"]["median"],
             "goal": "at least 1.6" if row["threads"] == 2 and row["goal"] else "",
+            "core_nanoseconds": row.get("core_nanoseconds", []) if row["goal"] else [],
         }
         for row, one in both
     ]
@@ -140,6 +141,13 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
                 f"{row['peak_memory_mb']:,.0f} MB; {row['rival_name']}: a peak of "
                 f"{row['rival_peak_memory_mb']:,.0f} MB"
             )
+        if row["group"].endswith("cores and on one") and row["core_nanoseconds"]:
+            pairs = zip(row["rival"]["samples"], row["ours"]["samples"], strict=True)
+            each = [
+                f"{one / both:.2f} with cores {apart:.0f} ns apart"
+                for (one, both), apart in zip(pairs, row["core_nanoseconds"], strict=True)
+            ]
+            notes.append(f"- {row['name']}, each repetition: {', '.join(each)}")
     return [*notes, ""] if notes else []
 
 

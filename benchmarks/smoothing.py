@@ -22,6 +22,7 @@ import torch
 from rawlsgcn._core.machine import peak_memory_mb
 from rawlsgcn.graphs.shards import Shards, write_shards
 
+from .core_distance import core_distance
 from .measurement import Measurement, Timing
 from .smoothing_rivals import scipy_seconds, sign_seconds
 
@@ -48,14 +49,20 @@ def on_random(arcs: int, repeats: int, folder: Path) -> Iterator[Measurement]:
     threads = sorted({torch.get_num_threads(), 1}, reverse=True)
     rivals = ["scipy", *(["sign"] if arcs <= SIGN_LIMIT else [])]
     runs: dict[Any, list[dict[str, Any]]] = {each: [] for each in (*threads, *rivals)}
+    steps_of: dict[int, list[float]] = {number: [] for number in threads}
+    distances: list[float] = []
     for _ in range(repeats):
         for number in threads:
             runs[number].append(_child("smooth", folder, number))
+        stepped = _child("steps", folder, *threads)
+        distances.append(stepped["core_nanoseconds"])
+        for number, took in zip(threads, stepped["seconds"], strict=True):
+            steps_of[number].append(took)
         for rival in rivals:
             runs[rival].append(_child(rival, folder))
     for number in threads:
         ours = runs[number]
-        steps = Timing([run["steps_seconds"] for run in ours])
+        steps = Timing(steps_of[number])
         whole = Timing([run["seconds"] for run in ours])
         facts = {
             **made,
@@ -66,6 +73,7 @@ def on_random(arcs: int, repeats: int, folder: Path) -> Iterator[Measurement]:
             "seconds": whole.median,
             "nanoseconds_per_arc": whole.median / made["arcs"] * 1e9,
             "peak_memory_mb": max(run["peak_memory_mb"] for run in ours),
+            "core_nanoseconds": distances,
         }
         for rival, took, what, words, goal in (
             ("scipy", steps, "in memory", f"{STEPS} scipy products", "at most 1.5"),
@@ -117,7 +125,7 @@ def _write(arcs: str, folder: str) -> dict[str, Any]:
 
 
 def _smooth(folder: str, threads: str) -> dict[str, Any]:
-    """Time the whole of it, and the steps alone in memory."""
+    """Time the whole of it, from files to files."""
     from rawlsgcn.training.smoothed.smooth_shards import smooth_shards
     from rawlsgcn.training.smoothed.smoothed_files import SmoothedForm
 
@@ -128,11 +136,14 @@ def _smooth(folder: str, threads: str) -> dict[str, Any]:
     smooth_shards(shards, form)
     record = _record(time.perf_counter() - start)
     shutil.rmtree(shards.folder / form.name)
-    return {**record, "steps_seconds": _steps(folder)}
+    return record
 
 
-def _steps(folder: str) -> float:
-    """Seconds of the steps, with matrices as a smoothing has them."""
+def _steps(folder: str, *threads: str) -> dict[str, Any]:
+    """Time the steps alone, in memory, with each number of threads in turn on the same matrices.
+
+    So both see the machine in the same state, of which the distance of its cores is a part.
+    """
     from rawlsgcn._core.sparse import as_tensor, empty_array
     from rawlsgcn.graphs.shards.arc_blocks import ArcBlocks
     from rawlsgcn.training.smoothed.memory_plan import LINE, padded
@@ -147,17 +158,22 @@ def _steps(folder: str) -> float:
     added.fill_(0.1)
     for matrix in (out, *(block.column for block in arcs)):
         matrix.sum()  # into memory
-    # The first step, untimed, starts the threads.
-    for step in range(-1, STEPS):
-        if step == 0:
-            start = time.perf_counter()
-        for block in arcs:
-            smooth_rows(block, held, held, factor, added, out)
-        held, out = out, held
-    seconds = time.perf_counter() - start
-    if not torch.equal(held, held[:, :1].expand_as(held)):
-        raise RuntimeError("columns that began alike ended differently")
-    return seconds
+    seconds = []
+    for number in map(int, threads):
+        torch.set_num_threads(number)
+        # The first step, untimed, starts the threads.
+        for step in range(-1, STEPS):
+            if step == 0:
+                start = time.perf_counter()
+            for block in arcs:
+                smooth_rows(block, held, held, factor, added, out)
+            held, out = out, held
+        seconds.append(time.perf_counter() - start)
+        if not torch.equal(held, held[:, :1].expand_as(held)):
+            raise RuntimeError("columns that began alike ended differently")
+    time.sleep(0.5)  # until the threads have stopped waiting for work
+    distance = core_distance() if len(threads) > 1 else 0.0
+    return {"seconds": seconds, "core_nanoseconds": distance}
 
 
 def _scipy(folder: str) -> dict[str, Any]:
@@ -176,6 +192,7 @@ if __name__ == "__main__":
     actions: dict[str, Callable[..., Any]] = {
         "write": _write,
         "smooth": _smooth,
+        "steps": _steps,
         "scipy": _scipy,
         "sign": _sign,
     }
