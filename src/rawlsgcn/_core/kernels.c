@@ -591,16 +591,16 @@ void rawls_smoothing_step(int64_t rows, const int64_t *starts, const int32_t *co
     const int64_t entries = starts[rows] - starts[0];
     const int64_t pieces = pieces_of(entries, WIDE_PIECE_ENTRIES);
     const int64_t columns = REGISTERS * (kind == FLOAT32 ? 16 : 8);
-    for (int64_t at = 0; at < width; at += columns) {
-#pragma omp parallel for num_threads(threads) schedule(dynamic) if (threads > 1 && pieces > 1)
-        for (int64_t piece = 0; piece < pieces; piece++) {
-            int64_t begin = starts[0] + piece * WIDE_PIECE_ENTRIES, end = begin + WIDE_PIECE_ENTRIES;
-            int64_t first = piece ? long_row_at(starts, rows, begin) : 0;
-            int64_t last = piece + 1 < pieces ? long_row_at(starts, rows, end) : rows;
-            if (kind == FLOAT32)
-                smooth_floats(first, last, at, entries, &all);
-            else
-                smooth_doubles(first, last, at, entries, &all);
-        }
+    const int64_t parts = (width + columns - 1) / columns * pieces;
+#pragma omp parallel for num_threads(threads) schedule(dynamic) if (threads > 1 && parts > 1)
+    for (int64_t part = 0; part < parts; part++) {
+        int64_t at = part / pieces * columns, piece = part % pieces;
+        int64_t begin = starts[0] + piece * WIDE_PIECE_ENTRIES, end = begin + WIDE_PIECE_ENTRIES;
+        int64_t first = piece ? long_row_at(starts, rows, begin) : 0;
+        int64_t last = piece + 1 < pieces ? long_row_at(starts, rows, end) : rows;
+        if (kind == FLOAT32)
+            smooth_floats(first, last, at, entries, &all);
+        else
+            smooth_doubles(first, last, at, entries, &all);
     }
 }
