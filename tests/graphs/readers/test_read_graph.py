@@ -532,7 +532,7 @@ def test_a_text_that_is_called_npz_is_not_called_a_pickle(tmp_path: Path) -> Non
         (tmp_path / name).write_text("hello")
     with pytest.raises(RawlsError, match=r"g\.npz: it is no file of numpy"):
         read(tmp_path / "g.npz")
-    with pytest.raises(RawlsError, match=r"x\.npy is no file of numpy"):
+    with pytest.raises(RawlsError, match=r"x\.npy: it is no file of numpy"):
         read(edges(tmp_path), features=tmp_path / "x.npy")
 
 
