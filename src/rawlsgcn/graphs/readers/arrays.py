@@ -126,6 +126,25 @@ class Archive:
         return self.first(FEATURE_KEYS) if sparse is None else sparse
 
 
+def graph_parts(path: Path) -> dict[str, Any]:
+    """The parts of the graph in an .npz file, under the keys that docs/graphs.md lists."""
+    archive = Archive(path)
+    whole = archive.whole()
+    if whole is not None:
+        return {"adj_t": whole}
+    adjacency = archive.csr("adj")
+    keys = ["node_ids", *MASKS]
+    if adjacency is None:
+        keys += ["edge_index", "edge_weight", "num_nodes"]
+        if "edge_index" not in archive.keys:
+            raise RawlsError(
+                f"{path} has no graph in it: expected the keys adj_data, adj_indices, adj_indptr "
+                "and adj_shape, or edge_index, or a file of scipy.sparse.save_npz"
+            )
+    parts = {key: archive[key] for key in keys if key in archive.keys}
+    return {**parts, "adj_t": adjacency, "x": archive.features(), "y": archive.first(LABEL_KEYS)}
+
+
 def read_npy(path: Path) -> Array:
     """One array from an .npy file."""
     with reading(path, "numpy arrays"):
