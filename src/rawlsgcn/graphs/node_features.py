@@ -36,8 +36,11 @@ def compact(x: Any) -> Tensor:
     ``x`` is a matrix of numpy, scipy.sparse or torch, which is left as it is; where its form is
     right already, it is shared and not copied.
     """
-    right = isinstance(x, Tensor) and (x.layout, x.dtype) == (torch.sparse_csr, torch.float32)
-    if right and x._nnz() < SPARSE_BELOW * max(x.numel(), 1):
+    if (
+        isinstance(x, Tensor)
+        and (x.layout, x.dtype) == (torch.sparse_csr, torch.float32)
+        and x._nnz() < SPARSE_BELOW * max(x.numel(), 1)
+    ):
         return x.detach().cpu()
     matrix = _single(x)
     filled = matrix.nnz if sp.issparse(matrix) else np.count_nonzero(matrix)
