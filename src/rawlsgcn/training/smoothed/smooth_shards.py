@@ -33,7 +33,7 @@ from ...methods.inputs import row_sums
 from .column_blocks import PART_SIZE, ColumnBlocks
 from .exchange import Exchange, plan_exchange
 from .memory_plan import LINE, column_blocks, padded, plan_memory
-from .row_training import row_bytes
+from .row_order import row_bytes
 from .smoothed_files import SmoothedForm, SmoothedRows, open_smoothed
 from .smoothing_step import row_scale, smooth_rows
 
