@@ -257,9 +257,10 @@ def test_two_processes_compute_the_gradient_of_one_with_half_of_the_rows_each(
 ) -> None:
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     kept = {k: v for k, v in os.environ.items() if k not in ("RANK", "WORLD_SIZE")}
+    path = os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])
     run = subprocess.run(
         [*torchrun, "--nproc-per-node", "2", __file__, str(tmp_path)],
-        env={**kept, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])},
+        env={**kept, "OMP_NUM_THREADS": "1", "PYTHONPATH": path},
         capture_output=True,
         text=True,
         timeout=120,
