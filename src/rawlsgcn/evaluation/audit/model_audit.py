@@ -25,12 +25,11 @@ from .findings import (
 from .group_statistics import GroupedScores
 from .grouping import Grouping
 from .intervals import GroupMeans, difference, paired_mean, slopes
-from .low_degree_test import low_against_rest
 from .net_variance import net_variance
 from .node_scores import NodeScores
 from .permutation_tests import shuffled_bias, swapped_bias
 from .resampling import resampled
-from .worst_off import worst_and_best, worst_nodes
+from .worst_off import low_against_rest, worst_and_best, worst_nodes
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
