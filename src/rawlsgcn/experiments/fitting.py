@@ -202,10 +202,13 @@ def evaluate_runs(
     seconds: dict[str, float],
     *,
     alone: bool = True,
+    kind: type[Result] = Result,
+    **about: Any,
 ) -> Result:
     """The result of trained runs, with every figure on the graph's test nodes.
 
-    ``alone`` says whether the peak memory is theirs, and not also of others before or beside them.
+    ``alone`` says whether the peak memory is theirs, and not also of others before or beside them;
+    ``about`` are further fields of a ``kind`` of result.
     """
     with threads_for_graph(graph.x, graph.edge_index):
         degree = inputs.degree.cpu()
@@ -220,30 +223,31 @@ def evaluate_runs(
     outcomes = {each.calibration for each in run_metrics}
     outcomes -= {CalibrationOutcome.FOUND, CalibrationOutcome.DIVERGED}
     notes += [f"temperature scaling: {outcome.value}" for outcome in sorted(outcomes)]
-    result = Result(
-        dataset=graph.get("name") or "graph",
-        synthetic=bool(graph.get("synthetic")),
-        method=method.name,
-        title=method.title,
-        settings=asdict(settings),
-        seeds=seeds,
-        device=inputs.device.type,
-        parameters=runs[0].parameters,
-        seconds=seconds,
-        peak_memory_mb=peak_memory_mb(inputs.device) if alone else math.nan,
-        run_metrics=run_metrics,
-        graph=graph,
-        degree=degree,
-        mask=graph.test_mask,
-        logits=torch.stack([run.logits for run in runs]),
-        states=[run.state for run in runs],
-        notes=notes,
-    )
+    fields: dict[str, Any] = {
+        "dataset": graph.get("name") or "graph",
+        "synthetic": bool(graph.get("synthetic")),
+        "method": method.name,
+        "title": method.title,
+        "settings": asdict(settings),
+        "seeds": seeds,
+        "device": inputs.device.type,
+        "parameters": runs[0].parameters,
+        "seconds": seconds,
+        "peak_memory_mb": peak_memory_mb(inputs.device) if alone else math.nan,
+        "run_metrics": run_metrics,
+        "graph": graph,
+        "degree": degree,
+        "mask": graph.test_mask,
+        "logits": torch.stack([run.logits for run in runs]),
+        "states": [run.state for run in runs],
+        "notes": notes,
+    }
+    result = kind(**fields | about)
     if result.failure is not None:
         notes.append(result.failure)
     elif result.not_learned:
         which = ", ".join(map(str, result.not_learned))
-        notes.append(f"{method.title} has not learned in every run: not with seed {which}.")
+        notes.append(f"{result.title} has not learned in every run: not with seed {which}.")
     return result
 
 
