@@ -135,20 +135,10 @@ class Step(NamedTuple):
 
 @dataclass
 class Search:
-    """One call of ``auto``: what it has trained so far.
+    """One call of ``auto``, and what it has trained so far.
 
-    Attributes:
-        graph: The graph.
-        inputs: The same on its device.
-        judge: The validation nodes.
-        seed: The seed of ``auto``.
-        members: The trained members.
-        teacher: The mean of members that was the teacher; None if there was none.
-        gcn: The GCN that was tuned with as many runs; None for that of the pool.
-        notes: Sentences for the user.
-        skipped: The names of members for which there was no time.
-        failed: The names of members that cannot be trained on this graph, for each reason.
-        began: When the search began.
+    ``gcn`` is the GCN that was tuned with as many runs as the pool; ``skipped`` are the members
+    for which there was no time, ``failed`` those that cannot be trained on this graph, by reason.
     """
 
     graph: Data
@@ -181,10 +171,7 @@ class Search:
         deadline: float,
         progress: ProgressCallback | None,
     ) -> bool:
-        """Train the members, then students of the best, then the GCN to compare with.
-
-        Returns whether it was interrupted.
-        """
+        """Train the members, students of the best and a GCN; return whether it was interrupted."""
         self.estimate = TimeEstimate(progress, self._costs(candidates, baseline), deadline)
         try:
             for step in self._steps(candidates, baseline):

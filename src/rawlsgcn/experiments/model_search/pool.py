@@ -33,20 +33,13 @@ BEST_SETTINGS, RUNS_OF_SETTING = 3, 2
 #: Steps in which the progress of a run is reported.
 _STEPS = 1000
 TrainRuns = Callable[[Method, Sequence[Job], ProgressCallback], list[TrainedRun]]
-"""Trains runs of a method: its arguments are the method, the jobs and the progress."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """What a member is trained as.
+    """What a member is trained as: a method, and the settings that differ from its defaults.
 
-    Attributes:
-        name: A short name for tables.
-        method: The name of the method.
-        changes: The settings in which it differs from the method's defaults.
-        transferable: Whether the trained model can be used on another graph.
-        student: Whether it learns from pseudo-labels too.
-        instead: What is trained in its place if the model shall be used on another graph.
+    ``instead`` is trained in its place if the model shall be used on another graph.
     """
 
     name: str
@@ -87,17 +80,9 @@ RIVAL = replace(GCN, name="GCN to compare with")
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """A trained member of the pool.
+    """A trained member of the pool: the mean of the best of the runs that were ``trained``.
 
-    Attributes:
-        candidate: What it was trained as.
-        probabilities: Its class probabilities, (nodes, classes): the mean of its runs.
-        runs: The settings of the runs that it consists of.
-        states: Their weights.
-        losses: Its losses on the validation nodes.
-        trained: The number of runs that were trained for it.
-        seconds: What the training took.
-        notes: Remarks for the user about how it was trained.
+    The settings of these runs are ``runs``, their weights ``states``.
     """
 
     candidate: Candidate

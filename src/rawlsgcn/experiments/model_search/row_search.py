@@ -73,25 +73,9 @@ def auto_rows(
 ) -> dict[str, Any]:
     """Train the members that need only smoothed rows, and save the mean of the best.
 
-    Members, settings and weights are chosen by the validation nodes as :func:`rawlsgcn.auto` does.
-    A search that was killed goes on where it stopped.
-
-    Args:
-        nodes: The labels, the split and the degrees.
-        out: The folder of the model.
-        memory: Bytes that may be used.
-        seed: Decides everything random.
-        device: The device to train on.
-        time_limit: Begin no further run after so many seconds; the answer then depends on the
-            speed of the machine.
-        progress: Called with the work done, the work in total and what is trained.
-
-    Returns:
-        The metrics on the test nodes, the members with their weights, which were left out, and
-        for which there was no time.
-
-    Raises:
-        RawlsError: If a part of the split has no nodes, or every member diverges.
+    They are chosen by the validation nodes as :func:`rawlsgcn.auto` does, with at most ``memory``
+    bytes. A search that was killed goes on where it stopped. The metrics on the test nodes are
+    returned, with the members, which were left out, and for which there was no time.
     """
     shards, context = nodes.shards, DistributedContext(device=torch.device(device))
     train, val = nodes.nodes("train"), evenly(nodes.nodes("val"), MOST_NODES)
