@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from .._core.errors import RawlsError
+from .predictions import PredictionChunk, Predictions
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -24,37 +24,6 @@ LARGEST_LOSS = -math.log(float(np.finfo(np.float32).tiny))
 """What a probability of exactly 0 counts as: about 87.3, the most that single precision tells."""
 LARGEST_LOGIT = 1e12
 """Sums of squares of losses of this size still fit the single precision of the resampling."""
-
-
-@dataclass(frozen=True)
-class PredictionChunk:
-    """Some rows of predictions.
-
-    Attributes:
-        nodes: The positions of their nodes in the graph, (rows,).
-        first: The number of the first row, counted from 0.
-        values: Scores, (rows, classes), or the numbers of the predicted classes, (rows,).
-    """
-
-    nodes: Ints
-    first: int
-    values: Floats
-
-
-class PredictionSource(Protocol):
-    """A file or an array of predictions, which is read in chunks.
-
-    ``named_format`` is the format that its columns are named after, if they are; ``row`` names a
-    row for error messages.
-    """
-
-    name: str
-    source: str
-    named_format: str | None
-
-    def row(self, index: int) -> str: ...
-
-    def chunks(self) -> Iterator[PredictionChunk]: ...
 
 
 @dataclass(frozen=True)
@@ -101,7 +70,7 @@ def log_sum_exp(z: Floats) -> Floats:
 
 
 def log_probabilities(
-    predictions: PredictionSource, chunk: PredictionChunk, format: str, nodes: LabeledNodes
+    predictions: Predictions, chunk: PredictionChunk, format: str, nodes: LabeledNodes
 ) -> Floats:
     """log p of every class: of probabilities over their sum, or of the softmax of logits."""
     scores = chunk.values
@@ -133,7 +102,7 @@ def log_probabilities(
     return logs
 
 
-def detect_format(predictions: PredictionSource, chunk: PredictionChunk) -> tuple[str, str]:
+def detect_format(predictions: Predictions, chunk: PredictionChunk) -> tuple[str, str]:
     """Probabilities or logits: by the columns' names if they say it, else by the first rows.
 
     Probabilities where most rows lie between 0 and 1 and sum to one; logits where any score is
@@ -168,7 +137,7 @@ def detect_format(predictions: PredictionSource, chunk: PredictionChunk) -> tupl
 
 
 def check_class_count(
-    predictions: PredictionSource, chunk: PredictionChunk, nodes: LabeledNodes
+    predictions: Predictions, chunk: PredictionChunk, nodes: LabeledNodes
 ) -> None:
     """Raise an error for scores of more or fewer classes than the labels have."""
     columns = chunk.values.shape[1]
@@ -196,7 +165,7 @@ def check_class_count(
 
 
 def predicted_classes(
-    predictions: PredictionSource, chunk: PredictionChunk, nodes: LabeledNodes
+    predictions: Predictions, chunk: PredictionChunk, nodes: LabeledNodes
 ) -> Ints:
     """The predicted classes, each one that the labels have."""
     values = chunk.values
@@ -214,7 +183,7 @@ def predicted_classes(
 
 
 def check_duplicates(
-    predictions: PredictionSource, chunk: PredictionChunk, seen_at: Ints, nodes: LabeledNodes
+    predictions: Predictions, chunk: PredictionChunk, seen_at: Ints, nodes: LabeledNodes
 ) -> None:
     """Raise an error for a node that appears twice, in this chunk or in an earlier one."""
     again = pd.Series(chunk.nodes).duplicated().to_numpy() | (seen_at[chunk.nodes] >= 0)

@@ -20,7 +20,6 @@ from ..prediction_formats import (
     FORMATS,
     LARGEST_LOSS,
     LabeledNodes,
-    PredictionSource,
     capped,
     check_class_count,
     check_duplicates,
@@ -29,6 +28,7 @@ from ..prediction_formats import (
     log_sum_exp,
     predicted_classes,
 )
+from ..predictions import Predictions
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -94,9 +94,7 @@ class NodeScores:
         )
 
 
-def score_nodes(
-    predictions: PredictionSource, nodes: LabeledNodes, scores: str = "auto"
-) -> NodeScores:
+def score_nodes(predictions: Predictions, nodes: LabeledNodes, scores: str = "auto") -> NodeScores:
     """Read the predictions of one model and score every node of the graph.
 
     Args:
@@ -186,7 +184,7 @@ def _calibration_sample(nodes: LabeledNodes) -> Ints:
 
 
 def _calibrated(
-    predictions: PredictionSource, nodes: LabeledNodes, model: NodeScores, sample: Ints, z: Floats
+    predictions: Predictions, nodes: LabeledNodes, model: NodeScores, sample: Ints, z: Floats
 ) -> NodeScores:
     """Find the temperature on the ``sample``, of scores ``z``, and the losses after scaling."""
     known = ~np.isnan(z[:, 0])
