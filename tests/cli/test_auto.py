@@ -301,7 +301,7 @@ def test_a_second_ctrl_c_while_the_answer_is_made_leaves_the_earlier_folder(
     before = {file.name: file.read_bytes() for file in folder.iterdir()}
     interrupt_at(2, monkeypatch)
     again = lambda self: signal.raise_signal(signal.SIGTERM)  # noqa: E731
-    monkeypatch.setattr(auto_search.Search, "result", again)
+    monkeypatch.setattr(auto_search, "answer", again)
     done = call("auto", "--graph", graph_file, "--seed", "1", "--out", folder)
     assert done.exit_code == 130
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == before

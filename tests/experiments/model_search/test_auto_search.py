@@ -163,7 +163,7 @@ def test_three_classes_and_sixty_labels() -> None:
 def test_a_gcn_that_diverges_ends_only_the_comparison(
     graph: Data, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool, "rival_settings", lambda: [pool.GCN.settings(lr=1e30)])
+    monkeypatch.setattr(auto_search, "rival_settings", lambda: [pool.GCN.settings(lr=1e30)])
     found = rg.auto(graph, baseline=True)
     assert any("GCN to compare with: training diverged" in note for note in found.notes)
     assert found.baseline is not None  # that of the pool
@@ -219,15 +219,15 @@ def test_progress_never_goes_back(graph: Data) -> None:
 
 
 def test_ctrl_c_in_the_choice_is_answered(graph: Data, monkeypatch: pytest.MonkeyPatch) -> None:
-    result, calls = Search.result, []
+    answer, calls = auto_search.answer, []
 
     def interrupted(search: Search) -> Any:
         calls.append(search)
         if len(calls) == 1:
             raise KeyboardInterrupt
-        return result(search)
+        return answer(search)
 
-    monkeypatch.setattr(Search, "result", interrupted)
+    monkeypatch.setattr(auto_search, "answer", interrupted)
     assert len(rg.auto(graph).leaderboard) == 7 + 4
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from numbers import Real
+from typing import Any, NamedTuple
 
 from torch import Tensor
 from torch_geometric.data import Data
@@ -20,27 +20,30 @@ from ..._core.text import plural
 from ..._core.threads import fork_safe_threads
 from ...graphs.notes import GraphFacts
 from ...graphs.splits import evaluate_on, missing_classes
-from ...methods import Inputs, Settings
+from ...methods import Inputs, Method, Settings, find_method
+from ...training import Job, TrainedRun, train_runs
 from ..fitting import checked, prepare_inputs
-from .answer import SearchState
+from .answer import answer
 from .pool import (
     BEST_SETTINGS,
     LABEL_SMOOTHING,
     POOL,
+    RIVAL,
+    RIVAL_RUNS,
     RUNS_OF_SETTING,
     Candidate,
     Member,
     WeightedMean,
     grid,
-    runs_on_graph,
+    require_members,
+    rival_settings,
+    seeds_of,
     train_member,
-    train_rival,
-    work_of_rival,
 )
 from .result import AutoResult
 from .selection import Judge
-from .students import MOST_ROWS, SHARES, PseudoLabels
-from .time_estimate import Cost, TimeEstimate
+from .students import MOST_ROWS, SHARES, confident_nodes, pseudo_labeled
+from .time_estimate import TimeEstimate
 
 #: Members that get students, and how many of its best settings a student is trained with.
 WITH_STUDENTS, SETTINGS_OF_STUDENT = 2, 2
@@ -111,21 +114,44 @@ def auto(
     search.notes += missing_classes(clean)
     deadline = math.inf if time_limit is None else search.began + float(time_limit)
     with kept_random_state():
-        search.run(search.candidates(transferable), baseline, deadline, progress)
+        interrupted = search.run(search.candidates(transferable), baseline, deadline, progress)
         try:
-            return search.result()
+            return answer(search)
         except KeyboardInterrupt:  # all is trained: only a second one ends it
-            if search.interrupted:
+            if interrupted:
                 raise
-            return search.result()
+            return answer(search)
+
+
+class Step(NamedTuple):
+    """A member to be trained: its kind, by which its time is estimated, and what of."""
+
+    kind: str
+    candidate: Candidate
+    settings: list[Settings]
+    inputs: Inputs
+    options: dict[str, Any]
 
 
 @dataclass
-class Search(SearchState):
-    """One call of ``auto``: the members so far, and what is left to do."""
+class Search:
+    """One call of ``auto``, and what it has trained so far.
 
-    estimate: TimeEstimate = field(init=False)
-    interrupted: bool = False
+    ``gcn`` is the GCN that was tuned with as many runs as the pool; ``skipped`` are the members
+    for which there was no time, ``failed`` those that cannot be trained on this graph, by reason.
+    """
+
+    graph: Data
+    inputs: Inputs
+    judge: Judge
+    seed: int
+    members: list[Member] = field(default_factory=list)
+    teacher: WeightedMean | None = None
+    gcn: Member | None = None
+    notes: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    failed: dict[str, list[str]] = field(default_factory=dict)
+    began: float = field(default_factory=time.perf_counter)
 
     def candidates(self, transferable: bool) -> list[Candidate]:
         """What is trained on this graph."""
@@ -144,92 +170,98 @@ class Search(SearchState):
         baseline: bool,
         deadline: float,
         progress: ProgressCallback | None,
-    ) -> None:
-        """Train the members, then students of the best, then the GCN to compare with."""
+    ) -> bool:
+        """Train the members, students of the best and a GCN; return whether it was interrupted."""
         self.estimate = TimeEstimate(progress, self._costs(candidates, baseline), deadline)
         try:
-            for candidate in candidates:
-                self._train_member(candidate, grid(candidate), self.inputs, candidate.method)
-            if not self.members and self.failed:
-                raise RawlsError(next(iter(self.failed)))
-            if not self.members:
-                raise RawlsError(
-                    "nothing can be chosen: training diverged with every model; look for features "
-                    "that are very large"
-                )
-            self.teacher = WeightedMean.best(self.members, self.judge)
-            self._train_students(self.teacher.probabilities)
-            if baseline:
-                train = partial(train_rival, self.inputs, self.judge, self.seed)
-                self.gcn = self._train("GCN to compare with", "gcn", train)
+            for step in self._steps(candidates, baseline):
+                self._train(step)
         except KeyboardInterrupt:
             if not self.members:
                 raise
-            self.interrupted = True
             self.notes.append(
                 "training was interrupted: the answer is the best of what was finished by then "
                 f"({plural(len(self.members), 'model')})."
             )
+            return True
+        return False
 
-    def _costs(self, candidates: Sequence[Candidate], baseline: bool) -> list[Cost]:
+    def _train(self, step: Step) -> None:
+        """Do a step, unless the time is over and there is something to choose from."""
+        name, inputs = step.candidate.name, step.inputs
+        if self.members and time.perf_counter() > self.estimate.deadline:
+            self.skipped.append(name)
+            self.estimate.skip(step.kind)
+            return
+
+        def train(
+            method: Method, jobs: Sequence[Job], progress: ProgressCallback
+        ) -> list[TrainedRun]:
+            return train_runs(method, inputs, jobs, progress=progress)[0]
+
+        with self.estimate.step(name, step.kind) as progress:
+            how = {"progress": progress, **step.options}
+            try:
+                made = train_member(step.candidate, step.settings, train, self.judge, **how)
+            except RawlsError as error:  # its input cannot be made of this graph
+                self.failed.setdefault(str(error), []).append(name)
+                return
+        if made is None:
+            self.notes.append(f"{name}: training diverged with every setting.")
+        elif step.candidate is RIVAL:
+            self.gcn = made
+        else:
+            self.members.append(made)
+
+    def _steps(self, candidates: Sequence[Candidate], baseline: bool) -> Iterator[Step]:
+        seeds = seeds_of(self.seed)
+        once, both = {"seeds": seeds[:1]}, {"seeds": seeds[:1], "again": seeds[1:]}
+        for each in candidates:
+            yield Step(each.method, each, grid(each), self.inputs, both)
+        require_members(self.members, self.failed)
+        self.teacher = WeightedMean.best(self.members, self.judge)
+        for student, settings, inputs in self._students(self.teacher.probabilities):
+            yield Step("student", student, settings, inputs, once)
+        if baseline:
+            how = {"seeds": seeds, "best": RIVAL_RUNS}
+            yield Step(RIVAL.method, RIVAL, rival_settings(), self.inputs, how)
+
+    def _costs(
+        self, candidates: Sequence[Candidate], baseline: bool
+    ) -> Iterator[tuple[str, float]]:
         """What the steps cost: as many runs as they train, of a student on more rows."""
         again = BEST_SETTINGS * (RUNS_OF_SETTING - 1)
-        costs = [Cost(each.method, len(grid(each)) + again) for each in candidates]
+        for each in candidates:
+            yield each.method, len(grid(each)) + again
         labeled = max(1, len(self.inputs.train))
         for share in SHARES:
             rows = labeled + min(MOST_ROWS, share * (self.inputs.num_nodes - labeled))
-            work = SETTINGS_OF_STUDENT * rows / labeled
-            costs += WITH_STUDENTS * [Cost("student", work)]
-        return costs + baseline * [Cost("gcn", work_of_rival())]
+            for _ in range(WITH_STUDENTS):
+                yield "student", SETTINGS_OF_STUDENT * rows / labeled
+        if baseline:
+            usual = find_method(RIVAL.method).defaults.hidden_channels
+            widths = [settings.hidden_channels / usual for settings in rival_settings()]
+            # About half of a run's time grows with the width.
+            yield "gcn", RUNS_OF_SETTING * sum((1 + width) / 2 for width in widths)
 
-    def _train_students(self, probabilities: Tensor) -> None:
-        degree = self.inputs.degree.cpu()
-        ordered = sorted(self.members, key=lambda member: member.rank)
+    def _students(self, teacher: Tensor) -> Iterator[tuple[Candidate, list[Settings], Inputs]]:
+        """The students of the best members, their settings and what they learn from."""
+        degree, train = self.inputs.degree.cpu(), self.inputs.train.cpu()
+        ordered = sorted(self.members, key=lambda member: member.losses.rank)
         best = [member for member in ordered if member.candidate.method != "gcn"]
         for share in SHARES:
-            labels = PseudoLabels.of(
-                probabilities, degree, self.inputs.train.cpu(), share, self.seed
-            )
-            inputs = labels.inputs(self.inputs)
+            nodes = confident_nodes(teacher, degree, train, share, self.seed)
+            inputs = pseudo_labeled(self.inputs, teacher, nodes)
             for member in best[:WITH_STUDENTS]:
-                candidate = replace(
+                student = replace(
                     member.candidate,
                     name=f"{member.name}, student {share:.0%}",
                     changes=member.candidate.changes | {"label_smoothing": LABEL_SMOOTHING},
                     student=True,
                 )
-                tried = dict.fromkeys((run.lr, run.weight_decay) for run in member.runs)
-                best_settings = list(tried)[:SETTINGS_OF_STUDENT]
+                tried = list(dict.fromkeys((run.lr, run.weight_decay) for run in member.runs))
                 settings = [
-                    candidate.settings(lr=lr, weight_decay=decay) for lr, decay in best_settings
+                    student.settings(lr=lr, weight_decay=decay)
+                    for lr, decay in tried[:SETTINGS_OF_STUDENT]
                 ]
-                self._train_member(candidate, settings, inputs, "student", seeds=1)
-
-    def _train_member(
-        self,
-        candidate: Candidate,
-        settings: list[Settings],
-        inputs: Inputs,
-        kind: str,
-        seeds: int = RUNS_OF_SETTING,
-    ) -> None:
-        how = (candidate, settings, runs_on_graph(inputs), self.judge, self.seed)
-        member = self._train(candidate.name, kind, partial(train_member, *how, seeds=seeds))
-        self.members += [] if member is None else [member]
-
-    def _train(self, name: str, kind: str, train: Callable[..., Member | None]) -> Member | None:
-        """Do one step, unless the time is over and there is something to choose from."""
-        if self.members and time.perf_counter() > self.estimate.deadline:
-            self.skipped.append(name)
-            self.estimate.skip(kind)
-            return None
-        self.estimate.begin(name, kind)
-        member = None
-        try:
-            member = train(progress=self.estimate.within)
-            if member is None:
-                self.notes.append(f"{name}: training diverged with every setting.")
-        except RawlsError as error:  # its input cannot be made of this graph
-            self.failed.setdefault(str(error), []).append(name)
-        self.estimate.end()
-        return member
+                yield student, settings, inputs
