@@ -33,8 +33,7 @@ from .next_steps import next_steps
 from .training_section import training_figures, training_section
 
 if TYPE_CHECKING:
-    from ..evaluation.audit.findings import Estimate, ModelAudit
-    from ..evaluation.audit.permutation_tests import PairedBiasTest, PermutationTest
+    from ..evaluation.audit.findings import Estimate, ModelAudit, PairedBiasTest, PermutationTest
     from ..experiments.result import Result
     from .figure_style import Figure
 
