@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .large_graphs.step_fits import fit_rows as fit_rows
     from .large_graphs.step_fits import fit_sampled as fit_sampled
     from .method_checks import check_method as check_method
-    from .model_search.auto_search import auto as auto
+    from .model_search.auto import auto as auto
     from .model_search.result import AutoResult as AutoResult
     from .result import Result as Result
     from .saved_models import TrainedModel as TrainedModel
@@ -31,7 +31,7 @@ _HOMES = {
     "TrainedModel": "saved_models",
     "Tuning": "tuning",
     "audit": "auditing.audit_predictions",
-    "auto": "model_search.auto_search",
+    "auto": "model_search.auto",
     "check_method": "method_checks",
     "compare": "comparison",
     "fit": "fitting",
