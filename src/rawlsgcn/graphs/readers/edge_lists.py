@@ -67,7 +67,7 @@ def _read(edges: EdgeTable, facts: GraphFacts, tables: list[NodeTable], as_text:
     if not any(each.table is None for each in tables):
         raw.num_nodes = len(numbers)
     if not numbers.is_range:
-        raw.node_ids = numbers.order.tolist() if as_text else numbers.order
+        raw.node_ids = numbers.order
     attach_all(raw, tables, numbers)
     return raw
 

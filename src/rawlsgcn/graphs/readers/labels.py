@@ -48,6 +48,7 @@ def use_labels(raw: RawGraph, labels: NodeTable) -> None:
     """Give a graph the labels of a file, whose rows are in its order."""
     raw.y, raw.labels_from, raw.label_place = labels.values, labels.path.name, labels.place
     raw.class_names = labels.class_names
+    raw.facts.word_labels |= raw.class_names is not None
     # Masks beside new labels are the user's; those stored with the old ones still hold.
     raw.masks = labels.masks or raw.masks
 

@@ -112,7 +112,6 @@ def _open(
     if y is not None:
         y.attach(raw, numbers, [graph.name, features.name])
         use_labels(raw, y)
-        raw.facts.word_labels = raw.class_names is not None
     for each in tables:
         each.add_facts(raw.facts)
     files = [path for path in (graph, features, labels) if path is not None]
