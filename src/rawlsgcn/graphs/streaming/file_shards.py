@@ -19,7 +19,8 @@ from ..readers.column_names import edges_have_header
 from ..readers.edge_lists import EdgeTable
 from ..readers.features import feature_batches, open_features, use_one_file_for_both
 from ..readers.labels import read_labels, use_labels
-from ..readers.node_numbers import NodeNumbers, TextIdsError, file_of_nodes, number_nodes
+from ..readers.node_numbers import NodeNumbers, TextIdsError
+from ..readers.node_order import file_of_nodes, number_nodes
 from ..readers.node_tables import NodeTable
 from ..readers.table_formats import TABLES, is_parquet
 from ..readers.tables import MOST_COLUMNS, read_header
