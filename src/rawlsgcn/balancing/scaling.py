@@ -11,7 +11,6 @@ from torch import Tensor
 
 from .._core.errors import RawlsError
 from .._core.sparse import csr_tensor
-from .matrix_input import InputFormat
 from .sparse_matrix import SparseMatrix, with_stored_loops
 
 
@@ -76,7 +75,7 @@ class Scaling:
     history: tuple[float, ...] = field(repr=False)
     reason: StopReason
     _matrix: SparseMatrix = field(repr=False)
-    _format: InputFormat = field(repr=False)
+    _format: Any = field(repr=False)
 
     @property
     def converged(self) -> bool:
@@ -173,21 +172,20 @@ class Scaling:
         """
         starts, column, values = self.csr(dtype)
         size = (len(starts) - 1, len(starts) - 1)
-        if self._format.kind in ("edges", "numpy edges"):
+        if self._format in ("edges", "numpy edges"):
             whole = SparseMatrix(starts, column, None, loops=False)
             edges = torch.stack([whole.rows().long(), column.long()])
-            as_tensors = self._format.kind == "edges"
-            return (edges, values) if as_tensors else (edges.numpy(), values.numpy())
-        if self._format.kind == "scipy":
+            return (edges, values) if self._format == "edges" else (edges.numpy(), values.numpy())
+        if not isinstance(self._format, torch.layout):
             from scipy.sparse import csr_array
 
             numpy_csr = csr_array((values.numpy(), column.numpy(), starts.numpy()), shape=size)
-            return self._format.scipy_class(numpy_csr)
-        if self._format.layout == torch.sparse_csr:
+            return self._format(numpy_csr)
+        if self._format == torch.sparse_csr:
             return csr_tensor(starts, column, values, size)
         csr = csr_tensor(starts.long(), column.long(), values, size)
-        same = csr.to_sparse(layout=self._format.layout)
-        return same.coalesce() if self._format.layout == torch.sparse_coo else same
+        same = csr.to_sparse(layout=self._format)
+        return same.coalesce() if self._format == torch.sparse_coo else same
 
 
 def tolerance(dtype: torch.dtype) -> float:

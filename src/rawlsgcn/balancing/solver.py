@@ -18,7 +18,7 @@ from .accelerated_descent import Descent
 from .iterations import Iteration, SinkhornKnopp, Symmetric
 from .matrix_input import read_matrix
 from .scaling import Scaling, StopReason
-from .sparse_matrix import Product, without_diagonal
+from .sparse_matrix import without_diagonal
 from .symmetry import inspect_matrix
 from .total_support import require_support
 
@@ -84,7 +84,7 @@ def balance(
         stored, input_format = read_matrix(matrix, edge_weight, num_nodes)
         diagonal, symmetric = inspect_matrix(stored)
         if self_loops is None:
-            self_loops = input_format.kind in ("edges", "numpy edges")
+            self_loops = input_format in ("edges", "numpy edges")
         if self_loops:
             if bool((diagonal != 0).any()):
                 stored = without_diagonal(stored)
@@ -92,12 +92,9 @@ def balance(
         stored = replace(stored, loops=bool(self_loops), inspection=None)
         require_support(stored, symmetric, diagonal)
 
-        iteration: Iteration
-        product = Product(stored)
-        if symmetric:
-            iteration = Symmetric(stored, product, diagonal, jacobi=accelerate)
-        else:
-            iteration = SinkhornKnopp(stored, product)
+        iteration: Iteration = (
+            Symmetric(stored, diagonal, jacobi=accelerate) if symmetric else SinkhornKnopp(stored)
+        )
         descent = Descent(iteration, stored.device, accelerate)
         with np.errstate(all="ignore"):
             residual, history, reason = iterate(descent, tol, max_iterations)
