@@ -268,7 +268,7 @@ NEGATIVE[3] = -1.0
         ({"edge_index": torch.rand(2, 5)}, "must hold integers"),
         ({"edge_index": torch.zeros(3, 5, dtype=torch.long)}, r"must be \(2, edges\)"),
         ({"edge_index": None}, "no edge_index"),
-        ({"edge_index": None, "adj_t": torch.ones(40, 39)}, r"adj_t has the shape \(40, 39\)"),
+        ({"edge_index": None, "adj_t": torch.ones(40, 39)}, r"has the shape \(40, 39\)"),
         ({"num_nodes": -3}, "whole number of at least 0, not -3"),
         ({"num_nodes": 2.5}, "num_nodes must be a whole number of at least 0, not 2.5"),
         ({"num_nodes": 41}, "41 nodes, but .* 40 rows"),

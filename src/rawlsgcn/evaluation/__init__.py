@@ -1,7 +1,7 @@
 """Evaluate predictions by degree: metrics of a run, the audit, and each node's influence.
 
 Loaded on first use. The statistics of the audit are in :mod:`.audit`, predictions in files in
-:mod:`.prediction_files`.
+:mod:`.predictions`.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from .large_graphs.row_fit import fit_rows as fit_rows
     from .large_graphs.sampled_fit import fit_sampled as fit_sampled
     from .method_checks import check_method as check_method
-    from .model_search import AutoResult as AutoResult
-    from .model_search import auto as auto
+    from .model_search.auto import auto as auto
+    from .model_search.result import AutoResult as AutoResult
     from .result import Result as Result
     from .saved_models import TrainedModel as TrainedModel
     from .saved_models import load_model as load_model
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Audit": "auditing.audit_result",
-    "AutoResult": "model_search",
+    "AutoResult": "model_search.result",
     "Comparison": "comparison",
     "Result": "result",
     "TrainedModel": "saved_models",
     "Tuning": "tuning",
     "audit": "auditing.audit_predictions",
-    "auto": "model_search",
+    "auto": "model_search.auto",
     "check_method": "method_checks",
     "compare": "comparison",
     "fit": "fitting",

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -26,7 +27,7 @@ from .node_features import (
     structural_features,
 )
 from .notes import GraphFacts
-from .raw_graph import RawGraph, check_count, clean_ids, highest_node, num_stored
+from .raw_graph import RawGraph
 from .split_choice import choose_split
 from .splits import MASKS, SplitChoice, parse_split
 
@@ -131,8 +132,8 @@ def validate(
         with _left_out_unless(need_labels, "masks", raw.facts):
             choose_split(graph, raw, chosen)
     if raw.node_ids is not None:
-        ids = np.asarray(raw.node_ids)
-        graph.node_ids = ids.tolist() if ids.dtype == object else ids
+        texts = raw.node_ids.dtype == object
+        graph.node_ids = raw.node_ids.tolist() if texts else raw.node_ids
     if raw.class_names is not None:
         graph.class_names = raw.class_names
     graph.facts = raw.facts.pairs()
@@ -189,7 +190,6 @@ def _count_nodes(raw: RawGraph, need_features: bool, need_labels: bool) -> int:
     if raw.num_nodes is not None:
         deciding[f"{raw.graph_from} has {{}} nodes"] = raw.num_nodes
     if raw.node_ids is not None:
-        raw.node_ids = clean_ids(raw.node_ids, raw.graph_from)
         deciding[f"{raw.graph_from} has {{}} node ids"] = len(raw.node_ids)
     if raw.x is not None and need_features:
         _check_matrix(raw)
@@ -203,14 +203,11 @@ def _count_nodes(raw: RawGraph, need_features: bool, need_labels: bool) -> int:
         else:
             spare.append(len(raw.y))
     require_same_sizes(deciding)
-    if deciding:
-        nodes = next(iter(deciding.values()))
-    else:
-        named = highest_node(raw) + 1
-        nodes = next((count for count in spare if count >= named), named)
-    if nodes == 0:
+    named = raw.highest_node() + 1
+    fitting = [*deciding.values(), *(count for count in spare if count >= named), named]
+    if fitting[0] == 0:
         raise RawlsError(f"{raw.graph_from} has no nodes")
-    return check_count(nodes, raw.graph_from, num_stored(raw))
+    return raw.checked_count(fitting[0])
 
 
 def require_same_sizes(sizes: dict[str, int]) -> None:
@@ -236,11 +233,9 @@ def _check_edges(raw: RawGraph, nodes: int, needed: bool) -> None:
     raw.source, raw.target = (
         side.astype(np.int64, copy=False) for side in (raw.source, raw.target)
     )
-    weight = raw.weight
-    if weight is None:
+    if raw.weight is None:
         return
-    if weight.ndim == 2 and weight.shape[1] == 1:
-        weight = raw.weight = weight[:, 0]
+    weight = raw.weight = _as_column(raw.weight)
     if weight.shape != raw.source.shape:
         raise RawlsError(
             f"sizes disagree: {where} has {len(raw.source)} edges, "
@@ -256,6 +251,11 @@ def _check_edges(raw: RawGraph, nodes: int, needed: bool) -> None:
             f"{where}: the edge between {ends} has the weight {weight[first]}: "
             "weights must be finite and not negative"
         )
+
+
+def _as_column(values: NDArray[Any]) -> NDArray[Any]:
+    """A matrix of one column as that column."""
+    return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
 
 
 def _check_matrix(raw: RawGraph) -> None:
@@ -283,9 +283,7 @@ def _features(raw: RawGraph, nodes: int, sparse: bool) -> Tensor:
 
 def check_labels(raw: RawGraph, nodes: int) -> Tensor:
     """Return the labels y as int64: one integer for each node, -1 where it has none."""
-    where, y = raw.labels_from, np.asarray(raw.y)
-    if y.ndim == 2 and y.shape[1] == 1:
-        y = y[:, 0]
+    where, y = raw.labels_from, _as_column(np.asarray(raw.y))
     if y.ndim != 1 or y.dtype.kind not in "biuf":
         what = f"the shape {tuple(y.shape)}" if y.ndim != 1 else f"the type {y.dtype}"
         raise RawlsError(f"{where}: labels must be one integer for each node, they have {what}")

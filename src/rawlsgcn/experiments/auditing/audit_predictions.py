@@ -27,8 +27,9 @@ from ...evaluation.audit.node_scores import NodeScores, score_nodes
 from ...evaluation.degree_bias import SMALLEST_GROUP
 from ...evaluation.node_centralities import BUILT_IN, NodeColumn, check_complete, column_of, degrees
 from ...evaluation.node_index import NodeIndex, read_column
-from ...evaluation.prediction_files import PredictionFile, label_column
-from ...evaluation.prediction_formats import FOUND_LOGITS, PredictionSource
+from ...evaluation.prediction_formats import FOUND_LOGITS
+from ...evaluation.prediction_tables import label_column
+from ...evaluation.predictions import Predictions
 from ...graphs import check, graph_notes, load
 from ...graphs.edges import in_degrees, is_symmetric
 from ...graphs.graph_objects import raw_from_object
@@ -241,9 +242,9 @@ def _checked_graph(graph: Any, by: Any, predictions: Any) -> Data:
     return data
 
 
-def _without_read_columns(data: Data, sources: Sequence[PredictionSource]) -> Data:
+def _without_read_columns(data: Data, sources: Sequence[Predictions]) -> Data:
     """Without the note on columns beside the labels, where that file has the predictions too."""
-    read = {source.path.name for source in sources if isinstance(source, PredictionFile)}
+    read = {source.path.name for source in sources if source.path is not None}
     data, facts = copy.copy(data), GraphFacts.of(data)
     facts.columns_ignored = [each for each in facts.columns_ignored if each[0] not in read]
     data.facts = facts.pairs()
@@ -255,9 +256,9 @@ def _is_graph(value: Any) -> bool:
     return isinstance(value, Data) or is_networkx(value)
 
 
-def _shown_source(source: PredictionSource) -> str:
+def _shown_source(source: Predictions) -> str:
     """The source's name without this machine's folders."""
-    return shown_path(source.source) if isinstance(source, PredictionFile) else source.source
+    return source.source if source.path is None else shown_path(source.source)
 
 
 def _column(data: Data, by: Any, index: NodeIndex) -> NodeColumn:

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from ..._core.errors import RawlsError, unknown_name
 from ...evaluation.audit.node_scores import NodeScores
-from ...evaluation.prediction_files import PredictionFile
-from ...evaluation.prediction_formats import LabeledNodes, PredictionSource
+from ...evaluation.prediction_formats import LabeledNodes
+from ...evaluation.predictions import Predictions
 from ...graphs.notes import GraphFacts
 from ...graphs.split_choice import has_own_split
 from ...graphs.splits import EVALUATE, MASKS
@@ -40,12 +40,12 @@ def without_made_split(data: Data, *, noted: bool = True) -> Data:
     return data
 
 
-def marked_split(sources: Sequence[PredictionSource]) -> Ints | None:
+def marked_split(sources: Sequence[Predictions]) -> Ints | None:
     """Which nodes the files mark as train (0), val (1) or test (2); -1 for others.
 
     A node that several files mark differently is what comes first: one model was trained on it.
     """
-    found = [source.split() for source in sources if isinstance(source, PredictionFile)]
+    found = [source.split() for source in sources]
     marked = [np.where(codes < 0, 3, codes) for codes in found if codes is not None]
     if not marked:
         return None

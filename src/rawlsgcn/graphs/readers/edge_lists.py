@@ -63,7 +63,7 @@ def read_edge_list(path: Path, tables: list[NodeTable]) -> RawGraph:
     if not any(each.table is None for each in tables):
         raw.num_nodes = len(order)
     if not numbers.is_range:
-        raw.node_ids = order.tolist() if as_text else order
+        raw.node_ids = order
     attach(raw, tables, numbers)
     return raw
 

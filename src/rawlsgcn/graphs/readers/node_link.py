@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError, reading
 from ..catalog import MASKS
-from ..raw_graph import RawGraph
+from ..raw_graph import RawGraph, clean_ids
 from .arrays import FEATURE_KEYS
 from .column_names import LABEL_COLUMNS, SPLIT_COLUMNS, WEIGHT_COLUMNS, split_codes
 from .labels import label_column
@@ -61,9 +61,9 @@ class NodeLinkGraph:
             RawlsError: If an attribute is missing, or has values of another kind.
         """
         source, target, weight = self._edges()
-        raw = RawGraph(self.name, source, target, weight, num_nodes=len(self.ids))
-        raw.graph_from = raw.features_from = raw.labels_from = self.where
-        raw.node_ids = _plain_ids(self.ids)
+        nodes = len(self.ids)
+        raw = RawGraph(self.name, source, target, weight, nodes, graph_from=self.where)
+        raw.node_ids = _plain_ids(self.ids, self.where)
         known = self.attributes
         for name in [*([labels] if labels else []), *(features or [])]:
             if name not in known:
@@ -76,6 +76,7 @@ class NodeLinkGraph:
             raw.y, raw.class_names = label_column(
                 [node.get(label) for node in self.nodes], f"{self.where}: the attribute '{label}'"
             )
+            raw.facts.word_labels = raw.class_names is not None
         split = self._find(SPLIT_COLUMNS - {label})
         raw.masks = self._masks(split)
         columns = [name for name in FEATURE_KEYS if name in known][:1]
@@ -84,6 +85,9 @@ class NodeLinkGraph:
             raw.x = np.column_stack([self._numbers(name) for name in columns])
         used = {label, split, *columns, *MASKS}
         raw.unused_attributes = [name for name in known if name not in used]
+        if raw.y is not None and raw.unused_attributes:
+            unused = ", ".join(f"attribute '{name}'" for name in raw.unused_attributes[:5])
+            raw.facts.columns_ignored.append((self.where, unused))
         return raw
 
     def _edges(self) -> tuple[Array, Array, Array | None]:
@@ -196,9 +200,9 @@ def _key(node: Any) -> Any:
     return json.dumps(node) if isinstance(node, dict) else node
 
 
-def _plain_ids(ids: list[Any]) -> Array | list[str] | None:
+def _plain_ids(ids: list[Any], where: str) -> Array | None:
     """The ids as numbers, or all as text; None if they are 0 to n - 1."""
-    if all(type(each) is int and abs(each) < 2**63 for each in ids):
-        numbers = np.array(ids, dtype=np.int64)
-        return None if np.array_equal(numbers, np.arange(len(ids))) else numbers
-    return [str(each) for each in ids]
+    if ids == list(range(len(ids))) and all(type(each) is int for each in ids):
+        return None
+    whole = all(type(each) is int and abs(each) < 2**63 for each in ids)
+    return clean_ids(ids if whole else [str(each) for each in ids], where)
