@@ -119,12 +119,6 @@ class Descent:
         self._best_at = self._at
 
     @property
-    def held_bytes(self) -> int:
-        """Memory of its vectors."""
-        updates = self._updates
-        return int(updates.points.nbytes + updates.steps.nbytes + updates.image.nbytes)
-
-    @property
     def best(self) -> Tensor:
         return as_tensor(self._points[self._best_at, 0])
 

@@ -13,7 +13,6 @@ import math
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
 import torch
 from torch import Tensor, distributed
 
@@ -25,8 +24,7 @@ from .._core.progress import ProgressCallback, no_progress
 from .._core.sparse import as_tensor, empty_array
 from ..graphs.shards.arc_blocks import ArcBlocks, least_bytes, shards_of_process
 from ..graphs.shards.shards import Shards
-from .accelerated_descent import Descent
-from .scaling import StopReason
+from .scaling import Convergence
 from .shard_iteration import ShardIteration
 from .solver import iterate, require_limits
 from .symmetry import asymmetry
@@ -37,27 +35,17 @@ _OWN_VECTORS, _FULL_VECTORS = 12, 2
 _FINGERPRINTED = 1 << 19
 
 
-@dataclass(frozen=True, eq=False)
-class ShardScaling:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ShardScaling(Convergence):
     """One process's rows ``first`` to ``last`` of the scaling x.
 
-    ``residual`` is max ``|sum − 1|`` over the rows of all processes, ``iterations`` the number of
-    products, and ``held_bytes`` the memory of this process's rows of the matrix and of its vectors.
+    ``held_bytes`` is the memory of these rows of the matrix and of the vectors.
     """
 
     first: int
     last: int
     scale: Tensor = field(repr=False)
-    iterations: int
-    residual: float
-    history: tuple[float, ...] = field(repr=False)
-    reason: StopReason
     held_bytes: int
-
-    @property
-    def converged(self) -> bool:
-        """Whether the residual is at most ``tol``."""
-        return self.reason is StopReason.CONVERGED
 
 
 def balance_shards(
@@ -98,20 +86,15 @@ def balance_shards(
     arcs = ArcBlocks(opened, left, target)
     _require_symmetric(arcs, cuts[-1], target, shards.folder)
     iteration = ShardIteration(arcs, cuts, target)
-    descent = Descent(iteration, target, accelerate=True)
-    with np.errstate(all="ignore"):
-        residual, history, reason = iterate(
-            descent, tol, max_iterations, lambda found: _report(found, tol, progress)
-        )
+    x, ended = iterate(
+        iteration, target, True, tol, max_iterations, lambda found: _report(found, tol, progress)
+    )
     return ShardScaling(
         first=arcs.first,
         last=arcs.last,
-        scale=descent.best.clone(),
-        iterations=len(history),
-        residual=residual,
-        history=tuple(history),
-        reason=reason,
-        held_bytes=arcs.held_bytes + descent.held_bytes + iteration.held_bytes,
+        scale=x.clone(),
+        held_bytes=arcs.held_bytes + iteration.held_bytes,
+        **vars(ended),
     )
 
 

@@ -45,7 +45,22 @@ class StopReason(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Scaling:
+class Convergence:
+    """How an iteration ended, as a :class:`Scaling` describes it."""
+
+    iterations: int
+    residual: float
+    history: tuple[float, ...] = field(repr=False)
+    reason: StopReason
+
+    @property
+    def converged(self) -> bool:
+        """Whether the residual is at most ``tol``."""
+        return self.reason is StopReason.CONVERGED
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Scaling(Convergence):
     """A scaling r, c with diag(r) M diag(c) doubly stochastic: the result of :func:`balance`.
 
     Attributes:
@@ -68,19 +83,10 @@ class Scaling:
     """
 
     scale: Tensor | None
-    row_scale: Tensor = field(repr=False)
-    col_scale: Tensor = field(repr=False)
-    iterations: int
-    residual: float
-    history: tuple[float, ...] = field(repr=False)
-    reason: StopReason
-    _matrix: SparseMatrix = field(repr=False)
-    _format: Any = field(repr=False)
-
-    @property
-    def converged(self) -> bool:
-        """Whether the residual is at most ``tol``."""
-        return self.reason is StopReason.CONVERGED
+    row_scale: Tensor
+    col_scale: Tensor
+    _matrix: SparseMatrix
+    _format: Any
 
     def usable(self, what: str) -> Scaling:
         """Return this scaling if it converged, or stopped at the rounding of float64.
@@ -111,8 +117,10 @@ class Scaling:
             "nodes": f"{len(self.row_scale):,}",
             "largest error of a row or column sum": f"{self.residual:.1e}",
             "products": f"{self.iterations:,}",
-            **{name: _range(vector) for name, vector in vectors.items()},
         }
+        for name, vector in vectors.items():
+            low, high = vector.aminmax()
+            rows[name] = f"{float(low):.3g} to {float(high):.3g}"
         cell = 'style="text-align: left; padding: .15em .8em .15em 0"'
         body = "".join(
             f'<tr><th scope="row" {cell}>{name}</th><td {cell}>{value}</td></tr>'
@@ -191,11 +199,3 @@ class Scaling:
 def tolerance(dtype: torch.dtype) -> float:
     """Return the tolerance of a balancing whose values are stored in ``dtype``."""
     return 1e-12 if dtype == torch.float64 else 1e-8
-
-
-def _range(vector: Tensor) -> str:
-    """``0.1 to 0.7``, or a dash for a vector without entries."""
-    if not len(vector):
-        return "–"
-    low, high = torch.aminmax(vector)
-    return f"{float(low):.3g} to {float(high):.3g}"

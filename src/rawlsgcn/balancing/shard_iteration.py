@@ -19,6 +19,7 @@ from .._core.sparse import Array, array_module, as_tensor, dot, empty_array
 from ..graphs.shards.arc_blocks import ArcBlock, ArcBlocks
 from .iterations import Symmetric
 from .sparse_matrix import Product
+from .vector_updates import NUM_VECTORS
 
 _CUDA_BLOCK = 1 << 26
 
@@ -45,8 +46,9 @@ class ShardIteration(Symmetric):
 
     @property
     def held_bytes(self) -> int:
-        """Memory of x in full, of its pieces that are sent and gathered, and of row starts."""
-        return self._full.nbytes + self._gathered.nbytes + self._own.nbytes + 4 * self.size
+        """Memory of x in full and of its pieces, of row starts and of the descent's vectors."""
+        exchanged = self._full.nbytes + self._gathered.nbytes + self._own.nbytes
+        return exchanged + (4 + 8 * NUM_VECTORS) * self.size
 
     def start(self, x: Array, y: Array) -> list[float]:
         """As in one process: x_i solves x² + o_i s x = 1, with o the row sums of A."""

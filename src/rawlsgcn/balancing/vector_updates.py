@@ -20,6 +20,8 @@ from .iterations import Iteration
 #: Nodes processed at once: many to a call, but few enough that their vectors stay in the cache.
 _CPU_CHUNK = 1 << 15
 _CUDA_CHUNK = 1 << 24
+#: Vectors of all nodes that are held.
+NUM_VECTORS = 9
 
 
 class UpdateSums(NamedTuple):
