@@ -162,7 +162,7 @@ def _search_rows(
     """Train the members that need only smoothed rows, and say which were left out and why."""
     from .._core.machine import pick_device
     from .._core.memory import memory_limit
-    from ..experiments.model_search.answer import time_notes
+    from ..experiments.model_search.auto import time_notes
     from ..experiments.model_search.row_search import auto_rows
     from ..graphs.shards.shard_graph import ShardNodes
     from ..graphs.shards.shards import Shards

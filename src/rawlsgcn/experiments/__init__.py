@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from .comparison import Comparison as Comparison
     from .comparison import compare as compare
     from .fitting import fit as fit
-    from .large_graphs.row_fit import fit_rows as fit_rows
-    from .large_graphs.sampled_fit import fit_sampled as fit_sampled
+    from .large_graphs.step_fits import fit_rows as fit_rows
+    from .large_graphs.step_fits import fit_sampled as fit_sampled
     from .method_checks import check_method as check_method
     from .model_search.auto import auto as auto
     from .model_search.result import AutoResult as AutoResult
@@ -35,8 +35,8 @@ _HOMES = {
     "check_method": "method_checks",
     "compare": "comparison",
     "fit": "fitting",
-    "fit_rows": "large_graphs.row_fit",
-    "fit_sampled": "large_graphs.sampled_fit",
+    "fit_rows": "large_graphs.step_fits",
+    "fit_sampled": "large_graphs.step_fits",
     "load_model": "saved_models",
     "tune": "tuning",
 }

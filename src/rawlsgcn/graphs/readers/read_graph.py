@@ -15,12 +15,11 @@ from torch_geometric.data import Data
 
 from ..._core.errors import RawlsError, reading, require_file
 from ..._core.threads import fork_safe_threads
-from ..catalog import MASKS
 from ..graph_objects import PARTS, raw_from_object, raw_from_parts
 from ..raw_graph import RawGraph, feature_matrix
 from ..splits import SplitChoice, parse_split
 from ..validation import validate
-from .arrays import LABEL_KEYS, Archive
+from .arrays import graph_parts
 from .edge_lists import attach, read_edge_list
 from .labels import label_array
 from .node_link import from_networkx, is_networkx, read_node_link
@@ -108,7 +107,7 @@ def read_raw_graph(path: Any, *, features: Any = None, labels: Any = None) -> Ra
             labels = [labels.get(each) for each in attributed.ids]
         raw = attributed.raw(label, names)
     elif suffix == ".npz":
-        raw = raw_from_parts(_npz_parts(path), path.name, path.stem)
+        raw = raw_from_parts(graph_parts(path), path.name, path.stem)
     elif suffix in TORCH:
         raw = raw_from_parts(read_saved(path, PARTS), path.name, path.stem)
     elif not isinstance(path, Path):
@@ -179,22 +178,3 @@ def _order(raw: RawGraph) -> NDArray[Any]:
     if raw.num_nodes is None and raw.x is not None and raw.x.ndim == 2:
         nodes = int(raw.x.shape[0])
     return np.arange(raw.checked_count(nodes))
-
-
-def _npz_parts(path: Path) -> dict[str, Any]:
-    """The parts of the graph in an .npz file, under the keys that docs/graphs.md lists."""
-    archive = Archive(path)
-    whole = archive.whole()
-    if whole is not None:
-        return {"adj_t": whole}
-    adjacency = archive.csr("adj")
-    keys = ["node_ids", *MASKS]
-    if adjacency is None:
-        keys += ["edge_index", "edge_weight", "num_nodes"]
-        if "edge_index" not in archive.keys:
-            raise RawlsError(
-                f"{path} has no graph in it: expected the keys adj_data, adj_indices, adj_indptr "
-                "and adj_shape, or edge_index, or a file of scipy.sparse.save_npz"
-            )
-    parts = {key: archive[key] for key in keys if key in archive.keys}
-    return {**parts, "adj_t": adjacency, "x": archive.features(), "y": archive.first(LABEL_KEYS)}
