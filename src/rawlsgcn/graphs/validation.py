@@ -289,21 +289,16 @@ def check_labels(raw: RawGraph, nodes: int) -> Tensor:
         raise RawlsError(f"{where}: labels must be one integer for each node, they have {what}")
     if len(y) != nodes:
         raise RawlsError(f"{where} has {len(y)} labels for {nodes} nodes")
-    if y.dtype.kind == "f":
-        missing = np.flatnonzero(np.isnan(y))
-        if len(missing):
-            first, *others = missing[:3].tolist()
-            named = ", ".join([raw.named_label(first), *map(raw.named, others)])
-            more = f" and {len(missing) - 3} others" if len(missing) > 3 else ""
-            verb = "has" if len(missing) == 1 else "have"
-            raise RawlsError(f"{named}{more} {verb} no label: write -1 for an unlabeled node")
     whole = np.floor(y) if y.dtype.kind == "f" else y
-    numbering = "number the classes 0, 1, 2, … and write -1 for an unlabeled node"
     outside = (y < -1) | (y >= max(len(y), 2))
-    for wrong, cure in ((y != whole, "labels must be integers"), (outside, numbering)):
+    for wrong, flaw in (
+        (y != y, "no label: write -1 for an unlabeled node"),
+        (y != whole, "the label {}: labels must be integers"),
+        (outside, "the label {}: number the classes 0, 1, 2, … and write -1 for an unlabeled node"),
+    ):
         if wrong.any():
             first = int(wrong.argmax())
-            raise RawlsError(f"{raw.named_label(first)} has the label {y[first]}: {cure}")
+            raise RawlsError(f"{raw.named_label(first)} has {flaw.format(y[first])}")
     labels = y.astype(np.int64)
     sizes = np.bincount(labels[labels >= 0])
     raw.facts.empty_classes = np.flatnonzero(sizes == 0).tolist()

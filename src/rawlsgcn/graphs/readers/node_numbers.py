@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -13,30 +12,12 @@ from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError
 
+if TYPE_CHECKING:
+    from .node_tables import NodeTable
+
 Array = NDArray[Any]
 #: A table of all ids from the lowest to the highest has at most so many entries for each node.
 _GAPS = 4
-
-
-@dataclass(frozen=True)
-class NodeRows:
-    """Which nodes the rows of a file belong to.
-
-    Attributes:
-        path: The file.
-        num_rows: The number of rows in the order of the nodes; None where they have ids.
-        ids: Returns the ids of the rows, as texts if its argument says so.
-        complete: Whether the file must list every node.
-        first: The id of the first row, if that may be the name of a column, else empty.
-        header: The error message if it is.
-    """
-
-    path: Path
-    num_rows: int | None
-    ids: Callable[[bool], Array] = lambda as_text: np.empty(0)
-    complete: bool = True
-    first: str = ""
-    header: str = ""
 
 
 class TextIdsError(RawlsError):
@@ -53,7 +34,7 @@ class NodeNumbers:
     def __init__(self, order: Array) -> None:
         self.order = order
         self.is_text = order.dtype == object
-        self.is_range = is_range(order)
+        self.is_range = not self.is_text and bool(np.array_equal(order, np.arange(len(order))))
         self._table: Array | None = None
         self._index: Any = None
         if self.is_range:
@@ -77,9 +58,9 @@ class NodeNumbers:
             found = self._index.get_indexer(pd.Index(ids, dtype=self.order.dtype))
             return np.asarray(found, np.int64)
         inside = (ids >= self._low) & (ids < self._low + len(self._table))
-        places = ids - self._low
-        found = self._table[places if inside.all() else np.where(inside, places, 0)]
-        return np.where(inside, found, -1)
+        if inside.all():
+            return np.asarray(self._table[ids - self._low])
+        return np.where(inside, self._table[np.where(inside, ids - self._low, 0)], -1)
 
     def unknown(self, where: str) -> str:
         """Say that an id is none of them, for an error message."""
@@ -88,52 +69,46 @@ class NodeNumbers:
         return f"not in {where}"
 
 
-def is_range(order: Array) -> bool:
-    """Whether the ids are just 0 to n - 1, the numbers of the rows."""
-    return order.dtype != object and bool(np.array_equal(order, np.arange(len(order))))
+def number_nodes(
+    tables: Sequence[NodeTable], as_text: bool, graph: str, edge_ids: Callable[[bool], Array]
+) -> NodeNumbers:
+    """Number the nodes that the labels, then the features, then the edges name.
 
-
-def node_order(
-    rows: Sequence[NodeRows], as_text: bool, graph: str, edge_ids: Callable[[], Array]
-) -> Array:
-    """The ids of the nodes, in the order in which the graph numbers them.
-
-    ``rows`` are those of the labels, then of the features; ``edge_ids`` returns the ids of the
-    edges, numbers sorted and text as it first appears, and is called only if they are needed.
+    They are 0 to n - 1 where a table is in their order and the ids are whole numbers; else the ids
+    of the first table in its order; else those of the edges (numbers sorted, texts as they first
+    appear). Labels need not list every node: those that only the features, or only the edges, name
+    come after them. ``edge_ids`` is called only if it is needed, ``graph`` is for error messages.
     """
-    keyed = [each for each in rows if each.num_rows is None]
-    in_order = [each for each in rows if each.num_rows is not None]
+    keyed = [each for each in tables if each.table is not None]
+    in_order = [each for each in tables if each.table is None]
     if as_text:
         _refuse_unknown_header(keyed, edge_ids)
     if in_order and not as_text:
-        return np.arange(in_order[0].num_rows or 0)
+        return NodeNumbers(np.arange(in_order[0].num_rows))
     if keyed:
         order = keyed[0].ids(as_text)
         # Where as many are listed as there are rows in the order of the nodes, all of them are.
-        if keyed[0].complete or (in_order and in_order[0].num_rows == len(order)):
-            return order
-        return _with_unlisted(order, keyed[1].ids(as_text) if len(keyed) > 1 else edge_ids())
+        if not (keyed[0].complete or (in_order and in_order[0].num_rows == len(order))):
+            others = keyed[1].ids(as_text) if len(keyed) > 1 else edge_ids(as_text)
+            order = _with_unlisted(order, others)
+        return NodeNumbers(order)
     if in_order:
         raise RawlsError(
             f"{graph} has text for ids, but the rows of {in_order[0].path.name} have none: "
             "give a table with the node id in its first column"
         )
-    return edge_ids()
+    return NodeNumbers(edge_ids(as_text))
 
 
-def _refuse_unknown_header(keyed: Sequence[NodeRows], edge_ids: Callable[[], Array]) -> None:
+def _refuse_unknown_header(keyed: Sequence[NodeTable], edge_ids: Callable[[bool], Array]) -> None:
     """Refuse a first row whose id has no edge and, if it is one of features, no label."""
     for place, each in enumerate(keyed):
-        if not each.first or (each.complete and not place):
+        first, error = each.first_row
+        if not first or (each.complete and not place):
             continue
-        labeled = place > 0 and each.first in keyed[0].ids(True)
-        if not labeled and each.first not in edge_ids():
-            raise RawlsError(each.header)
-
-
-def file_of_nodes(rows: Sequence[NodeRows], as_text: bool) -> str:
-    """The name of the file that the order of the nodes is from, for error messages."""
-    return next((each for each in rows if (each.num_rows is None) == as_text), rows[0]).path.name
+        labeled = place > 0 and first in keyed[0].ids(True)
+        if not labeled and first not in edge_ids(True):
+            raise RawlsError(error)
 
 
 def _with_unlisted(listed: Array, ids: Array) -> Array:
@@ -145,6 +120,12 @@ def _with_unlisted(listed: Array, ids: Array) -> Array:
     if (NodeNumbers(ids).find(listed) < 0).any():
         return listed
     return np.concatenate([listed, ids[NodeNumbers(listed).find(ids) < 0]])
+
+
+def file_of_nodes(tables: Sequence[NodeTable], as_text: bool) -> str:
+    """The name of the file that the order of the nodes is from, for error messages."""
+    of_kind = (each for each in tables if (each.table is not None) == as_text)
+    return next(of_kind, tables[0]).path.name
 
 
 def no_row(path: Path, order: Array, missing: Array) -> RawlsError:
