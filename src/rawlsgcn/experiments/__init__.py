@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._core import lazy_names
+from .._core import homes, lazy_names
 
 if TYPE_CHECKING:
     from .auditing.audit_predictions import audit as audit
@@ -23,22 +23,20 @@ if TYPE_CHECKING:
     from .tuning import Tuning as Tuning
     from .tuning import tune as tune
 
-_HOMES = {
-    "Audit": "auditing.audit_result",
-    "AutoResult": "model_search.result",
-    "Comparison": "comparison",
-    "Result": "result",
-    "TrainedModel": "saved_models",
-    "Tuning": "tuning",
-    "audit": "auditing.audit_predictions",
-    "auto": "model_search.auto",
-    "check_method": "method_checks",
-    "compare": "comparison",
-    "fit": "fitting",
-    "fit_rows": "large_graphs.step_fits",
-    "fit_sampled": "large_graphs.step_fits",
-    "load_model": "saved_models",
-    "tune": "tuning",
-}
+_HOMES = homes(
+    {
+        "auditing.audit_predictions": "audit",
+        "auditing.audit_result": "Audit",
+        "comparison": "Comparison compare",
+        "fitting": "fit",
+        "large_graphs.step_fits": "fit_rows fit_sampled",
+        "method_checks": "check_method",
+        "model_search.auto": "auto",
+        "model_search.result": "AutoResult",
+        "result": "Result",
+        "saved_models": "TrainedModel load_model",
+        "tuning": "Tuning tune",
+    }
+)
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)
