@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     from ..experiments.auditing.audit_result import Audit
-    from ..experiments.model_search import AutoResult
+    from ..experiments.model_search.result import AutoResult
 
 
 @command("--dataset cora-ml --out best", "--graph graph.npz --time-limit 60")
@@ -78,7 +78,7 @@ def auto(
     Ctrl-C and SIGTERM end the training and use the best of the models that are finished. Of a graph
     in shards that does not fit in memory, those models are trained that need smoothed rows alone.
     """
-    from ..experiments.model_search import auto as find_best
+    from ..experiments.model_search.auto import auto as find_best
     from ..reporting.progress import progress, spinner
 
     if time_limit is not None and not time_limit > 0:
@@ -162,7 +162,7 @@ def _search_rows(
     """Train the members that need only smoothed rows, and say which were left out and why."""
     from .._core.machine import pick_device
     from .._core.memory import memory_limit
-    from ..experiments.model_search.answer import time_notes
+    from ..experiments.model_search.auto import time_notes
     from ..experiments.model_search.row_search import auto_rows
     from ..graphs.shards.shard_graph import ShardNodes
     from ..graphs.shards.shards import Shards

@@ -20,7 +20,7 @@ from .formatting import number, setup_text
 from .text_tables import LEADERBOARD, best_figures, result_rows, trial_cells
 
 if TYPE_CHECKING:
-    from ..experiments.model_search import AutoResult
+    from ..experiments.model_search.result import AutoResult
     from ..experiments.result import Result
     from ..experiments.tuning import Tuning
 
