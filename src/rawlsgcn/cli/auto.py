@@ -78,7 +78,7 @@ def auto(
     Ctrl-C and SIGTERM end the training and use the best of the models that are finished. Of a graph
     in shards that does not fit in memory, those models are trained that need smoothed rows alone.
     """
-    from ..experiments.model_search.auto_search import auto as find_best
+    from ..experiments.model_search.auto import auto as find_best
     from ..reporting.progress import progress, spinner
 
     if time_limit is not None and not time_limit > 0:
@@ -162,7 +162,7 @@ def _search_rows(
     """Train the members that need only smoothed rows, and say which were left out and why."""
     from .._core.machine import pick_device
     from .._core.memory import memory_limit
-    from ..experiments.model_search.answer import time_notes
+    from ..experiments.model_search.auto import time_notes
     from ..experiments.model_search.row_search import auto_rows
     from ..graphs.shards.shard_graph import ShardNodes
     from ..graphs.shards.shards import Shards

@@ -66,13 +66,8 @@ def check(
     Raises:
         RawlsError: If anything that is needed is missing or wrong.
     """
-    clean = validate(
-        raw_from_object(data),
-        split=split,
-        sparse=sparse,
-        need_features=need_features,
-        need_labels=need_labels,
-    )
+    needs = {"need_features": need_features, "need_labels": need_labels}
+    clean = validate(raw_from_object(data), split=split, sparse=sparse, **needs)
     if not isinstance(data, Data):
         return clean
     result = copy.copy(data)
@@ -109,21 +104,20 @@ def validate(
             f"{raw.graph_from} has no edges but self-loops or edges of weight zero: "
             "nothing to learn from"
         )
-    graph = Data(edge_index=edge_index, num_nodes=nodes, name=raw.name)
-    graph.synthetic = raw.synthetic
+    graph = Data(edge_index=edge_index, num_nodes=nodes, name=raw.name, synthetic=raw.synthetic)
     if edge_weight is not None:
         if not bool(torch.isfinite(edge_weight).all()):
             raise RawlsError(f"{raw.graph_from}: weights over 3e38 do not fit: divide them first")
         graph.edge_weight = edge_weight
-    if raw.x is not None:
-        with _left_out_unless(need_features, "features", raw.facts):
+    with _left_out_unless(need_features, "features", raw.facts):
+        if raw.x is not None:
             graph.x = _features(raw, nodes, sparse)
             raw.facts.structural_features &= is_structural(graph.x, edge_index)
-    elif need_features:
-        graph.x = structural_features(edge_index, nodes)
-        if not sparse and 4 * nodes**2 <= MOST_DENSE:
-            graph.x = graph.x.to_dense()
-        raw.facts.structural_features = True
+        elif need_features:
+            graph.x = structural_features(edge_index, nodes)
+            if not sparse and 4 * nodes**2 <= MOST_DENSE:
+                graph.x = graph.x.to_dense()
+            raw.facts.structural_features = True
     if raw.y is not None:
         with _left_out_unless(need_labels, "labels", raw.facts):
             graph.y = check_labels(raw, nodes)
@@ -153,13 +147,11 @@ def _left_out_unless(needed: bool, what: str, facts: GraphFacts) -> Iterator[Non
 
 def _refuse_absent(raw: RawGraph, need_features: bool, need_labels: bool) -> None:
     """Before anything large is made."""
+    cure = "add them to the file, or give a file of their own with --{0} ({0}=...)"
     if need_features and raw.x is None and not need_labels:
-        raise RawlsError(
-            f"{raw.graph_from} has no node features: add them to the file, "
-            "or give a file of their own with --features (features=...)"
-        )
+        raise RawlsError(f"{raw.graph_from} has no node features: {cure.format('features')}")
     if need_labels and raw.y is None:
-        cure = "add them to the file, or give a file of their own with --labels (labels=...)"
+        cure = cure.format("labels")
         if some := raw.unused_attributes:
             cure = (
                 f"its nodes have the attributes {', '.join(some[:8])}: name the one to learn, as "
@@ -289,21 +281,16 @@ def check_labels(raw: RawGraph, nodes: int) -> Tensor:
         raise RawlsError(f"{where}: labels must be one integer for each node, they have {what}")
     if len(y) != nodes:
         raise RawlsError(f"{where} has {len(y)} labels for {nodes} nodes")
-    if y.dtype.kind == "f":
-        missing = np.flatnonzero(np.isnan(y))
-        if len(missing):
-            first, *others = missing[:3].tolist()
-            named = ", ".join([raw.named_label(first), *map(raw.named, others)])
-            more = f" and {len(missing) - 3} others" if len(missing) > 3 else ""
-            verb = "has" if len(missing) == 1 else "have"
-            raise RawlsError(f"{named}{more} {verb} no label: write -1 for an unlabeled node")
     whole = np.floor(y) if y.dtype.kind == "f" else y
-    numbering = "number the classes 0, 1, 2, … and write -1 for an unlabeled node"
     outside = (y < -1) | (y >= max(len(y), 2))
-    for wrong, cure in ((y != whole, "labels must be integers"), (outside, numbering)):
+    for wrong, flaw in (
+        (y != y, "no label: write -1 for an unlabeled node"),
+        (y != whole, "the label {}: labels must be integers"),
+        (outside, "the label {}: number the classes 0, 1, 2, … and write -1 for an unlabeled node"),
+    ):
         if wrong.any():
             first = int(wrong.argmax())
-            raise RawlsError(f"{raw.named_label(first)} has the label {y[first]}: {cure}")
+            raise RawlsError(f"{raw.named_label(first)} has {flaw.format(y[first])}")
     labels = y.astype(np.int64)
     sizes = np.bincount(labels[labels >= 0])
     raw.facts.empty_classes = np.flatnonzero(sizes == 0).tolist()

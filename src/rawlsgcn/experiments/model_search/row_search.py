@@ -26,19 +26,16 @@ from ...methods.smoothed_mlp_inputs import SmoothedMLPSettings
 from ...training import Job, TrainedRun
 from ...training.in_steps.batch_training import DivergedError
 from ...training.in_steps.checkpoints import train_with_checkpoints
-from ...training.smoothed.row_order import RowOrder
+from ...training.smoothed.row_order import BATCH_ROWS, RowOrder
 from ...training.smoothed.row_scores import RowModel
-from ...training.smoothed.row_training import (
-    BATCH_ROWS,
-    LabeledRows,
-    RowTraining,
-)
+from ...training.smoothed.row_training import LabeledRows, RowTraining
 from ...training.smoothed.smooth_shards import smooth_shards
 from ...training.smoothed.smoothed_files import SmoothedForm, take_rows, why_not_rows
 from ...training.whole_graph import PartialProgress
 from ..fitting import described
-from ..large_graphs.row_fit import evaluate_rows, evenly, usual_epochs
+from ..large_graphs.row_evaluation import evaluate_rows, evenly
 from ..large_graphs.shard_predictions import row_models
+from ..large_graphs.step_fits import labeled_rows, usual_epochs
 from ..model_files import RUNS, outdated_in, write_model
 from ..saved_models import TrainedModel
 from .pool import (
@@ -93,11 +90,14 @@ def auto_rows(
         rows = smooth_shards(
             shards, form, context, memory=memory, training_rows=len(train), progress=progress
         ).rows
-        labeled = LabeledRows(
-            rows, train, nodes.y[train], shards.classes, np.empty(0, np.int64), val[:0]
-        )
         runs = RowRuns(
-            labeled, take_rows(rows, val), shards.fingerprint, out / RUNS, memory, context, deadline
+            labeled_rows(nodes, rows, shown=0),
+            take_rows(rows, val),
+            shards.fingerprint,
+            out / RUNS,
+            memory,
+            context,
+            deadline,
         )
         member = train_member(
             candidate,

@@ -23,10 +23,7 @@ from ..catalog import MASKS
 Array = NDArray[Any]
 LABEL_KEYS = ("labels", "y")
 FEATURE_KEYS = ("x", "features")
-_PICKLED = (
-    "holds pickled Python objects, which are not read because they can run code: save plain "
-    "arrays instead"
-)
+_PICKLED = "holds pickled Python objects, which can run code and are not read: save plain arrays"
 SMALL_FILE, MOST_CELLS = 2 << 20, 16_000_000
 """A compressed file of fewer bytes than the first may not hold an array of more cells than the
 second, nor ``LARGEST_UNPACKED`` bytes in all."""
@@ -40,12 +37,10 @@ def open_zip(path: Path) -> zipfile.ZipFile:
     """A zip archive whose members are no longer than the file allows."""
     archive = zipfile.ZipFile(path)
     size, members = path.stat().st_size, archive.infolist()
-    stored = sum(member.compress_size for member in members)
     unpacked = sum(member.file_size for member in members)
-    if stored > size or any(
-        member.file_size > member.compress_size
-        for member in members
-        if member.compress_type == zipfile.ZIP_STORED
+    as_it_is = [member for member in members if member.compress_type == zipfile.ZIP_STORED]
+    if sum(member.compress_size for member in members) > size or any(
+        member.file_size > member.compress_size for member in as_it_is
     ):
         raise zipfile.BadZipFile("it is shorter than its directory says")
     if size < SMALL_FILE and unpacked > LARGEST_UNPACKED:
@@ -124,6 +119,25 @@ class Archive:
         """``attr_*``, or a dense ``x`` or ``features``."""
         sparse = self.csr("attr")
         return self.first(FEATURE_KEYS) if sparse is None else sparse
+
+
+def graph_parts(path: Path) -> dict[str, Any]:
+    """The parts of the graph in an .npz file, under the keys that docs/graphs.md lists."""
+    archive = Archive(path)
+    whole = archive.whole()
+    if whole is not None:
+        return {"adj_t": whole}
+    adjacency = archive.csr("adj")
+    keys = ["node_ids", *MASKS]
+    if adjacency is None:
+        keys += ["edge_index", "edge_weight", "num_nodes"]
+        if "edge_index" not in archive.keys:
+            raise RawlsError(
+                f"{path} has no graph in it: expected the keys adj_data, adj_indices, adj_indptr "
+                "and adj_shape, or edge_index, or a file of scipy.sparse.save_npz"
+            )
+    parts = {key: archive[key] for key in keys if key in archive.keys}
+    return {**parts, "adj_t": adjacency, "x": archive.features(), "y": archive.first(LABEL_KEYS)}
 
 
 def read_npy(path: Path) -> Array:
@@ -212,8 +226,8 @@ def shape_of(array: Array) -> tuple[int, int]:
     """The two sizes that a file keeps as an array."""
     if array.shape != (2,) or array.dtype.kind not in "iu":
         raise RawlsError(f"has a shape of {array.dtype} {array.shape} instead of two integers")
-    rows, columns = int(array[0]), int(array[1])
-    if rows < 0 or columns < 0 or max(rows, columns) >= 2**62 or rows * columns >= 2**62:
+    rows, columns = array.tolist()
+    if min(rows, columns) < 0 or max(rows, columns, rows * columns) >= 2**62:
         raise RawlsError(f"has a matrix of {rows} rows and {columns} columns")
     return rows, columns
 

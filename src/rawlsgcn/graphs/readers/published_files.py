@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError, reading
 from ..catalog import MASKS
+from ..graph_objects import raw_from_parts
 from ..raw_graph import RawGraph, endpoints
-from .arrays import Archive, plausible, shape_of, sparse_matrix
+from .arrays import Archive, graph_parts, plausible, shape_of, sparse_matrix
 from .safe_pickles import NUMPY, Call, array_of, load_inert
 
 Array = NDArray[Any]
@@ -28,15 +29,12 @@ _KNOWN = (NUMPY | _MATRICES | {"builtins.list"}).__contains__
 
 def read_npz(paths: list[Path]) -> RawGraph:
     """The archives of CitationFull, Coauthor and Amazon: binarised features, symmetric edges."""
-    archive = Archive(paths[0])
-    attr, adj, y = archive.csr("attr"), archive.csr("adj"), archive.first(("labels",))
-    if attr is None or adj is None or y is None or adj.shape[0] != adj.shape[1]:
-        raise RawlsError(f"{paths[0]} has no attr, no labels, or no square adj")
-    adj = adj.tocoo()
-    attr.data = np.where(attr.data > 0, 1, attr.data).astype(np.float32)
-    y = _labels(y, paths[0])
-    name, nodes = paths[0].stem, adj.shape[0]
-    return RawGraph(name, adj.row, adj.col, num_nodes=nodes, x=attr, y=y, undirected=True)
+    raw = raw_from_parts(graph_parts(paths[0]), paths[0].name, paths[0].stem)
+    if raw.weight is None or raw.y is None or not sp.issparse(raw.x):
+        raise RawlsError(f"{paths[0]} has no attr, no labels, or no adj")
+    raw.x.data = np.where(raw.x.data > 0, 1, raw.x.data).astype(np.float32)
+    raw.weight, raw.undirected = None, True
+    return raw
 
 
 def read_planetoid(paths: list[Path]) -> RawGraph:
@@ -83,7 +81,7 @@ def read_geom_gcn(paths: list[Path]) -> RawGraph:
         if not rows:
             raise RawlsError(f"{paths[0]} has no nodes in it")
         x = np.array([np.array(row[1].split(","), dtype=np.float32) for row in rows])
-        y = _labels(np.array([int(row[2]) for row in rows]), paths[0])
+        y = np.array([int(row[2]) for row in rows])
     with reading(paths[1], "a table of arcs"):
         arcs = np.loadtxt(paths[1], dtype=np.int64, skiprows=1, ndmin=2)
         arcs = np.unique(arcs, axis=0).T.copy()
@@ -107,14 +105,6 @@ READERS: dict[str, Callable[[list[Path]], RawGraph]] = {
     "Planetoid": read_planetoid,
     "WikipediaNetwork": read_geom_gcn,
 }
-
-
-def _labels(y: Any, path: Path) -> Array:
-    if y.ndim != 1 or y.dtype.kind not in "iu":
-        raise RawlsError(
-            f"{path} has labels of {y.dtype} {y.shape}: one integer a node is expected"
-        )
-    return np.asarray(y, dtype=np.int64)
 
 
 def _unpickled(path: Path, convert: Callable[[Any], Any]) -> Any:

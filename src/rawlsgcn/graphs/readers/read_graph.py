@@ -15,17 +15,18 @@ from torch_geometric.data import Data
 
 from ..._core.errors import RawlsError, reading, require_file
 from ..._core.threads import fork_safe_threads
-from ..catalog import MASKS
 from ..graph_objects import PARTS, raw_from_object, raw_from_parts
 from ..raw_graph import RawGraph, feature_matrix
 from ..splits import SplitChoice, parse_split
 from ..validation import validate
-from .arrays import LABEL_KEYS, Archive
-from .edge_lists import attach, read_edge_list
-from .labels import label_array
+from .arrays import graph_parts
+from .edge_lists import read_edge_list
+from .features import read_features, use_one_file_for_both
+from .labels import label_array, read_labels, use_labels
 from .node_link import from_networkx, is_networkx, read_node_link
 from .node_numbers import NodeNumbers
-from .node_tables import TORCH, NodeTable, read_features, read_labels, use_one_file_for_both
+from .node_order import attach_all
+from .node_tables import TORCH, NodeTable
 from .table_formats import TABLES
 from .torch_files import read_saved
 
@@ -108,7 +109,7 @@ def read_raw_graph(path: Any, *, features: Any = None, labels: Any = None) -> Ra
             labels = [labels.get(each) for each in attributed.ids]
         raw = attributed.raw(label, names)
     elif suffix == ".npz":
-        raw = raw_from_parts(_npz_parts(path), path.name, path.stem)
+        raw = raw_from_parts(graph_parts(path), path.name, path.stem)
     elif suffix in TORCH:
         raw = raw_from_parts(read_saved(path, PARTS), path.name, path.stem)
     elif not isinstance(path, Path):
@@ -121,21 +122,15 @@ def read_raw_graph(path: Any, *, features: Any = None, labels: Any = None) -> Ra
     if raw is None:
         raw = read_edge_list(path, tables)
     elif any(each.table is not None for each in tables):
-        attach(raw, tables, NodeNumbers(_order(raw)))
+        attach_all(raw, tables, NodeNumbers(_order(raw)))
     # Labels and features of further files are used instead of the graph's own.
     if label_table is not None:
-        raw.y, raw.labels_from = label_table.values, label_table.path.name
-        raw.label_place, raw.class_names = label_table.place, label_table.class_names
-        raw.facts.word_labels |= raw.class_names is not None
-        # Masks beside new labels are the user's; those stored with the old ones still hold.
-        raw.masks = label_table.masks or raw.masks
+        use_labels(raw, label_table)
     if feature_table is not None:
         raw.x, raw.features_from = feature_table.values, feature_table.path.name
         raw.facts.structural_features = False
-        if label_table and use_one_file_for_both(
-            label_table, feature_table.path, feature_table.columns
-        ):
-            feature_table.ignored = []
+    if label_table and feature_table:
+        use_one_file_for_both(label_table, feature_table)
     for each in tables:
         each.add_facts(raw.facts)
     return raw
@@ -179,22 +174,3 @@ def _order(raw: RawGraph) -> NDArray[Any]:
     if raw.num_nodes is None and raw.x is not None and raw.x.ndim == 2:
         nodes = int(raw.x.shape[0])
     return np.arange(raw.checked_count(nodes))
-
-
-def _npz_parts(path: Path) -> dict[str, Any]:
-    """The parts of the graph in an .npz file, under the keys that docs/graphs.md lists."""
-    archive = Archive(path)
-    whole = archive.whole()
-    if whole is not None:
-        return {"adj_t": whole}
-    adjacency = archive.csr("adj")
-    keys = ["node_ids", *MASKS]
-    if adjacency is None:
-        keys += ["edge_index", "edge_weight", "num_nodes"]
-        if "edge_index" not in archive.keys:
-            raise RawlsError(
-                f"{path} has no graph in it: expected the keys adj_data, adj_indices, adj_indptr "
-                "and adj_shape, or edge_index, or a file of scipy.sparse.save_npz"
-            )
-    parts = {key: archive[key] for key in keys if key in archive.keys}
-    return {**parts, "adj_t": adjacency, "x": archive.features(), "y": archive.first(LABEL_KEYS)}

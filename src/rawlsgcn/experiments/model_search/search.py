@@ -1,29 +1,21 @@
-"""``auto``: the best classifier for a graph out of a pool, chosen by its validation nodes."""
+"""The search of ``auto``: what it trains, in which order, and what it has trained so far."""
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from numbers import Real
 from typing import Any, NamedTuple
 
 from torch import Tensor
 from torch_geometric.data import Data
 
-from ..._core.argument_checks import whole_number
 from ..._core.errors import RawlsError
 from ..._core.progress import ProgressCallback
-from ..._core.random_state import kept_random_state
 from ..._core.text import plural
-from ..._core.threads import fork_safe_threads
 from ...graphs.notes import GraphFacts
-from ...graphs.splits import evaluate_on, missing_classes
 from ...methods import Inputs, Method, Settings, find_method
 from ...training import Job, TrainedRun, train_runs
-from ..fitting import checked, prepare_inputs
-from .answer import answer
 from .pool import (
     BEST_SETTINGS,
     LABEL_SMOOTHING,
@@ -40,87 +32,12 @@ from .pool import (
     seeds_of,
     train_member,
 )
-from .result import AutoResult
 from .selection import Judge
 from .students import MOST_ROWS, SHARES, confident_nodes, pseudo_labeled
 from .time_estimate import TimeEstimate
 
 #: Members that get students, and how many of its best settings a student is trained with.
 WITH_STUDENTS, SETTINGS_OF_STUDENT = 2, 2
-#: With fewer validation nodes than this a note says so.
-FEW_NODES = 30
-
-
-@fork_safe_threads()
-def auto(
-    graph: Data | str,
-    *,
-    seed: int = 0,
-    device: str = "auto",
-    evaluate: str = "test",
-    transferable: bool = False,
-    baseline: bool = False,
-    time_limit: float | None = None,
-    progress: ProgressCallback | None = None,
-) -> AutoResult:
-    """Train a pool of models and return the best, chosen by the validation nodes.
-
-    The pool has a GCN and MLPs on smoothed features (:mod:`rawlsgcn.methods.smoothed_mlp`). They
-    are judged by their cross entropy on the validation nodes after temperature scaling. The best
-    are trained again as students, on their own confident predictions for nodes of every degree.
-    The answer is a weighted mean of members, with the weights that lower that loss most.
-
-    Args:
-        graph: A torch_geometric ``Data``, a networkx graph, or the name of a dataset.
-        seed: Decides everything random: the same seed gives the same answer.
-        device: ``"cpu"``, ``"cuda"``, or ``"auto"`` for a GPU if there is one.
-        evaluate: ``"test"``, or ``"all"`` for every labeled node outside training and validation.
-        transferable: Leave out models that cannot be used on another graph.
-        baseline: Compare with a GCN that is tuned with as many runs as the whole pool; otherwise
-            with the GCN of the pool. See ``result.baseline``.
-        time_limit: Start nothing new after so many seconds, and use what there is by then. The
-            answer then depends on the speed of the machine.
-        progress: Called with the seconds spent, the estimated seconds in total (0 while they are
-            not known) and what is trained.
-
-    Returns:
-        A result like that of :func:`rawlsgcn.fit`, of one run, with a :attr:`leaderboard`.
-
-    Raises:
-        RawlsError: If the graph or an argument is not valid, or the graph has no labeled validation
-            nodes.
-
-    Example:
-        >>> import rawlsgcn as rg
-        >>> best = rg.auto(rg.synthetic(300), time_limit=1)
-        >>> best.leaderboard.columns[0]
-        'member'
-    """
-    seed = whole_number(seed, "seed")
-    if seed >= 2**62:
-        raise RawlsError(f"a seed must be less than 2^62, {seed} is not")
-    is_number = isinstance(time_limit, Real) and not isinstance(time_limit, bool)
-    if time_limit is not None and not (is_number and time_limit > 0):
-        raise RawlsError(f"time_limit must be a positive number of seconds, not {time_limit!r}")
-    clean = evaluate_on(checked(graph), evaluate)
-    nodes = (clean.val_mask & (clean.y >= 0)).nonzero().view(-1)
-    inputs = prepare_inputs(clean, Settings(), device)
-    search = Search(clean, inputs, Judge(nodes, clean.y[nodes]), seed)
-    if len(nodes) < FEW_NODES:
-        search.notes.append(
-            f"everything is chosen by {plural(len(nodes), 'validation node')}, too few to tell "
-            "good models apart: use more."
-        )
-    search.notes += missing_classes(clean)
-    deadline = math.inf if time_limit is None else search.began + float(time_limit)
-    with kept_random_state():
-        interrupted = search.run(search.candidates(transferable), baseline, deadline, progress)
-        try:
-            return answer(search)
-        except KeyboardInterrupt:  # all is trained: only a second one ends it
-            if interrupted:
-                raise
-            return answer(search)
 
 
 class Step(NamedTuple):
