@@ -236,10 +236,10 @@ def _merge(
         begin = np.flatnonzero(is_first)
         both = np.diff(begin, append=len(keys)) == 2
         values, other = sums[begin], sums[begin[both] + 1]
-        unequal = np.count_nonzero(values[both] != other)
+        unequal = int(np.count_nonzero(values[both] != other))
         values[both] = (values[both] + other) / 2
         kept = values >= _TINY
-        tiny = arcs - np.count_nonzero(kept)
+        tiny = arcs - int(np.count_nonzero(kept))
         if tiny:
             pairs, values = pairs[kept], values[kept]
     with np.errstate(over="ignore"):
