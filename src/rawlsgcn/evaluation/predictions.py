@@ -161,7 +161,7 @@ class Predictions:
     def _listed(self, column: pd.Series[Any], first: int, wide: int | None) -> Floats:
         """The lists as rows (nodes, classes), each as long as the first one, or ``wide``."""
 
-        def refuse(wrong: npt.NDArray[Any], said: str) -> None:
+        def refuse(wrong: Any, said: str) -> None:
             if wrong.any():
                 row = self.row(first + int(wrong.argmax()))
                 raise RawlsError(f"{row}: the list {said}: {self._cure}")
