@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from ..._core.distributed_context import DistributedContext
 from ..._core.memory import memory_left
 from ...methods.smoothed_mlp_inputs import SmoothedMLPSettings
-from ..in_steps.batch_training import Batch, BatchTraining
+from ..batch_training import Batch, BatchTraining
 from ..stacked.dropout import Dropout as Masks
 from .row_order import BATCH_ROWS, RowOrder, Window, row_bytes
 from .smoothed_files import SmoothedRows, take_rows
@@ -83,7 +83,7 @@ class RowTraining(BatchTraining):
         memory: Bytes that this process may use; rows that take more than half of what Python
             and torch leave of them are streamed.
         batch_size, seed, context, average, dtype: As for
-            :class:`..in_steps.batch_training.BatchTraining`.
+            :class:`..batch_training.BatchTraining`.
 
     Attributes:
         in_memory: Whether the rows of this process are kept in memory.

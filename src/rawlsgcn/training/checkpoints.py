@@ -17,19 +17,19 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Adam
 
-from ..._core.atomic_files import remove
-from ..._core.atomic_folders import atomic_directory
-from ..._core.distributed_context import meet, require_equal
-from ..._core.errors import RawlsError
-from ..._core.progress import ProgressCallback, no_progress
-from ..._core.serialization import (
+from .._core.atomic_files import remove
+from .._core.atomic_folders import atomic_directory
+from .._core.distributed_context import meet, require_equal
+from .._core.errors import RawlsError
+from .._core.progress import ProgressCallback, no_progress
+from .._core.serialization import (
     JsonFields,
     is_nonnegative_int,
     read_json,
     read_tensors,
     require_matching_tensors,
 )
-from ..._core.text import plural
+from .._core.text import plural
 from .batch_training import BatchTraining
 
 _WEIGHTS, _OPTIMIZER, _ABOUT = "weights.safetensors", "optimizer.safetensors", "checkpoint.json"

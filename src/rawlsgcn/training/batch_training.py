@@ -17,14 +17,14 @@ import torch
 from torch import Tensor, distributed, nn
 from torch.optim.swa_utils import AveragedModel
 
-from ..._core.distributed_context import DistributedContext
-from ..._core.errors import RawlsError
-from ...methods import Settings
-from ...methods._ops.convolution import GraphConvolutionalNetwork
-from ...methods._ops.fixed_matrix import FixedMatrix
-from ...methods.base import all_finite
-from ...sampling.neighbor_drawing import derive_key
-from ..sampled.blocks import Blocks
+from .._core.distributed_context import DistributedContext
+from .._core.errors import RawlsError
+from ..methods import Settings
+from ..methods._ops.convolution import GraphConvolutionalNetwork
+from ..methods._ops.fixed_matrix import FixedMatrix
+from ..methods.base import all_finite
+from ..sampling.neighbor_drawing import derive_key
+from .sampled.blocks import Blocks
 
 # What a key is for: seeds of different uses must differ.
 ORDER, DRAW, DROPOUT = range(3)
@@ -53,7 +53,7 @@ class Batch:
 class BestEpoch(nn.Module):
     """The weights of the epoch with the best validation score, the epochs since, and all epochs.
 
-    The form of :class:`..reference.EarlyStopping` that a checkpoint can keep.
+    The form of :class:`.reference.EarlyStopping` that a checkpoint can keep.
     """
 
     score: Tensor
