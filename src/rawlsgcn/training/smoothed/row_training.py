@@ -30,15 +30,9 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class LabeledRows:
-    """The rows that training and its progress need.
+    """The rows of all nodes, and the training nodes, in rising order, with their classes.
 
-    Attributes:
-        file: The rows of all nodes.
-        nodes: The numbers of the training nodes, in rising order.
-        y: Their classes.
-        num_classes: The number of classes.
-        val_nodes: Some validation nodes, in rising order, for the accuracy after each epoch.
-        val_y: Their classes.
+    The accuracy after each epoch is that of some validation nodes, in rising order.
     """
 
     file: SmoothedRows
