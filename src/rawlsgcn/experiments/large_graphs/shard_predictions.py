@@ -193,7 +193,7 @@ def shard_split(model: TrainedModel, shards: Shards) -> NDArray[np.str_] | None:
     "train", "val", "test" or ""; None if it is not the graph that the model was trained on.
     """
     known = model.training_graph
-    masks = [] if known is None else [known.masks[key] for key in MASKS if key in known.masks]
+    masks = [] if known is None else known.masks
     parts = np.zeros(shards.num_nodes, dtype=np.uint8)
     if model.fingerprint == shards.fingerprint:
         parts = ShardNodes.of(shards).split
