@@ -6,7 +6,7 @@ Of the graph that it was trained on they keep the order of its nodes and its spl
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -175,17 +175,6 @@ def read_weights(folder: Path, seed: int) -> dict[str, Tensor]:
     if not state:
         raise RawlsError(f"{path} has no weights of seed {seed}")
     return state
-
-
-def require_sizes(state: Mapping[str, Tensor], **sizes: int) -> None:
-    """Raise an error for sizes that no network of so few weights can have, before it is built."""
-    numbers = sum(tensor.numel() for tensor in state.values())
-    for name, size in sizes.items():
-        if size > 10 * numbers + 1000:
-            raise RawlsError(
-                f"{name} is {size:,}, but {WEIGHTS} has only {numbers:,} numbers: one of the two "
-                "files was changed; train again"
-            )
 
 
 def _are_seeds(value: Any) -> bool:

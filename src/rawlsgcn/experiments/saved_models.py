@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from .._core.atomic_folders import one_version
-from .._core.errors import RawlsError, out_of_memory
+from .._core.errors import RawlsError, out_of_memory, reading
 from .._core.machine import pick_device
 from .._core.random_state import kept_random_state
 from .._core.serialization import read_tensors
@@ -33,7 +33,6 @@ from .model_files import (
     in_order,
     read_config,
     read_weights,
-    require_sizes,
     split_words,
 )
 
@@ -270,21 +269,21 @@ def load_model(folder: str | Path, seed: int | None = None) -> TrainedModel:
         raise RawlsError(f"a model is loaded from its folder's path, not from {folder!r}")
     folder = Path(folder).expanduser()
     config = read_config(folder)
-    classes, chosen = config["num_classes"], config["best_seed"] if seed is None else seed
+    chosen = config["best_seed"] if seed is None else seed
     if chosen not in config["seeds"]:
         raise RawlsError(f"{folder} has no run with seed {chosen}: it has {config['seeds']}")
     state = read_weights(folder, chosen)
-    try:
+    with reading(folder / CONFIG):
         method = find_method(config["method"])
         settings = method.configure(config["settings"])
-        require_sizes(
-            state,
-            num_layers=settings.num_layers,
-            hidden_channels=settings.hidden_channels,
-            num_classes=classes,
-        )
-    except RawlsError as error:
-        raise RawlsError(f"{folder / CONFIG}: {error}") from error
+        numbers = sum(tensor.numel() for tensor in state.values())
+        sizes = {name: getattr(settings, name) for name in ("num_layers", "hidden_channels")}
+        for name, size in (sizes | {"num_classes": config["num_classes"]}).items():
+            if size > 10 * numbers + 1000:  # no network of so few weights has it
+                raise RawlsError(
+                    f"{name} is {size:,}, but {WEIGHTS} has only {numbers:,} numbers: one of the "
+                    "two files was changed; train again"
+                )
     edges = config["edges"]
     known = TrainingGraph(edges, read_tensors(folder / WEIGHTS, GRAPH)) if edges else None
     kept = ("row_normalized", "num_features", "num_classes", "dataset", "class_names")
