@@ -26,11 +26,7 @@ _PARSING = threading.Lock()
 
 
 def read_npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Read the header of an .npy file in C order, which may be done in several threads at once.
-
-    Returns:
-        The shape and the type of its numbers, which begin where the file is then.
-    """
+    """Read shape and type of an .npy file in C order; its numbers begin where the file is then."""
     with _PARSING:
         shape, _, kind = _READERS[npy.read_magic(file)](file)
     return shape, kind

@@ -33,12 +33,10 @@ def is_positive_int(value: Any) -> bool:
 
 
 def is_string(value: Any) -> bool:
-    """Whether this is a string."""
     return isinstance(value, str)
 
 
 def is_bool(value: Any) -> bool:
-    """Whether this is a boolean."""
     return isinstance(value, bool)
 
 

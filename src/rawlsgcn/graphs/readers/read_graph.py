@@ -20,11 +20,13 @@ from ..raw_graph import RawGraph, feature_matrix
 from ..splits import SplitChoice, parse_split
 from ..validation import validate
 from .arrays import graph_parts
-from .edge_lists import attach, read_edge_list
-from .labels import label_array
+from .edge_lists import read_edge_list
+from .features import read_features, use_one_file_for_both
+from .labels import label_array, read_labels, use_labels
 from .node_link import from_networkx, is_networkx, read_node_link
 from .node_numbers import NodeNumbers
-from .node_tables import TORCH, NodeTable, read_features, read_labels, use_one_file_for_both
+from .node_order import attach_all
+from .node_tables import TORCH, NodeTable
 from .table_formats import TABLES
 from .torch_files import read_saved
 
@@ -120,21 +122,15 @@ def read_raw_graph(path: Any, *, features: Any = None, labels: Any = None) -> Ra
     if raw is None:
         raw = read_edge_list(path, tables)
     elif any(each.table is not None for each in tables):
-        attach(raw, tables, NodeNumbers(_order(raw)))
+        attach_all(raw, tables, NodeNumbers(_order(raw)))
     # Labels and features of further files are used instead of the graph's own.
     if label_table is not None:
-        raw.y, raw.labels_from = label_table.values, label_table.path.name
-        raw.label_place, raw.class_names = label_table.place, label_table.class_names
-        raw.facts.word_labels |= raw.class_names is not None
-        # Masks beside new labels are the user's; those stored with the old ones still hold.
-        raw.masks = label_table.masks or raw.masks
+        use_labels(raw, label_table)
     if feature_table is not None:
         raw.x, raw.features_from = feature_table.values, feature_table.path.name
         raw.facts.structural_features = False
-        if label_table and use_one_file_for_both(
-            label_table, feature_table.path, feature_table.columns
-        ):
-            feature_table.ignored = []
+    if label_table and feature_table:
+        use_one_file_for_both(label_table, feature_table)
     for each in tables:
         each.add_facts(raw.facts)
     return raw
