@@ -62,6 +62,28 @@ class FairLayer(FairWeightHolder):
     def prepare(self) -> None:
         """Complete the conversion of a layer after its class was changed."""
 
+    def forward(self, *inputs: Any, **graph: Any) -> Tensor:
+        """Compute the layer.
+
+        Args:
+            x: Node features (nodes, inputs); of SAGEConv, GraphConv and GINConv also a pair of
+                those of sources and of targets.
+            x_0: Initial node features (nodes, channels), of GCN2Conv.
+            edge_index: Edge indices (2, edges), or the transposed adjacency as a sparse matrix.
+            edge_weight: Edge weights (edges,) where the layer takes them; by default all are one.
+            size: The numbers of source and target nodes of a bipartite block.
+            fair_weight: B's entries at the edges (edges,), or at the edges and on the diagonal
+                (edges + targets,); by default the graph is balanced.
+
+        Returns:
+            Node features (targets, outputs).
+
+        Raises:
+            RawlsError: If the graph has no doubly stochastic form, or ``fair_weight`` is invalid.
+        """
+        out: Tensor = super().forward(*inputs, **graph)  # type: ignore[misc]
+        return out
+
     def _learns(self, adjacency: Any, *weights: Tensor) -> bool:
         """Whether any of these weights gets a gradient from this forward pass.
 
@@ -155,24 +177,9 @@ class HomogeneousFairLayer(FairLayer):
         edge_weight: Tensor | None = None,
         fair_weight: Tensor | None = None,
     ) -> Tensor:
-        """Compute the layer.
-
-        Args:
-            x: Node features (nodes, inputs).
-            edge_index: Edge indices (2, edges), or the transposed adjacency as a sparse matrix.
-            edge_weight: Edge weights (edges,); by default all are one.
-            fair_weight: B's entries at the edges (edges,), or at the edges and on the diagonal
-                (edges + nodes,); by default the graph is balanced.
-
-        Returns:
-            Node features (nodes, outputs).
-
-        Raises:
-            RawlsError: If the graph has no doubly stochastic form, or ``fair_weight`` is invalid.
-        """
         learned = self._learned(x)
         if isinstance(x, (tuple, list)) or not self._learns(edge_index, *learned):
-            return super().forward(x, edge_index, edge_weight)  # type: ignore[misc,no-any-return]
+            return super().forward(x, edge_index, edge_weight)
         nodes = x.shape[self.node_dim]
         sizes, dtype = (nodes, nodes), learned[0].dtype
         matrix = self._fair_matrix(edge_index, edge_weight, fair_weight, sizes, dtype)
@@ -195,22 +202,6 @@ class BipartiteFairLayer(FairLayer):
     def forward(
         self, x: Any, edge_index: Any, size: Size = None, fair_weight: Tensor | None = None
     ) -> Tensor:
-        """Compute the layer.
-
-        Args:
-            x: Node features (nodes, inputs), or a pair of those of sources and of targets.
-            edge_index: Edge indices (2, edges), or the transposed adjacency as a sparse matrix.
-            edge_weight: Edge weights (edges,) where the layer takes them; by default all are one.
-            size: The numbers of source and target nodes of a bipartite block.
-            fair_weight: B's entries at the edges (edges,), or at the edges and on the diagonal
-                (edges + targets,); by default the graph is balanced.
-
-        Returns:
-            Node features (targets, outputs).
-
-        Raises:
-            RawlsError: If the graph has no doubly stochastic form, or ``fair_weight`` is invalid.
-        """
         return self._compute(x, edge_index, size, fair_weight)
 
     def _compute(
@@ -219,7 +210,7 @@ class BipartiteFairLayer(FairLayer):
         """Compute the layer; ``weights`` is ``edge_weight`` where the layer takes such weights."""
         linear, name = self._linear(), type(self).__name__
         if not self._learns(edge_index, linear.weight):
-            return super().forward(x, edge_index, size=size, **weights)  # type: ignore[misc,no-any-return]
+            return super().forward(x, edge_index, size=size, **weights)
         if not is_sparse(edge_index):
             require_edges(edge_index, weights.get("edge_weight"), name)
         x, root = (x, x) if isinstance(x, Tensor) else x

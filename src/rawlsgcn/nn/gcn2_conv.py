@@ -70,25 +70,8 @@ class FairGCN2Conv(FairLayer, GCN2Conv):  # type: ignore[misc]
         edge_weight: Tensor | None = None,
         fair_weight: Tensor | None = None,
     ) -> Tensor:
-        """Compute the layer.
-
-        Args:
-            x: Node features (nodes, channels).
-            x_0: Initial node features (nodes, channels).
-            edge_index: Edge indices (2, edges), or the transposed adjacency as a sparse matrix.
-            edge_weight: Edge weights (edges,); by default all are one.
-            fair_weight: B's entries at the edges (edges,), or at the edges and on the diagonal
-                (edges + nodes,); by default the graph is balanced.
-
-        Returns:
-            Node features (nodes, channels).
-
-        Raises:
-            RawlsError: If the graph has no doubly stochastic form, or ``fair_weight`` is invalid.
-        """
         if not self._learns(edge_index, self.weight1):
-            plain: Tensor = super().forward(x, x_0, edge_index, edge_weight)
-            return plain
+            return super().forward(x, x_0, edge_index, edge_weight)
         nodes, weight = x.shape[self.node_dim], self.weight1
         sizes = (nodes, nodes)
         matrix = self._fair_matrix(edge_index, edge_weight, fair_weight, sizes, weight.dtype)
