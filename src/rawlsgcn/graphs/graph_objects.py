@@ -11,6 +11,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
+from torch_geometric.utils import to_edge_index
 
 from .._core.errors import RawlsError
 from .catalog import MASKS, file_for_graph
@@ -101,23 +102,15 @@ def _edges(parts: Mapping[str, Any], where: str) -> RawGraph:
         if not isinstance(adjacency, Tensor):
             coo = adjacency.tocoo()
             return RawGraph("", coo.row, coo.col, coo.data, num_nodes=nodes, graph_from=where)
-        edge_index, weight = _edges_of(adjacency, where)
+        adjacency = checked_tensor(adjacency.detach().cpu(), "adj_t", where)
+        dense = adjacency.layout == torch.strided
+        edge_index, weight = to_edge_index(adjacency.to_sparse() if dense else adjacency)
     if edge_index is None:
         raise RawlsError(f"{where} has no edge_index: give its edges as a (2, edges) tensor")
     raw = RawGraph("", *endpoints(edge_index, where), graph_from=where)
     raw.weight = None if weight is None else as_numpy(weight, "edge_weight", where)
     raw.num_nodes = None if nodes is None else node_count(nodes, where)
     return raw
-
-
-def _edges_of(adjacency: Tensor, where: str) -> tuple[Tensor, Tensor]:
-    from torch_geometric.utils import to_edge_index
-
-    adjacency = checked_tensor(adjacency.detach().cpu(), "adj_t", where)
-    if adjacency.layout == torch.strided:
-        adjacency = adjacency.to_sparse(layout=torch.sparse_coo)
-    edge_index, weight = to_edge_index(adjacency)
-    return edge_index, weight
 
 
 def _class_names(names: Any) -> list[str] | None:

@@ -135,19 +135,15 @@ def clean_ids(ids: Any, where: str) -> Array:
     if given.dtype == np.uint64 and given.size and int(given.max()) < 2**63:
         given = given.astype(np.int64)
     texts = given.dtype.kind == "O" and all(isinstance(each, str | int) for each in given.flat)
-    whole = given.dtype.kind in "iuU" and given.dtype != np.uint64
-    if given.ndim != 1 or not (whole or texts):
+    whole = given.dtype.kind in "iu" and given.dtype != np.uint64
+    if given.ndim != 1 or not (whole or texts or given.dtype.kind == "U"):
         raise RawlsError(
             f"{where}: node_ids must be a list of whole numbers or texts, one for each node, not "
             f"{given.dtype} of the shape {given.shape}"
         )
-    known: Array
-    if given.dtype.kind in "iu":
-        known = given.astype(np.int64)
-        if bool((known[1:] > known[:-1]).all()):
-            return known
-    else:
-        known = np.array([str(each).strip() for each in given], dtype=object)
+    known = given.astype(np.int64) if whole else np.empty(len(given), object)
+    if not whole:
+        known[:] = [str(each).strip() for each in given]
     again = pd.Series(known).duplicated().to_numpy()
     if again.any():
         second = int(again.argmax())
@@ -176,21 +172,18 @@ def checked_tensor(value: Tensor, what: str, where: str) -> Tensor:
     kinds |= {"meta": value.is_meta, "nested": value.is_nested}
     for kind in (kind for kind, found in kinds.items() if found):
         raise RawlsError(f"{where}: {what} is a {kind} tensor: give one of real numbers")
-    if value.layout == torch.strided:
-        return value
+    shape: Any = value.shape
     try:
+        if value.layout == torch.strided:
+            return value
         if value.layout == torch.sparse_coo:
-            parts = value._indices(), value._values()
-            return torch.sparse_coo_tensor(
-                *parts, value.shape, is_coalesced=value.is_coalesced(), check_invariants=True
-            )
-        parts = (
-            (value.crow_indices(), value.col_indices())
-            if value.layout in (torch.sparse_csr, torch.sparse_bsr)
-            else (value.ccol_indices(), value.row_indices())
-        )
+            parts, whole = (value._indices(), value._values()), value.is_coalesced()
+            return torch.sparse_coo_tensor(*parts, shape, is_coalesced=whole, check_invariants=True)
+        by_row = value.layout in (torch.sparse_csr, torch.sparse_bsr)
+        start = value.crow_indices() if by_row else value.ccol_indices()
+        index = value.col_indices() if by_row else value.row_indices()
         return torch.sparse_compressed_tensor(
-            *parts, value.values(), value.shape, layout=value.layout, check_invariants=True
+            start, index, value.values(), shape, layout=value.layout, check_invariants=True
         )
     except RuntimeError as error:
         reason = " ".join(str(error).split())
@@ -207,6 +200,5 @@ def as_numpy(value: Any, what: str, where: str) -> Array:
     try:
         return np.asarray(value)
     except (ValueError, TypeError) as error:
-        raise RawlsError(
-            f"{where}: {what} holds lists of different lengths: give a tensor"
-        ) from error
+        cure = "holds lists of different lengths: give a tensor"
+        raise RawlsError(f"{where}: {what} {cure}") from error

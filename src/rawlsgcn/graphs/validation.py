@@ -66,13 +66,8 @@ def check(
     Raises:
         RawlsError: If anything that is needed is missing or wrong.
     """
-    clean = validate(
-        raw_from_object(data),
-        split=split,
-        sparse=sparse,
-        need_features=need_features,
-        need_labels=need_labels,
-    )
+    needs = {"need_features": need_features, "need_labels": need_labels}
+    clean = validate(raw_from_object(data), split=split, sparse=sparse, **needs)
     if not isinstance(data, Data):
         return clean
     result = copy.copy(data)
@@ -109,21 +104,20 @@ def validate(
             f"{raw.graph_from} has no edges but self-loops or edges of weight zero: "
             "nothing to learn from"
         )
-    graph = Data(edge_index=edge_index, num_nodes=nodes, name=raw.name)
-    graph.synthetic = raw.synthetic
+    graph = Data(edge_index=edge_index, num_nodes=nodes, name=raw.name, synthetic=raw.synthetic)
     if edge_weight is not None:
         if not bool(torch.isfinite(edge_weight).all()):
             raise RawlsError(f"{raw.graph_from}: weights over 3e38 do not fit: divide them first")
         graph.edge_weight = edge_weight
-    if raw.x is not None:
-        with _left_out_unless(need_features, "features", raw.facts):
+    with _left_out_unless(need_features, "features", raw.facts):
+        if raw.x is not None:
             graph.x = _features(raw, nodes, sparse)
             raw.facts.structural_features &= is_structural(graph.x, edge_index)
-    elif need_features:
-        graph.x = structural_features(edge_index, nodes)
-        if not sparse and 4 * nodes**2 <= MOST_DENSE:
-            graph.x = graph.x.to_dense()
-        raw.facts.structural_features = True
+        elif need_features:
+            graph.x = structural_features(edge_index, nodes)
+            if not sparse and 4 * nodes**2 <= MOST_DENSE:
+                graph.x = graph.x.to_dense()
+            raw.facts.structural_features = True
     if raw.y is not None:
         with _left_out_unless(need_labels, "labels", raw.facts):
             graph.y = check_labels(raw, nodes)
@@ -153,13 +147,11 @@ def _left_out_unless(needed: bool, what: str, facts: GraphFacts) -> Iterator[Non
 
 def _refuse_absent(raw: RawGraph, need_features: bool, need_labels: bool) -> None:
     """Before anything large is made."""
+    cure = "add them to the file, or give a file of their own with --{0} ({0}=...)"
     if need_features and raw.x is None and not need_labels:
-        raise RawlsError(
-            f"{raw.graph_from} has no node features: add them to the file, "
-            "or give a file of their own with --features (features=...)"
-        )
+        raise RawlsError(f"{raw.graph_from} has no node features: {cure.format('features')}")
     if need_labels and raw.y is None:
-        cure = "add them to the file, or give a file of their own with --labels (labels=...)"
+        cure = cure.format("labels")
         if some := raw.unused_attributes:
             cure = (
                 f"its nodes have the attributes {', '.join(some[:8])}: name the one to learn, as "

@@ -68,12 +68,13 @@ def evaluate_rows(
     )
 
 
-def require_finite_scores(logits: Tensor) -> None:
+def require_finite_scores(logits: Tensor, lr: float | None = None) -> None:
     """Raise an error if scores of a model that was just trained are not finite numbers."""
     if not bool(logits.isfinite().all()):
+        rate = "" if lr is None else f" of {lr:g}"
         raise RawlsError(
             "the trained model's scores are not finite numbers, so that it is not saved: lower the "
-            "learning rate and start again"
+            f"learning rate{rate} and start again"
         )
 
 

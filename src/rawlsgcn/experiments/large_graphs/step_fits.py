@@ -183,7 +183,7 @@ def fit_sampled(
     def evaluate(training: SampledTraining) -> tuple[RunMetrics, float, dict[str, Any]]:
         """The scores with all neighbors of every node."""
         logits = training.logits(rows_at_once)
-        require_finite_scores(logits)
+        require_finite_scores(logits, settings.lr)
         test, val = source.masks["test_mask"], source.masks["val_mask"]
         degree = torch.from_numpy(source.adjacency.degree)
         figures = evaluate_run(logits, source.y, degree, test, val)

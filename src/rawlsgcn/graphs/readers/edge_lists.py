@@ -28,7 +28,8 @@ from .column_names import (
     is_number,
     missing_column,
 )
-from .node_numbers import NodeNumbers, TextIdsError, file_of_nodes, number_nodes
+from .node_numbers import NodeNumbers, TextIdsError
+from .node_order import attach_all, file_of_nodes, number_nodes
 from .node_tables import ROWS, NodeTable, estimated_rows, ids_of
 from .table_formats import separator_name
 from .tables import TableFile, TableHeader, read_table
@@ -70,13 +71,6 @@ def _read(edges: EdgeTable, facts: GraphFacts, tables: list[NodeTable], as_text:
         raw.node_ids = numbers.order
     attach_all(raw, tables, numbers)
     return raw
-
-
-def attach_all(raw: RawGraph, tables: list[NodeTable], numbers: NodeNumbers) -> None:
-    """Bring tables keyed by node id into the order of the nodes; refuse ids that do not match."""
-    for each in tables:
-        others = [raw.graph_from, *(other.path.name for other in tables if other is not each)]
-        each.attach(raw, numbers, others)
 
 
 class EdgeTable:

@@ -20,11 +20,12 @@ from ..raw_graph import RawGraph, feature_matrix
 from ..splits import SplitChoice, parse_split
 from ..validation import validate
 from .arrays import graph_parts
-from .edge_lists import attach_all, read_edge_list
+from .edge_lists import read_edge_list
 from .features import read_features, use_one_file_for_both
 from .labels import label_array, read_labels, use_labels
 from .node_link import from_networkx, is_networkx, read_node_link
 from .node_numbers import NodeNumbers
+from .node_order import attach_all
 from .node_tables import TORCH, NodeTable
 from .table_formats import TABLES
 from .torch_files import read_saved

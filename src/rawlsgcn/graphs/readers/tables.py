@@ -101,11 +101,10 @@ class TableHeader:
 
     def require_rows(self) -> None:
         """Refuse a table without rows, or whose rows have fewer cells than its header."""
-        if is_parquet(self.path):
-            if not ParquetTable(self.path).num_rows:
-                raise no_rows(self.path)
-        elif self.names is not None:
-            _require_cells(self.path, self.width, read_text(self.path, True, nrows=1))
+        frame = next(self.chunks(1), None)
+        if frame is None:
+            raise no_rows(self.path)
+        _require_cells(self, frame)
 
     def tables(
         self, rows: int, text: Collection[int] = (), only: list[int] | None = None
@@ -198,7 +197,7 @@ class TableFile(TableHeader):
 
 
 def read_header(
-    path: Path, has_header: HeaderRule, most_columns: int, *, whole: bool = False
+    path: Path, has_header: HeaderRule, most_columns: int = MOST_COLUMNS, *, whole: bool = False
 ) -> TableHeader:
     """Read the columns of a table whose rows are read later, with :meth:`TableHeader.chunks`.
 
@@ -220,25 +219,22 @@ def read_header(
 
 def read_table(path: Path, has_header: HeaderRule) -> TableFile:
     """Read a table; for text files ``has_header`` judges whether the first line is a header."""
-    names = read_header(path, has_header, MOST_COLUMNS).names
-    if is_parquet(path):
-        with reading(path, "parquet"):
-            frame = ParquetTable(path).read()
-        if frame.empty:
-            raise no_rows(path)
-    else:
-        frame = read_text(path, names is not None)
-        # A text further down than the sample may show that the first line was no header.
-        if names and not has_header(names, lambda index: _is_numeric(frame[index])):
-            names, frame = None, read_text(path, False)
-        if names:
-            _require_cells(path, len(names), frame)
-    return TableFile(path, names, frame.shape[1], frame)
+    # A text further down than a sample may show that the first line was no header.
+    names = read_header(path, has_header, whole=True).names
+    with reading(path, "a table"):
+        parquet = is_parquet(path)
+        frame = ParquetTable(path).read() if parquet else read_text(path, names is not None)
+    if frame.empty:
+        raise no_rows(path)
+    table = TableFile(path, names, frame.shape[1], frame)
+    _require_cells(table, frame)
+    return table
 
 
-def _require_cells(path: Path, header: int, below: pd.DataFrame) -> None:
-    if header != below.shape[1]:
-        raise RawlsError(f"{path} has {header} columns in its header and {below.shape[1]} below it")
+def _require_cells(table: TableHeader, below: pd.DataFrame) -> None:
+    header, cells = len(table.names or ()), below.shape[1]
+    if header not in (0, cells):
+        raise RawlsError(f"{table.path} has {header} columns in its header and {cells} below it")
 
 
 def _is_numeric(column: pd.Series[Any]) -> bool:
