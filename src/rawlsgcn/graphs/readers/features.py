@@ -28,7 +28,7 @@ from .node_tables import (
     refuse_unknown,
 )
 from .table_formats import TABLES, separator_name
-from .tables import MOST_COLUMNS, TableFile, TableHeader, read_header, read_table
+from .tables import TableFile, TableHeader, read_header, read_table
 
 Array = NDArray[Any]
 #: Numbers that are read at a time.
@@ -63,7 +63,7 @@ def open_features(
     suffix = path.suffix.lower()
     with reading(path, "features"):
         if suffix in TABLES:
-            header = read_header(path, features_have_header, MOST_COLUMNS, whole=as_text)
+            header = read_header(path, features_have_header, whole=as_text)
             header.require_rows()
             nodes = _feature_table(header)
             nodes.progress = progress

@@ -197,7 +197,7 @@ class TableFile(TableHeader):
 
 
 def read_header(
-    path: Path, has_header: HeaderRule, most_columns: int, *, whole: bool = False
+    path: Path, has_header: HeaderRule, most_columns: int = MOST_COLUMNS, *, whole: bool = False
 ) -> TableHeader:
     """Read the columns of a table whose rows are read later, with :meth:`TableHeader.chunks`.
 
@@ -219,17 +219,13 @@ def read_header(
 
 def read_table(path: Path, has_header: HeaderRule) -> TableFile:
     """Read a table; for text files ``has_header`` judges whether the first line is a header."""
-    names = read_header(path, has_header, MOST_COLUMNS).names
-    if is_parquet(path):
-        with reading(path, "parquet"):
-            frame = ParquetTable(path).read()
-        if frame.empty:
-            raise no_rows(path)
-    else:
-        frame = read_text(path, names is not None)
-        # A text further down than the sample may show that the first line was no header.
-        if names and not has_header(names, lambda index: _is_numeric(frame[index])):
-            names, frame = None, read_text(path, False)
+    # A text further down than a sample may show that the first line was no header.
+    names = read_header(path, has_header, whole=True).names
+    with reading(path, "a table"):
+        parquet = is_parquet(path)
+        frame = ParquetTable(path).read() if parquet else read_text(path, names is not None)
+    if frame.empty:
+        raise no_rows(path)
     table = TableFile(path, names, frame.shape[1], frame)
     _require_cells(table, frame)
     return table

@@ -23,7 +23,7 @@ from ..readers.node_numbers import NodeNumbers, TextIdsError
 from ..readers.node_order import file_of_nodes, number_nodes
 from ..readers.node_tables import NodeTable
 from ..readers.table_formats import TABLES, is_parquet
-from ..readers.tables import MOST_COLUMNS, read_header
+from ..readers.tables import read_header
 from ..shards.shards import Shards, require_own
 from ..splits import SplitChoice, parse_split
 from ..validation import require_same_sizes
@@ -106,7 +106,7 @@ def _open(
     if y is not None:
         use_one_file_for_both(y, x)
     with reading(graph, "a graph"):
-        header = read_header(graph, edges_have_header, MOST_COLUMNS, whole=as_text)
+        header = read_header(graph, edges_have_header, whole=as_text)
         header.require_rows()
         edges = EdgeTable(header, raw.facts, tables, progress)
     numbers = number_nodes(tables, as_text, graph.name, edges.ids)
