@@ -178,7 +178,7 @@ def shard_split(model: TrainedModel, shards: Shards) -> NDArray[np.str_] | None:
     known = model.training_graph
     if model.fingerprint == shards.fingerprint:
         return np.take(words, ShardNodes.of(shards).split)
-    masks = [] if known is None else [known.masks[key] for key in MASKS if key in known.masks]
+    masks = [] if known is None else known.masks
     fitting = [len(mask) for mask in masks] == [shards.num_nodes] * len(MASKS)
     if known is None or not fitting or shard_edge_digest(shards) != known.edges:
         return None

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from ..._core.progress import ProgressCallback, no_progress
-from ..._core.row_files import read_npy_header
+from ..._core.row_files import npy_blocks
 from ..._core.threads import ordered_map
 from ..catalog import MASKS
 from ..graph_statistics import BlockTensor, Hashed, fingerprint_text, tensor_hash
@@ -30,8 +30,8 @@ _BLOCK = 1 << 20
 
 def shard_fingerprint(
     folder: Path,
-    cuts: list[int],
     row_start: Array,
+    count: int,
     *,
     weighted: bool,
     features: FeatureFiles,
@@ -47,8 +47,8 @@ def shard_fingerprint(
     nodes, arcs = len(row_start) - 1, int(row_start[-1])
 
     def edges() -> Hashed:
-        yield BlockTensor(torch.int64, (2, arcs), _ends(folder, len(cuts) - 1, row_start))
-        blocks = _blocks(folder, len(cuts) - 1, "weight")
+        yield BlockTensor(torch.int64, (2, arcs), _ends(folder, count, row_start))
+        blocks = _blocks(folder, count, "weight")
         yield BlockTensor(torch.float32, (arcs,), blocks) if weighted else None
 
     def labels() -> Hashed:
@@ -89,10 +89,7 @@ def _ends(folder: Path, count: int, row_start: Array) -> Iterator[Array]:
 
 def _blocks(folder: Path, count: int, name: str) -> Iterator[Array]:
     for shard in range(count):
-        with array_path(folder, shard, name).open("rb") as file:
-            (length,), kind = read_npy_header(file)
-            for first in range(0, length, _BLOCK):
-                yield np.fromfile(file, kind, min(_BLOCK, length - first))
+        yield from npy_blocks(array_path(folder, shard, name), _BLOCK)
 
 
 def _features(features: FeatureFiles, progress: ProgressCallback) -> Hashed:

@@ -30,9 +30,9 @@ from ..shards.feature_files import FeatureFiles
 from ..shards.shard_writer import ShardWriter, require_count
 from ..shards.shards import Shards, outdated
 from ..split_choice import choose_split
-from ..splits import MASKS, Ratios
+from ..splits import Ratios
 from ..validation import check_labels, settle_labels
-from .arc_sorter import ArcSorter, SortedArcs
+from .arc_sorter import SortedArcs, sort_arcs
 from .unfinished import UnfinishedFolder, unfinished_folder
 
 Array = NDArray[Any]
@@ -92,12 +92,9 @@ def build_shards(
     """
     raw = graph.raw
     memory = memory_limit(None) if memory is None else memory
-    labeled = settle_labels(raw, split)
+    settle_labels(raw, split)
     require_count(count, graph.num_nodes)
     nodes = _checked_nodes(raw, graph.num_nodes, split)
-    marks = np.zeros(graph.num_nodes, np.uint8)
-    for number, mask in enumerate(MASKS if labeled else (), start=1):
-        marks[nodes[mask].numpy()] = number
     key = {"count": count, "name": raw.name, "split": str(split), **graph.key}
     with unfinished_folder(folder, key, partial(progress, 0, 1, WAITING)) as unfinished:
         made = unfinished.folder("shards")
@@ -106,9 +103,8 @@ def build_shards(
         for entry in made.iterdir():
             if not _STAGES.fullmatch(entry.name):  # after a kill linked into a finished folder
                 entry.unlink()
-        ids = None if raw.node_ids is None else np.asarray(raw.node_ids)
-        writer.write_nodes(nodes.y.numpy() if labeled else None, marks, ids)
-        writer.finish(raw.name, features, class_names=raw.class_names, progress=progress)
+        writer.write_nodes(nodes)
+        writer.finish(features, progress=progress)
         with atomic_directory(folder, outdated) as temporary:
             _move_files(unfinished, made, temporary)
     nodes.facts = raw.facts.pairs()
@@ -122,8 +118,9 @@ def _checked_nodes(raw: RawGraph, count: int, split: str | Ratios | None) -> Dat
     if raw.y is not None:
         nodes.y = check_labels(raw, count)
         choose_split(nodes, raw, split)
-    if raw.class_names is not None:
-        nodes.class_names = raw.class_names
+    for name in ("node_ids", "class_names"):
+        if getattr(raw, name) is not None:
+            nodes[name] = getattr(raw, name)
     return nodes
 
 
@@ -154,19 +151,26 @@ def _sorted_arcs(
 ) -> SortedArcs:
     raw, rows = graph.raw, 0
     what = "drawing the edges" if raw.synthetic else f"reading {raw.graph_from}"
-    with ArcSorter(
-        graph.num_nodes, weighted=graph.weighted, folder=work, memory=memory, facts=raw.facts
-    ) as sorter:
+
+    def counted() -> Iterator[EdgeBatch]:
+        nonlocal rows
         for batch in graph.arcs():
-            sorter.add(*batch)
+            yield batch
             rows += len(batch.source)
             progress(rows, max(rows, graph.num_arcs), what)
         if not rows:
             raise RawlsError(f"{raw.graph_from} has no edges")
-        try:
-            arcs = sorter.finish(progress)
-        except RawlsError as error:
-            raise RawlsError(f"{raw.graph_from}: {error}") from error
+
+    arcs = sort_arcs(
+        counted(),
+        graph.num_nodes,
+        weighted=graph.weighted,
+        folder=work,
+        memory=memory,
+        facts=raw.facts,
+        where=raw.graph_from,
+        progress=progress,
+    )
     if not arcs.row_start[-1] and raw.y is not None:
         raise RawlsError(
             f"{raw.graph_from} has no edges but self-loops or edges of weight zero: nothing to "
