@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..._core.errors import RawlsError, reading
 from ..._core.progress import ProgressCallback, no_progress
 from ..._core.threads import ordered_map
-from ..node_features import FILL_IN, compact, dense_rows, feature_flaw
+from ..node_features import FILL_IN, compact, dense_rows, feature_flaw, require_matrix
 from .arrays import checked_array
 from .arrays import read_header as read_npy_header
 from .column_names import NO_FEATURES, features_have_header
@@ -69,7 +69,7 @@ def open_features(
             nodes.progress = progress
             return nodes
         values = _mapped(path) if suffix == ".npy" else read_array(path, "features")[0]
-        require_matrix(path, values.shape)
+        require_matrix(path.name, values.shape)
         return NodeTable(path, values if suffix == ".npy" else compact(values))
 
 
@@ -99,22 +99,13 @@ def _mapped(path: Path) -> Array:
     with path.open("rb") as file:
         shape, kind = read_npy_header(file, path.stat().st_size)
         left = path.stat().st_size - file.tell()
-    require_matrix(path, shape)
+    require_matrix(path.name, shape)
     if kind.kind not in "biuf":
         raise RawlsError(f"{path.name}: features must be real numbers, not {kind}")
     if math.prod(shape) * kind.itemsize > left:
         raise RawlsError(f"{path} is damaged or cut short: make or copy it again")
     mapped: Array = np.load(path, mmap_mode="r", allow_pickle=False)
     return mapped
-
-
-def require_matrix(path: Path, shape: tuple[int, ...]) -> None:
-    """Refuse features that are not in rows and columns."""
-    if len(shape) != 2 or not all(int(size) == size > 0 for size in shape):
-        raise RawlsError(
-            f"{path.name}: features must be a matrix with a row for each node, they have the "
-            f"shape {tuple(shape)}"
-        )
 
 
 def use_one_file_for_both(labels: NodeTable, features: NodeTable) -> bool:
