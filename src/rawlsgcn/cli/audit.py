@@ -60,9 +60,9 @@ def audit(
     from .._core.atomic_files import check_page
     from ..evaluation.node_centralities import BUILT_IN
     from ..experiments.auditing.audit_predictions import audit as audit_predictions
-    from ..reporting.audit_tables import audit_table
     from ..reporting.audit_verdict import verdict
     from ..reporting.progress import spinner
+    from ..reporting.tables import audit_table
 
     column = None if by in BUILT_IN else by
     check_outputs(json_path, file=out, inputs=[*predictions, graph, labels, column])

@@ -13,9 +13,9 @@ from .._core import lazy_names
 if TYPE_CHECKING:
     from . import audit_figures as audit_figures
     from . import figures as figures
-    from .audit_tables import audit_table as audit_table
     from .audit_verdict import verdict as verdict
     from .page import report as report
+    from .tables import audit_table as audit_table
     from .tables import datasets_table as datasets_table
     from .tables import leaderboard_table as leaderboard_table
     from .tables import results_table as results_table
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "audit_figures": "audit_figures",
-    "audit_table": "audit_tables",
+    "audit_table": "tables",
     "datasets_table": "tables",
     "figures": "figures",
     "leaderboard_table": "tables",

@@ -120,12 +120,12 @@ def title(figure: MatplotlibFigure, text: str, subtitle: str = "") -> None:
         figure.supxlabel(subtitle, fontsize=9, color=FAINT, parse_math=False)
 
 
-def legend(figure: MatplotlibFigure, axes: Axes) -> None:
-    """Explain the series of ``axes``, if there are any, below the figure."""
+def legend(figure: MatplotlibFigure, axes: Axes, place: str = "lower") -> None:
+    """Explain the series of ``axes``, if there are any, below or above the figure."""
     handles, texts = axes.get_legend_handles_labels()
     if handles:
-        style: dict[str, Any] = {"ncols": 4, "frameon": False, "labelcolor": INK, "fontsize": 9}
-        figure.legend(handles, texts, loc="outside lower center", **style)
+        style: dict[str, Any] = {"loc": f"outside {place} center", "ncols": 4, "fontsize": 9}
+        figure.legend(handles, texts, frameon=False, labelcolor=INK, **style)
 
 
 def save(figure: MatplotlibFigure, path: str | Path) -> Path:

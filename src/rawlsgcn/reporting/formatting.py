@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from .._core.text import printable
 
 if TYPE_CHECKING:
+    from ..evaluation.audit.findings import Estimate
     from ..experiments.result import Result
     from ..experiments.trained_runs import Spread
 
@@ -61,6 +62,20 @@ def spread(figure: Spread, show: Callable[[float], str]) -> str:
     if len(figure.runs) == 1 or not math.isfinite(figure.mean):
         return show(figure.mean)
     return f"{show(figure.mean)} ± {show(figure.std)}"
+
+
+def with_interval(estimate: Estimate, unit: str = "number") -> str:
+    """``0.25 [0.20, 0.30]`` for a terminal: two decimals, unless the number is small or large."""
+
+    def show(value: float) -> str:
+        if unit == "percent" or not (0.01 <= abs(value) < 100 or value == 0):
+            return percent(value) if unit == "percent" else number(value)
+        return f"{value:.2f}".replace("-", MINUS)
+
+    shown = show(estimate.value)
+    if math.isnan(estimate.low):
+        return shown
+    return f"{shown} [{show(estimate.low)}, {show(estimate.high)}]"
 
 
 def join_words(items: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from ..experiments.model_search import AutoResult
 from .comparison_words import gains
 from .figure_style import FAINT, INK, PAPER, Figure, color, legend, log_x_axis, plain_axes, title
 from .formatting import dataset_name, number, percent
-from .text_tables import leaderboard_rows
+from .text_tables import leaderboard_rows, one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,22 +33,22 @@ def model_choice_sections(
 ) -> list[dict[str, Any]]:
     """What the template shows of each result of ``auto``; results have their names on the page."""
     sections = []
-    for number_on_page, (name, result) in enumerate(results.items()):
+    for place, (name, result) in enumerate(results.items()):
         if not isinstance(result, AutoResult):
             continue
-        headings, rows = leaderboard_rows(result, whole=True)
+        headings, rows = leaderboard_rows(result)
         # Who gains and who loses, compared with the tuned GCN, if that is on the page.
         rivals = [other for other, each in results.items() if each is result.baseline]
         against = gains(audit, name, rivals[0])[:1] if audit is not None and rivals else []
         sections.append(
             {
                 "name": printable(name),
-                "figure": f"leaderboard-{number_on_page}",
+                "figure": f"leaderboard-{place}",
                 "explanation": [*map(printable, result.explanation), *against],
-                "headings": headings,
+                "headings": one_line(headings),
                 "rows": [
-                    row | {"place": place, "weight": share(row["weight"]) if row["weight"] else ""}
-                    for place, row in enumerate(rows, start=1)
+                    (row["member"], share(row["weight"]) if row["weight"] else "", cells)
+                    for row, cells in rows
                 ],
                 "rival": result.baseline is not None,
             }

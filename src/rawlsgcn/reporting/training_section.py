@@ -9,37 +9,42 @@ from typing import TYPE_CHECKING, Any
 
 from .._core.text import printable
 from .figures import accuracy_bias_plot, by_degree, degrees, side_by_side
-from .formatting import dataset_name, join_words, judged_runs, number, percent, seeds_text, spread
-from .text_tables import COMPARED, best_figures
+from .formatting import dataset_name, join_words, judged_runs, number, percent, seeds_text
+from .text_tables import COMPARED, RESULT_HEADINGS, best_figures, result_cells
 
 if TYPE_CHECKING:
     from ..experiments.result import Result
     from .figure_style import Figure
 
-_RUN_COLUMNS = (
-    *((metric, show) for _, metric, show, _ in COMPARED),
-    ("temperature", number),
-    ("validation_accuracy", percent),
-)
+_METRICS = {metric: show for _, metric, show, _ in COMPARED}
+_OF_EACH_RUN = {**_METRICS, "temperature": number, "validation_accuracy": percent}
 
 
 def training_section(results: Mapping[str, Result]) -> dict[str, Any]:
     """What the template shows of the results, which are given by their names on the page."""
+    every = list(results.values())
+    seeds = dict.fromkeys(map(seeds_text, every))
+    judged = judged_runs(results)
+    about = f" The other sections are about {judged}." if judged else ""
+    failed = [f"{printable(name)}, which {r.failed}" for name, r in results.items() if r.failed]
     return {
-        "runs_text": _runs_text(results),
-        "several_runs": any(len(result.seeds) > 1 for result in results.values()),
-        "headings": [*(column[0] for column in COMPARED), "parameters", "seconds"],
-        "rows": _rows(results),
-        "runs": _runs(results),
-        "settings": _settings(results),
+        "runs_text": f"Trained with {' or '.join(seeds)}.{about}",
+        "several_runs": any(len(result.seeds) > 1 for result in every),
+        "headings": [*RESULT_HEADINGS[1:], "parameters", "seconds"],
+        "rows": [
+            {
+                "name": printable(name),
+                "failed": result.failed,
+                "cells": result_cells(result, list(_METRICS)),
+                "best": best,
+                "cost": [f"{result.parameters:,}", f"{sum(result.seconds.values()):,.1f}"],
+            }
+            for (name, result), best in zip(results.items(), best_figures(every), strict=True)
+        ],
+        "runs": [run for name, result in results.items() for run in _runs(name, result)],
+        "settings": _settings(every),
         "remarks": [*_order_after_calibration(results), *_without_calibrated_bias(results)],
-        "left_out": join_words(
-            [
-                f"{printable(name)}, which {result.failed}"
-                for name, result in results.items()
-                if result.failed
-            ]
-        ),
+        "left_out": join_words(failed),
     }
 
 
@@ -72,45 +77,16 @@ def training_figures(results: Mapping[str, Result]) -> dict[str, tuple[Figure, s
     return drawn
 
 
-def _runs_text(results: Mapping[str, Result]) -> str:
-    """How many runs there are, and which of them the other sections are about."""
-    seeds = dict.fromkeys(seeds_text(result) for result in results.values())
-    trained = f"Trained with {' or '.join(seeds)}."
-    judged = judged_runs(results)
-    return f"{trained} The other sections are about {judged}." if judged else trained
+def _runs(name: str, result: Result) -> Iterator[dict[str, Any]]:
+    """The figures of each run; the one of the highest validation accuracy is audited."""
+    sound = len(result.diverged) < len(result.seeds)
+    for place, run in enumerate(result.to_frame().to_dict("records")):
+        cells = [str(run["seed"]), *(show(run[metric]) for metric, show in _OF_EACH_RUN.items())]
+        audited = sound and place == result.best_run
+        yield {"name": printable(name), "audited": audited, "cells": cells}
 
 
-def _rows(results: Mapping[str, Result]) -> list[dict[str, Any]]:
-    """A row for each method; a cell says whether it is the best of those that have learned."""
-    rows = []
-    best = best_figures(list(results.values()))
-    for (name, result), is_best in zip(results.items(), best, strict=True):
-        texts = [spread(getattr(result, metric), show) for _, metric, show, _ in COMPARED]
-        texts += [f"{result.parameters:,}", f"{sum(result.seconds.values()):,.1f}"]
-        cells = [
-            {"text": text, "best": emphasized}
-            for text, emphasized in zip(texts, (*is_best, False, False), strict=True)
-        ]
-        rows.append({"name": printable(name), "failed": result.failed, "cells": cells})
-    return rows
-
-
-def _runs(results: Mapping[str, Result]) -> list[dict[str, Any]]:
-    rows = []
-    for name, result in results.items():
-        sound = len(result.diverged) < len(result.seeds)
-        best = result.seeds[result.best_run] if sound else None
-        for run in result.to_frame().to_dict("records"):
-            cells = [show(run[column]) for column, show in _RUN_COLUMNS]
-            audited = run["seed"] == best
-            rows.append(
-                {"name": printable(name), "audited": audited, "cells": [str(run["seed"]), *cells]}
-            )
-    return rows
-
-
-def _settings(results: Mapping[str, Result]) -> list[tuple[str, list[str]]]:
-    every = list(results.values())
+def _settings(every: list[Result]) -> list[tuple[str, list[str]]]:
     settings = [result.described_settings for result in every]
     rows = [
         (printable(key.replace("_", " ")), [_setting(each.get(key)) for each in settings])
@@ -129,9 +105,9 @@ def _settings(results: Mapping[str, Result]) -> list[tuple[str, list[str]]]:
 
 
 def _setting(value: object) -> str:
-    if value is None:
-        return "–"
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else printable(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "–" if value is None else printable(value)
 
 
 def _order_after_calibration(results: Mapping[str, Result]) -> Iterator[str]:
