@@ -15,12 +15,11 @@ from . import options as opt
 from .base import command
 from .options import naming, parse_grid, parse_settings, read_graph, split_names
 from .outputs import (
-    audited,
     check_outputs,
     graph_options,
     people,
+    present,
     say_notes,
-    show,
     typed_command,
     write_json,
 )
@@ -100,29 +99,24 @@ def _compare(
 ) -> None:
     """Compare methods; the page shows ``how``: the command and the options of the graph."""
     from ..experiments.comparison import compare as compare_methods
-    from ..reporting.progress import progress, spinner
+    from ..reporting import figures
+    from ..reporting.progress import progress
 
     with progress("training") as tell:
         results = compare_methods(data, names, progress=tell, **settings)
     figures_json = [result.to_dict() for result in results]
-    audit = audited(results, **how)
-    if out is not None:
-        from .._core.atomic_folders import atomic_directory
-        from ..reporting import figures
-        from ..reporting.page import report
 
-        with atomic_directory(out) as folder, spinner("drawing"):
-            for result in results:
-                picture = folder / f"by_degree-{result.method}.png"
-                figures.save(figures.by_degree(result), picture)
-                if len(result.diverged) < len(result.seeds):
-                    result.to_predictions(folder / f"predictions-{result.method}.csv")
-            figures.save(figures.degrees(results[0].graph), folder / "degrees.png")
-            figures.save(figures.side_by_side(results), folder / "side_by_side.png")
-            figures.save(results.accuracy_bias_plot(), folder / "accuracy_bias.png")
-            report(audit or results, folder / "report.html", command=how["command"])
-            (folder / "results.json").write_text(json.dumps(figures_json, indent=2) + "\n")
-    show(results, audit, json_path)
+    def write(folder: Path) -> None:
+        for result in results:
+            figures.save(figures.by_degree(result), folder / f"by_degree-{result.method}.png")
+            if len(result.diverged) < len(result.seeds):
+                result.to_predictions(folder / f"predictions-{result.method}.csv")
+        figures.save(figures.degrees(results[0].graph), folder / "degrees.png")
+        figures.save(figures.side_by_side(results), folder / "side_by_side.png")
+        figures.save(results.accuracy_bias_plot(), folder / "accuracy_bias.png")
+        (folder / "results.json").write_text(json.dumps(figures_json, indent=2) + "\n")
+
+    present(results, out, json_path, write, **how)
     if out is not None:
         where = f"Page: {out / 'report.html'}   Picture: {out / 'side_by_side.png'}"
         people(json_path).print(where)

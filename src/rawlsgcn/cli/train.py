@@ -14,12 +14,11 @@ from . import options as opt
 from .base import command, require_one_process
 from .options import parse_settings, read_graph
 from .outputs import (
-    audited,
     check_outputs,
     graph_options,
     people,
+    present,
     say_written,
-    show,
     typed_command,
     write_json,
 )
@@ -80,7 +79,9 @@ def train(
     torchrun, and goes on from the checkpoint in --out if there is one.
     """
     from .._core.memory import memory_limit
+    from ..experiments.comparison import Comparison
     from ..experiments.fitting import fit
+    from ..experiments.model_files import outdated_in
     from ..graphs.shards.shards import Shards
     from ..graphs.splits import require_evaluated
     from ..reporting.progress import progress
@@ -108,7 +109,7 @@ def train(
             opened.require_labels()
             size = GraphSize.of_shards(opened)
         else:
-            _require_options(given, "the whole graph", in_shards=False)
+            _require_options(given, "the whole graph")
             require_one_process("train", "--num-neighbors or --shards")
             check_outputs(json_path, folder=out, inputs=inputs)
             data = read_graph(**files)
@@ -156,19 +157,17 @@ def train(
             progress=tell,
             **changes,
         )
-    audit = audited([result], command=typed_command(), graph_options=graph_options(context))
-    if out is not None:
-        from .._core.atomic_folders import atomic_directory
-        from ..experiments.model_files import outdated_in
-        from ..reporting import figures
-        from ..reporting.page import report
 
-        with atomic_directory(out, outdated_in(out)) as folder:
-            result.write_model(folder)
-            result.to_predictions(folder / "predictions.csv")
-            figures.save(figures.by_degree(result), folder / "by_degree.png")
-            report(audit or result, folder / "report.html", command=typed_command())
-    show([result], audit, json_path)
+    def write(folder: Path) -> None:
+        from ..reporting import figures
+
+        result.write_model(folder)
+        result.to_predictions(folder / "predictions.csv")
+        figures.save(figures.by_degree(result), folder / "by_degree.png")
+
+    how = {"command": typed_command(), "graph_options": graph_options(context)}
+    outdated = outdated_in(out or Path())
+    present(Comparison([result]), out, json_path, write, outdated, **how)
     if out is not None:
         say_written(out, people(json_path))
     write_json(json_path, result.to_dict())
@@ -180,13 +179,11 @@ def _given_options(context: typer.Context) -> set[str]:
     return {name for name, source in sources.items() if source and source.name == "COMMANDLINE"}
 
 
-def _require_options(given: set[str], trained_on: str, *, in_shards: bool = True) -> None:
+def _require_options(given: set[str], trained_on: str) -> None:
     """Raise an error for an option of ``train`` that does not apply."""
-    known: set[str] = set().union(*_OPTIONS.values())
-    for name in sorted(given & known - _OPTIONS[trained_on]):
-        option = f"--{name.replace('_', '-')}"
-        if trained_on == "the whole graph" and not in_shards:
-            raise RawlsError(
-                f"{option} is for training on samples: add --num-neighbors or --shards"
-            )
-        raise RawlsError(f"{option} does not apply to training on {trained_on}: leave it out")
+    for name in sorted(given & _OPTIONS["samples"] - _OPTIONS[trained_on]):
+        cure = ", or give --num-neighbors" if trained_on == "the whole graph" else ""
+        raise RawlsError(
+            f"--{name.replace('_', '-')} does not apply to training on {trained_on}: leave it "
+            f"out{cure}"
+        )

@@ -51,14 +51,12 @@ def training_section(results: Mapping[str, Result]) -> dict[str, Any]:
 def training_figures(results: Mapping[str, Result]) -> dict[str, tuple[Figure, str]]:
     """Figures 1 or 3 and 2 of the paper, and accuracy against bias, each with its words."""
     every = list(results.values())
-    first = every[0]
+    first, names = every[0], "; ".join(map(printable, results))
     low, high = int(first.degree.min()), int(first.degree.max())
     drawn = {
         "by-degree": (
             by_degree(first) if len(every) == 1 else side_by_side(every),
-            "Average loss and accuracy by degree, with regression lines: "
-            + "; ".join(map(printable, results))
-            + ".",
+            f"Average loss and accuracy by degree, with regression lines: {names}.",
         ),
         "degrees": (
             degrees(first.graph),
@@ -87,21 +85,21 @@ def _runs(name: str, result: Result) -> Iterator[dict[str, Any]]:
 
 
 def _settings(every: list[Result]) -> list[tuple[str, list[str]]]:
-    settings = [result.described_settings for result in every]
-    rows = [
-        (printable(key.replace("_", " ")), [_setting(each.get(key)) for each in settings])
-        for key in dict.fromkeys(key for each in settings for key in each)
+    """A row for each setting, and for what the runs cost; a dash for those that have none."""
+    settings, costs = [], []
+    for result in every:
+        described = result.described_settings.items()
+        settings.append({key.replace("_", " "): _setting(value) for key, value in described})
+        cost = {"seeds": ", ".join(map(str, result.seeds)), "device": printable(result.device)}
+        if not math.isnan(result.peak_memory_mb):
+            cost["peak memory (MB)"] = f"{result.peak_memory_mb:,.0f}"
+        seconds = {f"seconds to {phase}": f"{time:,.2f}" for phase, time in result.seconds.items()}
+        costs.append(cost | seconds)
+    return [
+        (printable(key), [column.get(key, "–") for column in columns])
+        for columns in (settings, costs)
+        for key in dict.fromkeys(key for column in columns for key in column)
     ]
-    rows.append(("seeds", [", ".join(map(str, result.seeds)) for result in every]))
-    rows.append(("device", [printable(result.device) for result in every]))
-    if not any(math.isnan(result.peak_memory_mb) for result in every):
-        rows.append(("peak memory (MB)", [f"{result.peak_memory_mb:,.0f}" for result in every]))
-    for phase in dict.fromkeys(phase for result in every for phase in result.seconds):
-        times = [result.seconds.get(phase) for result in every]
-        rows.append(
-            (f"seconds to {phase}", ["–" if time is None else f"{time:,.2f}" for time in times])
-        )
-    return rows
 
 
 def _setting(value: object) -> str:
