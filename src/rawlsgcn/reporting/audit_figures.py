@@ -29,11 +29,18 @@ Floats = npt.NDArray[np.float64]
 #: Models differ in color, marker and dash, so that none of the three alone is needed.
 MARKERS = ("o", "s", "^", "D", "v", "P")
 DASHES = (None, (6, 2), (2, 1.5), (8, 2, 2, 2), (4, 1, 1, 1, 1, 1), (1, 1))
+
+
+def _log(values: Any) -> Any:
+    # matplotlib also asks for positions beyond the values, of which there is no logarithm.
+    return np.log(np.maximum(values, 1e-300))
+
+
 #: The functions to an axis and back, by the kinds of :func:`log_kind`.
 SCALES: dict[str | None, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     None: (np.positive, np.positive),
-    "one more": (np.log1p, np.expm1),
-    "plain": (np.log, np.exp),
+    "one more": (lambda values: _log(np.add(values, 1)), lambda places: np.exp(places) - 1),
+    "plain": (_log, np.exp),
 }
 _HEADROOM = 1.2
 """Room for a line of text above the tallest bar."""
