@@ -93,8 +93,7 @@ def interruptible(said: str) -> Iterator[list[int]]:
             print(f"rawlsgcn: {said}", file=sys.stderr, flush=True)
         raise KeyboardInterrupt
 
-    both = (signal.SIGINT, signal.SIGTERM)
-    before = {each: signal.getsignal(each) for each in both}
+    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
     before = {each: way for each, way in before.items() if way is not signal.SIG_IGN}
     for each in before:
         signal.signal(each, interrupt)

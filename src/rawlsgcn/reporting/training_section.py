@@ -43,7 +43,7 @@ def training_section(results: Mapping[str, Result]) -> dict[str, Any]:
         ],
         "runs": [run for name, result in results.items() for run in _runs(name, result)],
         "settings": _settings(every),
-        "remarks": [*_order_after_calibration(results), *_without_calibrated_bias(results)],
+        "remarks": list(_remarks(results)),
         "left_out": join_words(failed),
     }
 
@@ -108,29 +108,23 @@ def _setting(value: object) -> str:
     return "–" if value is None else printable(value)
 
 
-def _order_after_calibration(results: Mapping[str, Result]) -> Iterator[str]:
-    """Say so where another method has the least bias once all are calibrated."""
+def _remarks(results: Mapping[str, Result]) -> Iterator[str]:
+    """Say where calibration changes who has the least bias, and why a method has no such bias."""
     learned = {printable(name): each for name, each in results.items() if each.failure is None}
     least = []
     for metric in ("bias", "calibrated_bias"):
-        means = [(getattr(result, metric).mean, name) for name, result in learned.items()]
-        finite = [pair for pair in means if math.isfinite(pair[0])]
-        least += [min(finite)[1]] if len(finite) > 1 else []
+        means = {name: getattr(result, metric).mean for name, result in learned.items()}
+        finite = {name: mean for name, mean in means.items() if math.isfinite(mean)}
+        least += [min(finite, key=lambda name: finite[name])] if len(finite) > 1 else []
     if len(set(least)) > 1:
-        before, after = least
         yield (
-            f"Calibration changes the order: {before} has the least bias before it, {after} after "
-            "it."
+            f"Calibration changes the order: {least[0]} has the least bias before it, {least[1]} "
+            "after it."
         )
-
-
-def _without_calibrated_bias(results: Mapping[str, Result]) -> Iterator[str]:
-    """Say why the mean of a method's calibrated bias is a dash."""
-    for name, result in results.items():
-        if result.failure is not None or math.isfinite(result.calibrated_bias.mean):
+    for name, result in learned.items():
+        if math.isfinite(result.calibrated_bias.mean):
             continue
-        reasons = Counter(run.calibration for run in result.run_metrics)
-        for reason, runs in reasons.items():
+        for reason, runs in Counter(run.calibration for run in result.run_metrics).items():
             if not reason.usable:
                 which = f" in {runs} of {len(result.seeds)} runs" if len(result.seeds) > 1 else ""
-                yield f"{printable(name)} has no calibrated bias{which}: {reason.value}."
+                yield f"{name} has no calibrated bias{which}: {reason.value}."
