@@ -12,17 +12,9 @@ import typer
 from .._core.errors import RawlsError
 from ..methods import MAIN_METHODS, find_method
 from . import options as opt
+from . import outputs
 from .base import command
 from .options import naming, parse_grid, parse_settings, read_graph, split_names
-from .outputs import (
-    check_outputs,
-    graph_options,
-    people,
-    present,
-    say_notes,
-    typed_command,
-    write_json,
-)
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -39,7 +31,7 @@ def demo(
     """Compare GCN and both RawlsGCN methods on the embedded synthetic graph."""
     from ..graphs import synthetic
 
-    check_outputs(json_path, folder=out)
+    outputs.check_outputs(json_path, folder=out)
     how = {"command": "rawlsgcn demo", "graph_options": {}}
     _compare(synthetic(nodes), MAIN_METHODS, out, json_path, how, seeds=seeds, device=device)
 
@@ -82,9 +74,9 @@ def compare(
     names = split_names(methods)
     changes = parse_settings(settings, lr=lr, epochs=epochs, normalization=normalization)
     configure_all([find_method(name) for name in names], changes)
-    check_outputs(json_path, folder=out, inputs=[graph, features, labels])
+    outputs.check_outputs(json_path, folder=out, inputs=[graph, features, labels])
     data = evaluate_on(read_graph(dataset, graph, features, labels, split, data_root), evaluate)
-    how = {"command": typed_command(), "graph_options": graph_options(context)}
+    how = {"command": outputs.typed_command(), "graph_options": outputs.graph_options(context)}
     changes |= {"seeds": seeds, "device": device, "engine": engine, "tune": tune}
     _compare(data, names, out, json_path, how, **changes)
 
@@ -116,11 +108,11 @@ def _compare(
         figures.save(results.accuracy_bias_plot(), folder / "accuracy_bias.png")
         (folder / "results.json").write_text(json.dumps(figures_json, indent=2) + "\n")
 
-    present(results, out, json_path, write, **how)
+    outputs.present(results, out, json_path, write, **how)
     if out is not None:
         where = f"Page: {out / 'report.html'}   Picture: {out / 'side_by_side.png'}"
-        people(json_path).print(where)
-    write_json(json_path, figures_json)
+        outputs.people(json_path).print(where)
+    outputs.write_json(json_path, figures_json)
 
 
 @command(
@@ -169,7 +161,7 @@ def tune(
         for value in each:
             with naming(f"--grid {name}={','.join(each)}"):
                 chosen.configure({**changes, name: value})
-    check_outputs(json_path, folder=out, inputs=[graph, features, labels])
+    outputs.check_outputs(json_path, folder=out, inputs=[graph, features, labels])
     data = read_graph(dataset, graph, features, labels, split, data_root)
     with progress("training") as tell:
         tuning = tune_method(
@@ -190,10 +182,10 @@ def tune(
             tuning.best.write_model(folder)
             text = json.dumps(tuning.to_dict(), indent=2, allow_nan=False) + "\n"
             (folder / "tuning.json").write_text(text, encoding="utf-8")
-    console = people(json_path)
-    say_notes(tuning.best.notes, console)
+    console = outputs.people(json_path)
+    outputs.say_notes(tuning.best.notes, console)
     console.print(tuning_table(tuning))
     took = f"{len(tuning.trials) * seeds} runs in {sum(tuning.seconds.values()):.1f} s"
     kept = "" if out is None else f"; the chosen model is in {out}"
     console.print(f"{took}{kept}")
-    write_json(json_path, tuning.to_dict())
+    outputs.write_json(json_path, tuning.to_dict())

@@ -11,17 +11,9 @@ import typer
 from .._core.errors import RawlsError
 from ..methods import find_method
 from . import options as opt
+from . import outputs
 from .base import command, require_one_process
 from .options import parse_settings, read_graph
-from .outputs import (
-    check_outputs,
-    graph_options,
-    people,
-    present,
-    say_written,
-    typed_command,
-    write_json,
-)
 from .step_training import StepOptions, train_on_rows, train_on_samples
 
 if TYPE_CHECKING:
@@ -111,14 +103,14 @@ def train(
         else:
             _require_options(given, "the whole graph")
             require_one_process("train", "--num-neighbors or --shards")
-            check_outputs(json_path, folder=out, inputs=inputs)
+            outputs.check_outputs(json_path, folder=out, inputs=inputs)
             data = read_graph(**files)
             size = GraphSize.of(data)
         choice = choose_engine(chosen, configured, size, limit, engine=engine, runs=seeds)
     # Of several processes only the first says it.
     if choice.reason != "you said so" and os.environ.get("RANK", "0") == "0":
         said = f"Training on {choice.trained_on}: {choice.reason}."
-        people(json_path).print(said, soft_wrap=True)
+        outputs.people(json_path).print(said, soft_wrap=True)
     _require_options(given, choice.trained_on)
     in_steps = StepOptions(
         out=out,
@@ -144,7 +136,7 @@ def train(
         from ..graphs.shards.shard_graph import graph_of_shards
 
         require_one_process(f"train --method {method}")
-        check_outputs(json_path, folder=out, shards=shards)
+        outputs.check_outputs(json_path, folder=out, shards=shards)
         data = graph_of_shards(opened)
     with progress("training") as tell:
         result = fit(
@@ -165,12 +157,12 @@ def train(
         result.to_predictions(folder / "predictions.csv")
         figures.save(figures.by_degree(result), folder / "by_degree.png")
 
-    how = {"command": typed_command(), "graph_options": graph_options(context)}
+    how = {"command": outputs.typed_command(), "graph_options": outputs.graph_options(context)}
     outdated = outdated_in(out or Path())
-    present(Comparison([result]), out, json_path, write, outdated, **how)
+    outputs.present(Comparison([result]), out, json_path, write, outdated, **how)
     if out is not None:
-        say_written(out, people(json_path))
-    write_json(json_path, result.to_dict())
+        outputs.say_written(out, outputs.people(json_path))
+    outputs.write_json(json_path, result.to_dict())
 
 
 def _given_options(context: typer.Context) -> set[str]:

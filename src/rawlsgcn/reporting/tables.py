@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from ..experiments.tuning import Tuning
 
 _BEST = "bold green"
+#: Names up to this length fit the heading of a column of three in a terminal of 80.
 _SHORT_NAME = 16
-"""Names up to this length fit the heading of a column of three in a terminal of 80."""
 
 
 class FittingTable(Table):
@@ -83,10 +83,9 @@ def _table(
         header_style="bold",
     )
     for place, heading in enumerate(map(Text, headings)):
-        if place < names:  # names wrap before a number does
-            table.add_column(heading, overflow="fold")
-        else:
-            table.add_column(heading, justify="right", overflow="fold", no_wrap=no_wrap)
+        right = place >= names
+        side: Any = {"justify": "right" if right else "left", "overflow": "fold"}
+        table.add_column(heading, no_wrap=no_wrap and right, **side)
     for cells, style in zip(rows, styles, strict=False):
         table.add_row(*(Text(c) if isinstance(c, str) else c for c in cells), style=style)
     return table
