@@ -172,10 +172,40 @@ def balance(
     With --shards, also under torchrun, the scaling is kept in the shards; arcs that do not fit in
     --memory are read again for each product.
     """
+    from ..balancing.solver import require_limits
+    from ..reporting.progress import progress
+
+    require_limits(tol, max_iterations)
     if shards is not None:
+        from .._core.distributed_context import distributed_context
+        from .._core.memory import memory_limit
+        from ..balancing.distributed import balance_and_save
+        from ..graphs.shards.shards import Shards
+
         if dataset is not None or graph is not None or out is not None:
             raise RawlsError("--shards has the whole graph: leave out --dataset, --graph and --out")
-        _balance_on_disk(shards, tol, max_iterations, device, memory, json_path)
+        check_outputs(json_path)
+        limit, folder = memory_limit(memory), Shards(shards)
+        with distributed_context(device) as context:
+            started = time.perf_counter()
+            with progress("balancing") as tell:
+                part = balance_and_save(folder, context, tol, max_iterations, limit, tell)
+            if context.rank:
+                return
+            people(json_path).print(
+                f"residual {part.residual:.1e} after {part.iterations} products; rows "
+                f"{part.first:,} to {part.last:,} here, {part.held_bytes / 2**20:,.1f} MB",
+                soft_wrap=True,
+            )
+            about = {
+                "iterations": part.iterations,
+                "residual": part.residual,
+                "rows": [part.first, part.last],
+                "held_bytes": part.held_bytes,
+                "processes": context.world_size,
+                "seconds": time.perf_counter() - started,
+            }
+            write_json(json_path, about)
         return
     if memory is not None:
         raise RawlsError("--memory is for shards: add --shards, or leave it out")
@@ -223,45 +253,3 @@ def balance(
         soft_wrap=True,
     )
     write_json(json_path, summary)
-
-
-def _balance_on_disk(
-    shards: Path,
-    tol: float,
-    max_iterations: int,
-    device: str,
-    memory: str | None,
-    json_path: str | None,
-) -> None:
-    """The command ``balance`` with --shards: each process balances a range of them."""
-    from .._core.distributed_context import distributed_context
-    from .._core.memory import memory_limit
-    from ..balancing.distributed import balance_and_save
-    from ..balancing.solver import require_limits
-    from ..graphs.shards.shards import Shards
-    from ..reporting.progress import progress
-
-    check_outputs(json_path)
-    require_limits(tol, max_iterations)
-    limit = memory_limit(memory)
-    folder = Shards(shards)
-    with distributed_context(device) as context:
-        started = time.perf_counter()
-        with progress("balancing") as show_progress:
-            scaling = balance_and_save(folder, context, tol, max_iterations, limit, show_progress)
-        if context.rank == 0:
-            people(json_path).print(
-                f"residual {scaling.residual:.1e} after {scaling.iterations} products; "
-                f"rows {scaling.first:,} to {scaling.last:,} here, "
-                f"{scaling.held_bytes / 2**20:,.1f} MB",
-                soft_wrap=True,
-            )
-            about = {
-                "iterations": scaling.iterations,
-                "residual": scaling.residual,
-                "rows": [scaling.first, scaling.last],
-                "held_bytes": scaling.held_bytes,
-                "processes": context.world_size,
-                "seconds": time.perf_counter() - started,
-            }
-            write_json(json_path, about)

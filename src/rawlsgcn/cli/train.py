@@ -80,7 +80,9 @@ def train(
     from ..training.engine_choice import EngineChoice, GraphSize, choose_engine
 
     changes = parse_settings(settings, lr=lr, epochs=epochs, normalization=normalization)
-    given, chosen, limit = _given_options(context), find_method(method), memory_limit(memory)
+    chosen, limit = find_method(method), memory_limit(memory)
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    given = {name for name, source in sources.items() if source and source.name == "COMMANDLINE"}
     names = ("dataset", "graph", "features", "labels", "split", "data_root")
     files = {name: context.params[name] for name in names}
     require_evaluated(evaluate)  # an error before a graph is read or balanced
@@ -163,12 +165,6 @@ def train(
     if out is not None:
         outputs.say_written(out, outputs.people(json_path))
     outputs.write_json(json_path, result.to_dict())
-
-
-def _given_options(context: typer.Context) -> set[str]:
-    """The parameters that the user typed, rather than their defaults."""
-    sources = {name: context.get_parameter_source(name) for name in context.params}
-    return {name for name, source in sources.items() if source and source.name == "COMMANDLINE"}
 
 
 def _require_options(given: set[str], trained_on: str) -> None:

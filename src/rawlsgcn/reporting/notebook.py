@@ -38,7 +38,14 @@ if TYPE_CHECKING:
 def results_html(results: Result | Sequence[Result]) -> str:
     """One row for each method, and the paper's Figure 1 or 3; of ``auto`` also how it chose."""
     if isinstance(results, AutoResult):
-        return _auto_html(results)
+        # The answer beside the tuned GCN, why it was chosen, and the pool.
+        headings, members = leaderboard_rows(results, narrow=True)
+        return _display(
+            ["member (→ chosen)", *one_line(headings)],
+            [["→ " * (row["weight"] > 0) + row["member"], *cells] for row, cells in members],
+            above=Markup(results_html(results.comparison())),
+            sentences=list(map(printable, results.explanation)),
+        )
     results = Comparison.of(results)
     lines = [f"{setup_text(results)}."]
     for name, result in zip(results.names, results, strict=True):
@@ -54,17 +61,6 @@ def results_html(results: Result | Sequence[Result]) -> str:
         figure=by_degree(results[0]) if len(results) == 1 else side_by_side(results),
         words="Average loss and accuracy by degree; the numbers are in result.by_degree.",
         width=max(36, min(64, 24 * len(results))),
-    )
-
-
-def _auto_html(result: AutoResult) -> str:
-    """The answer beside the tuned GCN, why it was chosen, and the pool."""
-    headings, members = leaderboard_rows(result, narrow=True)
-    return _display(
-        ["member (→ chosen)", *one_line(headings)],
-        [["→ " * (row["weight"] > 0) + row["member"], *cells] for row, cells in members],
-        above=Markup(results_html(result.comparison())),
-        sentences=list(map(printable, result.explanation)),
     )
 
 
