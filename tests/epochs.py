@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rawlsgcn.training.in_steps.batch_training import BatchTraining
 
 
-def train_epoch(training: BatchTraining[Any], epoch: int) -> float:
+def train_epoch(training: BatchTraining, epoch: int) -> float:
     """Train on all training nodes once; return the mean loss of the steps."""
     batches = enumerate(training.batches(epoch))
     losses = [training.step(batch, epoch, number) for number, batch in batches]

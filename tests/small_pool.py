@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from rawlsgcn.experiments.model_search import auto_search, pool
+from rawlsgcn.experiments.model_search import pool, search
 
 EPOCHS = 30
 
@@ -21,7 +21,7 @@ def small_pool() -> Iterator[None]:
             replace(each, changes=each.changes | {"epochs": EPOCHS, "hidden_channels": 16})
             for each in pool.POOL
         ]
-        patch.setattr(auto_search, "POOL", tuple(quick))
+        patch.setattr(search, "POOL", tuple(quick))
         patch.setattr(pool, "RATES", (0.05,))
         patch.setattr(pool, "DECAYS", (5e-4, 0.0))
         patch.setattr(pool, "RIVAL_DECAYS", (5e-4,))

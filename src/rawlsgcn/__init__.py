@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ._core import __version__ as __version__
-from ._core import lazy_names
+from ._core import homes, lazy_names
 
 if TYPE_CHECKING:
     from . import methods as methods
@@ -39,35 +39,22 @@ if TYPE_CHECKING:
     from .methods import Method as Method
     from .reporting import report as report
 
-_HOMES = {
-    "Audit": "experiments",
-    "AutoResult": "experiments",
-    "Comparison": "experiments",
-    "Method": "methods",
-    "RawlsError": "_core.errors",
-    "Result": "experiments",
-    "Scaling": "balancing",
-    "TrainedModel": "experiments",
-    "Tuning": "experiments",
-    "audit": "experiments",
-    "auto": "experiments",
-    "balance": "balancing",
-    "check_method": "experiments",
-    "compare": "experiments",
-    "datasets": "graphs.catalog",
-    "fit": "experiments",
-    "load": "graphs",
-    "load_model": "experiments",
-    "methods": "methods",
-    "metrics": "metrics",
-    "nn": "nn",
-    "read": "graphs",
-    "report": "reporting",
-    "sampling": "sampling",
-    "synthetic": "graphs",
-    "transforms": "transforms",
-    "tune": "experiments",
-}
+_HOMES = homes(
+    {
+        "_core.errors": "RawlsError",
+        "balancing": "Scaling balance",
+        "experiments": "Audit AutoResult Comparison Result TrainedModel Tuning audit auto "
+        "check_method compare fit load_model tune",
+        "graphs": "load read synthetic",
+        "graphs.catalog": "datasets",
+        "methods": "Method methods",
+        "metrics": "metrics",
+        "nn": "nn",
+        "reporting": "report",
+        "sampling": "sampling",
+        "transforms": "transforms",
+    }
+)
 __all__ = sorted(_HOMES)
 if not TYPE_CHECKING:  # a type checker that saw __getattr__ would accept every misspelt name
     __getattr__, __dir__ = lazy_names(__name__, _HOMES)

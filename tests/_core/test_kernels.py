@@ -23,7 +23,7 @@ from rawlsgcn._core import kernels as compiled
 from rawlsgcn._core import threads
 from rawlsgcn._core.kernels import CSRArrays, kernels, without_kernels
 from rawlsgcn.balancing import balance
-from rawlsgcn.balancing.vector_updates import ChunkedUpdates, CompiledUpdates, UpdateSums
+from rawlsgcn.balancing.vector_updates import UpdateSums, VectorUpdates
 
 CPU = torch.device("cpu")
 ROOT = Path(__file__).parents[2]
@@ -214,7 +214,9 @@ def test_a_move_equals_numpys(n, seed, weights, diagonal, to):
     ranges = [((0, half), (1.0, 0.0)), ((half, n), (np.inf, 0.0))]
     halves = SimpleNamespace(size=n, step_coefficients=lambda: ranges)
     for iteration in (whole, halves) if half else (whole,):
-        one, other = CompiledUpdates(iteration, kernels()), ChunkedUpdates(iteration, CPU)
+        one = VectorUpdates(iteration, CPU)
+        with without_kernels():
+            other = VectorUpdates(iteration, CPU)
         for name in ("points", "steps", "image"):
             getattr(one, name)[:] = 0.5 + rng.random(getattr(one, name).shape)
             getattr(other, name)[:] = getattr(one, name)
@@ -228,7 +230,9 @@ def test_a_move_equals_numpys(n, seed, weights, diagonal, to):
 
 def test_without_a_share_of_it_the_last_displacement_is_not_looked_at():
     iteration = SimpleNamespace(size=3000, step_coefficients=lambda: [((0, 3000), (2.0, 1.0))])
-    for which in (CompiledUpdates(iteration, kernels()), ChunkedUpdates(iteration, CPU)):
+    with without_kernels():
+        slow = VectorUpdates(iteration, CPU)
+    for which in (VectorUpdates(iteration, CPU), slow):
         which.points[:], which.steps[:], which.image[:] = 1, 0.1, 0.1
         which.points[2] = np.nan
         assert all(np.isfinite(which.move(0, 2, 2, 0, (-1.0, 0.0))))

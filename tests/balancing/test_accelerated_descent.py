@@ -14,7 +14,6 @@ from rawlsgcn.balancing import vector_updates
 from rawlsgcn.balancing.accelerated_descent import Descent
 from rawlsgcn.balancing.iterations import SinkhornKnopp, Symmetric
 from rawlsgcn.balancing.matrix_input import read_matrix
-from rawlsgcn.balancing.sparse_matrix import Product
 from rawlsgcn.balancing.symmetry import inspect_matrix
 
 CPU = torch.device("cpu")
@@ -28,7 +27,7 @@ def problem(n=40, seed=0, span=0.0):
 
 def symmetric(matrix, accelerate=True):
     inside, _ = read_matrix(torch.from_numpy(matrix).to_sparse_csr(), None, None)
-    iteration = Symmetric(inside, Product(inside), inspect_matrix(inside)[0], jacobi=accelerate)
+    iteration = Symmetric(inside, inspect_matrix(inside)[0], jacobi=accelerate)
     return Descent(iteration, CPU, accelerate)
 
 
@@ -126,7 +125,7 @@ def test_two_directions_do_what_the_whole_history_would():
 def test_sinkhorn_knopp_balances_one_side_at_a_time():
     matrix = np.array([[1.0, 2, 0], [0, 1, 3], [2, 0, 1]])
     inside, _ = read_matrix(torch.from_numpy(matrix).to_sparse_csr(), None, None)
-    descent = Descent(SinkhornKnopp(inside, Product(inside)), CPU, accelerate=False)
+    descent = Descent(SinkhornKnopp(inside), CPU, accelerate=False)
     descent.begin()
     for step in range(6):
         r, c = np.split(point(descent), 2)

@@ -21,7 +21,7 @@ from typer.testing import CliRunner, Result
 
 import rawlsgcn as rg
 from rawlsgcn.cli import app
-from rawlsgcn.experiments.model_search import auto_search
+from rawlsgcn.experiments.model_search import auto, search
 
 FILES = {
     *("model.safetensors", "config.json", "metrics.json", "predictions.csv", "leaderboard.csv"),
@@ -160,8 +160,8 @@ def test_a_transferable_model_is_used_on_another_graph(
 def test_a_model_with_adjacency_members_is_refused_for_another_graph(
     graph_file: Path, other_graph: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    only = [each for each in auto_search.POOL if each.name == "adjacency"]
-    monkeypatch.setattr(auto_search, "POOL", tuple(only))
+    only = [each for each in search.POOL if each.name == "adjacency"]
+    monkeypatch.setattr(search, "POOL", tuple(only))
     out = tmp_path / "best"
     done = call("auto", "--graph", graph_file, "--out", out)
     assert "cannot be used on another graph" in " ".join(done.output.split())
@@ -231,7 +231,7 @@ def interrupt_at(
     number: int, monkeypatch: pytest.MonkeyPatch, by: signal.Signals = signal.SIGTERM
 ) -> None:
     """Make a signal come in the training of a member."""
-    train, calls = auto_search.train_member, []
+    train, calls = search.train_member, []
 
     def train_member(*args: Any, **options: Any) -> Any:
         calls.append(None)
@@ -239,7 +239,7 @@ def interrupt_at(
             signal.raise_signal(by)
         return train(*args, **options)
 
-    monkeypatch.setattr(auto_search, "train_member", train_member)
+    monkeypatch.setattr(search, "train_member", train_member)
 
 
 @pytest.fixture
@@ -301,7 +301,7 @@ def test_a_second_ctrl_c_while_the_answer_is_made_leaves_the_earlier_folder(
     before = {file.name: file.read_bytes() for file in folder.iterdir()}
     interrupt_at(2, monkeypatch)
     again = lambda self: signal.raise_signal(signal.SIGTERM)  # noqa: E731
-    monkeypatch.setattr(auto_search.Search, "result", again)
+    monkeypatch.setattr(auto, "answer", again)
     done = call("auto", "--graph", graph_file, "--seed", "1", "--out", folder)
     assert done.exit_code == 130
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == before

@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 import rawlsgcn as rg
 from rawlsgcn._core import memory
 from rawlsgcn.cli import app
-from rawlsgcn.experiments.large_graphs import row_fit
+from rawlsgcn.experiments.large_graphs import step_fits
 from rawlsgcn.experiments.model_files import split_words
 from rawlsgcn.graphs.shards import write_shards
 from rawlsgcn.graphs.splits import MASKS
@@ -50,7 +50,7 @@ def train(shards: Path, out: Path, *more: str) -> Any:
 def test_shards_are_trained_on_predicted_and_audited(
     shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(row_fit, "USUAL_STEPS", 60)
+    monkeypatch.setattr(step_fits, "USUAL_STEPS", 60)
     trained = train(shards, tmp_path / "model", "--batch-size", "10", "--json", tmp_path / "m.json")
     assert trained.exit_code == 0, trained.stderr
     assert "Training on smoothed rows: once its features are smoothed" in trained.stdout

@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 import rawlsgcn as rg
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.evaluation.node_index import NodeIndex
-from rawlsgcn.evaluation.prediction_files import PredictionFile
+from rawlsgcn.evaluation.predictions import Predictions
 
 SCORES = np.array([[0.5, 0.25, 0.25], [0.0, 1.0, 0.0], [0.125, 0.125, 0.75], [0.75, 0.25, 0.0]])
 WORDS = ["cat", "dog", "Owl"]
@@ -32,7 +32,7 @@ def written(path: Path, columns: dict[str, Any]) -> Path:
 
 def read(path: Path, class_names: list[str] | None = None) -> Any:
     """The scores of all rows, or their predicted classes."""
-    (chunk,) = PredictionFile(path, NodeIndex(None, 4), class_names=class_names).chunks()
+    (chunk,) = Predictions(path, NodeIndex(None, 4), class_names=class_names).chunks()
     assert chunk.nodes.tolist() == [0, 1, 2, 3]
     return chunk.values
 

@@ -12,8 +12,8 @@ import torch
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.evaluation import prediction_writing
 from rawlsgcn.evaluation.node_index import NodeIndex
-from rawlsgcn.evaluation.prediction_files import PredictionFile
 from rawlsgcn.evaluation.prediction_writing import prediction_writer, write_predictions
+from rawlsgcn.evaluation.predictions import Predictions
 
 WRITTEN_IDS = np.array(["ann", "ben", "cy"], dtype=object)
 WRITTEN = torch.softmax(torch.randn(3, 4, generator=torch.Generator().manual_seed(0)), 1)
@@ -78,7 +78,7 @@ def test_written_classes_of_any_name_are_read_again(
     scores = torch.softmax(torch.randn(9, 3, generator=torch.Generator().manual_seed(0)), 1)
     path = tmp_path / f"p{suffix}"
     write_predictions(scores, None, path, class_names=names, split=["train", "", "test"] * 3)
-    file = PredictionFile(path, NodeIndex(None, 9), class_names=names)
+    file = Predictions(path, NodeIndex(None, 9), class_names=names)
     (chunk,) = file.chunks()
     assert np.allclose(chunk.values, scores)
     split = file.split()
@@ -94,7 +94,7 @@ def test_blocks_are_read_as_if_written_at_once(tmp_path: Path, suffix: str) -> N
         for first in (0, 4, 8):
             write(np.arange(first, min(first + 4, 9)), scores[first : first + 4], None)
         assert not path.exists()
-    chunks = list(PredictionFile(path, NodeIndex(None, 9)).chunks())
+    chunks = list(Predictions(path, NodeIndex(None, 9)).chunks())
     found = np.concatenate([chunk.values for chunk in chunks]).astype(np.float32)
     assert np.array_equal(found, scores)
     assert np.concatenate([chunk.nodes for chunk in chunks]).tolist() == list(range(9))

@@ -33,7 +33,7 @@ def shuffled(graph: Data) -> Data:
 def test_the_graph_is_found_again_and_another_is_not() -> None:
     graph, other = ring(), ring(41)
     kept = TrainingGraph.of(graph)
-    again = TrainingGraph.from_tensors(kept.edges, kept.tensors())
+    again = TrainingGraph(kept.edges, kept.tensors)
     moved = shuffled(graph)
     places = again.places(moved)
     assert places is not None

@@ -76,7 +76,7 @@ def test_other_objects_are_refused_in_one_sentence() -> None:
         rg.RawlsError, match="a networkx graph or a scipy sparse matrix, not ndarray"
     ):
         check(np.eye(3))
-    with pytest.raises(rg.RawlsError, match="3 rows and 4 columns, it must be square"):
+    with pytest.raises(rg.RawlsError, match=r"the shape \(3, 4\), it must be square"):
         check(sp.csr_matrix((3, 4)))
     broken = sp.csr_matrix(np.eye(3))
     broken.indices[0] = 9

@@ -55,7 +55,7 @@ def test_embedding_of_the_rows_needed_equals_the_dense_formula(graph: Data, laye
     weight = torch.randn_like(whole[inputs.train])
     players = [*module.convolutions.parameters(), *module.filter.parameters()]
     wanted = torch.autograd.grad((whole[inputs.train] * weight).sum(), players)
-    found = module(learner.training)
+    found = module(learner.training[1])
     torch.testing.assert_close(found, whole[inputs.train])
     for ours, theirs in zip(
         torch.autograd.grad((found * weight).sum(), players), wanted, strict=True
@@ -77,7 +77,7 @@ def test_both_turns_follow_their_own_losses(graph: Data) -> None:
     embedding = plain_embedding(learner, graph)[train]
     guess = cross_entropy(perceptron(module.discriminator, embedding.detach()), groups)
     wanted = torch.autograd.grad(guess, list(module.discriminator.parameters()))
-    learner.discriminator_turn(module(learner.training))
+    learner.discriminator_turn(module(learner.training[1]))
     for parameter, gradient in zip(module.discriminator.parameters(), wanted, strict=True):
         torch.testing.assert_close(parameter.grad, gradient, rtol=1e-7, atol=1e-10)
 
@@ -87,7 +87,7 @@ def test_both_turns_follow_their_own_losses(graph: Data) -> None:
     loss = task - 0.4 * cross_entropy(perceptron(module.discriminator, embedding), groups)
     model = [p for n, p in module.named_parameters() if not n.startswith("discriminator")]
     wanted = torch.autograd.grad(loss, model)
-    assert learner.model_turn(module(learner.training)) == pytest.approx(loss.item())
+    assert learner.model_turn(module(learner.training[1])) == pytest.approx(loss.item())
     for parameter, gradient in zip(model, wanted, strict=True):
         torch.testing.assert_close(parameter.grad, gradient, rtol=1e-7, atol=1e-10)
 
@@ -115,7 +115,7 @@ def changed(now: torch.nn.Module, then: torch.nn.Module) -> set[str]:
 def test_a_turn_changes_only_its_own_side() -> None:
     learner = learner_of(big_graph())
     module = learner.module.train()
-    embedding = module(learner.training)
+    embedding = module(learner.training[1])
     before = copy.deepcopy(module)
     learner.discriminator_turn(embedding)
     assert changed(module, before) == {"discriminator"}
@@ -128,9 +128,9 @@ def test_a_turn_changes_only_its_own_side() -> None:
 
 def test_gradients_of_the_model_turn_do_not_reach_the_discriminators_next_turn() -> None:
     one, other = (learner_of(big_graph(), replace(QUIET, lr=1e-12)) for _ in range(2))
-    one.model_turn(one.module(one.training))
+    one.model_turn(one.module(one.training[1]))
     for learner in (one, other):
-        learner.discriminator_turn(learner.module(learner.training))
+        learner.discriminator_turn(learner.module(learner.training[1]))
     for mine, yours in zip(
         *(run.module.discriminator.parameters() for run in (one, other)), strict=True
     ):

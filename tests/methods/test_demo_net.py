@@ -126,8 +126,7 @@ def test_dropout_is_on_both_terms_separately() -> None:
     (layer,) = learner.module.layers
     own = inputs.x @ layer.own
     around = learner.logits() - own - layer.bias
-    arguments = learner.training
-    order = arguments[-1].targets
+    order, arguments = learner.training
     learner.module.train()
     draws = torch.stack([learner.module(*arguments) - layer.bias for _ in range(400)]) * 0.4
     options = torch.stack([0 * own, own, around, own + around])[:, None, order]

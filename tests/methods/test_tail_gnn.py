@@ -124,7 +124,7 @@ def test_model_turn_has_the_loss_and_the_gradients_of_the_formulas(
         expected = expected + 0.7 * sum(m[i].square().sum().sqrt() for i in train) / len(train)
     wanted = gradients(expected, learner.module.layers)
 
-    loss = learner.model_turn([learner.module.first(plan) for plan in learner.training])
+    loss = learner.model_turn([learner.module.first(plan) for plan in learner.training[1]])
     assert loss == pytest.approx(expected.item())
     for parameter, gradient in zip(learner.module.layers.parameters(), wanted, strict=True):
         if gradient is None:
@@ -197,7 +197,7 @@ def big_graph(nodes: int = 60, features: int = 12, classes: int = 3) -> Data:
 def test_a_turn_changes_only_its_own_side() -> None:
     learner = learner_of(big_graph(), replace(QUIET, dropout=0.5))
     learner.module.train()
-    first = [learner.module.first(plan) for plan in learner.training]
+    first = [learner.module.first(plan) for plan in learner.training[1]]
     before = copy.deepcopy(learner.module)
     learner.discriminator_turn(first)
     assert all(p.grad is None for p in learner.module.layers.parameters())
@@ -216,7 +216,7 @@ def test_gradients_of_the_model_turn_do_not_reach_the_discriminators_next_turn()
     one, other = (learner_of(big_graph(), replace(QUIET, lr=1e-12)) for _ in range(2))
     for learner in (one, other):
         learner.module.eval()
-    first = [[run.module.first(plan) for plan in run.training] for run in (one, other)]
+    first = [[run.module.first(plan) for plan in run.training[1]] for run in (one, other)]
     one.model_turn(first[0])
     one.discriminator_turn([part.detach() for part in first[0]])
     other.discriminator_turn(first[1])
@@ -241,10 +241,11 @@ def test_more_than_a_thousand_features_pass_through_a_bottleneck() -> None:
     assert maps == 5 * 1000**2
 
 
-def test_same_seed_same_numbers_and_another_seed_others() -> None:
+@pytest.mark.parametrize("layers", [1, 2])
+def test_same_seed_same_numbers_and_another_seed_others(layers: int) -> None:
     graph, logits = big_graph(), []
     for seed in (4, 4, 5):
-        learner = learner_of(graph, replace(QUIET, dropout=0.5), seed)
+        learner = learner_of(graph, replace(QUIET, dropout=0.5, num_layers=layers), seed)
         losses = [learner.epoch() for _ in range(4)]
         logits.append((losses, learner.logits()))
     assert logits[0][0] == logits[1][0]

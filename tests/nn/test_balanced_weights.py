@@ -135,7 +135,7 @@ def test_the_same_sum_of_weights_is_not_the_same_graph(calls: list[int]) -> None
     weight.numpy()[:] = weight.numpy()[::-1].copy()
     train(layer, x, TRIANGLE, weight)
     assert len(calls) == 2
-    assert sum(cached.exists() for cached in module._cache) >= 1
+    assert len(module._cache) >= 1
 
 
 def test_what_was_known_of_changed_numbers_is_forgotten() -> None:
@@ -154,9 +154,8 @@ def test_answers_for_one_graph_share_the_copy_of_it() -> None:
     for step in range(4):
         nn.init.constant_(layer.eps, step / 10)
         train(layer, torch.rand(4, 2), edges)
-    copies = {answer.graph[0][1][0].data_ptr() for answer in module._cache}
-    assert len(module._cache) == 4
-    assert len(copies) == 1
+    (graph,) = module._cache
+    assert len(graph.forms) == 4
 
 
 def test_tensors_of_inference_mode_are_remembered_too(calls: list[int]) -> None:

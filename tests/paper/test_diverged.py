@@ -51,7 +51,7 @@ def test_a_quick_search_that_diverged_ends_with_nothing() -> None:
 def test_a_rate_that_diverges_is_not_chosen_and_keeps_no_figure() -> None:
     """Two rates trained as one: the first gives NaN, whose largest class is the first."""
     points = WILD.points(False, {})
-    lost, kept = [trained.record for trained in train_points(WILD, points, "cpu", None)]
+    lost, kept = [record for record, _ in train_points(WILD, points, "cpu", None)]
     assert all(values == [None, None] for values in lost["runs"].values())
     assert all(math.isfinite(value) for values in kept["runs"].values() for value in values)
     for by in ("validation_accuracy", "accuracy"):

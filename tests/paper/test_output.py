@@ -148,7 +148,7 @@ def test_a_page_is_filled_between_its_markers(tmp_path: Path, results: dict[str,
     with pytest.raises(RawlsError, match="no place"):
         redraw(out, page)
     page.write_bytes(b"\xff\xfe")
-    with pytest.raises(RawlsError, match="cannot read"):
+    with pytest.raises(RawlsError, match="cannot be read"):
         redraw(out, page)
 
 

@@ -14,10 +14,9 @@ from optuna.trial import TrialState
 
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.paper import workers
-from rawlsgcn.paper.heartbeats import GRACE_SECONDS
 from rawlsgcn.paper.plan import Cell, Plan
 from rawlsgcn.paper.reproduction import reproduce, unfinished
-from rawlsgcn.paper.studies import Studies
+from rawlsgcn.paper.studies import GRACE_SECONDS, Studies, fail, finish
 
 RECORD = {"values": {}, "runs": {"validation_accuracy": [1.0], "accuracy": [1.0]}}
 
@@ -79,17 +78,17 @@ def test_a_claim_is_held_by_one_and_taken_over_from_the_dead(tmp_path: Path, chi
     ours, other = Studies(url(tmp_path)), Studies(url(tmp_path))
     (first,) = ours.claim(cell, 1, 0)
     # A second worker enqueued the same point at the same time: it gets the other one.
-    first.study.enqueue_trial(dict(first.point.values), user_attrs={"point": first.point.key})
+    first.study.enqueue_trial(first.params, user_attrs={"point": first.user_attrs["point"]})
     (second,) = other.claim(cell, 1, 0)
-    assert first.point.key != second.point.key
+    assert first.user_attrs["point"] != second.user_attrs["point"]
     assert other.claim(cell, 2, 0) == []
-    assert ours.finish(first, RECORD, None)
-    other.fail(second)
+    assert finish(first, RECORD, None)
+    fail(second)
 
     process = child(lambda: Studies(url(tmp_path)).claim(cell, 2, 0) and None)
     assert process.wait() == 0  # it died while it held the second point
     (taken,) = ours.claim(cell, 2, 0)
-    assert taken.point.key == second.point.key
+    assert taken.user_attrs["point"] == second.user_attrs["point"]
     states = [trial.state for trial in taken.study.trials]
     assert states.count(TrialState.PRUNED) == 1  # the duplicate
     assert states.count(TrialState.FAIL) == 2  # given back, and abandoned
@@ -101,12 +100,12 @@ def test_a_worker_elsewhere_is_given_up_when_its_heartbeat_stops(tmp_path: Path)
     studies = Studies(url(tmp_path))
     (claim,) = studies.claim(cell, 1, 0)
     worker = {"machine": "another", "pid": 2**31 - 1, "heartbeat": time.time()}
-    claim.trial.set_user_attr("worker", worker)
+    claim.set_user_attr("worker", worker)
     assert studies.claim(cell, 1, 0) == []
     worker["heartbeat"] -= 2 * GRACE_SECONDS
-    claim.trial.set_user_attr("worker", worker)
+    claim.set_user_attr("worker", worker)
     assert len(studies.claim(cell, 1, 0)) == 1
-    assert not studies.finish(claim, RECORD, None)
+    assert not finish(claim, RECORD, None)
 
 
 def test_what_is_left_in_the_queue_is_trained_once(tmp_path: Path) -> None:
@@ -118,15 +117,16 @@ def test_what_is_left_in_the_queue_is_trained_once(tmp_path: Path) -> None:
     for point in (points[1], points[1], points[0]):
         claim.study.enqueue_trial(dict(point.values), user_attrs={"point": point.key})
     (other,) = studies.claim(cell, 7, 0)
-    assert {claim.point.key, other.point.key} == {point.key for point in points}
+    claimed = {trial.user_attrs["point"] for trial in (claim, other)}
+    assert claimed == {point.key for point in points}
 
 
 def test_what_was_given_up_cannot_be_finished(tmp_path: Path) -> None:
     cell = Cell("paper", "synthetic", "gcn", seeds=(0,))
     studies = Studies(url(tmp_path))
     (claim,) = studies.claim(cell, 1, 0)
-    studies.fail(claim)
-    assert not studies.finish(claim, RECORD, None)
+    fail(claim)
+    assert not finish(claim, RECORD, None)
     assert not studies.read(cell).records
 
 

@@ -19,7 +19,7 @@ from rawlsgcn.evaluation.run_metrics import evaluate_run
 from rawlsgcn.experiments.auditing.audit_predictions import audit as rg_audit
 from rawlsgcn.experiments.auditing.audit_result import Audit
 from rawlsgcn.experiments.comparison import Comparison
-from rawlsgcn.experiments.model_search import AutoResult
+from rawlsgcn.experiments.model_search.result import AutoResult
 from rawlsgcn.experiments.result import Result
 
 NODES, CLASSES = 600, 4

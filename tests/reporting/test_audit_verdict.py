@@ -15,8 +15,7 @@ from rich.console import Console
 from torch_geometric.data import Data
 
 import rawlsgcn as rg
-from rawlsgcn.evaluation.audit.findings import Estimate
-from rawlsgcn.evaluation.audit.permutation_tests import PairedBiasTest
+from rawlsgcn.evaluation.audit.findings import Estimate, PairedBiasTest
 from rawlsgcn.experiments.auditing.audit_result import Audit
 from rawlsgcn.reporting.audit_verdict import verdict
 from rawlsgcn.reporting.formatting import p_text

@@ -12,7 +12,7 @@ from rich.console import Console
 
 import rawlsgcn as rg
 from rawlsgcn.experiments.auditing.audit_result import Audit
-from rawlsgcn.experiments.model_search import AutoResult
+from rawlsgcn.experiments.model_search.result import AutoResult
 from rawlsgcn.reporting.audit_verdict import verdict
 from rawlsgcn.reporting.comparison_words import gains
 from rawlsgcn.reporting.formatting import short_count

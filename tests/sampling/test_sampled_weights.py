@@ -131,8 +131,8 @@ PAIR = torch.tensor([[0, 1], [1, 0]])
     [
         (Data(num_nodes=2), {}, "needs a graph with an edge_index"),
         (Data(edge_index=PAIR, edge_weight=torch.ones(1), num_nodes=2), {}, "for 2 edges"),
-        (Data(edge_index=PAIR, edge_weight=-torch.ones(2), num_nodes=2), {}, "are negative"),
-        (Data(edge_index=PAIR, edge_weight=torch.ones(2) / 0, num_nodes=2), {}, "not finite"),
+        (Data(edge_index=PAIR, edge_weight=-torch.ones(2), num_nodes=2), {}, "of at least 0"),
+        (Data(edge_index=PAIR, edge_weight=torch.ones(2) / 0, num_nodes=2), {}, "only finite"),
         (Data(edge_index=PAIR, num_nodes=2), {"dtype": torch.int32}, "not in torch.int32"),
         (
             Data(edge_index=torch.tensor([[0, 1, 2], [1, 2, 0]]), num_nodes=3),

@@ -12,6 +12,11 @@ from typing import Any
 __version__ = "0.1.0"
 
 
+def homes(modules: Mapping[str, str]) -> dict[str, str]:
+    """Return the module of each name, given the names of each module, separated by spaces."""
+    return {name: module for module, names in modules.items() for name in names.split()}
+
+
 def lazy_names(
     package: str, homes: Mapping[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:

@@ -51,14 +51,11 @@ def atomic_file(path: str | Path) -> Iterator[Path]:
     written to as it is.
     """
     path = Path(path)
-    if _is_stream(path):
-        try:
-            yield path
-        except OSError as error:
-            raise cannot_write(path, error) from error
-        return
-    final = resolved(path)
     try:
+        if _is_stream(path):
+            yield path
+            return
+        final = resolved(path)
         final.parent.mkdir(parents=True, exist_ok=True)
         make_file = partial(Path.touch, exist_ok=False)
         # What lies in a temporary folder is synchronized together with it.
@@ -164,17 +161,14 @@ def locked_temporary(folder: Path, suffix: str, make: Callable[[Path], None]) ->
             make(path)
         except FileExistsError:
             continue
-        handle = _open(path)
         # Until it is locked, another process may take it for a leftover.
-        if handle is None or (_lock(handle) is not False and _is_at(handle, path)):
-            break
-        os.close(handle)
-    try:
-        yield path
-    finally:
-        remove(path)
-        if handle is not None:
-            os.close(handle)
+        with _lock(path) as held:
+            if held is not False:
+                try:
+                    yield path
+                finally:
+                    remove(path)
+                return
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -187,18 +181,12 @@ def remove_leftovers(folder: Path) -> None:
     for path in leftovers:
         if not is_temporary(path) or path.is_symlink():
             continue
-        handle = _open(path)
-        if handle is None:
-            continue
-        try:
-            if _lock(handle) and _is_at(handle, path):
+        # Without the right to write here, a reader gets the error of one_version.
+        with suppress(OSError), _lock(path) as held:
+            if held:
                 if path.name.endswith(READY):
                     finish_move(path, folder)
                 remove(path)
-        except OSError:
-            continue  # no right to write here; a reader gets the error of one_version
-        finally:
-            os.close(handle)
 
 
 def finish_move(ready: Path, final: Path) -> None:
@@ -260,20 +248,15 @@ def only_writer(folder: Path, waiting: Callable[[], None] | None = None) -> Iter
     """
     until = time.monotonic() + PATIENCE_SECONDS
     while True:
-        handle = _open(folder)
-        if handle is None or (_lock(handle) is not False and _is_at(handle, folder)):
-            break
-        os.close(handle)
+        with _lock(folder) as held:
+            if held is not False:
+                yield
+                return
         if waiting is not None:
             waiting()
         elif time.monotonic() > until:
             raise RawlsError(f"cannot write into {folder}: another process is writing there")
         time.sleep(0.01)
-    try:
-        yield
-    finally:
-        if handle is not None:
-            os.close(handle)
 
 
 @contextmanager
@@ -300,19 +283,26 @@ def _open(path: Path) -> int | None:
         return None
 
 
-def _lock(handle: int) -> bool | None:
-    """Lock an open file until it is closed; False if another process has, None without locks."""
+@contextmanager
+def _lock(path: Path) -> Iterator[bool | None]:
+    """Lock a file or folder: False if another process has it or moved it, None without locks."""
+    handle = _open(path)
+    try:
+        yield None if handle is None else _locked(handle, path)
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def _locked(handle: int, path: Path) -> bool | None:
+    held: bool | None = True
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     except OSError:
-        return None
-    return True
-
-
-def _is_at(handle: int, path: Path) -> bool:
+        held = None
     try:
-        return os.path.samestat(os.fstat(handle), path.lstat())
+        return held if os.path.samestat(os.fstat(handle), path.lstat()) else False
     except OSError:
         return False

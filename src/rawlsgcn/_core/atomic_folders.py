@@ -249,15 +249,15 @@ def one_version(read: C) -> C:
     @wraps(read)
     def whole(folder: Any, *args: Any, **kwargs: Any) -> Any:
         for _ in range(_TRIES):
-            before = _version(folder)
+            before, failure = _version(folder), None
             try:
                 result = read(folder, *args, **kwargs)
-            except RawlsError:
-                if _version(folder) == before:
-                    raise
-            else:
-                if _version(folder) == before:
-                    return result
+            except RawlsError as error:
+                failure = error
+            if _version(folder) == before:
+                if failure is not None:
+                    raise failure
+                return result
         raise RawlsError(f"{folder} changes all the time: read it again later")
 
     return cast(C, whole)
@@ -289,7 +289,7 @@ def _version(given: object) -> tuple[int, int] | None:
     return status.st_ino, status.st_mtime_ns
 
 
-def _unfinished(folder: Path) -> list[Path]:
+def _unfinished(folder: Path) -> bool:
     with suppress(OSError):
-        return [path for path in folder.glob(f"{PREFIX}*{READY}") if is_temporary(path)]
-    return []
+        return any(map(is_temporary, folder.glob(f"{PREFIX}*{READY}")))
+    return False

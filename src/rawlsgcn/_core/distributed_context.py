@@ -32,11 +32,7 @@ class DistributedContext:
 
 
 def under_torchrun() -> bool:
-    """Return whether torchrun started this process.
-
-    Returns:
-        True if the environment has a rank or a number of processes.
-    """
+    """Return whether torchrun started this process."""
     return "RANK" in os.environ or "WORLD_SIZE" in os.environ
 
 
@@ -44,11 +40,7 @@ def under_torchrun() -> bool:
 def distributed_context(device: str = "auto") -> Iterator[DistributedContext]:
     """Join the processes that torchrun started; without torchrun this process is the only one.
 
-    Args:
-        device: ``"cpu"``, ``"cuda"`` or ``"auto"``; each process takes the GPU of its local rank.
-
-    Yields:
-        Which of how many processes this one is, and its device.
+    ``device`` is ``"cpu"``, ``"cuda"`` or ``"auto"``; each process takes the GPU of its local rank.
 
     Raises:
         RawlsError: If the environment is incomplete, or the other processes cannot be reached.
@@ -138,16 +130,7 @@ def already_reported(message: str) -> bool:
 
 
 def require_equal(values: list[int], what: str, context: DistributedContext) -> None:
-    """Raise an error if the processes have different values.
-
-    Args:
-        values: Numbers of this process.
-        what: What they describe, for the message.
-        context: This process.
-
-    Raises:
-        RawlsError: If another process has others.
-    """
+    """Raise an error if the processes have different ``values``, which are ``what``."""
     if context.world_size == 1:
         return
     own = torch.tensor(values, device=context.device)
@@ -160,25 +143,13 @@ def require_equal(values: list[int], what: str, context: DistributedContext) -> 
 
 
 def meet(context: DistributedContext) -> None:
-    """Wait until all processes are here.
-
-    Args:
-        context: This process.
-    """
+    """Wait until all processes are here."""
     if context.world_size > 1:
         distributed.barrier()
 
 
 def least(number: int, context: DistributedContext) -> int:
-    """Return the least of the processes' numbers.
-
-    Args:
-        number: That of this process.
-        context: This process.
-
-    Returns:
-        The least.
-    """
+    """Return the least of the processes' numbers."""
     if context.world_size == 1:
         return number
     values = torch.tensor([number], device=context.device)
@@ -187,13 +158,5 @@ def least(number: int, context: DistributedContext) -> int:
 
 
 def holds_anywhere(here: bool, context: DistributedContext) -> bool:
-    """Say whether something holds in any of the processes.
-
-    Args:
-        here: Whether it holds in this one.
-        context: This process.
-
-    Returns:
-        The same in all processes.
-    """
+    """Say whether something holds in any of the processes."""
     return least(int(not here), context) == 0

@@ -24,8 +24,17 @@ from torch import Tensor
 
 _wanted: ContextVar[bool] = ContextVar("_wanted", default=True)
 SOURCE = Path(__file__).with_name("kernels.c")
-_ADDRESS, _COUNT, _NUMBER = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
-_MATRIX: list[Any] = [_COUNT, _ADDRESS, _ADDRESS, ctypes.c_int, _ADDRESS]
+_ADDRESS, _COUNT, _NUMBER, _INT = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double, ctypes.c_int
+_MATRIX: list[Any] = [_COUNT, _ADDRESS, _ADDRESS, _INT, _ADDRESS]
+#: The result and the arguments of each function; the last argument is the number of threads.
+_FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
+    "product": (_NUMBER, [*_MATRIX, _COUNT, _ADDRESS, _ADDRESS, _INT, _ADDRESS, _ADDRESS, _INT]),
+    "inspect": (_INT, [*_MATRIX, _COUNT, ctypes.c_uint64, _ADDRESS, _ADDRESS, _INT]),
+    "move": (None, [*[_COUNT] * 3, *[_ADDRESS] * 6, *[_NUMBER] * 4, _ADDRESS, _ADDRESS, _INT]),
+    "roots": (None, [_COUNT, _ADDRESS, _ADDRESS, _NUMBER, _ADDRESS, _INT]),
+    "wide_product": (None, [*_MATRIX, _COUNT, _ADDRESS, _ADDRESS, _INT]),
+    "smoothing_step": (None, [*_MATRIX, _COUNT, *[_ADDRESS] * 5, _INT]),
+}
 #: c and m of a step −x ∘ u with u = e / ((c + e) (1 + m x²)), where e = x ∘ (M x) − 1; m is a
 #: number (0.0 or 1.0) for all nodes, or an array of one for each.
 StepCoefficients: TypeAlias = tuple[float, Any]
@@ -128,35 +137,21 @@ class Kernels:
     """The functions of ``kernels.c``, called with torch's number of threads."""
 
     def __init__(self, library: ctypes.CDLL) -> None:
-        threads = ctypes.c_int
         # The entries and nodes of a piece, and how many sums are made of each.
         self._entries, self._nodes, self._sums = (_COUNT * 3).in_dll(library, "rawls_sizes")
-        self._product, self._inspect = library.rawls_product, library.rawls_inspect
-        self._move, self._roots = library.rawls_move, library.rawls_roots
-        self._product.argtypes = [*_MATRIX, _COUNT, _ADDRESS, _ADDRESS, ctypes.c_int]
-        self._product.argtypes += [_ADDRESS, _ADDRESS, threads]
-        self._inspect.argtypes = [*_MATRIX, _COUNT, ctypes.c_uint64, _ADDRESS]
-        self._inspect.argtypes += [ctypes.POINTER(_Inspection), threads]
-        self._move.argtypes = [*[_COUNT] * 3, *[_ADDRESS] * 6, *[_NUMBER] * 4]
-        self._move.argtypes += [_ADDRESS, _ADDRESS, threads]
-        self._wide_product = library.rawls_wide_product
-        self._wide_product.argtypes = [*_MATRIX, _COUNT, _ADDRESS, _ADDRESS, threads]
-        self._roots.argtypes = [_COUNT, _ADDRESS, _ADDRESS, _NUMBER, _ADDRESS, threads]
-        self._smoothing_step = library.rawls_smoothing_step
-        self._smoothing_step.argtypes = [*_MATRIX, _COUNT, *[_ADDRESS] * 5, threads]
-        self._move.restype = self._roots.restype = self._wide_product.restype = None
-        self._smoothing_step.restype = None
-        self._product.restype = _NUMBER
-        self._inspect.restype = ctypes.c_int
+        self._call = {name: getattr(library, f"rawls_{name}") for name in _FUNCTIONS}
+        for name, (result, arguments) in _FUNCTIONS.items():
+            self._call[name].restype, self._call[name].argtypes = result, arguments
 
     def multiplication(self, matrix: CSRArrays, loops: bool) -> Multiplication:
         """Prepare products with M, or with M + I."""
-        return Multiplication(self._product, matrix, loops, len(matrix.column) // self._entries + 1)
+        pieces = len(matrix.column) // self._entries + 1
+        return Multiplication(self._call["product"], matrix, loops, pieces)
 
     def wide_product(self, matrix: CSRArrays, right: Tensor, out: Tensor) -> None:
         """Write M ``right`` to ``out``: both contiguous, of the values' type, rows of 64 bytes."""
         both = right.shape[1], right.data_ptr(), out.data_ptr()
-        self._wide_product(*matrix.arguments(), *both, torch.get_num_threads())
+        self._call["wide_product"](*matrix.arguments(), *both, torch.get_num_threads())
 
     def smoothing_step(
         self,
@@ -169,36 +164,32 @@ class Kernels:
         added: Tensor,
         out: Tensor,
     ) -> None:
-        """Write diag(f) (M + I) B + T for some rows of M to ``out``.
+        """Write diag(f) (M + I) B + T for some rows of M to ``out``, another matrix than B.
 
-        Args:
-            row_start: Where the rows of M begin, int64; the first need not begin at 0.
-            column: The columns of their entries, int32.
-            values: The entries, of B's type; None for ones.
-            right: B, float32 or float64; contiguous rows of a multiple of 64 bytes, as all below.
-            own: The rows of B that have the numbers of M's rows.
-            factor: f, one number for each row.
-            added: T.
-            out: Another matrix than B.
+        The rows of M begin at ``row_start``, int64, of which the first need not be 0; ``column`` is
+        int32 and ``values`` are of B's type, or None for ones. B is ``right``, float32 or float64,
+        T ``added`` and f ``factor``; ``own`` are the rows of B that have the numbers of M's rows.
+        Dense rows are contiguous and of a multiple of 64 bytes.
         """
         matrix = len(row_start) - 1, row_start.data_ptr(), column.data_ptr(), _KINDS[right.dtype]
         dense = [each.data_ptr() for each in (right, own, factor, added, out)]
         at_values = None if values is None else values.data_ptr()
         threads = torch.get_num_threads()
-        self._smoothing_step(*matrix, at_values, right.shape[1], *dense, threads)
+        self._call["smoothing_step"](*matrix, at_values, right.shape[1], *dense, threads)
 
     def inspect(self, matrix: CSRArrays, seed: int) -> MatrixInspection | None:
         """Inspect a matrix; None if it is damaged."""
         diagonal, out = torch.empty(len(matrix.row_start) - 1, dtype=torch.float64), _Inspection()
         arguments = *matrix.arguments(), len(matrix.column), seed, diagonal.data_ptr()
-        if not self._inspect(*arguments, ctypes.byref(out), torch.get_num_threads()):
+        threads = torch.get_num_threads()
+        if not self._call["inspect"](*arguments, ctypes.addressof(out), threads):
             return None
         return MatrixInspection(diagonal, out.asymmetry == 0, out.low, out.high)
 
     def roots(self, sums: Any, diagonal: Any, mean: float, out: Any) -> None:
         """Write x with m x² + (sums − m) s x = 1, where m is the diagonal and s the mean."""
         given, (to,) = addresses(sums, diagonal), addresses(out)
-        self._roots(len(out), *given, mean / 2, to, torch.get_num_threads())
+        self._call["roots"](len(out), *given, mean / 2, to, torch.get_num_threads())
 
     def move_room(self, nodes: int) -> Any:
         """Allocate the memory of ``move`` for its sums."""
@@ -221,7 +212,7 @@ class Kernels:
         alike = isinstance(diagonal, float)
         number, at = (diagonal, None) if alike else (0.0, diagonal.ctypes.data)
         numbers, memory = (*weights, constant, number), (at, room.ctypes.data)
-        self._move(*where, size, *vectors, *numbers, *memory, torch.get_num_threads())
+        self._call["move"](*where, size, *vectors, *numbers, *memory, torch.get_num_threads())
         sums: list[float] = room[0].tolist()
         return sums
 

@@ -16,6 +16,7 @@ _SIZE = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*([kmgt]?i?)b?", re.IGNORECASE)
 #: The share of the free memory that is used where no limit is given.
 _SHARE = 0.8
 #: Where Linux keeps the limit of a container and what it uses, in its two versions.
+_CGROUP = Path("/sys/fs/cgroup")
 _CGROUPS = (
     ("memory.max", "memory.current"),
     ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
@@ -46,10 +47,15 @@ def memory_limit(text: str | None) -> int:
 
 def free_memory() -> int:
     """Return the bytes that this process can still have, without swapping."""
-    free, cgroup = _available(), Path("/sys/fs/cgroup")
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            sizes = dict(line.split(":", 1) for line in file)
+        free = 1024 * int(sizes["MemAvailable"].split()[0])
+    except (OSError, KeyError, ValueError):
+        free = physical_memory(unknown=2 * _WHATEVER_IS_LEFT) // 2
     for limit, used in _CGROUPS:
         try:
-            left = int((cgroup / limit).read_text()) - int((cgroup / used).read_text())
+            left = int((_CGROUP / limit).read_text()) - int((_CGROUP / used).read_text())
         except (OSError, ValueError):  # no container, or "max"
             continue
         free = min(free, max(left, 0))
@@ -75,18 +81,10 @@ def code_memory() -> int:
 
 
 def memory_left(needed: int, limit: int, what: str) -> int:
-    """Return what is left of a limit when so much is used beside Python and torch.
-
-    Args:
-        needed: The bytes that are needed at least.
-        limit: The bytes that this process may have.
-        what: What they are needed for, after "to".
-
-    Returns:
-        The number of bytes.
+    """Return the bytes left of a limit when so many are used beside Python and torch.
 
     Raises:
-        RawlsError: If there are too few; it names how many would do.
+        RawlsError: If there are too few "to ``what``"; it names how many would do.
     """
     left = limit - code_memory() - needed
     if left < 0:
@@ -96,15 +94,6 @@ def memory_left(needed: int, limit: int, what: str) -> int:
             f"needed (--memory {total}MB)"
         )
     return left
-
-
-def _available() -> int:
-    try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            sizes = dict(line.split(":", 1) for line in file)
-        return 1024 * int(sizes["MemAvailable"].split()[0])
-    except (OSError, KeyError, ValueError):
-        return physical_memory(unknown=2 * _WHATEVER_IS_LEFT) // 2
 
 
 def physical_memory(unknown: int = 2**40) -> int:

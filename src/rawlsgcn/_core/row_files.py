@@ -6,8 +6,9 @@ back. What is read into a buffer does not: it stays in the system's own cache.
 
 from __future__ import annotations
 
+import math
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -26,11 +27,7 @@ _PARSING = threading.Lock()
 
 
 def read_npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Read the header of an .npy file in C order, which may be done in several threads at once.
-
-    Returns:
-        The shape and the type of its numbers, which begin where the file is then.
-    """
+    """Read shape and type of an .npy file in C order; its numbers begin where the file is then."""
     with _PARSING:
         shape, _, kind = _READERS[npy.read_magic(file)](file)
     return shape, kind
@@ -58,6 +55,16 @@ def read_rows(mapped: NDArray[Any], first: int, out: NDArray[Any]) -> NDArray[An
                 raise RawlsError(f"{path} is cut short: write it again")
             left = left[count:]
     return out
+
+
+def npy_blocks(path: Path, rows: int) -> Iterator[NDArray[Any]]:
+    """Yield the rows of an .npy file in C order, so many at a time."""
+    with path.open("rb") as file:
+        shape, kind = read_npy_header(file)
+        for first in range(0, shape[0], rows):
+            count = min(rows, shape[0] - first)
+            block = np.fromfile(file, kind, count * math.prod(shape[1:]))
+            yield block.reshape(count, *shape[1:])
 
 
 def write_rows(

@@ -33,17 +33,19 @@ def is_positive_int(value: Any) -> bool:
 
 
 def is_string(value: Any) -> bool:
-    """Whether this is a string."""
     return isinstance(value, str)
 
 
 def is_bool(value: Any) -> bool:
-    """Whether this is a boolean."""
     return isinstance(value, bool)
 
 
-def read_json(path: Path, fields: JsonFields) -> dict[str, Any]:
+def read_json(
+    path: Path, fields: JsonFields, defaults: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """Read a JSON object and check its ``fields``; further fields are ignored.
+
+    A field that is missing has its value of the ``defaults``.
 
     Raises:
         OSError: If the file cannot be opened.
@@ -54,6 +56,7 @@ def read_json(path: Path, fields: JsonFields) -> dict[str, Any]:
         entries = json.loads(content.decode("utf-8"))
     if not isinstance(entries, dict):
         raise RawlsError(f"{path} is damaged: it is not a JSON object")
+    entries = {**(defaults or {}), **entries}
     for name, (description, is_valid) in fields.items():
         if name not in entries:
             raise RawlsError(f"{path} is damaged: it has no {name}")

@@ -20,7 +20,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -54,25 +54,21 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_note_fork)
 
 
-@contextmanager
-def threads_for(entries: int) -> Iterator[None]:
+def threads_for(entries: int) -> AbstractContextManager[None]:
     """Use one thread for a small matrix, on a busy machine and in a forked child.
 
     Only for work whose result does not depend on the number of threads.
     """
-    with limited_threads(1 if entries <= _FEW_ENTRIES or _is_busy() else None):
-        yield
+    return limited_threads(1 if entries <= _FEW_ENTRIES or _is_busy() else None)
 
 
-@contextmanager
-def threads_for_graph(*tensors: Tensor) -> Iterator[None]:
+def threads_for_graph(*tensors: Tensor) -> AbstractContextManager[None]:
     """Use one thread for a small graph, given by its tensors, whatever the load.
 
     So it does not wait for other threads on a busy machine, and its bits do not depend on the load.
     """
     stored = sum(t.numel() if t.layout == torch.strided else t._nnz() for t in tensors)
-    with limited_threads(1 if stored <= _SMALL_GRAPH else None):
-        yield
+    return limited_threads(1 if stored <= _SMALL_GRAPH else None)
 
 
 @contextmanager
@@ -90,21 +86,20 @@ def limited_threads(count: int | None) -> Iterator[None]:
     if count is None or count == before == 1:
         yield
         return
-    set_loops, set_products = _setters()
+    set_loops, _ = _setters()
     set_loops(count)
-    products_before = set_products(count)
     try:
-        yield
+        with one_product_thread(count):
+            yield
     finally:
         set_loops(before)
-        set_products(products_before)
 
 
 @contextmanager
-def one_product_thread() -> Iterator[None]:
-    """Use one thread for MKL's products, whatever the load."""
+def one_product_thread(count: int = 1) -> Iterator[None]:
+    """Use one thread, or so many, for MKL's products, whatever the load."""
     _, set_products = _setters()
-    before = set_products(1)
+    before = set_products(count)
     try:
         yield
     finally:

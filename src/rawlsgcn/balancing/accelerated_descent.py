@@ -17,7 +17,7 @@ from torch import Tensor
 
 from .._core.sparse import array_module, as_tensor
 from .iterations import Iteration
-from .vector_updates import vector_updates
+from .vector_updates import VectorUpdates
 
 #: A mixture must leave at most this share of the best residual so far, or lower φ.
 _CONTRACTION = 0.9
@@ -56,7 +56,7 @@ class Descent:
 
     def __init__(self, iteration: Iteration, device: torch.device, accelerate: bool) -> None:
         self._iteration, self._accelerate = iteration, accelerate
-        self._library, self._updates = array_module(device), vector_updates(iteration, device)
+        self._library, self._updates = array_module(device), VectorUpdates(iteration, device)
         # A point has one of three places, so that every move keeps the present one and the best
         # one. The one before is kept as long as no move led there; from it follows d.
         self._points, self._at, self._before, self._best_at = self._updates.points, 0, 0, 0
@@ -80,7 +80,7 @@ class Descent:
     def step(self) -> None:
         """Spend one product and move."""
         p, q = as_tensor(self._updates.steps[self._now]), as_tensor(self._updates.image)
-        pq = self._sums(self._iteration.product(p, q))[0]
+        pq = self._iteration.totals(self._iteration.product(p, q))[0]
         self._images = pq, self._products[5], self._images[2]
         size = 1 + self.residual
         # |x ∘ (M p)| ≤ max |u| x ∘ y, where u = p / x.
@@ -117,12 +117,6 @@ class Descent:
     def keep(self) -> None:
         """Remember the present x as the best."""
         self._best_at = self._at
-
-    @property
-    def held_bytes(self) -> int:
-        """Memory of its vectors."""
-        updates = self._updates
-        return int(updates.points.nbytes + updates.steps.nbytes + updates.image.nbytes)
 
     @property
     def best(self) -> Tensor:
@@ -163,9 +157,9 @@ class Descent:
         self._moved_by = weights
         before = self._before if before is None else before
         sums = self._updates.move(self._at, before, self._next, self._now, weights)
-        self._products = self._sums(*sums[:6])
+        self._products = self._iteration.totals(*sums[:6])
         worst = max(0.0, sums.high, -sums.low)
-        worst, below, longest = self._largest(worst, -sums.least, max(0.0, sums.longest))
+        worst, below, longest = self._iteration.maxima(worst, -sums.least, max(0.0, sums.longest))
         self._positive = below < 0
         # v = d / x, with x = (x before) + d, so that x before is x (1 − v).
         self._growth = 1 / (1 - longest) if longest < 1 else math.inf
@@ -190,19 +184,11 @@ class Descent:
     def _least_kept(self) -> float:
         """The least share of itself that a component of x kept in the last move."""
         least = float((self._points[self._next, 0] / self._points[self._at, 0]).min())
-        return -self._largest(-least)[0]
+        return -self._iteration.maxima(-least)[0]
 
     def _energy_change(self) -> float:
         """φ after the last move less φ before."""
         (x, y), (new_x, new_y) = self._points[self._at], self._points[self._next]
         change = (new_x * new_y - x * y) / 2
         change -= self._library.log(new_x / x)
-        return self._sums(float(change.sum()))[0]
-
-    def _sums(self, *numbers: float) -> Sequence[float]:
-        """Turn sums over this process's nodes into sums over all nodes; here these are the same."""
-        return numbers
-
-    def _largest(self, *numbers: float) -> Sequence[float]:
-        """Do the same for maxima."""
-        return numbers
+        return self._iteration.totals(float(change.sum()))[0]

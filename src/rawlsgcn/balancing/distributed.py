@@ -10,12 +10,9 @@ of the other processes: its few inner products are summed over the processes.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, distributed
 
@@ -24,48 +21,31 @@ from .._core.errors import RawlsError
 from .._core.machine import pick_device
 from .._core.memory import memory_left, memory_limit
 from .._core.progress import ProgressCallback, no_progress
-from .._core.sparse import Array, array_module, as_tensor, dot, empty_array
+from .._core.sparse import as_tensor, empty_array
 from ..graphs.shards.arc_blocks import ArcBlocks, least_bytes, shards_of_process
 from ..graphs.shards.shards import Shards
-from .accelerated_descent import Descent
-from .iterations import Symmetric
-from .scaling import StopReason
-from .shard_rows import BLOCK, ShardRows
+from .scaling import Convergence
+from .shard_iteration import ShardIteration
 from .solver import iterate, require_limits
-from .symmetry import hash_bits
+from .symmetry import asymmetry
 
 #: Vectors of a process's rows that the descent holds, and of all nodes that an exchange does.
 _OWN_VECTORS, _FULL_VECTORS = 12, 2
+#: Arcs whose symmetry is checked at once.
+_FINGERPRINTED = 1 << 19
 
 
-@dataclass(frozen=True, eq=False)
-class ShardScaling:
-    """One process's rows of the scaling x: the result of :func:`balance_shards`.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ShardScaling(Convergence):
+    """One process's rows ``first`` to ``last`` of the scaling x.
 
-    Attributes:
-        first: The first row of the shard.
-        last: The row after its last one.
-        scale: x_i for these rows, float64.
-        iterations: Number of products, each with one exchange of a vector.
-        residual: max ``|sum − 1|`` over all rows of all processes.
-        history: The residual after each product.
-        reason: Why it stopped and what to do next.
-        held_bytes: Memory of this process's rows of the matrix and of its vectors.
+    ``held_bytes`` is the memory of these rows of the matrix and of the vectors.
     """
 
     first: int
     last: int
     scale: Tensor = field(repr=False)
-    iterations: int
-    residual: float
-    history: tuple[float, ...] = field(repr=False)
-    reason: StopReason
     held_bytes: int
-
-    @property
-    def converged(self) -> bool:
-        """Whether the residual is at most ``tol``."""
-        return self.reason is StopReason.CONVERGED
 
 
 def balance_shards(
@@ -77,21 +57,11 @@ def balance_shards(
     memory: int | None = None,
     progress: ProgressCallback = no_progress,
 ) -> ShardScaling:
-    """Balance A + I in the processes of the default group, each with a range of shards.
+    """Balance A + I in the processes of the default group, if any, each with a range of shards.
 
-    Without a process group this process balances all shards.
-
-    Args:
-        shards: The shards of a symmetric A without self-loops, at least one for each process.
-        tol: Largest ``|sum − 1|`` of a row that counts as converged.
-        max_iterations: Maximum number of products.
-        device: The device of this process.
-        memory: The bytes that this process may use; arcs that do not fit are read again for each
-            product. By default 80 % of what is free.
-        progress: Called after each product with the share of the way to ``tol``, in percent.
-
-    Returns:
-        This process's rows of the scaling.
+    The shards are of a symmetric A without self-loops, at least one for each process. ``memory`` is
+    what this process may use, by default 80 % of what is free; arcs that do not fit are read again
+    for each product. ``progress`` gets the share of the way to ``tol`` in percent.
 
     Raises:
         RawlsError: If there are fewer shards than processes, if the matrix is not symmetric
@@ -115,21 +85,16 @@ def balance_shards(
         left = least + memory_left(8 * vectors + least, memory, what)
     arcs = ArcBlocks(opened, left, target)
     _require_symmetric(arcs, cuts[-1], target, shards.folder)
-    rows = ShardRows(arcs, cuts, target)
-    descent = _ShardDescent(_ShardIteration(rows), target, accelerate=True)
-    with np.errstate(all="ignore"):
-        residual, history, reason = iterate(
-            descent, tol, max_iterations, lambda found: _report(found, tol, progress)
-        )
+    iteration = ShardIteration(arcs, cuts, target)
+    x, ended = iterate(
+        iteration, target, True, tol, max_iterations, lambda found: _report(found, tol, progress)
+    )
     return ShardScaling(
         first=arcs.first,
         last=arcs.last,
-        scale=descent.best.clone(),
-        iterations=len(history),
-        residual=residual,
-        history=tuple(history),
-        reason=reason,
-        held_bytes=arcs.held_bytes + descent.held_bytes + rows.held_bytes,
+        scale=x.clone(),
+        held_bytes=arcs.held_bytes + iteration.held_bytes,
+        **vars(ended),
     )
 
 
@@ -141,21 +106,10 @@ def balance_and_save(
     memory: int | None = None,
     progress: ProgressCallback = no_progress,
 ) -> ShardScaling:
-    """Balance A + I, each process with a range of shards, and keep the scaling in the shards.
-
-    Args:
-        shards: At least as many shards as there are processes.
-        context: This process.
-        tol: The largest allowed ``|sum − 1|`` of a row.
-        max_iterations: The largest number of products.
-        memory: The bytes that this process may use; by default 80 % of what is free.
-        progress: Called after each product.
-
-    Returns:
-        This process's part of the scaling.
+    """Balance A + I by :func:`balance_shards`, and keep the scaling in the shards.
 
     Raises:
-        RawlsError: If there are fewer shards than processes, or balancing does not converge.
+        RawlsError: As :func:`balance_shards`, or if balancing does not converge.
     """
     scaling = balance_shards(
         shards,
@@ -195,51 +149,6 @@ def _report(history: list[float], tol: float, progress: ProgressCallback) -> Non
     progress(int(100 * done), 100, words)
 
 
-class _ShardIteration(Symmetric):
-    """x ← 2 x / (1 + r) on this process's piece of x; the diagonal of A + I is one."""
-
-    def __init__(self, rows: ShardRows) -> None:
-        self._rows, self._factor = rows, 1.0
-        self._library = array_module(rows.device)
-        self.size = len(rows)
-
-    def start(self, x: Array, y: Array) -> list[float]:
-        """As in one process: x_i solves x² + o_i s x = 1, with o the row sums of A."""
-        self._rows.write_row_sums(as_tensor(y))
-        y -= 1
-        total, nodes = _sums(float(y.sum()))[0], self._rows.cuts[-1]
-        mean = math.sqrt(nodes / total) if total else 0.0
-        for _ in range(8 if total else 0):
-            self._write_roots(y, mean, x)
-            mean = math.sqrt(mean * _sums(dot(y, x))[0] / total)
-        self._write_roots(y, mean, x)
-        factor = math.sqrt(nodes / _sums(self.product(as_tensor(x), as_tensor(y)))[0])
-        x *= factor
-        y *= factor
-        return []
-
-    def _write_roots(self, outer: Array, mean: float, x: Array) -> None:
-        linear = outer * mean
-        x[:] = 2 / (linear + self._library.sqrt(linear * linear + 4))
-
-    def product(self, p: Tensor, q: Tensor) -> float:
-        return self._rows(p, q)
-
-    def measure(self, x: Tensor, y: Tensor) -> int:
-        self._rows(x, y)
-        return 1
-
-
-class _ShardDescent(Descent):
-    """The descent on pieces of its vectors, its sums taken over all processes."""
-
-    def _sums(self, *numbers: float) -> list[float]:
-        return _sums(*numbers)
-
-    def _largest(self, *numbers: float) -> list[float]:
-        return _reduced(numbers, distributed.ReduceOp.MAX)
-
-
 def _require_symmetric(arcs: ArcBlocks, nodes: int, device: torch.device, folder: Path) -> None:
     """Raise an error unless the matrix is symmetric, by the fingerprint of ``inspect_matrix``."""
     key = as_tensor(empty_array((nodes,), device)).view(torch.int64)
@@ -247,41 +156,25 @@ def _require_symmetric(arcs: ArcBlocks, nodes: int, device: torch.device, folder
     key.random_(-(2**63), 2**63 - 1, generator=generator).bitwise_or_(1)
     totals = torch.zeros(2, dtype=torch.int64, device=device)
     for block in arcs:
-        for part in block.spans(BLOCK):
+        for part in block.spans(_FINGERPRINTED):
             node = torch.arange(part.first, part.last, device=device) + arcs.first
             row = torch.repeat_interleave(node, part.row_start.diff())
             column = part.column.long()
-            term = key[row] * key[column] * (row - column).sign_()
-            if part.weight is not None:
-                term *= hash_bits(part.weight)
-            totals += torch.stack([term.sum(), (row == column).sum()])
+            term = asymmetry(key, row, column, part.weight)
+            totals += torch.stack([term, (row == column).sum()])
     if _rank_and_world_size()[1] > 1:
         distributed.all_reduce(totals)
-    asymmetry, loops = totals.tolist()
+    difference, loops = totals.tolist()
     if loops:
         raise RawlsError(
             f"the shards in {folder} have {loops} self-loops, which balancing adds itself: write "
             "them without self-loops"
         )
-    if asymmetry:
+    if difference:
         raise RawlsError(
             f"the matrix in the shards in {folder} is not symmetric: write both directions of "
             "every edge, with the same weight"
         )
-
-
-def _sums(*numbers: float) -> list[float]:
-    return _reduced(numbers, distributed.ReduceOp.SUM)
-
-
-def _reduced(numbers: Sequence[float], how: Any) -> list[float]:
-    if _rank_and_world_size()[1] == 1:
-        return list(numbers)
-    on_gpu = distributed.get_backend() == "nccl"
-    values = torch.tensor(numbers, dtype=torch.float64, device="cuda" if on_gpu else "cpu")
-    distributed.all_reduce(values, how)
-    reduced: list[float] = values.tolist()
-    return reduced
 
 
 def _rank_and_world_size() -> tuple[int, int]:

@@ -16,39 +16,52 @@ mean s of x, so that x_i solves m_ii x² + (d_i − m_ii) s x = 1, with d the ro
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 from torch import Tensor
 
 from .._core.kernels import StepCoefficients
 from .._core.sparse import Array, array_module, as_array, as_tensor
-from .sparse_matrix import Product, SparseMatrix, transposed
+from .sparse_matrix import SparseMatrix, transposed
 
 #: Nodes from which the mean of the first guess is estimated; it need not be exact.
 _SAMPLE = 1 << 8
 
 
-class Iteration(Protocol):
+class Iteration(ABC):
     """The steps of a fixed-point iteration, as the descent uses them."""
 
     size: int
     #: Whether no step is longer than x.
     short: bool
 
+    @abstractmethod
     def start(self, x: Array, y: Array) -> list[float]:
         """Write the first point; return the residual after each product, except the last."""
 
+    @abstractmethod
     def step_coefficients(self) -> list[tuple[tuple[int, int], StepCoefficients]]:
         """Return the coefficients of the next step for one range of nodes after another."""
 
+    @abstractmethod
     def product(self, p: Tensor, q: Tensor) -> float:
         """Write M p to ``q``, where p is the whole step last proposed; return pᵀ M p."""
 
+    @abstractmethod
     def measure(self, x: Tensor, y: Tensor) -> int:
         """Write M x to ``y``; return the number of products."""
 
+    def totals(self, *numbers: float) -> Sequence[float]:
+        """Turn sums over this process's nodes into sums over all nodes; here these are the same."""
+        return numbers
 
-class Symmetric:
+    def maxima(self, *numbers: float) -> Sequence[float]:
+        """Do the same for maxima."""
+        return numbers
+
+
+class Symmetric(Iteration):
     """x ← 2 x / (1 + r) for a symmetric M; with ``jacobi`` the step is divided by 1 + m_ii x_i².
 
     1 + m_ii x_i² is the diagonal of the Hessian in relative terms at the solution: the Jacobi
@@ -57,10 +70,8 @@ class Symmetric:
 
     short = True
 
-    def __init__(
-        self, matrix: SparseMatrix, product: Product, diagonal: Tensor, jacobi: bool
-    ) -> None:
-        self._matrix, self._multiply = matrix, product
+    def __init__(self, matrix: SparseMatrix, diagonal: Tensor, jacobi: bool) -> None:
+        self._matrix, self._multiply = matrix, matrix.product()
         self._library = array_module(matrix.device)
         self._diagonal = as_array(diagonal)
         ends = self._diagonal.min(), self._diagonal.max()
@@ -103,17 +114,17 @@ class Symmetric:
         return self._multiply(p, q)
 
     def measure(self, x: Tensor, y: Tensor) -> int:
-        self._multiply(x, y)
+        self.product(x, y)
         return 1
 
 
-class SinkhornKnopp:
+class SinkhornKnopp(Iteration):
     """c ← 1 / (Mᵀ r), then r ← 1 / (M c); a product each. A point is ((r, c), (M c, Mᵀ r))."""
 
     short = False
 
-    def __init__(self, matrix: SparseMatrix, product: Product) -> None:
-        self._by_rows, self._by_columns = product, Product(transposed(matrix))
+    def __init__(self, matrix: SparseMatrix) -> None:
+        self._by_rows, self._by_columns = matrix.product(), transposed(matrix).product()
         self._library = array_module(matrix.device)
         self._half, self.size = matrix.size, 2 * matrix.size
         self._columns = True

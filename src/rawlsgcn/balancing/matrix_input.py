@@ -1,9 +1,13 @@
-"""Read every supported matrix format into one CSR form, without needless copies."""
+"""Read every supported matrix format into one CSR form, without needless copies.
+
+Every format is either compressed (starts of rows or columns, and the other index of each entry) or
+a list of entries. Compressed rows that are sorted and unique stay as they are; all others become a
+list of entries, whose repetitions are added up.
+"""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,49 +24,41 @@ from .symmetry import compiled_inspection
 _LARGEST = 2**31 - 1
 #: The types of most arrays, which need no care.
 _PLAIN = (np.int32, np.int64, np.float32, np.float64)
-#: The integers that float32 holds exactly.
-_SMALL = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.uint16)
 #: The types that torch can hold but hardly compute with.
 _UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
+#: Row starts, columns and values, which are None for ones.
+_Rows = tuple[Tensor, Tensor, Tensor | None]
 
 
-@dataclass(frozen=True)
-class InputFormat:
-    """The format of the input, in which the balanced matrix is returned."""
+def read_matrix(matrix: Any, edge_weight: Any, num_nodes: int | None) -> tuple[SparseMatrix, Any]:
+    """Read a matrix, its stored diagonal included; return it and its input format.
 
-    kind: str  # "edges", "numpy edges", "scipy" or "torch"
-    scipy_class: Any = None
-    layout: torch.layout = torch.sparse_csr
-
-
-def read_matrix(
-    matrix: Any, edge_weight: Any, num_nodes: int | None
-) -> tuple[SparseMatrix, InputFormat]:
-    """Read a matrix, its stored diagonal included; return it and its input format."""
+    The format is ``"edges"``, ``"numpy edges"``, a class of scipy or a layout of torch.
+    """
     if hasattr(matrix, "edge_index") or hasattr(matrix, "is_directed"):
         _refuse_extras(edge_weight, num_nodes, "a graph")
         matrix, edge_weight, num_nodes = _from_graph(matrix)
     if hasattr(matrix, "tocsr"):
         _refuse_extras(edge_weight, num_nodes, "a scipy matrix")
-        return _checked(*_from_scipy(matrix)), InputFormat("scipy", scipy_class=type(matrix))
+        return _checked(_from_scipy(matrix)), type(matrix)
     if isinstance(matrix, Tensor) and matrix.layout != torch.strided:
         _refuse_extras(edge_weight, num_nodes, "a torch sparse tensor")
-        return _checked(*_from_torch(matrix.detach())), InputFormat("torch", layout=matrix.layout)
+        return _checked(_from_torch(matrix.detach())), matrix.layout
     if not isinstance(matrix, np.ndarray | Tensor):
         raise RawlsError(
             f"cannot balance a {type(matrix).__name__}: pass an edge index of shape (2, E), "
             "a scipy sparse matrix, a torch sparse tensor or a torch_geometric Data "
             "(rg.read makes one of a file, rg.load of a named dataset)"
         )
-    edges, kind = _tensor(matrix), "edges" if isinstance(matrix, Tensor) else "numpy edges"
+    edges = _tensor(matrix)
     if not is_edge_index(edges):
         raise RawlsError(
             f"an edge index has shape (2, E) and integers, this one has shape "
             f"{tuple(edges.shape)} and {edges.dtype}; pass a dense matrix as a sparse one."
         )
-    edges = edges.long() if edges.dtype in _UNSIGNED else edges
     weight = None if edge_weight is None else _tensor(edge_weight).detach().to(edges.device)
-    return _checked(*_from_edges(edges, weight, num_nodes)), InputFormat(kind)
+    rows = _from_edges(_index(edges), weight, num_nodes)
+    return _checked(rows), "edges" if isinstance(matrix, Tensor) else "numpy edges"
 
 
 def _from_graph(graph: Any) -> tuple[Tensor, Tensor | None, int]:
@@ -103,98 +99,66 @@ def _tensor(array: Any) -> Tensor:
             ) from error
 
 
-def _summable(values: Tensor) -> Tensor:
-    """Cast to a type in which sums do not overflow: 200 + 200 is not 144."""
-    if values.is_complex() or values.dtype in (torch.float32, torch.float64):
-        return values
-    return values.float() if values.is_floating_point() else values.double()
-
-
-def _from_scipy(matrix: Any) -> tuple[Tensor, Tensor, Tensor | None]:
-    if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise RawlsError(f"only a square matrix can be balanced, this one is {matrix.shape}.")
-    if matrix.dtype.kind in "biu" and not getattr(matrix, "has_canonical_format", False):
-        matrix = matrix.astype(np.float64)  # repeated entries are about to be added up
-    if matrix.format in ("csr", "csc"):
-        # Scipy's arrays may be longer than what is in use of them.
-        starts, index = _index(matrix.indptr), _index(matrix.indices)
-        end = min(int(starts[-1]) if len(starts) else 0, len(index), len(matrix.data))
-        _require_rising(starts, matrix.shape[0], end)
-        if not (matrix.format == "csr" and matrix.has_canonical_format):
-            _require_inside(index[:end], matrix.shape[0])
-    csr = matrix.tocsr()
-    if not csr.has_canonical_format:
-        csr = csr.copy()
-        csr.sum_duplicates()
-    return _index(csr.indptr), _index(csr.indices[: csr.nnz]), _tensor(csr.data[: csr.nnz])
-
-
 def _index(array: Any) -> Tensor:
     """Return numbers of rows, columns or entries in a type that torch compares."""
     index = _tensor(array)
     return index.long() if index.dtype in _UNSIGNED else index
 
 
-def _require_rising(starts: Tensor, nodes: int, entries: int) -> None:
-    """Raise an error unless these are the row starts of so many rows and entries."""
-    begins = as_array(starts)
-    fitting = len(begins) == nodes + 1 and begins[0] == 0 and begins[-1] == entries
-    if not (fitting and (begins[1:] >= begins[:-1]).all()):
-        raise _damaged(nodes)
+def _weights(values: Tensor) -> Tensor:
+    """Return the values as float32 or float64, whichever holds them exactly.
+
+    One of these two types for every matrix: then one product is used for all of them, sums do not
+    overflow (200 + 200 is not 144), and the result depends on the numbers alone.
+    """
+    if values.is_complex():
+        raise RawlsError("a matrix of complex numbers cannot be balanced.")
+    if values.dtype in (torch.float32, torch.float64):
+        return values
+    return values.float() if values.is_floating_point() or values.itemsize <= 2 else values.double()
 
 
-def _require_inside(index: Tensor, nodes: int) -> None:
-    """Raise an error for rows or columns outside the matrix."""
-    low, high = (int(end) for end in index.aminmax()) if len(index) else (0, -1)
-    if low < 0 or high >= nodes:
-        raise _damaged(nodes)
+def _from_scipy(matrix: Any) -> _Rows:
+    nodes = _square(matrix.shape)
+    if matrix.format == "coo":
+        row, column = _index(matrix.row), _index(matrix.col)
+        _require_inside(row, column, nodes=nodes)
+        return _from_entries(row, column, _tensor(matrix.data), nodes)
+    matrix = matrix if matrix.format in ("csr", "csc") else matrix.tocsr()
+    starts, index, values = _index(matrix.indptr), _index(matrix.indices), _tensor(matrix.data)
+    # Scipy's arrays may be longer than what is in use of them.
+    end = min(int(starts[-1]) if len(starts) else 0, len(index), len(values))
+    _require_rising(starts, nodes, end)
+    if matrix.format == "csr" and matrix.has_canonical_format:  # which scipy remembers
+        return starts, index[:end], values[:end]
+    return _from_compressed(starts, index[:end], values[:end], nodes, matrix.format == "csr")
 
 
-def _damaged(nodes: int) -> RawlsError:
-    return RawlsError(
-        f"the matrix is damaged: it names rows or columns outside 0 to {nodes - 1}, or the starts "
-        "of its rows or columns do not rise from 0 to the number of its entries."
-    )
-
-
-def _from_torch(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
-    if matrix.dim() != 2 or matrix.shape[0] != matrix.shape[1] or matrix.dense_dim():
-        raise RawlsError(
-            f"only a square matrix can be balanced, this one is {tuple(matrix.shape)}."
-        )
+def _from_torch(matrix: Tensor) -> _Rows:
+    nodes = _square(() if matrix.dense_dim() else matrix.shape)
     if matrix.layout == torch.sparse_coo:
-        _require_inside(matrix._indices().flatten(), len(matrix))
-        parts, done = (matrix._indices(), _summable(matrix._values())), matrix.is_coalesced()
-        matrix = torch.sparse_coo_tensor(
-            *parts, matrix.shape, is_coalesced=done, check_invariants=False
-        ).coalesce()
-    elif matrix.layout in (torch.sparse_csr, torch.sparse_csc):
-        by_rows = matrix.layout == torch.sparse_csr
-        starts = matrix.crow_indices() if by_rows else matrix.ccol_indices()
-        index = matrix.col_indices() if by_rows else matrix.row_indices()
-        entries = len(index) if len(index) == len(matrix.values()) else -1
-        _require_rising(starts, len(matrix), entries)
-        if not by_rows:
-            _require_inside(index, len(matrix))
+        row, column = matrix._indices()
+        _require_inside(row, column, nodes=nodes)
+        return _from_entries(row, column, matrix._values(), nodes)
+    if matrix.layout == torch.sparse_csr:
+        starts, index = matrix.crow_indices(), matrix.col_indices()
+    elif matrix.layout == torch.sparse_csc:
+        starts, index = matrix.ccol_indices(), matrix.row_indices()
     else:
         raise RawlsError(f"cannot balance layout {matrix.layout}: use matrix.to_sparse_csr().")
-    csr = matrix.to_sparse_csr()
-    starts, column = csr.crow_indices(), csr.col_indices()
-    if not _is_sorted(starts, column):
-        _require_inside(column, len(matrix))
-        # The conversion assumes that its entries are unique: count them again.
-        coo = csr.to_sparse(layout=torch.sparse_coo)
-        coo = torch.sparse_coo_tensor(
-            coo.indices(), _summable(coo.values()), coo.shape, check_invariants=False
-        )
-        csr = coo.coalesce().to_sparse_csr()
-        starts, column = csr.crow_indices(), csr.col_indices()
-    return starts, column, csr.values()
+    if len(index) != len(matrix.values()):
+        raise _damaged(nodes)
+    by_rows = matrix.layout == torch.sparse_csr
+    return _from_compressed(starts, index, matrix.values(), nodes, by_rows)
 
 
-def _from_edges(
-    edges: Tensor, weight: Tensor | None, num_nodes: int | None
-) -> tuple[Tensor, Tensor, Tensor | None]:
+def _square(shape: Any) -> int:
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise RawlsError(f"only a square matrix can be balanced, this one is {tuple(shape)}.")
+    return int(shape[0])
+
+
+def _from_edges(edges: Tensor, weight: Tensor | None, num_nodes: int | None) -> _Rows:
     if weight is not None and weight.shape != edges.shape[1:]:
         raise RawlsError(
             f"edge_weight has shape {tuple(weight.shape)}, but there are {edges.shape[1]} edges."
@@ -215,14 +179,7 @@ def _from_edges(
     # Repeated edges add up, as they do in torch_geometric's own normalization.
     if weight is None:
         weight = torch.ones(edges.shape[1], dtype=torch.float32, device=edges.device)
-    weight = _summable(weight)
-    shape = (num_nodes, num_nodes)
-    if edges.device.type != "cpu":
-        return _from_torch(torch.sparse_coo_tensor(edges, weight, shape, check_invariants=False))
-    # Two counting sorts, where torch's coalesce would sort 64-bit keys and need thrice the memory.
-    from scipy.sparse import coo_array
-
-    return _from_scipy(coo_array((weight.numpy(), (row.numpy(), column.numpy())), shape=shape))
+    return _from_entries(row, column, weight, num_nodes)
 
 
 def _ordered(row: Tensor, column: Tensor, num_nodes: int) -> tuple[Tensor, Tensor] | None:
@@ -243,16 +200,67 @@ def _ordered(row: Tensor, column: Tensor, num_nodes: int) -> tuple[Tensor, Tenso
     return starts, column
 
 
-def _is_sorted(starts: Tensor, column: Tensor) -> bool:
-    """Whether columns grow strictly within each row (so that none appears twice)."""
-    rising = column[1:] > column[:-1]
-    first = starts[1:-1]
-    rising[first[(first > 0) & (first < len(column))].long() - 1] = True
-    return bool(rising.all())
+def _from_compressed(
+    starts: Tensor, index: Tensor, values: Tensor, nodes: int, by_rows: bool
+) -> _Rows:
+    """Return the rows of compressed rows or columns."""
+    _require_rising(starts, nodes, len(index))
+    if by_rows:
+        rising = index[1:] > index[:-1]
+        first = starts[1:-1]
+        rising[first[(first > 0) & (first < len(index))].long() - 1] = True
+        if rising.all():
+            return starts, index, values
+    _require_inside(index, nodes=nodes)
+    outer = torch.arange(nodes, device=index.device).repeat_interleave(starts.diff())
+    row, column = (outer, index) if by_rows else (index, outer)
+    return _from_entries(row, column, values, nodes)
 
 
-def _checked(starts: Tensor, column: Tensor, values: Tensor | None) -> SparseMatrix:
+def _from_entries(row: Tensor, column: Tensor, values: Tensor, nodes: int) -> _Rows:
+    """Sort entries whose rows and columns exist, and add up repeated ones."""
+    values, shape = _weights(values), (nodes, nodes)
+    if row.device.type != "cpu":
+        index = torch.stack([row.long(), column.long()])
+        coo = torch.sparse_coo_tensor(index, values, shape, check_invariants=False)
+        csr = coo.coalesce().to_sparse_csr()
+        return csr.crow_indices(), csr.col_indices(), csr.values()
+    # Two counting sorts, where torch's coalesce would sort 64-bit keys and need thrice the memory.
+    from scipy.sparse import coo_array
+
+    numbers = values.numpy(), (row.numpy(), column.numpy())
+    matrix = coo_array(numbers, shape=shape).tocsr()
+    parts = matrix.indptr, matrix.indices[: matrix.nnz], matrix.data[: matrix.nnz]
+    starts, column, values = map(torch.from_numpy, parts)
+    return starts, column, values
+
+
+def _require_rising(starts: Tensor, nodes: int, entries: int) -> None:
+    """Raise an error unless these are the starts of so many rows and entries."""
+    begins = as_array(starts)
+    fitting = len(begins) == nodes + 1 and begins[0] == 0 and begins[-1] == entries
+    if not (fitting and (begins[1:] >= begins[:-1]).all()):
+        raise _damaged(nodes)
+
+
+def _require_inside(*indices: Tensor, nodes: int) -> None:
+    """Raise an error for rows or columns outside the matrix."""
+    for index in indices:
+        low, high = (int(end) for end in index.aminmax()) if len(index) else (0, -1)
+        if low < 0 or high >= nodes:
+            raise _damaged(nodes)
+
+
+def _damaged(nodes: int) -> RawlsError:
+    return RawlsError(
+        f"the matrix is damaged: it names rows or columns outside 0 to {nodes - 1}, or the starts "
+        "of its rows or columns do not rise from 0 to the number of its entries."
+    )
+
+
+def _checked(rows: _Rows) -> SparseMatrix:
     """Check a matrix; return it with 32-bit indices, without stored zeros or values of one."""
+    starts, column, values = rows
     if len(starts) == 1:
         raise RawlsError("an empty matrix cannot be balanced: it has no rows.")
     if len(starts) > _LARGEST or len(column) > _LARGEST:
@@ -261,7 +269,7 @@ def _checked(starts: Tensor, column: Tensor, values: Tensor | None) -> SparseMat
         values = _weights(values) if len(values) else None
     inspection = compiled_inspection(CSRArrays(starts, column, values))
     if inspection is None:  # nothing is compiled for it, or it is damaged
-        _require_inside(column, len(starts) - 1)
+        _require_inside(column, nodes=len(starts) - 1)
     if values is not None:
         low, high = inspection[2:] if inspection else (end.item() for end in values.aminmax())
         if not (np.isfinite(low) and np.isfinite(high)) or low < 0:
@@ -282,17 +290,3 @@ def _checked(starts: Tensor, column: Tensor, values: Tensor | None) -> SparseMat
             values = None
     starts, column = (index.to(torch.int32).contiguous() for index in (starts, column))
     return SparseMatrix(starts, column, values, loops=False, inspection=inspection)
-
-
-def _weights(values: Tensor) -> Tensor:
-    """Return the values as float32 or float64, whichever holds them exactly.
-
-    One of these two types for every matrix: then one product is used for all of them, and the
-    result depends on the numbers alone, not on their type.
-    """
-    if values.is_complex():
-        raise RawlsError("a matrix of complex numbers cannot be balanced.")
-    if values.dtype in (torch.float32, torch.float64):
-        return values
-    small = values.is_floating_point() or values.dtype in _SMALL
-    return values.float() if small else values.double()

@@ -11,7 +11,6 @@ from torch import Tensor
 
 from .._core.errors import RawlsError
 from .._core.sparse import csr_tensor
-from .matrix_input import InputFormat
 from .sparse_matrix import SparseMatrix, with_stored_loops
 
 
@@ -46,7 +45,22 @@ class StopReason(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Scaling:
+class Convergence:
+    """How an iteration ended, as a :class:`Scaling` describes it."""
+
+    iterations: int
+    residual: float
+    history: tuple[float, ...] = field(repr=False)
+    reason: StopReason
+
+    @property
+    def converged(self) -> bool:
+        """Whether the residual is at most ``tol``."""
+        return self.reason is StopReason.CONVERGED
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Scaling(Convergence):
     """A scaling r, c with diag(r) M diag(c) doubly stochastic: the result of :func:`balance`.
 
     Attributes:
@@ -69,19 +83,10 @@ class Scaling:
     """
 
     scale: Tensor | None
-    row_scale: Tensor = field(repr=False)
-    col_scale: Tensor = field(repr=False)
-    iterations: int
-    residual: float
-    history: tuple[float, ...] = field(repr=False)
-    reason: StopReason
-    _matrix: SparseMatrix = field(repr=False)
-    _format: InputFormat = field(repr=False)
-
-    @property
-    def converged(self) -> bool:
-        """Whether the residual is at most ``tol``."""
-        return self.reason is StopReason.CONVERGED
+    row_scale: Tensor
+    col_scale: Tensor
+    _matrix: SparseMatrix
+    _format: Any
 
     def usable(self, what: str) -> Scaling:
         """Return this scaling if it converged, or stopped at the rounding of float64.
@@ -112,8 +117,10 @@ class Scaling:
             "nodes": f"{len(self.row_scale):,}",
             "largest error of a row or column sum": f"{self.residual:.1e}",
             "products": f"{self.iterations:,}",
-            **{name: _range(vector) for name, vector in vectors.items()},
         }
+        for name, vector in vectors.items():
+            low, high = vector.aminmax()
+            rows[name] = f"{float(low):.3g} to {float(high):.3g}"
         cell = 'style="text-align: left; padding: .15em .8em .15em 0"'
         body = "".join(
             f'<tr><th scope="row" {cell}>{name}</th><td {cell}>{value}</td></tr>'
@@ -173,31 +180,22 @@ class Scaling:
         """
         starts, column, values = self.csr(dtype)
         size = (len(starts) - 1, len(starts) - 1)
-        if self._format.kind in ("edges", "numpy edges"):
+        if self._format in ("edges", "numpy edges"):
             whole = SparseMatrix(starts, column, None, loops=False)
             edges = torch.stack([whole.rows().long(), column.long()])
-            as_tensors = self._format.kind == "edges"
-            return (edges, values) if as_tensors else (edges.numpy(), values.numpy())
-        if self._format.kind == "scipy":
+            return (edges, values) if self._format == "edges" else (edges.numpy(), values.numpy())
+        if not isinstance(self._format, torch.layout):
             from scipy.sparse import csr_array
 
             numpy_csr = csr_array((values.numpy(), column.numpy(), starts.numpy()), shape=size)
-            return self._format.scipy_class(numpy_csr)
-        if self._format.layout == torch.sparse_csr:
+            return self._format(numpy_csr)
+        if self._format == torch.sparse_csr:
             return csr_tensor(starts, column, values, size)
         csr = csr_tensor(starts.long(), column.long(), values, size)
-        same = csr.to_sparse(layout=self._format.layout)
-        return same.coalesce() if self._format.layout == torch.sparse_coo else same
+        same = csr.to_sparse(layout=self._format)
+        return same.coalesce() if self._format == torch.sparse_coo else same
 
 
 def tolerance(dtype: torch.dtype) -> float:
     """Return the tolerance of a balancing whose values are stored in ``dtype``."""
     return 1e-12 if dtype == torch.float64 else 1e-8
-
-
-def _range(vector: Tensor) -> str:
-    """``0.1 to 0.7``, or a dash for a vector without entries."""
-    if not len(vector):
-        return "–"
-    low, high = torch.aminmax(vector)
-    return f"{float(low):.3g} to {float(high):.3g}"

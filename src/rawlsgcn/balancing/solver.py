@@ -17,8 +17,8 @@ from .._core.threads import threads_for
 from .accelerated_descent import Descent
 from .iterations import Iteration, SinkhornKnopp, Symmetric
 from .matrix_input import read_matrix
-from .scaling import Scaling, StopReason
-from .sparse_matrix import Product, without_diagonal
+from .scaling import Convergence, Scaling, StopReason
+from .sparse_matrix import without_diagonal
 from .symmetry import inspect_matrix
 from .total_support import require_support
 
@@ -84,7 +84,7 @@ def balance(
         stored, input_format = read_matrix(matrix, edge_weight, num_nodes)
         diagonal, symmetric = inspect_matrix(stored)
         if self_loops is None:
-            self_loops = input_format.kind in ("edges", "numpy edges")
+            self_loops = input_format in ("edges", "numpy edges")
         if self_loops:
             if bool((diagonal != 0).any()):
                 stored = without_diagonal(stored)
@@ -92,68 +92,61 @@ def balance(
         stored = replace(stored, loops=bool(self_loops), inspection=None)
         require_support(stored, symmetric, diagonal)
 
-        iteration: Iteration
-        product = Product(stored)
-        if symmetric:
-            iteration = Symmetric(stored, product, diagonal, jacobi=accelerate)
-        else:
-            iteration = SinkhornKnopp(stored, product)
-        descent = Descent(iteration, stored.device, accelerate)
-        with np.errstate(all="ignore"):
-            residual, history, reason = iterate(descent, tol, max_iterations)
-        x = descent.best
-        if not math.isfinite(residual):
+        iteration: Iteration = (
+            Symmetric(stored, diagonal, jacobi=accelerate) if symmetric else SinkhornKnopp(stored)
+        )
+        x, ended = iterate(iteration, stored.device, accelerate, tol, max_iterations)
+        if not math.isfinite(ended.residual):
             x.fill_(1.0)
         row_scale, col_scale = (x, x) if symmetric else (x[: stored.size], x[stored.size :])
         return Scaling(
             scale=x if symmetric else None,
             row_scale=row_scale,
             col_scale=col_scale,
-            iterations=len(history),
-            residual=residual,
-            history=tuple(history),
-            reason=reason,
             _matrix=stored,
             _format=input_format,
+            **vars(ended),
         )
 
 
 def iterate(
-    descent: Descent,
+    iteration: Iteration,
+    device: torch.device,
+    accelerate: bool,
     tol: float,
     max_iterations: int,
     report: Callable[[list[float]], None] = lambda history: None,
-) -> tuple[float, list[float], StopReason]:
-    """Return the best point's residual, the residual after each product, and why it stopped.
-
-    ``report`` is called with the residuals so far after each step.
-    """
-    history = descent.begin()
-    best, gained, gained_at = math.inf, math.inf, 0
-    while True:
-        doubtful = descent.residual <= tol < descent.residual + descent.error
-        spoiled = descent.error > max(_ROUNDING, _SHARE * descent.residual)
-        if (doubtful or spoiled) and len(history) + 2 <= max_iterations:
-            spent = descent.measure()
-            history += [float(descent.residual)] * spent
-        residual = history[-1] = float(descent.residual + descent.error)  # numpy has its own
-        report(history)
-        if residual < best:
-            best = residual
-            descent.keep()
-        if best <= tol:
-            return best, history, StopReason.CONVERGED
-        if not math.isfinite(residual):
-            return best, history, StopReason.OVERFLOWED
-        if residual <= 0.9 * gained:
-            gained, gained_at = residual, len(history)
-        stalled = len(history) - gained_at if gained < _ROUNDING else 0
-        if stalled >= _PATIENCE:
-            return best, history, StopReason.STAGNATED
-        if len(history) >= max_iterations:
-            return best, history, StopReason.OUT_OF_ITERATIONS
-        descent.step()
-        history.append(math.nan)
+) -> tuple[Tensor, Convergence]:
+    """Return the best point and why it is the last; the residuals so far go to ``report``."""
+    with np.errstate(all="ignore"):
+        descent = Descent(iteration, device, accelerate)
+        history = descent.begin()
+        reason, best, gained, gained_at = None, math.inf, math.inf, 0
+        while reason is None:
+            doubtful = descent.residual <= tol < descent.residual + descent.error
+            spoiled = descent.error > max(_ROUNDING, _SHARE * descent.residual)
+            if (doubtful or spoiled) and len(history) + 2 <= max_iterations:
+                spent = descent.measure()
+                history += [float(descent.residual)] * spent
+            residual = history[-1] = float(descent.residual + descent.error)  # numpy has its own
+            report(history)
+            if residual < best:
+                best = residual
+                descent.keep()
+            if residual <= 0.9 * gained:
+                gained, gained_at = residual, len(history)
+            if best <= tol:
+                reason = StopReason.CONVERGED
+            elif not math.isfinite(residual):
+                reason = StopReason.OVERFLOWED
+            elif gained < _ROUNDING and len(history) - gained_at >= _PATIENCE:
+                reason = StopReason.STAGNATED
+            elif len(history) >= max_iterations:
+                reason = StopReason.OUT_OF_ITERATIONS
+            else:
+                descent.step()
+                history.append(math.nan)
+        return descent.best, Convergence(len(history), best, tuple(history), reason)
 
 
 def require_limits(tol: float, max_iterations: int) -> None:

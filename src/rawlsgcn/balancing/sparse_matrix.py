@@ -56,6 +56,10 @@ class SparseMatrix:
         """The compiled kernels, where there are any for this matrix."""
         return kernels() if self.stored.usable else None
 
+    def product(self) -> Product:
+        """Prepare products with the matrix."""
+        return Product(self.stored, self.loops, self.size)
+
     def rows(self, start: int = 0, stop: int | None = None) -> Tensor:
         """The row of each stored entry, of the rows ``start`` to ``stop``."""
         stop = self.size if stop is None else stop
@@ -130,62 +134,65 @@ class Product:
 
     On the CPU a block is multiplied by scipy, which adds a row up from its first entry to its last.
     MKL's order depends on the number of threads and on where the numbers lie in memory.
+
+    Args:
+        rows: Some rows of the matrix, or all; their starts need not begin at 0.
+        loops: Whether M is the stored matrix plus I.
+        columns: The number of columns.
+        cuda_block: Nonzeros of a block on a GPU.
     """
 
-    def __init__(self, matrix: SparseMatrix) -> None:
-        self._loops, fast = matrix.loops, matrix.fast
-        self._compiled = fast and fast.multiplication(matrix.stored, matrix.loops)
-        if not self._compiled:
-            self._cut(matrix)
-
-    def _cut(self, matrix: SparseMatrix) -> None:
-        self._blocks: list[tuple[int, int, BlockProduct, Tensor | None]] = []
-        spans = matrix.row_blocks()
-        starts = [int(matrix.row_start[first]) for first, _ in spans] + [len(matrix.column)]
-        shared = torch.float64 != getattr(matrix.values, "dtype", None)
+    def __init__(
+        self, rows: CSRArrays, loops: bool, columns: int, cuda_block: int = _CUDA_BLOCK
+    ) -> None:
+        self._loops, fast = loops, kernels() if rows.usable else None
+        self._compiled = fast and fast.multiplication(rows, loops)
+        if self._compiled:
+            return
+        row_start, column, values = rows
+        on_cpu, origin = column.device.type == "cpu", int(row_start[0])
+        spans = row_spans(row_start, _CPU_BLOCK if on_cpu else cuda_block)
+        starts = [int(row_start[first]) - origin for first, _ in spans] + [len(column)]
+        shared = values is None or values.dtype != torch.float64
         longest = max(b - a for a, b in pairwise(starts)) if shared else 0
-        self._buffer = torch.ones(longest, dtype=torch.float64, device=matrix.device)
+        self._buffer = torch.ones(longest, dtype=torch.float64, device=column.device)
+        self._blocks: list[tuple[int, int, Any, Tensor | None]] = []
         for (first, last), (a, b) in zip(spans, pairwise(starts), strict=True):
-            own = None if matrix.values is None else matrix.values[a:b]
-            values = self._buffer[: b - a] if shared or own is None else own
-            row_start = matrix.row_start[first : last + 1]
-            block = BlockProduct(
-                row_start - a if a else row_start, matrix.column[a:b], values, matrix.size
-            )
+            own = None if values is None else values[a:b]
+            numbers = self._buffer[: b - a] if shared or own is None else own
+            inner = (row_start[first : last + 1] - (a + origin)).to(column.dtype), column[a:b]
+            make = _scipy_view if on_cpu else csr_tensor
+            block = make(*inner, numbers, (last - first, columns))
             self._blocks.append((first, last, block, own if shared else None))
 
-    def __call__(self, x: Tensor, out: Tensor) -> float:
-        """Write M x to ``out``; the result is xᵀ M x."""
+    def __call__(self, x: Tensor, out: Tensor, own: Tensor | None = None) -> float:
+        """Write M x to ``out``; the result is xᵀ M x, where ``own`` is the part of x for the rows.
+
+        Args:
+            x: The vector.
+            out: The rows' products.
+            own: By default x itself.
+        """
+        own = x if own is None else own
         if self._compiled:
-            return self._compiled(x, x, out)
+            return self._compiled(x, own, out)
         for first, last, block, weights in self._blocks:
             if weights is not None:
                 self._buffer[: len(weights)] = weights
-            block(x, out[first:last])
+            if isinstance(block, Tensor):
+                torch.mv(block, x, out=out[first:last])
+            else:
+                out.numpy()[first:last] = block @ x.numpy()
         if self._loops:
-            out += x
-        return dot(as_array(x), as_array(out))
+            out += own
+        return dot(as_array(own), as_array(out))
 
 
-class BlockProduct:
-    """Products with some rows of a matrix, without a copy of its entries."""
+def _scipy_view(row_start: Tensor, column: Tensor, values: Tensor, shape: tuple[int, int]) -> Any:
+    """Return scipy's matrix of these very arrays, which its constructor would copy."""
+    from scipy.sparse import csr_array
 
-    def __init__(self, row_start: Tensor, column: Tensor, values: Tensor, columns: int) -> None:
-        shape = (len(row_start) - 1, columns)
-        self._matrix: Any
-        if column.device.type != "cpu":
-            self._matrix = csr_tensor(row_start, column, values, shape)
-            return
-        from scipy.sparse import csr_array
-
-        self._matrix = csr_array(shape)
-        # Scipy's constructor would copy such views.
-        self._matrix.indptr, self._matrix.indices = row_start.numpy(), column.numpy()
-        self._matrix.data = values.numpy()
-
-    def __call__(self, x: Tensor, out: Tensor) -> None:
-        """Write the rows' products with x to ``out``."""
-        if isinstance(self._matrix, Tensor):
-            torch.mv(self._matrix, x, out=out)
-        else:
-            out.numpy()[:] = self._matrix @ x.numpy()
+    matrix = csr_array(shape)
+    matrix.indptr, matrix.indices = row_start.numpy(), column.numpy()
+    matrix.data = values.numpy()
+    return matrix

@@ -31,16 +31,21 @@ def inspect_matrix(matrix: SparseMatrix) -> tuple[Tensor, bool]:
     for first, last in matrix.row_blocks(1 << 18 if matrix.device.type == "cpu" else 1 << 26):
         start, stop = matrix.row_start[[first, last]].tolist()
         row, column = matrix.rows(first, last), matrix.column[start:stop]
-        side = (row - column).sign_()
-        loop = (side == 0).nonzero()[:, 0]
+        loop = (row == column).nonzero()[:, 0]
         diagonal[column[loop].long()] = matrix.entries(start, stop)[loop]
-        term = key.index_select(0, row)
-        term *= key.index_select(0, column)
-        term *= side
-        if matrix.values is not None:
-            term *= hash_bits(matrix.values[start:stop])
-        total += term.sum()
+        values = None if matrix.values is None else matrix.values[start:stop]
+        total += asymmetry(key, row, column, values)
     return diagonal, int(total) == 0
+
+
+def asymmetry(key: Tensor, row: Tensor, column: Tensor, values: Tensor | None) -> Tensor:
+    """Return the sum of ± k_i k_j h(m) over some entries, modulo 2⁶⁴."""
+    term = key.index_select(0, row)
+    term *= key.index_select(0, column)
+    term *= (row - column).sign_()
+    if values is not None:
+        term *= _hash_bits(values)
+    return term.sum()
 
 
 def compiled_inspection(matrix: CSRArrays) -> MatrixInspection | None:
@@ -49,7 +54,7 @@ def compiled_inspection(matrix: CSRArrays) -> MatrixInspection | None:
     return fast.inspect(matrix, int(_RANDOM.random_raw())) if fast else None
 
 
-def hash_bits(values: Tensor) -> Tensor:
+def _hash_bits(values: Tensor) -> Tensor:
     """64 well-mixed bits of each number (the finalizer of splitmix64)."""
     bits = values.double().view(torch.int64).clone()
     bits ^= bits >> 30

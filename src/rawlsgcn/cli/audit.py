@@ -60,6 +60,8 @@ def audit(
     from .._core.atomic_files import check_page
     from ..evaluation.node_centralities import BUILT_IN
     from ..experiments.auditing.audit_predictions import audit as audit_predictions
+    from ..graphs.readers.read_graph import read_raw_graph
+    from ..graphs.shards.shards import Shards
     from ..reporting.audit_verdict import verdict
     from ..reporting.progress import spinner
     from ..reporting.tables import audit_table
@@ -68,8 +70,17 @@ def audit(
     check_outputs(json_path, file=out, inputs=[*predictions, graph, labels, column])
     if out is not None:
         check_page(out)
+    data: Any
     with spinner("auditing"):
-        data = _graph(dataset, graph, labels, data_root, shards)
+        if shards is not None:
+            if dataset is not None or graph is not None or labels is not None:
+                raise RawlsError("--shards has the whole graph: leave out --dataset and files")
+            require_one_process("audit")
+            data = Shards(shards)
+        elif graph is not None and dataset is None:
+            data = read_raw_graph(graph, labels=labels)  # with the directions of its edges
+        else:
+            data = opt.read_graph(dataset, graph, labels=labels, data_root=data_root)
         made = audit_predictions(
             data,
             list(predictions),
@@ -95,31 +106,3 @@ def audit(
         console.print(f"Page: {out}", soft_wrap=True)
     if json_path is not None:
         write_json(json_path, made.to_dict())
-
-
-def _graph(
-    dataset: str | None,
-    graph: Path | None,
-    labels: Path | None,
-    data_root: Path | None,
-    shards: Path | None,
-) -> Any:
-    """The graph, as its file has it, with the directions of its edges; or its shards."""
-    from ..graphs import load
-    from ..graphs.readers.read_graph import read_raw_graph
-
-    if shards is not None:
-        from ..graphs.shards.shards import Shards
-
-        if dataset is not None or graph is not None or labels is not None:
-            raise RawlsError("--shards has the whole graph: leave out --dataset and files")
-        require_one_process("audit")
-        return Shards(shards)
-    if (dataset is None) == (graph is None):
-        raise RawlsError("name one graph: either --dataset NAME or --graph FILE")
-    if dataset is not None:
-        if labels is not None:
-            raise RawlsError("--labels goes with --graph, not with --dataset")
-        return load(dataset, root=data_root, sparse=True)
-    assert graph is not None
-    return read_raw_graph(graph, labels=labels)

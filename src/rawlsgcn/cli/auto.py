@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     from ..experiments.auditing.audit_result import Audit
-    from ..experiments.model_search import AutoResult
+    from ..experiments.model_search.result import AutoResult
 
 
 @command("--dataset cora-ml --out best", "--graph graph.npz --time-limit 60")
@@ -78,39 +78,31 @@ def auto(
     Ctrl-C and SIGTERM end the training and use the best of the models that are finished. Of a graph
     in shards that does not fit in memory, those models are trained that need smoothed rows alone.
     """
-    from ..experiments.model_search import auto as find_best
+    from ..experiments.model_search.auto import auto as find_best
     from ..reporting.progress import progress, spinner
 
     if time_limit is not None and not time_limit > 0:
         raise RawlsError(f"--time-limit must be a positive number of seconds, not {time_limit:g}")
     check_outputs(json_path, folder=out, inputs=[graph, features, labels], shards=shards)
-    if shards is not None:
-        if any(each is not None for each in (dataset, graph, features, labels, split)):
-            raise RawlsError("--shards has the whole graph: leave out --dataset, --split and files")
-        data = _whole_graph(shards, memory)
-        if data is None:
-            if baseline:
-                raise RawlsError(
-                    "--baseline needs the whole graph, which does not fit in memory: leave it "
-                    "out, or raise --memory"
-                )
-            _search_rows(shards, memory, seed, device, evaluate, time_limit, out, json_path)
-            return
-    else:
+    search: dict[str, Any] = {"seed": seed, "evaluate": evaluate, "time_limit": time_limit}
+    if shards is None:
         data = read_graph(dataset, graph, features, labels, split, data_root)
+    elif any(each is not None for each in (dataset, graph, features, labels, split)):
+        raise RawlsError("--shards has the whole graph: leave out --dataset, --split and files")
+    elif (fitting := _whole_graph(shards, memory)) is not None:
+        data = fitting
+    elif baseline:
+        raise RawlsError(
+            "--baseline needs the whole graph, which does not fit in memory: leave it out, or "
+            "raise --memory"
+        )
+    else:
+        return _search_rows(shards, memory, device, out, json_path, **search)
+    search |= {"device": device, "transferable": transferable, "baseline": baseline}
     said = "interrupted: the best of what is finished is kept; Ctrl-C again stops at once"
     with interruptible(said) as interruptions:
         with progress("training", seconds=True) as tell:
-            result = find_best(
-                data,
-                seed=seed,
-                device=device,
-                evaluate=evaluate,
-                transferable=transferable,
-                baseline=baseline,
-                time_limit=time_limit,
-                progress=tell,
-            )
+            result = find_best(data, progress=tell, **search)
         if interruptions and out is not None:  # who sent SIGTERM may not wait for the page
             _write(result, None, out)
         audit = None
@@ -152,51 +144,44 @@ def _whole_graph(shards: Path, memory: str | None) -> Data | None:
 def _search_rows(
     shards: Path,
     memory: str | None,
-    seed: int,
     device: str,
-    evaluate: str,
-    time_limit: float | None,
     out: Path | None,
     json_path: str | None,
+    *,
+    evaluate: str,
+    **search: Any,
 ) -> None:
     """Train the members that need only smoothed rows, and say which were left out and why."""
     from .._core.machine import pick_device
     from .._core.memory import memory_limit
-    from ..experiments.model_search.answer import time_notes
+    from ..experiments.model_search.auto import time_notes
     from ..experiments.model_search.row_search import auto_rows
     from ..graphs.shards.shard_graph import ShardNodes
     from ..graphs.shards.shards import Shards
     from ..reporting.progress import progress
 
     nodes = ShardNodes.of(Shards(shards)).evaluated_on(evaluate)
+    search |= {"memory": memory_limit(memory), "device": pick_device(device)}
     with progress("training") as tell, tempfile.TemporaryDirectory() as unkept:
-        found = auto_rows(
-            nodes,
-            Path(unkept) if out is None else out,
-            memory=memory_limit(memory),
-            seed=seed,
-            device=pick_device(device),
-            time_limit=time_limit,
-            progress=tell,
-        )
+        found = auto_rows(nodes, Path(unkept) if out is None else out, progress=tell, **search)
     console = people(json_path)
     notes = [
         f"the whole graph does not fit in memory, so '{name}' was left out: {why}."
         for name, why in found["left_out"].items()
     ]
     say_notes(notes + time_notes(found["skipped"]), console)
-    lines = [
-        f"{100 * row['weight']:.0f} % '{row['member']}': validation loss "
-        f"{row['validation_loss']:.3f}, validation accuracy {row['validation_accuracy']:.1f}"
-        for row in found["leaderboard"]
-    ]
+    for row in found["leaderboard"]:
+        console.print(
+            f"{100 * row['weight']:.0f} % '{row['member']}': validation loss "
+            f"{row['validation_loss']:.3f}, validation accuracy {row['validation_accuracy']:.1f}",
+            soft_wrap=True,
+        )
     bias = "undefined" if found["bias"] is None else f"{found['bias']:.4f}"
-    lines.append(
+    console.print(
         f"{found['dataset']}, Auto: accuracy {found['accuracy']:.1f}, bias {bias}, low-degree "
-        f"accuracy {found['low_degree_accuracy']:.1f}" + (f"; written to {out}" if out else "")
+        f"accuracy {found['low_degree_accuracy']:.1f}" + (f"; written to {out}" if out else ""),
+        soft_wrap=True,
     )
-    for line in lines:
-        console.print(line, soft_wrap=True)
     write_json(json_path, found)
 
 

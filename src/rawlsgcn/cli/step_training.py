@@ -36,10 +36,9 @@ class StepOptions:
     device: str
     memory: int
     evaluate: str
-    seeds: Sequence[int]
     batch_size: int | None
-    average: float
-    checkpoint_every: int
+    #: What both fits take as it is: seeds, average, checkpoint_every.
+    run: dict[str, Any]
 
 
 def train_on_samples(
@@ -53,13 +52,13 @@ def train_on_samples(
 ) -> None:
     """Train on sampled neighborhoods of shards, or of a graph that is read when all is checked."""
     from .._core.distributed_context import distributed_context
-    from ..experiments.large_graphs.sampled_fit import fit_sampled
+    from ..experiments.large_graphs.step_fits import fit_sampled
     from ..graphs.shards.shards import Shards
     from ..reporting.progress import progress
     from ..sampling import parse_num_neighbors
-    from ..training.sampled.inference import MOST_ROWS
+    from ..training.sampled.inference import MOST_ROWS, rows_after_training
     from ..training.sampled.sources import Source
-    from ..training.sampled.trainer import require_sampled, sampled_rows
+    from ..training.sampled.trainer import require_sampled
 
     numbers = parse_num_neighbors(num_neighbors)
     settings = method.configure({"num_layers": len(numbers), **changes})
@@ -68,7 +67,7 @@ def train_on_samples(
             f"--num-neighbors {num_neighbors} is for {len(numbers)} layers, --set num_layers is "
             f"{settings.num_layers}: give one number for each layer"
         )
-    require_sampled(method, settings, options.average)
+    require_sampled(method, settings, options.run["average"])
     shards = graph.folder if isinstance(graph, Shards) else None
     check_outputs(options.json_path, folder=options.out, inputs=inputs, shards=shards)
     batch_size, rows_at_once = options.batch_size or 1024, MOST_ROWS
@@ -77,7 +76,7 @@ def train_on_samples(
             source = Source.of_shards(graph, normalize=settings.normalize_features)
             share = math.ceil(batch_size / context.world_size)
             # Too little memory is an error before the balancing, which may take long.
-            rows_at_once = sampled_rows(
+            rows_at_once = rows_after_training(
                 graph, source.num_features, settings, numbers, share, options.memory, workers
             )
             if settings.normalization == "doubly-stochastic":
@@ -95,13 +94,11 @@ def train_on_samples(
                 options.out,
                 num_neighbors=numbers,
                 batch_size=batch_size,
-                seeds=options.seeds,
                 context=context,
                 workers=workers,
-                average=options.average,
-                checkpoint_every=options.checkpoint_every,
                 rows_at_once=rows_at_once,
                 progress=tell,
+                **options.run,
             )
         _say_trained(metrics, method.title, context, options)
 
@@ -111,45 +108,38 @@ def train_on_rows(
 ) -> None:
     """Train on rows of smoothed features, which are made first if that is not done."""
     from .._core.distributed_context import distributed_context
-    from ..experiments.large_graphs.row_fit import fit_rows
+    from ..experiments.large_graphs.step_fits import fit_rows
     from ..graphs.shards.shard_graph import ShardNodes
     from ..methods.smoothed_mlp_inputs import SmoothedMLPSettings
     from ..reporting.progress import progress
     from ..training.in_steps.batch_training import require_average
-    from ..training.smoothed.row_training import BATCH_ROWS
+    from ..training.smoothed.row_order import BATCH_ROWS
     from ..training.smoothed.smooth_shards import smooth_shards
     from ..training.smoothed.smoothed_files import SmoothedForm
 
     assert isinstance(settings, SmoothedMLPSettings)
-    require_average(options.average)
+    require_average(options.run["average"])
     check_outputs(options.json_path, folder=options.out, shards=shards.folder)
     with distributed_context(options.device) as context:
-        nodes = ShardNodes.of(shards).evaluated_on(options.evaluate)
+        nodes, memory = ShardNodes.of(shards).evaluated_on(options.evaluate), options.memory
+        form, rows = SmoothedForm.of(shards, settings), len(nodes.nodes("train"))
         with progress("smoothing") as tell:
-            form = SmoothedForm.of(shards, settings)
-            rows = smooth_shards(
-                shards,
-                form,
-                context,
-                memory=options.memory,
-                training_rows=len(nodes.nodes("train")),
-                progress=tell,
-            ).rows
+            made = smooth_shards(
+                shards, form, context, memory=memory, training_rows=rows, progress=tell
+            )
         with progress("training") as tell:
             metrics = fit_rows(
                 nodes,
-                rows,
+                made.rows,
                 settings,
                 options.out,
                 row_normalized=form.row_normalized,
                 epochs=epochs,
                 batch_size=options.batch_size or BATCH_ROWS,
-                seeds=options.seeds,
                 context=context,
-                average=options.average,
-                checkpoint_every=options.checkpoint_every,
-                memory=options.memory,
+                memory=memory,
                 progress=tell,
+                **options.run,
             )
         usual = "" if epochs else " (as many as make enough steps; --epochs changes it)"
         kept = "read from disk" if metrics["streamed"] else "kept in memory"
@@ -170,19 +160,24 @@ def _say_trained(
     *lines: str,
 ) -> None:
     """Say what came of a training in steps, after further lines; the first process does."""
-    from ..experiments.large_graphs.stepwise_runs import spread_text
-
     if context.rank:
         return
     runs = f", {len(metrics['seeds'])} runs" if "seeds" in metrics else ""
+    written = "" if options.out is None else f"; written to {options.out}"
     said = (
         f"{metrics['dataset']}, {title}, {context.world_size} "
         f"process{'es' * (context.world_size > 1)}{runs}: "
-        f"accuracy {spread_text(metrics, 'accuracy', 1)}, "
-        f"bias {spread_text(metrics, 'bias', 4)}, "
-        f"low-degree accuracy {spread_text(metrics, 'low_degree_accuracy', 1)}"
+        f"accuracy {_spread_text(metrics['accuracy'], 1)}, "
+        f"bias {_spread_text(metrics['bias'], 4)}, "
+        f"low-degree accuracy {_spread_text(metrics['low_degree_accuracy'], 1)}{written}"
     )
-    written = "" if options.out is None else f"; written to {options.out}"
-    for line in (*lines, f"{said}{written}"):
+    for line in (*lines, said):
         people(options.json_path).print(line, soft_wrap=True)
     write_json(options.json_path, metrics)
+
+
+def _spread_text(value: Any, digits: int) -> str:
+    """A metric, or mean ± deviation of several runs; None is one that is not defined."""
+    if isinstance(value, dict) and value["mean"] is not None:
+        return f"{value['mean']:.{digits}f} ± {value['std']:.{digits}f}"
+    return f"{value:.{digits}f}" if isinstance(value, float) else "undefined"

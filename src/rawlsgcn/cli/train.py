@@ -120,10 +120,12 @@ def train(
         device=device,
         memory=limit,
         evaluate=evaluate,
-        seeds=range(seeds) if "seeds" in given else (seed,),
         batch_size=batch_size,
-        average=average,
-        checkpoint_every=checkpoint_every,
+        run={
+            "seeds": range(seeds) if "seeds" in given else (seed,),
+            "average": average,
+            "checkpoint_every": checkpoint_every,
+        },
     )
     if choice.engine == "sampled":
         source = opened or (lambda: read_graph(**files) if data is None else data)

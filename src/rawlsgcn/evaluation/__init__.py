@@ -1,14 +1,14 @@
 """Evaluate predictions by degree: metrics of a run, the audit, and each node's influence.
 
 Loaded on first use. The statistics of the audit are in :mod:`.audit`, predictions in files in
-:mod:`.prediction_files`.
+:mod:`.predictions`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._core import lazy_names
+from .._core import homes, lazy_names
 
 if TYPE_CHECKING:
     from .calibration import CalibrationOutcome as CalibrationOutcome
@@ -26,21 +26,14 @@ if TYPE_CHECKING:
     from .run_metrics import evaluate_run as evaluate_run
     from .run_metrics import worst_off as worst_off
 
-_HOMES = {
-    "CalibrationOutcome": "calibration",
-    "Learning": "majority_baseline",
-    "RunMetrics": "run_metrics",
-    "calibration_error": "calibration",
-    "column_influence": "influence",
-    "degree_frame": "run_metrics",
-    "degree_quarters": "degree_bias",
-    "evaluate_run": "run_metrics",
-    "has_learned": "majority_baseline",
-    "node_influence": "influence",
-    "node_scores": "degree_bias",
-    "row_influence": "influence",
-    "temperature": "calibration",
-    "worst_off": "run_metrics",
-}
+_HOMES = homes(
+    {
+        "calibration": "CalibrationOutcome calibration_error temperature",
+        "degree_bias": "degree_quarters node_scores",
+        "influence": "column_influence node_influence row_influence",
+        "majority_baseline": "Learning has_learned",
+        "run_metrics": "RunMetrics degree_frame evaluate_run worst_off",
+    }
+)
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

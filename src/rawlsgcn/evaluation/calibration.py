@@ -46,8 +46,6 @@ class CalibrationOutcome(str, Enum):
 
 
 class Temperature(NamedTuple):
-    """The temperature T and how the search for it ended."""
-
     value: float
     outcome: CalibrationOutcome
 
@@ -71,12 +69,9 @@ def temperature(logits: Tensor, y: Tensor) -> Temperature:
     """
     if not len(y):
         return Temperature(1.0, CalibrationOutcome.NO_NODES)
-    z = logits.double()
-    z = z - z.amax(-1, keepdim=True)
+    z = _centered(logits.double())
     if bool(z.isnan().any()):
         return Temperature(math.nan, CalibrationOutcome.DIVERGED)
-    # A probability of exactly 0 is a logit of -inf, and 0 times -inf would be NaN.
-    z = z.clamp(min=-1e30)
     if float(z.min()) == 0:
         return Temperature(1.0, CalibrationOutcome.FLAT)
     of_label = z.gather(-1, y.unsqueeze(-1)).squeeze(-1)
@@ -106,27 +101,24 @@ def precise_temperature(logits: Tensor, y: Tensor) -> Temperature:
 
     Nodes of which a model is sure add almost nothing to the sum, so few nodes, or few mistakes,
     leave T open. As the largest losses are about proportional to 1/T, an error of a factor of two
-    in T is one of four in the bias after scaling.
-
-    Args:
-        logits: Scores before any softmax, (nodes, classes).
-        y: Classes, (nodes,).
-
-    Returns:
-        The result of :func:`temperature`, whose outcome is ``IMPRECISE`` if the standard error is
-        larger than ``LARGEST_ERROR``.
+    in T is one of four in the bias after scaling. The outcome is ``IMPRECISE`` if the standard
+    error is larger than ``LARGEST_ERROR``.
     """
     found = temperature(logits, y)
     if found.outcome is not CalibrationOutcome.FOUND:
         return found
-    z = logits.double() / found.value
-    z = (z - z.amax(-1, keepdim=True)).clamp(min=-1e30)
+    z = _centered(logits.double() / found.value)
     p = torch.softmax(z, -1)
     mean = (p * z).sum(-1, keepdim=True)
     information = float((p * (z - mean) ** 2).sum())
     if information * LARGEST_ERROR**2 >= 1:
         return found
     return Temperature(found.value, CalibrationOutcome.IMPRECISE)
+
+
+def _centered(logits: Tensor) -> Tensor:
+    # A probability of exactly 0 is a logit of -inf, and 0 times -inf would be NaN.
+    return (logits - logits.amax(-1, keepdim=True)).clamp(min=-1e30)
 
 
 def calibration_error(confidence: npt.NDArray[np.float64], right: npt.NDArray[np.float64]) -> float:

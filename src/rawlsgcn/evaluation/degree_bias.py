@@ -19,17 +19,11 @@ LINE_NODES = 6
 
 @dataclass(frozen=True)
 class DegreeGroups:
-    """The nodes that share a degree, D_k in the paper.
+    """The nodes that share a degree, D_k in the paper."""
 
-    Attributes:
-        degree: The degrees present, in rising order, (groups,).
-        count: The number of nodes of each, (groups,).
-        member: The position in ``degree`` of every node, (nodes,).
-    """
-
-    degree: Tensor
-    count: Tensor
-    member: Tensor
+    degree: Tensor  #: the degrees present, in rising order, (groups,)
+    count: Tensor  #: the number of nodes of each, (groups,)
+    member: Tensor  #: the position in ``degree`` of every node, (nodes,)
 
     @classmethod
     def of(cls, degree: Tensor) -> DegreeGroups:
@@ -83,27 +77,12 @@ def node_scores(logits: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def variance(means: Tensor) -> float:
-    """Compute the bias Var({AvgCE(k)}) from the groups' mean losses.
-
-    Args:
-        means: AvgCE(k) of every degree, (degrees,).
-
-    Returns:
-        The sample variance (n-1); NaN for fewer than two degrees.
-    """
+    """The bias Var({AvgCE(k)}), with n - 1, of the degrees' mean losses; NaN for fewer than two."""
     return float(means.var(correction=1)) if len(means) > 1 else math.nan
 
 
 def regression_line(x: Tensor, y: Tensor) -> tuple[float, float]:
-    """Fit a line through points by least squares.
-
-    Args:
-        x: Abscissas, (points,).
-        y: Ordinates, (points,).
-
-    Returns:
-        Slope and intercept; NaN for fewer than two points.
-    """
+    """Slope and intercept of a least squares line through points; NaN for fewer than two."""
     x, y = x.double(), y.double()
     if len(x) < 2:
         return math.nan, math.nan
@@ -114,16 +93,9 @@ def regression_line(x: Tensor, y: Tensor) -> tuple[float, float]:
 
 
 def degree_line(groups: DegreeGroups, means: Tensor) -> tuple[float, float]:
-    """Fit the line in the paper's Figures 1 and 3.
+    """Fit the line in the paper's Figures 1 and 3 through the ``means`` of the degrees.
 
     Every group of more than five nodes is one point, whatever its size.
-
-    Args:
-        groups: The nodes by degree.
-        means: The mean loss or accuracy of every degree, (degrees,).
-
-    Returns:
-        Slope and intercept; NaN for fewer than two such groups.
     """
     drawn = groups.count >= LINE_NODES
     return regression_line(groups.degree[drawn], means[drawn])

@@ -23,43 +23,26 @@ from torch_geometric.data import Data
 
 @dataclass(frozen=True)
 class Influence:
-    """The influences of all nodes in one layer: I_v = left[v]^T right[v], weighted by degree[v].
+    """The influences of all nodes in one layer: I_v = left[v]^T right[v], weighted by degree[v]."""
 
-    Attributes:
-        left: (nodes, d_in), sparse where the layer's input is.
-        right: (nodes, d_out).
-        degree: deg_Â, (nodes,).
-    """
-
-    left: Tensor
-    right: Tensor
-    degree: Tensor
+    left: Tensor  #: (nodes, d_in), sparse where the layer's input is
+    right: Tensor  #: (nodes, d_out)
+    degree: Tensor  #: deg_Â, (nodes,)
 
     def matrices(self, nodes: Tensor) -> Tensor:
-        """Compute the influence matrices of some nodes.
-
-        Args:
-            nodes: Positions of the nodes, (k,).
-
-        Returns:
-            Dense matrices, (k, d_in, d_out).
-        """
-        return _rows(self.left, nodes).unsqueeze(-1) * self.right[nodes].unsqueeze(-2)
+        """Compute the influence matrices of some ``nodes``, dense, (k, d_in, d_out)."""
+        if self.left.layout == torch.strided:
+            left = self.left[nodes]
+        else:
+            left = self.left.to_sparse().index_select(0, nodes).to_dense()
+        return left.unsqueeze(-1) * self.right[nodes].unsqueeze(-2)
 
     def norms(self) -> Tensor:
-        """Compute ‖I_v‖_F of every node, the product of its two vectors' norms.
-
-        Returns:
-            The norms, (nodes,).
-        """
+        """Compute ‖I_v‖_F of every node, the product of its two vectors' norms, (nodes,)."""
         return _squared_rows(self.left).sqrt() * _squared_rows(self.right).sqrt()
 
     def total(self) -> Tensor:
-        """Compute Σ_v deg_Â(v) I_v, which is ∂J/∂W by the theorem.
-
-        Returns:
-            The gradient of the weights, (d_in, d_out).
-        """
+        """Compute Σ_v deg_Â(v) I_v, which is ∂J/∂W (d_in, d_out) by the theorem."""
         return self.left.t() @ (self.degree.unsqueeze(-1) * self.right)
 
 
@@ -67,18 +50,13 @@ class Influence:
 class NodeInfluence:
     """The influence of every node on the weights of every layer.
 
-    Attributes:
-        row: ‖I^(row)‖_F, (layers, nodes).
-        column: ‖I^(col)‖_F, (layers, nodes).
-        row_degree: The weight of ``row``, (nodes,).
-        column_degree: The weight of ``column``, (nodes,); the same for a symmetric Â, and 1 for a
-            doubly stochastic one.
+    The degrees are the same for a symmetric Â, and 1 for a doubly stochastic one.
     """
 
-    row: Tensor
-    column: Tensor
-    row_degree: Tensor
-    column_degree: Tensor
+    row: Tensor  #: ‖I^(row)‖_F, (layers, nodes)
+    column: Tensor  #: ‖I^(col)‖_F, (layers, nodes)
+    row_degree: Tensor  #: the weight of ``row``, (nodes,)
+    column_degree: Tensor  #: the weight of ``column``, (nodes,)
 
 
 def row_influence(matrix: Tensor, inputs: Tensor, gradient: Tensor) -> Influence:
@@ -161,12 +139,6 @@ def _product(matrix: Tensor, inputs: Tensor) -> Tensor:
     return matrix.to_sparse_csr() @ inputs.to_sparse_csr()
 
 
-def _rows(matrix: Tensor, nodes: Tensor) -> Tensor:
-    if matrix.layout == torch.strided:
-        return matrix[nodes]
-    return matrix.to_sparse().index_select(0, nodes).to_dense()
-
-
 def _squared_rows(matrix: Tensor) -> Tensor:
     """‖row‖² of every row."""
     if matrix.layout == torch.strided:
@@ -175,14 +147,7 @@ def _squared_rows(matrix: Tensor) -> Tensor:
 
 
 def degrees_in_laplacian(graph: Data) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Compute each node's number of neighbors and its row sum in Â = D̃^(-1/2) (A+I) D̃^(-1/2).
-
-    Args:
-        graph: The graph, with or without edge weights.
-
-    Returns:
-        Both, (nodes,).
-    """
+    """Compute each node's number of neighbors and its row sum in Â = D̃^(-1/2) (A+I) D̃^(-1/2)."""
     size = int(graph.num_nodes or 0)
     source, target = graph.edge_index.cpu().numpy()
     weight = graph.get("edge_weight")

@@ -59,14 +59,7 @@ class Learning:
 
     @classmethod
     def total(cls, runs: Sequence[Learning]) -> Learning:
-        """Add up the counts of several runs on the same nodes.
-
-        Args:
-            runs: The counts of each run.
-
-        Returns:
-            Their sums.
-        """
+        """Add up the counts of several ``runs`` on the same nodes."""
         nodes, right, most = (
             sum(getattr(run, name) for run in runs) for name in ("nodes", "right", "most_frequent")
         )
@@ -143,33 +136,22 @@ def better_than_constant(
 
       at least ``LEAST_KAPPA`` and the accuracy clearly over e;
     - one that is right clearly more often, at the level ``SUBSET_LEVEL``, on one of the
-      ``subsets``: an audit is for models that are good on high degrees and fail low ones.
+      ``subsets`` (masks): an audit is for models that are good on high degrees and fail low ones.
 
-    Args:
-        predicted: Predicted classes, (nodes,).
-        y: Classes, (nodes,). If all nodes are of one class, any model counts as better.
-        subsets: Masks of some of the nodes, (nodes,), bool.
-
-    Returns:
-        Whether it is better, and the per cent of the nodes of the most frequent class.
+    If all nodes are of one class, any model counts as better. Also returns the per cent of the
+    nodes of the most frequent class.
     """
     counts = Learning.of(predicted, y)
-    better = counts.classes < 2 or counts.learned or _agrees(predicted, y, counts)
-    better = better or any(_better(predicted[subset], y[subset]) for subset in subsets)
-    return better, counts.majority
-
-
-def _agrees(predicted: Ints, y: Ints, counts: Learning) -> bool:
-    """Whether Cohen's kappa is large enough and clearly over 0, one-sided at 5 %."""
+    if counts.classes < 2 or counts.learned:
+        return True, counts.majority
+    for subset in subsets:
+        part = Learning.of(predicted[subset], y[subset])
+        if part.nodes >= SMALLEST_GROUP and part.classes > 1 and part.p < SUBSET_LEVEL:
+            return True, counts.majority
+    # Cohen's kappa must be large enough, and clearly over 0, one-sided at 5 %.
     classes = 1 + int(max(predicted.max(), y.max()))
     shares = [np.bincount(each, minlength=classes) / len(y) for each in (predicted, y)]
     by_chance = float(shares[0] @ shares[1])
     over = counts.accuracy / 100 - by_chance
     margin = float(ndtri(1 - LEVEL)) * math.sqrt(by_chance * (1 - by_chance) / len(y))
-    return over > margin and over >= LEAST_KAPPA * (1 - by_chance)
-
-
-def _better(predicted: Ints, y: Ints) -> bool:
-    """Whether a subset of the nodes shows that the model is better there."""
-    counts = Learning.of(predicted, y)
-    return counts.nodes >= SMALLEST_GROUP and counts.classes > 1 and counts.p < SUBSET_LEVEL
+    return over > margin and over >= LEAST_KAPPA * (1 - by_chance), counts.majority

@@ -112,7 +112,7 @@ def require_all(rows: int, nodes: int, name: str) -> None:
     if rows != nodes:
         raise RawlsError(
             f"{name} are for {rows:,} nodes, but the graph has {nodes:,}: give those of all nodes, "
-            "or a DataFrame or Series with the node ids as index="
+            "or a DataFrame or Series with the node ids as index=, or add them to a file as 'node'"
         )
 
 

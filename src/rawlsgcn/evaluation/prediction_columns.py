@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,36 +24,34 @@ from ..graphs.readers.column_names import (
 )
 from ..graphs.readers.tables import TableHeader
 
-_KINDS = {
-    "probabilities": re.compile(r"p|pr|prob|probs|proba|probability|probabilities|softmax"),
-    "logits": re.compile(r"logit|logits|z"),
-    None: re.compile(r"|score|scores|class"),
+_KINDS: dict[str, str | None] = {
+    **dict.fromkeys(("p", "pr", "prob", "probs", "proba", "softmax"), "probabilities"),
+    **dict.fromkeys(("probability", "probabilities"), "probabilities"),
+    **dict.fromkeys(("logit", "logits", "z"), "logits"),
+    **dict.fromkeys(("score", "scores", "class")),
 }
 """The prefixes of score columns, and what kind of scores each one says they are."""
 _NUMBERED = re.compile(r"(.*?)[ _.\-:]?(\d{1,9})")
 _PREFIXED = tuple(re.compile(rf"([A-Za-z]+)[ _.\-:]{count}(.+)", re.DOTALL) for count in ("", "+"))
 """A prefix and a name, which may itself begin with a separator."""
+_Hit = tuple[str, int]
+"""The prefix of a score column and the number of its class."""
 
 
 @dataclass
 class PredictionColumns:
     """The columns of a table by their roles.
 
-    Attributes:
-        node: The node ids; None for rows that are in the order of the graph.
-        predicted: The predicted class; not used where there are scores.
-        scores: The scores, in the order of the classes.
-        score_list: One column with a list of scores for each node, in the order of the classes.
-        kind: "probabilities" or "logits" where the names say so.
-        split: Which nodes train, validate and test, if a column says so.
+    ``scores`` are in the order of the classes; a ``score_list`` is one column with a list of them
+    for each node. Where there are scores, the predicted class is not used.
     """
 
-    node: int | None
+    node: int | None  #: the node ids; None for rows that are in the order of the graph
     predicted: int | None = None
     scores: list[int] = field(default_factory=list)
     score_list: int | None = None
-    kind: str | None = None
-    split: int | None = None
+    kind: str | None = None  #: "probabilities" or "logits" where the names say so
+    split: int | None = None  #: which nodes train, validate and test, if a column says so
 
 
 def has_header(cells: list[str], numeric: Any) -> bool:
@@ -75,182 +73,131 @@ def find_columns(
     Raises:
         RawlsError: If a column is missing, appears twice or cannot be matched with a class.
     """
-    if header.names is None:
-        return _by_position(header)
-    classes = _ClassNames(class_names)
-    _refuse_repeats(header, classes)
-    node = _id_column(header, classes)
-    found = PredictionColumns(node)
-    found.predicted = header.find(PREDICTED_COLUMNS, apart=[node, *lists])
-    found.split = header.find(SPLIT_COLUMNS, apart=[node, *lists])
-    known = PREDICTED_COLUMNS | LABEL_COLUMNS | SPLIT_COLUMNS | UNNAMED_COLUMNS
-    prefixed = {hit[1] for name in header.names if (hit := classes.find(name)) and hit[0]}
-    # A class may be called 'predicted'; where it has a column p_predicted, that is its score.
-    names = {name for number, name in enumerate(class_names or ()) if number not in prefixed}
-    others = [
-        i
-        for i, word in enumerate(header.words)
-        if i != node and i not in lists and (word not in known or header.names[i] in names)
-    ]
-    for prefix, group in _match_scores(header, others, classes).items():
-        _require_every_class(header, group, class_names)
-        found.scores = [group[number] for number in sorted(group)]
-        found.kind = _kind(prefix)
-    if lists:
-        _take_list(header, lists, found)
-    if found.scores or found.score_list is not None or found.predicted is not None:
-        return found
-    if not others:  # in a file with nothing else, these are not the labels
-        found.predicted = header.find({"class", "label"}, apart=[node])
-    elif len(others) == 1:
-        found.predicted = others[0]
-    if found.predicted is None:
-        raise RawlsError(_missing(header, others, class_names))
-    return found
-
-
-def _by_position(header: TableHeader) -> PredictionColumns:
-    if header.width < 2:
-        raise RawlsError(
-            f"{header.path} has one column: give the node id first and the predicted class or "
-            "a score of each class after it"
-        )
-    if header.width == 2:
-        return PredictionColumns(0, predicted=1)
-    return PredictionColumns(0, scores=list(range(1, header.width)))
-
-
-def _refuse_repeats(header: TableHeader, classes: _ClassNames) -> None:
+    names, words, classes = header.names, header.words, class_names or ()
+    if names is None:
+        if header.width < 2:
+            raise RawlsError(
+                f"{header.path} has one column: give the node id first and the predicted class or "
+                "a score of each class after it"
+            )
+        scores = list(range(1, header.width))
+        return PredictionColumns(0, 1) if scores == [1] else PredictionColumns(0, scores=scores)
+    hits = list(map(_class_finder(classes), names))
     # Classes may differ in upper and lower case only.
-    found = [classes.find(name) for name in header.names or ()]
-    for (word, _), count in Counter(zip(header.words, found, strict=True)).items():
+    for (word, _), count in Counter(zip(words, hits, strict=True)).items():
         if count > 1 and word not in UNNAMED_COLUMNS:
             raise RawlsError(
                 f"{header.path} has more than one column '{word}': keep one, or rename the others"
             )
-
-
-class _ClassNames:
-    """Finds the class of a score column in its name: by a number, or by a name of the labels."""
-
-    def __init__(self, names: Sequence[str] | None) -> None:
-        lower = Counter(name.lower() for name in names or ())
-        clear = {n.lower(): i for i, n in enumerate(names or ()) if lower[n.lower()] == 1}
-        self._numbers = {**clear, **{name: i for i, name in enumerate(names or ())}}
-
-    def find(self, column: str) -> tuple[str, int] | None:
-        """The prefix of a column, which must be a known one, and the number of its class."""
-        text = column.strip()
-        number = self._named(text)
-        if number is not None:
-            return "", number
-        for pattern in _PREFIXED:
-            prefixed = pattern.fullmatch(text)
-            number = self._named(prefixed[2]) if prefixed and _known(prefixed[1]) else None
-            if prefixed and number is not None:
-                return prefixed[1].lower(), number
-        numbered = _NUMBERED.fullmatch(text)
-        if numbered and numbered[1] and _known(numbered[1]):
-            return numbered[1].lower(), int(numbered[2])
-        return None
-
-    def _named(self, text: str) -> int | None:
-        return self._numbers.get(text, self._numbers.get(text.lower()))
-
-
-def _known(prefix: str) -> bool:
-    return any(pattern.fullmatch(prefix.lower()) for pattern in _KINDS.values())
-
-
-def _kind(prefix: str) -> str | None:
-    return next((kind for kind, pattern in _KINDS.items() if pattern.fullmatch(prefix)), None)
-
-
-def _id_column(header: TableHeader, classes: _ClassNames) -> int:
-    found = header.find(ID_COLUMNS)
-    if found is not None:
-        return found
-    assert header.names is not None
-    if header.words[0] in PREDICTED_COLUMNS | LABEL_COLUMNS or classes.find(header.names[0]):
+    node = header.find(ID_COLUMNS)
+    if node is None and (words[0] in PREDICTED_COLUMNS | LABEL_COLUMNS or hits[0]):
         raise RawlsError(
             f"{header.path} has no column of node ids, which says whose prediction each row is: "
             f"add one, called one of {listed(ID_COLUMNS)} (of rows in node order: 0, 1, 2, …)"
         )
-    return 0
-
-
-def _match_scores(
-    header: TableHeader, others: Sequence[int], classes: _ClassNames
-) -> dict[str, dict[int, int]]:
-    """The column of each class, by the prefix of their names; other columns are ignored."""
-    assert header.names is not None
-    matched = [(*hit, i) for i in others if (hit := classes.find(header.names[i]))]
+    apart = [node or 0, *lists]
+    found = PredictionColumns(apart[0], header.find(PREDICTED_COLUMNS, apart))
+    found.split = header.find(SPLIT_COLUMNS, apart)
+    known = PREDICTED_COLUMNS | LABEL_COLUMNS | SPLIT_COLUMNS | UNNAMED_COLUMNS
+    # A class may be called 'predicted'; where it has a column p_predicted, that is its score.
+    prefixed = {hit[1] for hit in hits if hit and hit[0]}
+    called = {name for number, name in enumerate(classes) if number not in prefixed}
+    others = [
+        place
+        for place, word in enumerate(words)
+        if place not in apart and (word not in known or names[place] in called)
+    ]
+    matched = {place: hit for place in others if (hit := hits[place])}
     if not matched and len(others) > 1:
         # Numbers alone, or behind any other word: 0, 1, 2 or net_0, net_1, net_2.
-        numbered = [(_NUMBERED.fullmatch(header.words[i]), i) for i in others]
-        matched = [("", int(hit[2]), i) for hit, i in numbered if hit]
-    groups: dict[str, dict[int, int]] = {}
-    for prefix, number, i in matched:
-        group = groups.setdefault(prefix, {})
-        if number in group:
+        numbered = {place: _NUMBERED.fullmatch(words[place]) for place in others}
+        matched = {place: ("", int(hit[2])) for place, hit in numbered.items() if hit}
+    if matched:
+        found.scores = _by_class(header, matched, classes)
+        found.kind = _KINDS.get(matched[found.scores[0]][0])
+    if lists:
+        if found.scores or len(lists) > 1:
+            columns = ", ".join(header.column(i) for i in sorted({*found.scores, *lists}))
             raise RawlsError(
-                f"{header.path}: {header.column(group[number])} and {header.column(i)} are of "
-                "the same class: keep one"
+                f"{header.path}: of {columns} only one can hold the scores: keep the node ids and "
+                "one column of lists"
             )
-        group[number] = i
-    if len(groups) > 1:
-        columns = ", ".join(header.column(next(iter(g.values()))) for g in groups.values())
+        found.score_list, found.kind = lists[0], _KINDS.get(words[lists[0]])
+    if found.scores or lists or found.predicted is not None:
+        return found
+    if not others:  # in a file with nothing else, these are not the labels
+        found.predicted = header.find({"class", "label"}, apart)
+    elif len(others) == 1:
+        found.predicted = others[0]
+    if found.predicted is None:
+        unknown = ", ".join(header.column(place) for place in others[:3])
+        what = f": the classes of {unknown} are not known" if others else " has no predictions"
+        examples = ", ".join(f"p_{name}" for name in (classes or ("0", "1"))[:2])
+        raise RawlsError(
+            f"{header.path}{what}: call the score of each class {examples}, …, or give a column of "
+            f"predicted classes, called one of {listed(PREDICTED_COLUMNS)}"
+        )
+    return found
+
+
+def _class_finder(class_names: Sequence[str]) -> Callable[[str], _Hit | None]:
+    """Finds the class of a score column in its name: by a number, or by a name of the labels."""
+    lower = Counter(name.lower() for name in class_names)
+    numbers = {name.lower(): i for i, name in enumerate(class_names) if lower[name.lower()] == 1}
+    numbers |= {name: number for number, name in enumerate(class_names)}
+
+    def find(column: str) -> _Hit | None:
+        text = column.strip()
+        number = numbers.get(text, numbers.get(text.lower()))
+        if number is not None:
+            return "", number
+        for hit in filter(None, (pattern.fullmatch(text) for pattern in _PREFIXED)):
+            number = numbers.get(hit[2], numbers.get(hit[2].lower()))
+            if hit[1].lower() in _KINDS and number is not None:
+                return hit[1].lower(), number
+        numbered = _NUMBERED.fullmatch(text)
+        if numbered and numbered[1].lower() in _KINDS:
+            return numbered[1].lower(), int(numbered[2])
+        return None
+
+    return find
+
+
+def _by_class(
+    header: TableHeader, matched: dict[int, _Hit], class_names: Sequence[str]
+) -> list[int]:
+    """The score columns in the order of their classes, of which each must have one."""
+    firsts = {prefix: place for place, (prefix, _) in reversed(matched.items())}
+    if len(firsts) > 1:
+        columns = ", ".join(map(header.column, sorted(firsts.values())))
         raise RawlsError(
             f"{header.path} has several scores of the same classes ({columns}): keep the columns "
             "of one of them"
         )
-    return groups
-
-
-def _require_every_class(
-    header: TableHeader, group: dict[int, int], class_names: Sequence[str] | None
-) -> None:
-    numbers = sorted(group)
-    lacks = [name for i, name in enumerate(class_names or ()) if i not in group]
+    place_of: dict[int, int] = {}
+    for place, (_, number) in matched.items():
+        if place_of.setdefault(number, place) != place:
+            raise RawlsError(
+                f"{header.path}: {header.column(place_of[number])} and {header.column(place)} are "
+                "of the same class: keep one"
+            )
+    lacks = [name for number, name in enumerate(class_names) if number not in place_of]
     if lacks:
         raise RawlsError(
             f"{header.path} has no score of the class '{lacks[0]}': give one column for each "
             f"class, called p_{lacks[0]} or {lacks[0]}"
         )
+    numbers = sorted(place_of)
     if numbers == list(range(1, len(numbers) + 1)):
         raise RawlsError(
             f"{header.path}: the columns are numbered from 1, but classes are numbered from 0: "
-            f"rename {header.column(group[1])} and the others"
+            f"rename {header.column(place_of[1])} and the others"
         )
     if numbers != list(range(len(numbers))):
-        assert header.names is not None
-        columns = ", ".join(header.names[i] for i in sorted(group.values())[:12])
-        more = ", …" if len(group) > 12 else ""
+        columns = ", ".join((header.names or [])[place] for place in sorted(matched)[:12])
+        more = ", …" if len(matched) > 12 else ""
         raise RawlsError(
             f"{header.path}: the columns {columns}{more} are not numbered 0 to "
             f"{len(numbers) - 1}, each once: give one column for each class"
         )
-
-
-def _take_list(header: TableHeader, lists: Sequence[int], found: PredictionColumns) -> None:
-    """Take the scores from one column of lists, which then is the only one of scores."""
-    if found.scores or len(lists) > 1:
-        columns = ", ".join(header.column(i) for i in sorted({*found.scores, *lists}))
-        raise RawlsError(
-            f"{header.path}: of {columns} only one can hold the scores: keep the node ids and one "
-            "column of lists"
-        )
-    found.score_list = lists[0]
-    found.kind = _kind(header.words[lists[0]])
-
-
-def _missing(header: TableHeader, others: Sequence[int], class_names: Sequence[str] | None) -> str:
-    examples = [f"p_{name}" for name in (class_names or ("0", "1"))[:2]]
-    what = f"{header.path} has no predictions"
-    if others:
-        columns = ", ".join(header.column(i) for i in others[:3])
-        what = f"{header.path}: the classes of {columns} are not known"
-    return (
-        f"{what}: call the score of each class {', '.join(examples)}, …, or give a column of "
-        f"predicted classes, called one of {listed(PREDICTED_COLUMNS)}"
-    )
+    return [place_of[number] for number in numbers]

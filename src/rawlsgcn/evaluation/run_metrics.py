@@ -83,13 +83,7 @@ def evaluate_run(
         RawlsError: If none of the evaluated nodes has a label.
     """
     test_logits, test_y, test_degree = _evaluated(logits, y, degree, mask)
-    if not len(test_y):
-        raise RawlsError(
-            "there is nothing to evaluate: none of the evaluated nodes has a label; "
-            "give labels for them or another test mask"
-        )
-    val_logits, val_y, _ = _evaluated(logits, y, degree, val_mask)
-
+    val_logits, val_y, _ = _evaluated(logits, y, degree, val_mask, needed=False)
     loss, right = node_scores(test_logits, test_y)
     scaling = precise_temperature(val_logits, val_y)
     scaled_loss, _ = node_scores(test_logits / scaling.value, test_y)
@@ -99,28 +93,20 @@ def evaluate_run(
 def metrics_of_scores(
     loss: Tensor, right: Tensor, scaled_loss: Tensor, degree: Tensor, scaling: Temperature
 ) -> RunMetrics:
-    """Compute the metrics of one run from a few numbers of each evaluated node.
+    """Compute the metrics of one run from a few numbers of each evaluated node, all (nodes,).
 
-    Args:
-        loss: The cross entropy of each node, float64, (nodes,).
-        right: Whether it is classified correctly, 0 or 1, (nodes,).
-        scaled_loss: The cross entropy after temperature scaling, (nodes,).
-        degree: Its number of neighbors, (nodes,).
-        scaling: The temperature.
-
-    Returns:
-        The metrics.
+    ``loss`` is its cross entropy, float64, and ``scaled_loss`` that after temperature ``scaling``.
     """
     groups = DegreeGroups.of(degree)
     mean_loss, scaled_bias = groups.mean(loss), variance(groups.mean(scaled_loss))
     low, high = degree_quarters(degree.numpy())
     return RunMetrics(
-        accuracy=_percent(right),
+        accuracy=100 * float(right.mean()),
         bias=variance(mean_loss),
         calibrated_bias=scaled_bias if scaling.outcome.usable else math.nan,
         temperature=scaling.value,
-        low_degree_accuracy=_percent(right[degree <= low]),
-        high_degree_accuracy=_percent(right[degree >= high]),
+        low_degree_accuracy=100 * float(right[degree <= low].mean()),
+        high_degree_accuracy=100 * float(right[degree >= high].mean()),
         loss_slope=degree_line(groups, mean_loss)[0],
         accuracy_slope=100 * degree_line(groups, groups.mean(right))[0],
         calibration=scaling.outcome,
@@ -161,15 +147,12 @@ def degree_frame(
     """
     import pandas as pd
 
-    y, mask = y.cpu(), mask.cpu()
-    nodes = (mask & (y >= 0)).nonzero().squeeze(-1)
-    if not len(nodes):
-        raise RawlsError(
-            "there is nothing to show by degree: none of the evaluated nodes has a label; "
-            "give labels for them or another test mask"
-        )
-    loss, right = _mean_scores(logits, nodes, y[nodes])
-    grouped = GroupedScores.of(degree.cpu()[nodes].numpy(), loss.numpy(), right.numpy())
+    runs = logits if logits.dim() == 3 else logits.unsqueeze(0)
+    sums = torch.zeros((), dtype=torch.float64)
+    for run in runs:  # one at a time: the float64 copy of a run's logits is the largest thing here
+        picked, labels, degrees = _evaluated(run, y, degree, mask)
+        sums = sums + torch.stack(node_scores(picked, labels))
+    grouped = GroupedScores.of(degrees.numpy(), *(sums / len(runs)).numpy())
     means = GroupMeans(grouped.sums(), resampled(grouped, resamples, seed), level)
     columns = {"count": grouped.count, "loss": means.mean}
     columns["loss_low"], columns["loss_high"] = means.loss_ends
@@ -198,25 +181,15 @@ def worst_off(frame: pd.DataFrame, groups: int = 3, at_least: int = SMALLEST_GRO
 
 
 def _evaluated(
-    logits: Tensor, y: Tensor, degree: Tensor, mask: Tensor
+    logits: Tensor, y: Tensor, degree: Tensor, mask: Tensor, needed: bool = True
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Logits (float64), labels and degrees of the labeled nodes in ``mask``."""
     y, degree, mask = y.cpu(), degree.cpu(), mask.cpu()
     nodes = (mask & (y >= 0)).nonzero().squeeze(-1)
+    if needed and not len(nodes):
+        raise RawlsError(
+            "there is nothing to evaluate: none of the evaluated nodes has a label; "
+            "give labels for them or another test mask"
+        )
     picked = logits.detach()[nodes.to(logits.device)]
     return picked.cpu().double(), y[nodes], degree[nodes]
-
-
-def _percent(right: Tensor) -> float:
-    return 100 * float(right.mean())
-
-
-def _mean_scores(logits: Tensor, nodes: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """Loss and correctness of ``nodes``, averaged over the runs."""
-    runs = logits.detach() if logits.dim() == 3 else logits.detach().unsqueeze(0)
-    loss, right = torch.zeros(2, len(nodes), dtype=torch.float64)
-    for run in runs:  # one at a time: the float64 copy of a run's logits is the largest thing here
-        run_loss, run_right = node_scores(run[nodes.to(run.device)].cpu(), y)
-        loss += run_loss
-        right += run_right
-    return loss / len(runs), right / len(runs)

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from .._core.errors import RawlsError, needs_extra
 from .._core.progress import ProgressCallback
 from .._core.text import printable
@@ -71,10 +73,8 @@ class Comparison(list[Result]):
             )
         first = chosen[0]
         for result in chosen[1:]:
-            same = result.mask.shape == first.mask.shape and bool(
-                ((result.mask == first.mask) & (result.degree == first.degree)).all()
-            )
-            if not same:
+            same = torch.equal(result.mask, first.mask)
+            if not (same and torch.equal(result.degree, first.degree)):
                 raise RawlsError(
                     f"results on {datasets[0]} with different evaluated nodes cannot be compared: "
                     "train both methods with the same split"
@@ -111,12 +111,10 @@ class Comparison(list[Result]):
         """
         import pandas as pd
 
-        frames = [
-            result.to_frame().assign(method=name)
-            for result, name in zip(self, self.names, strict=True)
-        ]
-        whole = pd.concat(frames, ignore_index=True)
-        return whole[["method", *(name for name in whole.columns if name != "method")]]
+        frames = [result.to_frame() for result in self]
+        for name, frame in zip(self.names, frames, strict=True):
+            frame.insert(0, "method", name)
+        return pd.concat(frames, ignore_index=True)
 
     def audit(self, **options: Any) -> Audit:
         """Audit for each method the run with the highest validation accuracy.

@@ -114,63 +114,44 @@ def train_settings(
     Returns a result for each combination, of which the best may have a note on its weight decay,
     and the seconds of all. ``only`` says that nothing else was trained in this process before.
     """
-    reported = described(progress, method.title)
-    results: dict[int, Result] = {}
-    prepared: dict[bool, Inputs] = {}
+    trained: dict[Settings, tuple[Result, Inputs]] = {}
     seconds = {"prepare": 0.0, "train": 0.0, "evaluate": 0.0}
     # Whether features are normalized decides the inputs, so such runs are trained apart.
     for normalized in sorted({each.normalize_features for each in combinations}):
-        places = [i for i, c in enumerate(combinations) if c.normalize_features is normalized]
-        inputs = prepared[normalized] = prepare_inputs(graph, combinations[places[0]], device)
-        jobs = [Job(combinations[place], seed) for place in places for seed in seeds]
-        runs, took = train_runs(method, inputs, jobs, engine=engine, progress=reported)
-        for part, value in took.items():
-            seconds[part] += value
+        group = [each for each in combinations if each.normalize_features is normalized]
+        inputs = prepare_inputs(graph, group[0], device)
+        jobs = [Job(each, seed) for each in group for seed in seeds]
+        tell = described(progress, method.title)
+        runs, took = train_runs(method, inputs, jobs, engine=engine, progress=tell)
+        seconds = {part: seconds[part] + value for part, value in took.items()}
         # On a GPU the peak was reset; that of a process includes everything before.
         alone = len(combinations) == 1 and (only or inputs.device.type == "cuda")
-        for at, place in enumerate(places):
-            results[place] = evaluate_runs(
-                graph,
-                inputs,
-                method,
-                combinations[place],
-                seeds,
-                runs[at * len(seeds) : (at + 1) * len(seeds)],
-                {part: value / len(places) for part, value in took.items()},
-                alone=alone,
-            )
-    ordered = [results[place] for place in range(len(combinations))]
-    for each in ordered:
-        each.notes += missing_classes(graph)
-    if check_weight_decay and not all(each.diverged for each in ordered):
-        best = ordered.index(best_result(ordered))
-        settings = combinations[best]
-        note = weight_decay_note(
-            ordered[best],
-            method,
-            settings,
-            prepared[settings.normalize_features],
-            engine=engine,
-            progress=described(progress, f"{method.title} with less weight decay"),
-        )
-        ordered[best].notes += [] if note is None else [note]
-    return ordered, seconds
+        for place, each in enumerate(group):
+            own = runs[place * len(seeds) : (place + 1) * len(seeds)]
+            share = {part: value / len(group) for part, value in took.items()}
+            result = evaluate_runs(graph, inputs, method, each, seeds, own, share, alone=alone)
+            result.notes += missing_classes(graph)
+            trained[each] = result, inputs
+    results = [trained[each][0] for each in combinations]
+    if check_weight_decay and not all(each.diverged for each in results):
+        best = best_result(results)
+        settings = combinations[results.index(best)]
+        tell = described(progress, f"{method.title} with less weight decay")
+        inputs = trained[settings][1]
+        note = weight_decay_note(best, method, settings, inputs, engine=engine, progress=tell)
+        best.notes += [] if note is None else [note]
+    return results, seconds
 
 
-def best_result(results: Sequence[Result]) -> Result:
-    """The result with the highest mean validation accuracy, among those without divergence."""
-    return max(without_divergence(results), key=lambda each: each.validation_accuracy.mean)
-
-
-def without_divergence(results: Sequence[Result]) -> list[Result]:
-    """The results in which no run diverged; an error if there are none."""
+def best_result(results: Sequence[Result], metric: str = "validation_accuracy") -> Result:
+    """The result with the highest mean of a metric, among those without divergence."""
     sound = [each for each in results if not each.diverged]
     if not sound:
         raise RawlsError(
             "nothing can be chosen: training diverged with every combination of the grid; "
             "try lower learning rates (lr)"
         )
-    return sound
+    return max(sound, key=lambda each: each.spread(metric).mean)
 
 
 def prepare_inputs(graph: Data, settings: Settings, device: str) -> Inputs:
@@ -202,10 +183,13 @@ def evaluate_runs(
     seconds: dict[str, float],
     *,
     alone: bool = True,
+    kind: type[Result] = Result,
+    **about: Any,
 ) -> Result:
     """The result of trained runs, with every figure on the graph's test nodes.
 
-    ``alone`` says whether the peak memory is theirs, and not also of others before or beside them.
+    ``alone`` says whether the peak memory is theirs, and not also of others before or beside them;
+    ``about`` are further fields of a ``kind`` of result.
     """
     with threads_for_graph(graph.x, graph.edge_index):
         degree = inputs.degree.cpu()
@@ -220,30 +204,31 @@ def evaluate_runs(
     outcomes = {each.calibration for each in run_metrics}
     outcomes -= {CalibrationOutcome.FOUND, CalibrationOutcome.DIVERGED}
     notes += [f"temperature scaling: {outcome.value}" for outcome in sorted(outcomes)]
-    result = Result(
-        dataset=graph.get("name") or "graph",
-        synthetic=bool(graph.get("synthetic")),
-        method=method.name,
-        title=method.title,
-        settings=asdict(settings),
-        seeds=seeds,
-        device=inputs.device.type,
-        parameters=runs[0].parameters,
-        seconds=seconds,
-        peak_memory_mb=peak_memory_mb(inputs.device) if alone else math.nan,
-        run_metrics=run_metrics,
-        graph=graph,
-        degree=degree,
-        mask=graph.test_mask,
-        logits=torch.stack([run.logits for run in runs]),
-        states=[run.state for run in runs],
-        notes=notes,
-    )
+    fields: dict[str, Any] = {
+        "dataset": graph.get("name") or "graph",
+        "synthetic": bool(graph.get("synthetic")),
+        "method": method.name,
+        "title": method.title,
+        "settings": asdict(settings),
+        "seeds": seeds,
+        "device": inputs.device.type,
+        "parameters": runs[0].parameters,
+        "seconds": seconds,
+        "peak_memory_mb": peak_memory_mb(inputs.device) if alone else math.nan,
+        "run_metrics": run_metrics,
+        "graph": graph,
+        "degree": degree,
+        "mask": graph.test_mask,
+        "logits": torch.stack([run.logits for run in runs]),
+        "states": [run.state for run in runs],
+        "notes": notes,
+    }
+    result = kind(**fields | about)
     if result.failure is not None:
         notes.append(result.failure)
     elif result.not_learned:
         which = ", ".join(map(str, result.not_learned))
-        notes.append(f"{method.title} has not learned in every run: not with seed {which}.")
+        notes.append(f"{result.title} has not learned in every run: not with seed {which}.")
     return result
 
 
@@ -254,16 +239,16 @@ def checked(graph: Data | str) -> Data:
 
 def seed_list(seeds: int | Iterable[int]) -> list[int]:
     """Seeds 0 to N-1 for a number N, or the seeds themselves, validated."""
-    wrong = RawlsError(f"seeds must be a number of runs or a list of whole numbers, not {seeds!r}")
-    if isinstance(seeds, str | bytes):
-        raise wrong
     try:
-        if isinstance(seeds, Iterable):
-            chosen = [index(seed) for seed in seeds]
-        else:
-            chosen = list(range(min(index(seeds), MOST_RUNS + 1)))
+        if isinstance(seeds, str | bytes):
+            raise TypeError
+        if not isinstance(seeds, Iterable):
+            seeds = range(min(index(seeds), MOST_RUNS + 1))
+        chosen = [index(seed) for seed in seeds]
     except TypeError:
-        raise wrong from None
+        raise RawlsError(
+            f"seeds must be a number of runs or a list of whole numbers, not {seeds!r}"
+        ) from None
     if not chosen:
         raise RawlsError("no seeds: ask for at least one run")
     if len(chosen) > MOST_RUNS:

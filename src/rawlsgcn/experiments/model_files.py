@@ -6,7 +6,7 @@ Of the graph that it was trained on they keep the order of its nodes and its spl
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,53 +53,48 @@ class TrainingGraph:
 
     Attributes:
         edges: A hash of the number of nodes and of the edges.
-        rank: The place of each node among the sorted node ids, (nodes,); None if they are sorted.
-        masks: The training, validation and test nodes.
+        tensors: The training, validation and test nodes, and, unless the node ids are sorted, as
+            ``rank`` the place of each node among them.
     """
 
     edges: str
-    rank: Tensor | None
-    masks: dict[str, Tensor]
+    tensors: dict[str, Tensor]
 
     @classmethod
     def of(cls, graph: Data) -> TrainingGraph:
         """Describe a validated graph with its masks."""
-        masks = {key: graph[key].cpu() for key in MASKS if graph.get(key) is not None}
-        digest = edge_digest(graph.edge_index, int(graph.num_nodes))
-        return cls(digest, _rank(graph.get("node_ids")), masks)
+        rank = _rank(graph.get("node_ids"))
+        tensors = {} if rank is None else {"rank": rank}
+        tensors |= {key: graph[key].cpu() for key in MASKS if graph.get(key) is not None}
+        return cls(edge_digest(graph.edge_index, int(graph.num_nodes)), tensors)
 
-    @classmethod
-    def from_tensors(cls, edges: str, tensors: Mapping[str, Tensor]) -> TrainingGraph:
-        """Restore it from what :meth:`tensors` returned."""
-        masks = {key: tensors[key] for key in MASKS if key in tensors}
-        return cls(edges, tensors.get("rank"), masks)
-
-    def tensors(self) -> dict[str, Tensor]:
-        """Return what has to be saved besides the hash, by name."""
-        return self.masks if self.rank is None else {"rank": self.rank, **self.masks}
+    @property
+    def masks(self) -> list[Tensor]:
+        """The training, validation and test nodes."""
+        return [self.tensors[key] for key in MASKS if key in self.tensors]
 
     def places(self, graph: Data) -> Tensor | None:
         """Return the number of each node in the training graph; None for another graph."""
         nodes = int(graph.num_nodes)
-        rank, own = _rank(graph.get("node_ids")), self.rank
-        places = torch.arange(nodes)
+        rank, own = _rank(graph.get("node_ids")), self.tensors.get("rank")
+        places = same = torch.arange(nodes)
         if own is not None:
-            if own.shape != (nodes,) or not torch.equal(own.sort().values, places):
+            if own.shape != (nodes,) or not torch.equal(own.sort().values, same):
                 return None
             places = own.argsort()
         if rank is not None:
             places = places[rank]
-        for each in (places, torch.arange(nodes)):  # ids may be missing in one of the files
-            if edge_digest(_sorted(each[graph.edge_index], None)[0], nodes) == self.edges:
+        for each in (places, same):  # ids may be missing in one of the files
+            if edge_digest(in_order(graph, each).edge_index, nodes) == self.edges:
                 return each
         return None
 
     def split(self, graph: Data) -> list[str] | None:
         """Return "train", "val", "test" or "" for each node; None for another graph."""
-        places = self.places(graph) if len(self.masks) == len(MASKS) else None
-        if places is None or any(mask.shape != places.shape for mask in self.masks.values()):
+        places, masks = self.places(graph), self.masks
+        if places is None or [mask.shape for mask in masks] != [places.shape] * len(MASKS):
             return None
-        return split_words([self.masks[key][places] for key in MASKS])
+        return split_words([mask[places] for mask in masks])
 
 
 def split_words(masks: Sequence[Tensor]) -> list[str]:
@@ -112,10 +107,11 @@ def split_words(masks: Sequence[Tensor]) -> list[str]:
 
 def in_order(graph: Data, places: Tensor) -> Data:
     """Return the edges of a graph with its nodes renumbered: node i becomes ``places[i]``."""
-    edge_index, edge_weight = _sorted(places[graph.edge_index], graph.get("edge_weight"))
-    ordered = Data(edge_index=edge_index, num_nodes=int(graph.num_nodes))
-    if edge_weight is not None:
-        ordered.edge_weight = edge_weight
+    edge_index = places[graph.edge_index]
+    by = torch.from_numpy(np.lexsort((edge_index[1].numpy(), edge_index[0].numpy())))
+    ordered = Data(edge_index=edge_index[:, by], num_nodes=int(graph.num_nodes))
+    if graph.get("edge_weight") is not None:
+        ordered.edge_weight = graph.edge_weight[by]
     return ordered
 
 
@@ -125,12 +121,6 @@ def _rank(node_ids: Any) -> Tensor | None:
         return None
     rank = np.argsort(np.argsort(np.asarray(node_ids), kind="stable"), kind="stable")
     return None if bool((rank[1:] > rank[:-1]).all()) else torch.from_numpy(rank)
-
-
-def _sorted(edge_index: Tensor, edge_weight: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    order = np.lexsort((edge_index[1].numpy(), edge_index[0].numpy()))
-    by = torch.from_numpy(order)
-    return edge_index[:, by], None if edge_weight is None else edge_weight[by]
 
 
 def outdated_in(folder: Path) -> Callable[[str], bool]:
@@ -165,7 +155,7 @@ def write_model(
             tensors[f"{seed}/{name}"] = own.clone() if own.data_ptr() in stored else own
             stored.add(own.data_ptr())
     if graph is not None:
-        tensors |= {f"{GRAPH}{name}": each.contiguous() for name, each in graph.tensors().items()}
+        tensors |= {f"{GRAPH}{name}": each.contiguous() for name, each in graph.tensors.items()}
     # Not save_file: a full disk must be an OSError like any other.
     (folder / WEIGHTS).write_bytes(save(tensors, metadata={"format": "pt"}))
     config = {"rawlsgcn": __version__, **about, "seeds": list(states)}
@@ -173,13 +163,6 @@ def write_model(
         config["edges"] = graph.edges
     (folder / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
     (folder / METRICS).write_text(json.dumps(metrics, indent=2) + "\n", encoding="utf-8")
-
-
-def read_training_graph(folder: Path, edges: str) -> TrainingGraph | None:
-    """What is kept of the graph with this hash of the edges; None without one."""
-    if not edges:
-        return None
-    return TrainingGraph.from_tensors(edges, read_tensors(folder / WEIGHTS, GRAPH))
 
 
 def read_weights(folder: Path, seed: int) -> dict[str, Tensor]:
@@ -194,19 +177,12 @@ def read_weights(folder: Path, seed: int) -> dict[str, Tensor]:
     return state
 
 
-def require_sizes(state: Mapping[str, Tensor], **sizes: int) -> None:
-    """Raise an error for sizes that no network of so few weights can have, before it is built."""
-    numbers = sum(tensor.numel() for tensor in state.values())
-    for name, size in sizes.items():
-        if size > 10 * numbers + 1000:
-            raise RawlsError(
-                f"{name} is {size:,}, but {WEIGHTS} has only {numbers:,} numbers: one of the two "
-                "files was changed; train again"
-            )
-
-
 def _are_seeds(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(type(each) is int for each in value)
+
+
+def _are_names(value: Any) -> bool:
+    return value is None or (isinstance(value, list) and all(map(is_string, value)))
 
 
 _ENTRIES: JsonFields = {
@@ -218,37 +194,26 @@ _ENTRIES: JsonFields = {
     "seeds": ("a list of whole numbers", _are_seeds),
     "best_seed": ("one of the seeds", lambda value: type(value) is int),
     "dataset": ("a name", is_string),
+    "class_names": ("a list of names", _are_names),
+    "structural_features": ("true or false", is_bool),
+    "edges": ("a hash", is_string),
+    "fingerprint": ("sizes and hashes", is_string),
 }
-
-
-def _are_names(value: Any) -> bool:
-    return value is None or (isinstance(value, list) and all(map(is_string, value)))
-
-
-_LATER: dict[str, tuple[Any, str, Any]] = {
-    "class_names": (None, "a list of names", _are_names),
-    "structural_features": (False, "true or false", is_bool),
-    "edges": ("", "a hash", is_string),
-    "fingerprint": ("", "sizes and hashes", is_string),
-}
-"""Entries that models of earlier versions lack: their defaults, and what they must be."""
+#: Entries that models of earlier versions lack.
+_LATER = {"class_names": None, "structural_features": False, "edges": "", "fingerprint": ""}
 
 
 def read_config(folder: Path) -> dict[str, Any]:
     """What ``config.json`` says, checked; entries that earlier versions lack have defaults."""
     path = folder / CONFIG
     try:
-        config = {name: default for name, (default, _, _) in _LATER.items()}
-        config |= read_json(path, _ENTRIES)
-        for name, (_, description, is_valid) in _LATER.items():
-            if not is_valid(config[name]):
-                raise RawlsError(f"{path}: {name} must be {description}")
-        names = config["class_names"]
-        if names is not None and len(names) != config["num_classes"]:
-            raise RawlsError(f"{path} has {len(names)} names of {config['num_classes']} classes")
-        return config
+        config = read_json(path, _ENTRIES, _LATER)
     except OSError as error:
         raise RawlsError(
             f"{folder} has no model: cannot read {CONFIG} ({error.strerror}); "
             "give the folder that 'rawlsgcn train --out' wrote"
         ) from error
+    names = config["class_names"]
+    if names is not None and len(names) != config["num_classes"]:
+        raise RawlsError(f"{path} has {len(names)} names of {config['num_classes']} classes")
+    return config

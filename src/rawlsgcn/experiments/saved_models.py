@@ -14,9 +14,10 @@ from torch import Tensor, nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from .._core.atomic_folders import one_version
-from .._core.errors import RawlsError, out_of_memory
+from .._core.errors import RawlsError, out_of_memory, reading
 from .._core.machine import pick_device
 from .._core.random_state import kept_random_state
+from .._core.serialization import read_tensors
 from .._core.text import plural
 from .._core.threads import fork_safe_threads
 from ..graphs import check, load
@@ -26,12 +27,12 @@ from ..graphs.splits import MASKS
 from ..methods import Inputs, Learner, Method, Settings, find_method
 from .model_files import (
     CONFIG,
+    GRAPH,
+    WEIGHTS,
     TrainingGraph,
     in_order,
     read_config,
-    read_training_graph,
     read_weights,
-    require_sizes,
     split_words,
 )
 
@@ -101,7 +102,12 @@ class TrainedModel:
             RawlsError: If the graph has another number of features, or the scores are not finite.
         """
         target = pick_device(device)
-        clean, places = self._clean(graph)
+        clean = _checked(graph, need_features=not self.structural_features)
+        places = None
+        if self.structural_features and not isinstance(graph, str):
+            places = self._places(clean)
+            clean = in_order(clean, places)
+            clean.x = structural_features(clean.edge_index, int(clean.num_nodes))
         require_width(self, clean.x.shape[1], "this graph")
         inputs = Inputs.of(
             clean,
@@ -115,23 +121,15 @@ class TrainedModel:
         require_finite(self, scores)
         return scores if places is None else scores[places]
 
-    def _clean(self, graph: Any) -> tuple[Data, Tensor | None]:
-        """The graph, validated; if its structure is used, in the order of the training graph.
-
-        Then the number of each node in that order is the second value, else None.
-        """
-        clean = _checked(graph, need_features=not self.structural_features)
-        if isinstance(graph, str) or not self.structural_features:
-            return clean, None
-        places = None if self.training_graph is None else self.training_graph.places(clean)
+    def _places(self, graph: Data) -> Tensor:
+        """The number of each node in the training graph, whose structure is used."""
+        places = None if self.training_graph is None else self.training_graph.places(graph)
         if places is None:
             raise RawlsError(
                 f"the model in {self.folder} was trained on the structure of a graph without "
                 "features and can only be used on that graph; give the same files as for training"
             )
-        ordered = in_order(clean, places)
-        ordered.x = structural_features(ordered.edge_index, int(ordered.num_nodes))
-        return ordered, places
+        return places
 
     def split(self, graph: Any) -> list[str] | None:
         """Say which nodes of a graph the model was trained, validated and tested on.
@@ -271,21 +269,23 @@ def load_model(folder: str | Path, seed: int | None = None) -> TrainedModel:
         raise RawlsError(f"a model is loaded from its folder's path, not from {folder!r}")
     folder = Path(folder).expanduser()
     config = read_config(folder)
-    classes, chosen = config["num_classes"], config["best_seed"] if seed is None else seed
+    chosen = config["best_seed"] if seed is None else seed
     if chosen not in config["seeds"]:
         raise RawlsError(f"{folder} has no run with seed {chosen}: it has {config['seeds']}")
     state = read_weights(folder, chosen)
-    try:
+    with reading(folder / CONFIG):
         method = find_method(config["method"])
         settings = method.configure(config["settings"])
-        require_sizes(
-            state,
-            num_layers=settings.num_layers,
-            hidden_channels=settings.hidden_channels,
-            num_classes=classes,
-        )
-    except RawlsError as error:
-        raise RawlsError(f"{folder / CONFIG}: {error}") from error
+        numbers = sum(tensor.numel() for tensor in state.values())
+        sizes = {name: getattr(settings, name) for name in ("num_layers", "hidden_channels")}
+        for name, size in (sizes | {"num_classes": config["num_classes"]}).items():
+            if size > 10 * numbers + 1000:  # no network of so few weights has it
+                raise RawlsError(
+                    f"{name} is {size:,}, but {WEIGHTS} has only {numbers:,} numbers: one of the "
+                    "two files was changed; train again"
+                )
+    edges = config["edges"]
+    known = TrainingGraph(edges, read_tensors(folder / WEIGHTS, GRAPH)) if edges else None
     kept = ("row_normalized", "num_features", "num_classes", "dataset", "class_names")
     return TrainedModel(
         method=method,
@@ -293,6 +293,6 @@ def load_model(folder: str | Path, seed: int | None = None) -> TrainedModel:
         seed=chosen,
         state=state,
         folder=folder,
-        training_graph=read_training_graph(folder, config["edges"]),
+        training_graph=known,
         **{name: config[name] for name in (*kept, "structural_features", "fingerprint")},
     )

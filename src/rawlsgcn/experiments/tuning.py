@@ -11,7 +11,7 @@ from .._core.errors import RawlsError
 from .._core.progress import ProgressCallback
 from .._core.threads import fork_safe_threads
 from ..methods import Method, Settings, find_method
-from .fitting import best_result, checked, seed_list, train_settings, without_divergence
+from .fitting import best_result, checked, seed_list, train_settings
 from .result import Result
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Tuning:
         Raises:
             RawlsError: If training diverged with every combination.
         """
-        return max(without_divergence(self.trials), key=lambda trial: trial.accuracy.mean)
+        return best_result(self.trials, "accuracy")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as ``--json`` writes them.
@@ -164,7 +164,7 @@ def tune(
     """
     chosen = find_method(method)
     base = {**settings, **(method_settings or {})}
-    values = _values(default_grid(chosen, base) if grid is None else grid)
+    values = default_grid(chosen, base) if grid is None else grid
     combinations = _combinations(chosen, base, values)
     names = [name.replace("-", "_") for name in values]
     trials, seconds = train_settings(
@@ -200,11 +200,9 @@ def tuned_result(
     for :func:`train_settings`.
     """
     grid = default_grid(method, fixed, only_rate_and_decay=True)
-    combinations = _combinations(method, asdict(settings), _values(grid))
-    check = check_weight_decay and "weight_decay" not in grid
-    trials, seconds = train_settings(
-        graph, method, combinations, seeds, check_weight_decay=check, **how
-    )
+    combinations = _combinations(method, asdict(settings), grid)
+    how["check_weight_decay"] = check_weight_decay and "weight_decay" not in grid
+    trials, seconds = train_settings(graph, method, combinations, seeds, **how)
     best = best_result(trials)
     best.seconds = seconds
     if grid:
@@ -212,27 +210,22 @@ def tuned_result(
         chosen = " and ".join(f"{named[name]} {best.settings[name]:g}" for name in grid)
         best.notes.append(
             f"{method.title} was trained with {chosen}, the best on the validation nodes of "
-            f"{len(trials)} combinations."
+            f"{len(combinations)} combinations."
         )
     return best
 
 
-def _values(grid: Any) -> dict[str, list[Any]]:
+def _combinations(method: Method, base: Mapping[str, Any], grid: Any) -> list[Settings]:
+    """The settings of each combination of a grid, which is the user's."""
     if not isinstance(grid, Mapping):
         raise RawlsError(f"a grid is a dict of lists of values, not {grid!r}")
+    values: dict[str, list[Any]] = {}
     for name, each in grid.items():
         if isinstance(each, str) or not isinstance(each, Iterable):
             raise RawlsError(f"the grid needs a list of values for {name}, not {each!r}")
-    values = {str(name): list(each) for name, each in grid.items()}
-    for name, each in values.items():
-        if not each:
+        values[str(name)] = list(each)
+        if not values[str(name)]:
             raise RawlsError(f"the grid has no value for {name}: give at least one")
-    return values
-
-
-def _combinations(
-    method: Method, base: Mapping[str, Any], values: dict[str, list[Any]]
-) -> list[Settings]:
     found = [
         method.configure({**base, **dict(zip(values, chosen, strict=True))})
         for chosen in product(*values.values())

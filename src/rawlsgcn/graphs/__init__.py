@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._core import lazy_names
+from .._core import homes, lazy_names
 
 if TYPE_CHECKING:
     from .datasets import load as load
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from .synthetic_graph import synthetic as synthetic
     from .validation import check as check
 
-_HOMES = {
-    "LiftedGraph": "lifting.lifted_graph",
-    "check": "validation",
-    "graph_notes": "notes",
-    "lift_low_degrees": "lifting.lifted_graph",
-    "load": "datasets",
-    "paper_split": "splits",
-    "ratio_split": "splits",
-    "read": "readers.read_graph",
-    "statistics": "graph_statistics",
-    "synthetic": "synthetic_graph",
-}
+_HOMES = homes(
+    {
+        "datasets": "load",
+        "graph_statistics": "statistics",
+        "lifting.lifted_graph": "LiftedGraph lift_low_degrees",
+        "notes": "graph_notes",
+        "readers.read_graph": "read",
+        "splits": "paper_split ratio_split",
+        "synthetic_graph": "synthetic",
+        "validation": "check",
+    }
+)
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

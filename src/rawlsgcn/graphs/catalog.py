@@ -20,13 +20,10 @@ SYNTHETIC = "synthetic"
 
 @dataclass(frozen=True)
 class DatasetEntry:
-    """A named graph: its names, and where its raw files are under the root.
-
-    Another dataset needs nothing but an entry here.
+    """A named graph, and where its raw files are under the root; another needs only an entry.
 
     Attributes:
-        name: The name that :func:`rawlsgcn.load` knows, in lower case.
-        title: The name that people read.
+        title: The name that people read; :func:`rawlsgcn.load` knows it in lower case.
         loader: The torch_geometric class that downloads the files; one of the READERS in
             :mod:`rawlsgcn.graphs.readers.published_files`. With None, the first of ``files`` is in
             one of the formats of :func:`rawlsgcn.read`, and is never downloaded.
@@ -39,7 +36,6 @@ class DatasetEntry:
         features: The same for the features.
     """
 
-    name: str
     title: str
     loader: str | None
     loader_name: str | None
@@ -48,6 +44,11 @@ class DatasetEntry:
     split: str = "paper"
     labels: str | None = None
     features: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The name that :func:`rawlsgcn.load` knows."""
+        return self.title.lower()
 
     def raw_dir(self, root: Path) -> Path:
         return root / self.folder
@@ -61,47 +62,28 @@ class DatasetEntry:
 
 
 _PLANETOID = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")
+_CITESEER = tuple(f"ind.citeseer.{part}" for part in _PLANETOID)
+_COMPUTERS = "amazon_electronics_computers.npz"
 _GEOM_GCN = (
     "out1_node_feature_label.txt",
     "out1_graph_edges.txt",
     *(f"chameleon_split_0.6_0.2_{i}.npz" for i in range(10)),
 )
-
-
-def _archive(title: str, loader: str, name: str, folder: str, file: str) -> DatasetEntry:
-    """A graph in one .npz file."""
-    return DatasetEntry(title.lower(), title, loader, name, f"{folder}/raw", (file,))
-
-
 _ENTRIES = (
-    _archive("Cora-ML", "CitationFull", "Cora_ML", "cora_ml", "cora_ml.npz"),
+    DatasetEntry("Cora-ML", "CitationFull", "Cora_ML", "cora_ml/raw", ("cora_ml.npz",)),
+    DatasetEntry("Citeseer", "Planetoid", "CiteSeer", "CiteSeer/raw", _CITESEER),
+    DatasetEntry("Coauthor-CS", "Coauthor", "CS", "CS/raw", ("ms_academic_cs.npz",)),
     DatasetEntry(
-        "citeseer",
-        "Citeseer",
-        "Planetoid",
-        "CiteSeer",
-        "CiteSeer/raw",
-        tuple(f"ind.citeseer.{part}" for part in _PLANETOID),
+        "Coauthor-Physics", "Coauthor", "Physics", "Physics/raw", ("ms_academic_phy.npz",)
     ),
-    _archive("Coauthor-CS", "Coauthor", "CS", "CS", "ms_academic_cs.npz"),
-    _archive("Coauthor-Physics", "Coauthor", "Physics", "Physics", "ms_academic_phy.npz"),
-    _archive(
-        "Amazon-Computers", "Amazon", "Computers", "Computers", "amazon_electronics_computers.npz"
-    ),
-    _archive("Amazon-Photo", "Amazon", "Photo", "Photo", "amazon_electronics_photo.npz"),
+    DatasetEntry("Amazon-Computers", "Amazon", "Computers", "Computers/raw", (_COMPUTERS,)),
+    DatasetEntry("Amazon-Photo", "Amazon", "Photo", "Photo/raw", ("amazon_electronics_photo.npz",)),
     # The paper's Chameleon accuracies are multiples of 1/(5 x 456): they can only come from
     # the 456 test nodes of the stored split, not from the 20-per-class split of its text.
     DatasetEntry(
-        "chameleon",
-        "Chameleon",
-        "WikipediaNetwork",
-        "chameleon",
-        "chameleon/geom_gcn/raw",
-        _GEOM_GCN,
-        split="stored",
+        "Chameleon", "WikipediaNetwork", "chameleon", "chameleon/geom_gcn/raw", _GEOM_GCN, "stored"
     ),
 )
-
 CATALOG: dict[str, DatasetEntry] = {entry.name: entry for entry in _ENTRIES}
 
 

@@ -28,10 +28,8 @@ def clean_edges(
     keep = source != target
     facts.self_loops += len(source) - int(np.count_nonzero(keep))
     if weight is not None:
-        empty = int(np.count_nonzero(keep & (weight == 0)))
-        if empty:
-            keep &= weight != 0
-            facts.zero_weights += empty
+        facts.zero_weights += int(np.count_nonzero(keep & (weight == 0)))
+        keep &= weight != 0
     if not keep.all():
         source, target = source[keep], target[keep]
         weight = None if weight is None else weight[keep]
@@ -56,7 +54,11 @@ def clean_edges(
         matrix = _symmetrize(forward, backward, weighted=weight is not None)
         facts.one_way_arcs, facts.arcs = matrix.nnz - forward.nnz, forward.nnz
     if weight is not None:
-        facts.tiny_weights += _drop_tiny(matrix)
+        # Single precision would keep such a weight as zero, which would count as a neighbor.
+        tiny = matrix.data < np.finfo(np.float32).tiny
+        facts.tiny_weights += int(np.count_nonzero(tiny)) // 2
+        matrix.data[tiny] = 0
+        matrix.eliminate_zeros()
     matrix.sort_indices()
     edge_index = np.empty((2, matrix.nnz), np.int64)
     edge_index[0] = np.repeat(np.arange(nodes), np.diff(matrix.indptr))
@@ -80,16 +82,6 @@ def _symmetrize(forward: Any, backward: Any, weighted: bool) -> Any:
     return total
 
 
-def _drop_tiny(matrix: Any) -> int:
-    """Drop weights that single precision would keep as zero: they would count as neighbors."""
-    tiny = matrix.data < np.finfo(np.float32).tiny
-    number = int(np.count_nonzero(tiny)) // 2
-    if number:
-        matrix.data[tiny] = 0
-        matrix.eliminate_zeros()
-    return number
-
-
 def is_symmetric(source: Array, target: Array, nodes: int) -> bool:
     """Whether every arc has its opposite, so that there are no directions."""
     forth, back = (
@@ -101,7 +93,7 @@ def is_symmetric(source: Array, target: Array, nodes: int) -> bool:
 def in_degrees(source: Array, target: Array, nodes: int) -> NDArray[np.int64]:
     """How many other nodes have an arc to each node, before the arcs lose their directions."""
     keep = source != target
-    shape = (nodes, nodes)
-    arcs = sp.coo_matrix((np.ones(int(keep.sum())), (source[keep], target[keep])), shape=shape)
-    counted: NDArray[np.int64] = np.diff(arcs.tocsc().indptr).astype(np.int64)
+    ones, ends = np.ones(int(keep.sum())), (source[keep], target[keep])
+    arcs = sp.coo_matrix((ones, ends), shape=(nodes, nodes)).tocsc()
+    counted: NDArray[np.int64] = np.diff(arcs.indptr).astype(np.int64)
     return counted

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -66,68 +66,61 @@ def statistics(graph: Data) -> Statistics:
     )
 
 
+class BlockTensor(NamedTuple):
+    """A tensor whose values come in consecutive blocks."""
+
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+    blocks: Iterable[NDArray[Any]]
+
+
+Hashed = Iterable[Tensor | BlockTensor | None]
+
+
 def fingerprint(graph: Data) -> str:
     """Return the sizes and a hash of each part, so that two texts also say what is different.
 
     Dense and sparse features of the same values have the same hash.
     """
-    parts = {
-        "edges": [graph.edge_index, graph.get("edge_weight")],
-        "features": _stored(graph.get("x")),
-        "labels": [graph.get("y")],
-        "split": [graph.get(name) for name in MASKS],
-    }
-    hashes = {name: _hash(tensors) for name, tensors in parts.items()}
+    parts = (
+        [graph.edge_index, graph.get("edge_weight")],
+        _stored(graph.get("x")),
+        [graph.get("y")],
+        [graph.get(name) for name in MASKS],
+    )
+    hashes = map(tensor_hash, parts)
     return fingerprint_text(int(graph.num_nodes), graph.edge_index.shape[1], hashes)
 
 
-def fingerprint_text(nodes: int, arcs: int, hashes: Mapping[str, str]) -> str:
-    """Return the fingerprint of the hashes of a graph's edges, features, labels and split."""
-    listed = ", ".join(f"{name} {each}" for name, each in hashes.items())
-    return f"{nodes} nodes, {arcs} arcs, {listed}"
-
-
-def edge_digest(edge_index: Tensor, num_nodes: int) -> str:
-    """Return a hash of the number of nodes and of validated edges, as 12 hexadecimal digits."""
-    return _hash([torch.tensor(num_nodes), edge_index])
-
-
-def _stored(x: Tensor | None) -> list[Tensor | None]:
+def _stored(x: Tensor | None) -> Hashed:
     x = None if x is None else prefer_sparse(x)
     if x is None or x.layout != torch.sparse_csr:
         return [x]
     return [torch.tensor(x.shape), x.crow_indices(), x.col_indices(), x.values()]
 
 
-class TensorHash:
-    """The hash of several tensors, whose values may come in blocks."""
-
-    def __init__(self) -> None:
-        self._digest = hashlib.blake2b(digest_size=6)
-
-    def add(
-        self, kind: torch.dtype, shape: tuple[int, ...], blocks: Iterable[NDArray[Any]]
-    ) -> None:
-        """Add a tensor by its type, its shape, and its values in consecutive blocks."""
-        self._digest.update(f"{kind} {shape}".encode())
-        for block in blocks:
-            self._digest.update(np.ascontiguousarray(block).data)
-
-    def add_missing(self) -> None:
-        """Add a tensor that is not there."""
-        self._digest.update(b"none")
-
-    def hexdigest(self) -> str:
-        """Return the hash as 12 hexadecimal digits."""
-        return self._digest.hexdigest()
+def fingerprint_text(nodes: int, arcs: int, hashes: Iterable[str]) -> str:
+    """Return the fingerprint of the hashes of a graph's edges, features, labels and split."""
+    parts = zip(("edges", "features", "labels", "split"), hashes, strict=True)
+    return f"{nodes} nodes, {arcs} arcs, {', '.join(map(' '.join, parts))}"
 
 
-def _hash(tensors: list[Tensor | None]) -> str:
-    digest = TensorHash()
-    for tensor in tensors:
-        if tensor is None:
-            digest.add_missing()
-        else:
-            values = tensor.detach().cpu().contiguous().numpy()
-            digest.add(tensor.dtype, tuple(tensor.shape), [values])
+def edge_digest(edge_index: Tensor, num_nodes: int) -> str:
+    """Return a hash of the number of nodes and of validated edges, as 12 hexadecimal digits."""
+    return tensor_hash([torch.tensor(num_nodes), edge_index])
+
+
+def tensor_hash(tensors: Hashed) -> str:
+    """Return the hash of several tensors, of which some may be missing."""
+    digest = hashlib.blake2b(digest_size=6)
+    for each in tensors:
+        if each is None:
+            digest.update(b"none")
+            continue
+        if isinstance(each, Tensor):
+            values = each.detach().cpu().contiguous().numpy()
+            each = BlockTensor(each.dtype, tuple(each.shape), [values])
+        digest.update(f"{each.dtype} {each.shape}".encode())
+        for block in each.blocks:
+            digest.update(np.ascontiguousarray(block).data)
     return digest.hexdigest()

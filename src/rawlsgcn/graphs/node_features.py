@@ -36,24 +36,17 @@ def compact(x: Any) -> Tensor:
     ``x`` is a matrix of numpy, scipy.sparse or torch, which is left as it is; where its form is
     right already, it is shared and not copied.
     """
-    if isinstance(x, Tensor):
-        compact_type = x.layout == torch.sparse_csr and x.dtype == torch.float32
-        if compact_type and x._nnz() / max(x.numel(), 1) < SPARSE_BELOW:
-            return x.detach().cpu()
-        x = _from_torch(x.detach().cpu())
-    # float64 to float32 may overflow; the check for finite features says so in its own words.
-    with np.errstate(over="ignore"):
-        if sp.issparse(x):
-            matrix = sp.csr_matrix(x, dtype=np.float32, copy=True)
-            matrix.sum_duplicates()
-            matrix.eliminate_zeros()
-            if matrix.nnz < SPARSE_BELOW * max(matrix.shape[0] * matrix.shape[1], 1):
-                return from_scipy(matrix)
-            return torch.from_numpy(matrix.toarray())
-        dense = np.ascontiguousarray(x, dtype=np.float32)
-    if np.count_nonzero(dense) >= SPARSE_BELOW * max(dense.size, 1):
-        return torch.from_numpy(dense)
-    return from_scipy(sp.csr_matrix(dense))
+    if (
+        isinstance(x, Tensor)
+        and (x.layout, x.dtype) == (torch.sparse_csr, torch.float32)
+        and x._nnz() < SPARSE_BELOW * max(x.numel(), 1)
+    ):
+        return x.detach().cpu()
+    matrix = _single(x)
+    filled = matrix.nnz if sp.issparse(matrix) else np.count_nonzero(matrix)
+    if filled < SPARSE_BELOW * max(math.prod(matrix.shape), 1):
+        return from_scipy(sp.csr_matrix(matrix))
+    return torch.from_numpy(matrix.toarray() if sp.issparse(matrix) else matrix)
 
 
 def dense(x: Any) -> Tensor:
@@ -62,20 +55,39 @@ def dense(x: Any) -> Tensor:
     A sparse matrix stays so where its dense form would fill more than a quarter of this machine's
     memory, or is large and nearly empty: one number in a small file may claim any width.
     """
-    if not is_sparse(x):
-        x = _from_torch(x.detach().cpu()) if isinstance(x, Tensor) else x
-        with np.errstate(over="ignore"):
-            return torch.from_numpy(np.ascontiguousarray(x, dtype=np.float32))
-    stored, size = x._nnz() if isinstance(x, Tensor) else x.nnz, 4 * math.prod(x.shape)
-    nearly_empty = size > _LARGE and 4 * stored < _NEARLY_EMPTY * size
-    if nearly_empty or size > physical_memory() // 4:
-        warnings.warn(
-            "the features stay sparse (torch.sparse_csr): a dense matrix of them would take "
-            f"{size / 2**30:.1f} GiB",
-            stacklevel=2,
-        )
-        return compact(x)
-    return compact(x).to_dense()
+    if is_sparse(x):
+        stored, size = x._nnz() if isinstance(x, Tensor) else x.nnz, 4 * math.prod(x.shape)
+        nearly_empty = size > _LARGE and 4 * stored < _NEARLY_EMPTY * size
+        if nearly_empty or size > physical_memory() // 4:
+            warnings.warn(
+                "the features stay sparse (torch.sparse_csr): a dense matrix of them would take "
+                f"{size / 2**30:.1f} GiB",
+                stacklevel=2,
+            )
+            return compact(x)
+    matrix = _single(x)
+    return torch.from_numpy(matrix.toarray() if sp.issparse(matrix) else matrix)
+
+
+def _single(x: Any) -> Any:
+    """``x`` in float32, as an array or as a CSR matrix of scipy without zeros."""
+    if isinstance(x, Tensor):
+        x = x.detach().cpu()
+        if x.layout == torch.strided:
+            x = x.to(torch.float32).numpy()
+        else:
+            # Any other layout passes through COO, the one that all of them convert to.
+            coo = x.to_sparse(layout=torch.sparse_coo).coalesce()
+            values, indices = coo.values().to(torch.float32).numpy(), coo.indices().numpy()
+            x = sp.coo_matrix((values, indices), shape=tuple(x.shape))
+    # float64 to float32 may overflow; the check for finite features says so in its own words.
+    with np.errstate(over="ignore"):
+        if not sp.issparse(x):
+            return np.ascontiguousarray(x, dtype=np.float32)
+        matrix = sp.csr_matrix(x, dtype=np.float32, copy=True)
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    return matrix
 
 
 def prefer_sparse(x: Tensor) -> Tensor:
@@ -131,12 +143,11 @@ def first_not_finite(x: Tensor) -> int | None:
 
 def feature_flaw(finite: bool) -> str:
     """Say what is wrong with a node's feature that is not ``finite``, or too large."""
-    if finite:
-        return (
-            "has a feature over 3e38, the largest number of single precision: divide that column "
-            "first"
-        )
-    return f"has a feature that is NaN or infinite: {FILL_IN}"
+    if not finite:
+        return f"has a feature that is NaN or infinite: {FILL_IN}"
+    return (
+        "has a feature over 3e38, the largest number of single precision: divide that column first"
+    )
 
 
 def all_finite(x: Any) -> bool:
@@ -146,16 +157,6 @@ def all_finite(x: Any) -> bool:
             x = x.detach().to_sparse(layout=torch.sparse_coo).coalesce().values()
         return bool(torch.isfinite(x).all())
     return bool(np.isfinite(sp.coo_matrix(x).data if sp.issparse(x) else x).all())
-
-
-def _from_torch(x: Tensor) -> Any:
-    if x.layout == torch.strided:
-        return x.to(torch.float32).numpy()
-    # Any other layout passes through COO, the one that all of them convert to.
-    coo = x.to_sparse(layout=torch.sparse_coo).coalesce()
-    return sp.coo_matrix(
-        (coo.values().to(torch.float32).numpy(), coo.indices().numpy()), shape=tuple(x.shape)
-    )
 
 
 def has_negative_features(x: Tensor) -> bool:

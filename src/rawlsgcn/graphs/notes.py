@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .._core.text import plural
@@ -14,6 +14,14 @@ if TYPE_CHECKING:
 
 #: How many texts an item of each list of facts has.
 _TEXTS = {"columns_assumed": 3, "columns_ignored": 2, "left_out": 2}
+#: What is counted, and what was done with it.
+_COUNTED_EDGES = (
+    ("self_loops", "self-loop", "dropped."),
+    ("zero_weights", "edge", "of weight zero dropped."),
+    ("repeated_edges", "repeated edge", "merged{summed}."),
+    ("unequal_weights", "edge", "had different weights in the two directions: their mean is used."),
+    ("tiny_weights", "edge", "of weight under 1.2e-38 dropped, too small to count."),
+)
 
 
 @dataclass
@@ -22,61 +30,40 @@ class GraphFacts:
 
     ``graph.facts`` holds those that differ from their defaults as pairs of plain Python values, so
     that a saved graph needs no class of this package.
-
-    Attributes:
-        columns_assumed: (file, columns, role): columns whose role was not given by their names.
-        columns_ignored: (file, columns), or attributes of the nodes, that have no role.
-        edge_attr_ignored: Whether there were edge attributes other than weights.
-        self_loops: Self-loops that were dropped.
-        zero_weights: Edges of weight zero that were dropped.
-        repeated_edges: Edges that were merged with an equal one.
-        weights_summed: Whether the weights of repeated edges were added.
-        unequal_weights: Edges with another weight in each direction, replaced by the mean.
-        tiny_weights: Edges that were dropped because float32 cannot represent their weights.
-        arcs: The arcs of a directed graph before it was symmetrized.
-        one_way_arcs: How many of them had no counterpart.
-        word_labels: Whether the labels are words, which ``graph.class_names`` lists in order.
-        not_in_labels: Nodes that the file of labels does not list, which are unlabeled.
-        empty_classes: Classes below the highest that no node has.
-        structural_features: Whether the features were made of the edges, as there are no others.
-        left_out: (what, why): features, labels or masks that are flawed and not needed.
-        stored_splits: How many splits were stored, of which the first is used.
-        unlabeled_in_masks: Unlabeled nodes that were removed from the stored masks.
-        split_made: The split that was made for a graph without one, as ``split_drawn``.
-        split_drawn: The split that was drawn, made or asked for: a name, or ratios as text.
-        split_removed: Whether that split was removed again, as predictions made elsewhere do not
-            depend on it.
-        published_split: Whether the default split is a stored one that the paper used.
     """
 
+    # Each with its file: columns whose role was not given by their names, and columns (or
+    # attributes of nodes) without a role.
     columns_assumed: list[tuple[str, str, str]] = field(default_factory=list)
     columns_ignored: list[tuple[str, str]] = field(default_factory=list)
     edge_attr_ignored: bool = False
+    # Edges that were dropped, merged, or given the mean of their weights.
     self_loops: int = 0
     zero_weights: int = 0
     repeated_edges: int = 0
     weights_summed: bool = False
     unequal_weights: int = 0
     tiny_weights: int = 0
+    # The arcs of a directed graph before it was symmetrized, and those without a counterpart.
     arcs: int = 0
     one_way_arcs: int = 0
-    word_labels: bool = False
-    not_in_labels: int = 0
+    word_labels: bool = False  # graph.class_names lists them in order
+    not_in_labels: int = 0  # nodes that the file of labels does not list
     empty_classes: list[int] = field(default_factory=list)
     structural_features: bool = False
-    left_out: list[tuple[str, str]] = field(default_factory=list)
+    left_out: list[tuple[str, str]] = field(default_factory=list)  # what is flawed, and why
     stored_splits: int = 0
     unlabeled_in_masks: int = 0
-    split_made: str = ""
-    split_drawn: str = ""
-    split_removed: bool = False
-    published_split: bool = False
+    split_made: str = ""  # for a graph without one
+    split_drawn: str = ""  # made or asked for: a name, or ratios as text
+    split_removed: bool = False  # as predictions made elsewhere do not depend on it
+    published_split: bool = False  # the default split is a stored one that the paper used
 
     @classmethod
-    def of(cls, graph: Data) -> GraphFacts:
-        """The facts that a graph carries; anything of another form is ignored."""
+    def of(cls, graph: Any) -> GraphFacts:
+        """The facts that a graph, or a mapping of its parts, carries; others are ignored."""
         facts, stored = cls(), graph.get("facts")
-        known = {each.name: getattr(facts, each.name) for each in fields(facts)}
+        known = vars(cls())
         for pair in stored if isinstance(stored, list | tuple) else ():
             if not isinstance(pair, list | tuple) or len(pair) != 2:
                 continue
@@ -90,9 +77,8 @@ class GraphFacts:
 
     def pairs(self) -> list[tuple[str, Any]]:
         """The facts that differ from their defaults, as ``graph.facts`` holds them."""
-        plain = GraphFacts()
-        named = ((each.name, getattr(self, each.name)) for each in fields(self))
-        return [(name, value) for name, value in named if value != getattr(plain, name)]
+        plain = vars(GraphFacts())
+        return [(name, value) for name, value in vars(self).items() if value != plain[name]]
 
 
 def _items(name: str, values: Sequence[Any]) -> list[Any]:
@@ -131,9 +117,8 @@ def graph_notes(graph: Data) -> list[str]:
     for what, why in facts.left_out:
         notes.append(f"the {what} are left out, as nothing here needs them: {why}.")
     if facts.word_labels and isinstance(graph.get("class_names"), list):
-        numbered = [f"{number} {name}" for number, name in enumerate(graph.class_names[:5])]
-        more = ", …" if len(graph.class_names) > 5 else ""
-        notes.append(f"the classes are numbered by name: {', '.join(numbered)}{more}.")
+        numbered = [f"{number} {name}" for number, name in enumerate(graph.class_names)]
+        notes.append(f"the classes are numbered by name: {first_few(numbered)}.")
     if facts.not_in_labels:
         verb = "is" if facts.not_in_labels == 1 else "are"
         notes.append(
@@ -141,9 +126,8 @@ def graph_notes(graph: Data) -> list[str]:
             "file of labels, and so unlabeled."
         )
     if facts.empty_classes:
-        which = ", ".join(map(str, facts.empty_classes[:5]))
-        more = ", …" if len(facts.empty_classes) > 5 else ""
-        notes.append(f"no node has the label {which}{more}, though higher labels are used.")
+        which = first_few(facts.empty_classes)
+        notes.append(f"no node has the label {which}, though higher labels are used.")
     if facts.split_drawn:
         notes.append(_split_note(graph, facts))
     if facts.stored_splits:
@@ -156,24 +140,30 @@ def graph_notes(graph: Data) -> list[str]:
             "when the graph was read, say evaluate='test'."
         )
     if facts.published_split:
-        notes.append(_published_split(graph))
+        name = str(graph.get("name"))
+        title = CATALOG[name].title if name in CATALOG else name
+        masks = (graph.get(key) for key in MASKS)
+        sizes = " / ".join(f"{int(mask.sum()):,}" for mask in masks if mask is not None)
+        notes.append(
+            f"the first stored split of {title} is used ({sizes} nodes), which the paper's printed "
+            "accuracies come from; the 20-per-class split of its text is --split paper."
+        )
     return notes
 
 
+def first_few(names: Iterable[Any]) -> str:
+    """The first five names, for a sentence."""
+    listed = [str(name) for name in names]
+    return ", ".join(listed[:5]) + (", …" if len(listed) > 5 else "")
+
+
 def _edge_notes(facts: GraphFacts) -> list[str]:
-    notes = []
-    if facts.self_loops:
-        notes.append(f"{plural(facts.self_loops, 'self-loop')} dropped.")
-    if facts.zero_weights:
-        notes.append(f"{plural(facts.zero_weights, 'edge')} of weight zero dropped.")
-    if facts.repeated_edges:
-        how = ", their weights summed" if facts.weights_summed else ""
-        notes.append(f"{plural(facts.repeated_edges, 'repeated edge')} merged{how}.")
-    if facts.unequal_weights:
-        notes.append(
-            f"{plural(facts.unequal_weights, 'edge')} had different weights in the two "
-            "directions: their mean is used."
-        )
+    summed = ", their weights summed" if facts.weights_summed else ""
+    notes = [
+        f"{plural(count, what)} {done.format(summed=summed)}"
+        for name, what, done in _COUNTED_EDGES
+        if (count := getattr(facts, name))
+    ]
     if facts.one_way_arcs and facts.one_way_arcs == facts.arcs:
         notes.append(
             "every edge is listed in one direction and used in both: the graph is undirected here."
@@ -183,11 +173,6 @@ def _edge_notes(facts: GraphFacts) -> list[str]:
             f"directed graph symmetrized: {facts.one_way_arcs:,} of its {facts.arcs:,} "
             "arcs had no counterpart in the other direction."
         )
-    if facts.tiny_weights:
-        notes.append(
-            f"{plural(facts.tiny_weights, 'edge')} of weight under 1.2e-38 dropped, too small to "
-            "count."
-        )
     return notes
 
 
@@ -196,14 +181,6 @@ def _split_note(graph: Data, facts: GraphFacts) -> str:
     masks = [graph.get(key) for key in MASKS]
     train, val, test = (0 if mask is None else int(mask.sum()) for mask in masks)
     sizes = f"{plural(train, 'node')} train, {val:,} validate and {test:,} test"
-    if facts.split_made not in ("", "paper"):
-        how = "a random split"
-        if facts.split_made != "random":
-            how = f"the split {facts.split_made} is drawn class by class"
-        return (
-            "the graph has no split, and too few labels for the paper's (20 a class, 500, 1,000): "
-            f"{how}: {sizes}. Choose others with --split 0.6,0.2,0.2 (split='0.6,0.2,0.2')."
-        )
     if facts.split_made == "paper":
         y = graph.get("y")
         unused = 0 if y is None else int((y >= 0).sum()) - train - val - test
@@ -212,16 +189,12 @@ def _split_note(graph: Data, facts: GraphFacts) -> str:
             "the graph has no split: the paper's is drawn (20 training nodes of each class): "
             f"{sizes}{left}. Train on more with --split 0.6,0.2,0.2 (split='0.6,0.2,0.2')."
         )
+    if facts.split_made:
+        how = f"the split {facts.split_made} is drawn class by class"
+        how = "a random split" if facts.split_made == "random" else how
+        return (
+            "the graph has no split, and too few labels for the paper's (20 a class, 500, 1,000): "
+            f"{how}: {sizes}. Choose others with --split 0.6,0.2,0.2 (split='0.6,0.2,0.2')."
+        )
     how = " class by class" if "," in facts.split_drawn else ""
     return f"the split {facts.split_drawn} is drawn{how}: {sizes}."
-
-
-def _published_split(graph: Data) -> str:
-    name = str(graph.get("name"))
-    title = CATALOG[name].title if name in CATALOG else name
-    masks = (graph.get(key) for key in MASKS)
-    sizes = " / ".join(f"{int(mask.sum()):,}" for mask in masks if mask is not None)
-    return (
-        f"the first stored split of {title} is used ({sizes} nodes), which the paper's printed "
-        "accuracies come from; the 20-per-class split of its text is --split paper."
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,30 +30,34 @@ class RawGraph:
 
     ``x`` may be a numpy, scipy.sparse or torch matrix; the other arrays are numpy's.
     ``num_nodes`` is set where the source itself says it (the shape of an adjacency matrix).
-    ``label_place`` names the place of a node's label in a file that has lines.
-    ``undirected`` means that the source defines an undirected graph, however it stores the edges:
-    to symmetrize them is to read them, and is no fact to report. ``unused_attributes`` are the
-    names of what else is known of the nodes.
+    ``node_ids`` are of :func:`clean_ids`. ``label_place`` names the place of a node's label in a
+    file that has lines. ``undirected`` means that the source defines an undirected graph, however
+    it stores the edges: to symmetrize them is to read them, and is no fact to report.
+    ``unused_attributes`` are the names of what else is known of the nodes.
     """
 
     name: str
-    source: NDArray[Any]
-    target: NDArray[Any]
-    weight: NDArray[Any] | None = None
+    source: Array
+    target: Array
+    weight: Array | None = None
     num_nodes: int | None = None
     x: Any = None
-    y: NDArray[Any] | None = None
-    masks: dict[str, NDArray[Any]] = field(default_factory=dict)
-    node_ids: NDArray[Any] | Sequence[Any] | None = None
+    y: Array | None = None
+    masks: dict[str, Array] = field(default_factory=dict)
+    node_ids: Array | None = None
     synthetic: bool = False
     undirected: bool = False
     class_names: list[str] | None = None
     facts: GraphFacts = field(default_factory=GraphFacts)
     graph_from: str = "the graph"
-    features_from: str = "the graph"
-    labels_from: str = "the graph"
+    features_from: str = ""
+    labels_from: str = ""
     label_place: Callable[[int], str] | None = None
     unused_attributes: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.features_from = self.features_from or self.graph_from
+        self.labels_from = self.labels_from or self.graph_from
 
     def named(self, node: int) -> str:
         """Name a node for an error message: by the user's id, or by its row."""
@@ -66,59 +70,44 @@ class RawGraph:
         place = self.labels_from if self.label_place is None else self.label_place(node)
         return f"{place}: {self.named(node)}"
 
-
-def endpoints(edge_index: Array, where: str) -> tuple[Array, Array]:
-    """The two rows of an edge index, also when it is given as one edge a row."""
-    if edge_index.ndim == 2 and edge_index.shape[0] != 2 and edge_index.shape[1] == 2:
-        edge_index = edge_index.T
-    if edge_index.ndim != 2 or edge_index.shape[0] != 2:
-        raise RawlsError(
-            f"{where}: edge_index has the shape {tuple(edge_index.shape)}, it must be (2, edges)"
+    def highest_node(self) -> int:
+        """The largest id that an edge names, -1 without edges."""
+        return max(
+            (int(side.max()) for side in (self.source, self.target) if len(side)), default=-1
         )
-    if edge_index.size == 0:
-        edge_index = edge_index.astype(np.int64)  # an empty list is one of floats
-    if edge_index.dtype.kind not in "iu":
-        raise RawlsError(f"{where}: edge_index must hold integers, not {edge_index.dtype}")
-    return edge_index[0], edge_index[1]
+
+    def checked_count(self, nodes: int) -> int:
+        """Return a number of nodes, or raise an error if it cannot be meant."""
+        x, stored = self.x, 0  # arcs, rows or entries of features, labels, ids
+        if isinstance(x, Tensor):
+            stored = len(x) if x.layout == torch.strided and x.dim() else x._nnz()
+        elif x is not None:
+            stored = x.nnz if sp.issparse(x) else len(np.atleast_1d(x))
+        parts = (self.source, self.y, self.node_ids)
+        stored += sum(np.size(part) for part in parts if part is not None)
+        return check_count(nodes, self.graph_from, stored)
+
+
+def endpoints(edge_index: Any, where: str) -> tuple[Array, Array]:
+    """The two rows of an edge index, also when it is given as one edge a row."""
+    edges = as_numpy(edge_index, "edge_index", where)
+    if edges.ndim == 2 and edges.shape[0] != 2 and edges.shape[1] == 2:
+        edges = edges.T
+    if edges.ndim != 2 or edges.shape[0] != 2:
+        raise RawlsError(
+            f"{where}: edge_index has the shape {tuple(edges.shape)}, it must be (2, edges)"
+        )
+    if edges.size == 0:
+        edges = edges.astype(np.int64)  # an empty list is one of floats
+    if edges.dtype.kind not in "iu":
+        raise RawlsError(f"{where}: edge_index must hold integers, not {edges.dtype}")
+    return edges[0], edges[1]
 
 
 def node_count(value: Any, where: str) -> int:
     """``num_nodes`` as the user gave it."""
+    value = value.item() if isinstance(value, np.ndarray) and value.size == 1 else value
     return check_count(whole_number(value, f"{where}: num_nodes"), where)
-
-
-def clean_ids(ids: Any, where: str) -> Array:
-    """The ids of the nodes as whole numbers or as texts, each once."""
-    # Texts stay objects: numpy's own would all be as long as the longest of them.
-    listed = isinstance(ids, list | tuple) and any(isinstance(each, str) for each in ids)
-    given = np.array(ids, dtype=object) if listed else as_numpy(ids, "node_ids", where)
-    if given.dtype.kind == "S":
-        given = np.char.decode(given, "utf-8", "replace")
-    texts = given.dtype.kind == "O" and all(isinstance(each, str | int) for each in given.flat)
-    if given.dtype == np.uint64 and given.size and int(given.max()) < 2**63:
-        given = given.astype(np.int64)
-    whole = given.dtype.kind in "iuU" and given.dtype != np.uint64
-    if given.ndim != 1 or not (whole or texts):
-        raise RawlsError(
-            f"{where}: node_ids must be a list of whole numbers or texts, one for each node, not "
-            f"{given.dtype} of the shape {given.shape}"
-        )
-    known: Array
-    if given.dtype.kind in "iu":
-        known = given.astype(np.int64)
-        if len(known) < 2 or bool((known[1:] > known[:-1]).all()):
-            return known
-    else:
-        known = np.array([str(each).strip() for each in given], dtype=object)
-    again = pd.Series(known).duplicated().to_numpy()
-    if again.any():
-        second = int(again.argmax())
-        first = int(np.flatnonzero(known == known[second])[0])
-        raise RawlsError(
-            f"{where}: the node id '{known[second]}' appears twice, as node {first} and as node "
-            f"{second} (counted from 0): every node needs an id of its own"
-        )
-    return known
 
 
 def check_count(nodes: int, where: str, stored: int | None = None) -> int:
@@ -136,23 +125,34 @@ def check_count(nodes: int, where: str, stored: int | None = None) -> int:
     return nodes
 
 
-def num_stored(raw: RawGraph) -> int:
-    """How much is stored about the nodes: arcs, rows or entries of features, labels, ids."""
-    x = raw.x
-    rows = 0
-    if isinstance(x, Tensor):
-        rows = len(x) if x.layout == torch.strided and x.dim() else x._nnz()
-    elif x is not None:
-        rows = x.nnz if sp.issparse(x) else len(np.atleast_1d(x))
-    parts = (raw.source, raw.y, raw.node_ids)
-    return rows + sum(np.size(part) for part in parts if part is not None)
-
-
-def highest_node(raw: RawGraph) -> int:
-    """The largest id that an edge names, -1 without edges."""
-    if len(raw.source) == 0:
-        return -1
-    return max(int(raw.source.max()), int(raw.target.max()))
+def clean_ids(ids: Any, where: str) -> Array:
+    """The ids of the nodes as whole numbers or (as objects) texts, each once."""
+    # Texts stay objects: numpy's own would all be as long as the longest of them.
+    listed = isinstance(ids, list | tuple) and any(isinstance(each, str) for each in ids)
+    given = np.array(ids, dtype=object) if listed else as_numpy(ids, "node_ids", where)
+    if given.dtype.kind == "S":
+        given = np.char.decode(given, "utf-8", "replace")
+    if given.dtype == np.uint64 and given.size and int(given.max()) < 2**63:
+        given = given.astype(np.int64)
+    texts = given.dtype.kind == "O" and all(isinstance(each, str | int) for each in given.flat)
+    whole = given.dtype.kind in "iu" and given.dtype != np.uint64
+    if given.ndim != 1 or not (whole or texts or given.dtype.kind == "U"):
+        raise RawlsError(
+            f"{where}: node_ids must be a list of whole numbers or texts, one for each node, not "
+            f"{given.dtype} of the shape {given.shape}"
+        )
+    known = given.astype(np.int64) if whole else np.empty(len(given), object)
+    if not whole:
+        known[:] = [str(each).strip() for each in given]
+    again = pd.Series(known).duplicated().to_numpy()
+    if again.any():
+        second = int(again.argmax())
+        first = int(np.flatnonzero(known == known[second])[0])
+        raise RawlsError(
+            f"{where}: the node id '{known[second]}' appears twice, as node {first} and as node "
+            f"{second} (counted from 0): every node needs an id of its own"
+        )
+    return known
 
 
 def feature_matrix(x: Any, where: str) -> Any:
@@ -172,21 +172,18 @@ def checked_tensor(value: Tensor, what: str, where: str) -> Tensor:
     kinds |= {"meta": value.is_meta, "nested": value.is_nested}
     for kind in (kind for kind, found in kinds.items() if found):
         raise RawlsError(f"{where}: {what} is a {kind} tensor: give one of real numbers")
-    if value.layout == torch.strided:
-        return value
+    shape: Any = value.shape
     try:
+        if value.layout == torch.strided:
+            return value
         if value.layout == torch.sparse_coo:
-            parts = value._indices(), value._values()
-            return torch.sparse_coo_tensor(
-                *parts, value.shape, is_coalesced=value.is_coalesced(), check_invariants=True
-            )
-        parts = (
-            (value.crow_indices(), value.col_indices())
-            if value.layout in (torch.sparse_csr, torch.sparse_bsr)
-            else (value.ccol_indices(), value.row_indices())
-        )
+            parts, whole = (value._indices(), value._values()), value.is_coalesced()
+            return torch.sparse_coo_tensor(*parts, shape, is_coalesced=whole, check_invariants=True)
+        by_row = value.layout in (torch.sparse_csr, torch.sparse_bsr)
+        start = value.crow_indices() if by_row else value.ccol_indices()
+        index = value.col_indices() if by_row else value.row_indices()
         return torch.sparse_compressed_tensor(
-            *parts, value.values(), value.shape, layout=value.layout, check_invariants=True
+            start, index, value.values(), shape, layout=value.layout, check_invariants=True
         )
     except RuntimeError as error:
         reason = " ".join(str(error).split())
@@ -203,6 +200,5 @@ def as_numpy(value: Any, what: str, where: str) -> Array:
     try:
         return np.asarray(value)
     except (ValueError, TypeError) as error:
-        raise RawlsError(
-            f"{where}: {what} holds lists of different lengths: give a tensor"
-        ) from error
+        cure = "holds lists of different lengths: give a tensor"
+        raise RawlsError(f"{where}: {what} {cure}") from error

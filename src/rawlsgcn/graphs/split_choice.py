@@ -5,21 +5,21 @@ Here is also whether the masks of a graph are still those that were drawn for it
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from .._core.errors import RawlsError
+from .._core.errors import RawlsError, reading
 from .catalog import MASKS
 from .notes import GraphFacts
 from .raw_graph import RawGraph
-from .splits import Ratios, Split, class_name, draw_split, fits_paper_split, parse_split
+from .splits import Ratios, Split, class_name, draw_split, parse_split
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
-
 
 FEW_LABELS = Ratios(0.5, 0.25, 0.25)
 """The split of a graph without masks and with too few labels for the paper's."""
@@ -31,9 +31,9 @@ def choose_split(graph: Data, raw: RawGraph, split: str | Ratios | None) -> None
     # Masks that are there already may have been made by an earlier validation.
     if split is not None or not raw.masks:
         facts.split_made = ""
-    if not bool((y >= 0).any()):
-        raise RawlsError(f"{raw.labels_from}: every node is unlabeled (-1), nothing to learn")
     present = y[y >= 0]
+    if not len(present):
+        raise RawlsError(f"{raw.labels_from}: every node is unlabeled (-1), nothing to learn")
     if bool((present == present[0]).all()):
         only = class_name(int(present[0]), raw.class_names)
         raise RawlsError(
@@ -45,29 +45,27 @@ def choose_split(graph: Data, raw: RawGraph, split: str | Ratios | None) -> None
     elif split is None:
         split = default_split(y)
         facts.split_made = str(split)
-    if split == "stored":
-        masks = _stored_split(graph, raw)
-        first = _draw_again(y, facts.split_drawn)
-        # Test nodes may be others by now.
-        if first is None or not all(map(torch.equal, masks[:2], first[:2])):
-            facts.split_drawn = ""
-    else:
-        try:
+    with reading(raw.labels_from, "labels and masks"):
+        if split == "stored":
+            masks = _stored_split(graph, raw)
+            first = _draw_again(y, facts.split_drawn)
+            # Test nodes may be others by now.
+            if first is None or not all(map(torch.equal, masks[:2], first[:2])):
+                facts.split_drawn = ""
+        else:
             masks = draw_split(y, split, raw.class_names)
-        except RawlsError as error:
-            raise RawlsError(f"{raw.labels_from}: {error}") from error
-        facts.split_drawn = str(split)
+            facts.split_drawn = str(split)
     for key, mask in zip(MASKS, masks, strict=True):
         graph[key] = mask
 
 
 def _stored_split(graph: Data, raw: RawGraph) -> Split:
-    where, nodes = raw.labels_from, len(graph.y)
+    nodes = len(graph.y)
     absent = [key for key in MASKS if key not in raw.masks]
     if absent:
         raise RawlsError(
-            f"{where} stores no {' and no '.join(absent)}: "
-            "give all three masks, or draw a split with --split 0.6,0.2,0.2 (split='0.6,0.2,0.2')"
+            f"{raw.labels_from} stores no {' and no '.join(absent)}: give all three masks, or "
+            "draw a split with --split 0.6,0.2,0.2 (split='0.6,0.2,0.2')"
         )
     masks = []
     for key in MASKS:
@@ -77,23 +75,23 @@ def _stored_split(graph: Data, raw: RawGraph) -> Split:
             mask = mask[:, 0]
         if mask.shape != (nodes,):
             raise RawlsError(
-                f"{where}: {key} has the shape {tuple(mask.shape)}, but there are {nodes} nodes"
+                f"{key} has the shape {tuple(mask.shape)}, but there are {nodes} nodes"
             )
         if mask.dtype.kind not in "biuf" or not np.isin(mask, (0, 1)).all():
-            raise RawlsError(f"{where}: {key} must be true or false for each node")
+            raise RawlsError(f"{key} must be true or false for each node")
         masks.append(torch.from_numpy(mask.astype(bool)))
-    overlap = (torch.stack(masks).sum(0) > 1).nonzero().view(-1)
+    stacked, labeled = torch.stack(masks), graph.y >= 0
+    overlap = (stacked.sum(0) > 1).nonzero().view(-1)
     if len(overlap):
-        raise RawlsError(f"{where}: {raw.named(int(overlap[0]))} is in more than one of the masks")
-    raw.facts.unlabeled_in_masks += int(sum((mask & (graph.y < 0)).sum() for mask in masks))
-    split = Split(*(mask & (graph.y >= 0) for mask in masks))
-    for key, chosen in zip(MASKS, split, strict=True):
-        if not bool(chosen.any()):
+        raise RawlsError(f"{raw.named(int(overlap[0]))} is in more than one of the masks")
+    raw.facts.unlabeled_in_masks += int((stacked & ~labeled).sum())
+    for key, mask in zip(MASKS, stacked & labeled, strict=True):
+        if not bool(mask.any()):
             raise RawlsError(
-                f"{where}: {key} has no labeled node in it: add some, or draw another split, such "
-                "as '0.6,0.2,0.2'"
+                f"{key} has no labeled node in it: add some, or draw another split, such as "
+                "'0.6,0.2,0.2'"
             )
-    return split
+    return Split(*(stacked & labeled))
 
 
 def default_split(y: Tensor) -> str | Ratios:
@@ -103,13 +101,11 @@ def default_split(y: Tensor) -> str | Ratios:
     quarter each validates and tests; with a handful of nodes, of which a quarter of each class may
     be none, the random split.
     """
-    if fits_paper_split(y):
-        return "paper"
-    try:
-        draw_split(y, FEW_LABELS)
-    except RawlsError:
-        return "random"
-    return FEW_LABELS
+    for split in ("paper", FEW_LABELS):
+        with suppress(RawlsError):
+            draw_split(y, split)
+            return split
+    return "random"
 
 
 def has_own_split(graph: Data) -> bool:

@@ -12,17 +12,15 @@ from torch import Tensor
 from .._core.errors import RawlsError, unknown_name
 from .catalog import MASKS as MASKS
 from .catalog import SPLIT_SEED, SPLITS
+from .notes import first_few
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
-
 
 SPLIT_WORDS = ("train", "val", "test")
 """What a column of a table calls the three parts of a split."""
 EVALUATE = ("test", "all")
 """The values of ``evaluate=`` and ``--evaluate``."""
-
-
 SplitChoice = str | Sequence[float] | None
 """What ``split=`` takes: a name, three ratios (also as the text '0.6,0.2,0.2'), or None."""
 
@@ -96,15 +94,28 @@ def paper_split(
     Raises:
         RawlsError: If there are too few labeled nodes.
     """
-    reason = _misfit(y, per_class, val, test, class_names)
-    if reason:
-        raise RawlsError(reason)
+    counts = torch.bincount(y[y >= 0]).tolist()
+    rest = sum(counts) - per_class * sum(count > 0 for count in counts)
+    small = next((label for label, count in enumerate(counts) if 0 < count < per_class), None)
+    lacks = f"{rest} labeled nodes remain after {per_class} of each class"
+    takes = f"takes {val} for validation and {test} for the test"
+    if small is not None:
+        lacks = f"class {class_name(small, class_names)} has {counts[small]} labeled nodes"
+        takes = f"trains on {per_class} of each class"
+    if small is not None or rest < val + test:
+        raise RawlsError(
+            f"{lacks}, too few for the paper's split, which {takes}: use 'random', a split by "
+            "ratio (0.6,0.2,0.2), or masks of your own"
+        )
     return _draw(y, lambda size: per_class, val, test, seed)
 
 
 def fits_paper_split(y: Tensor) -> bool:
     """Whether the graph has nodes enough for :func:`paper_split`."""
-    return not _misfit(y, per_class=20, val=500, test=1000)
+    try:
+        return bool(paper_split(y))
+    except RawlsError:
+        return False
 
 
 def random_split(y: Tensor, seed: int = SPLIT_SEED) -> Split:
@@ -181,28 +192,6 @@ def _by_class(y: Tensor) -> list[Tensor]:
     return [(y == label).nonzero().view(-1) for label in labels]
 
 
-def _misfit(
-    y: Tensor, per_class: int, val: int, test: int, names: Sequence[str] | None = None
-) -> str:
-    """Why the paper's split cannot be drawn, or an empty string."""
-    counts = torch.bincount(y[y >= 0]).tolist()
-    for label, count in enumerate(counts):
-        if 0 < count < per_class:
-            return (
-                f"class {class_name(label, names)} has {count} labeled nodes, too few for the "
-                f"paper's split, which trains on {per_class} of each class: use 'random', a split "
-                "by ratio (0.6,0.2,0.2), or masks of your own"
-            )
-    rest = sum(counts) - per_class * sum(count > 0 for count in counts)
-    if rest < val + test:
-        return (
-            f"{rest} labeled nodes remain after {per_class} of each class, too few for the "
-            f"paper's split, which takes {val} for validation and {test} for the test: use "
-            "'random', a split by ratio (0.6,0.2,0.2), or masks of your own"
-        )
-    return ""
-
-
 def _draw(y: Tensor, train_of: Callable[[int], int], val: int, test: int, seed: int) -> Split:
     """Draw so many training nodes of a class of each size, and the others of all the rest."""
     generator = torch.Generator().manual_seed(seed)
@@ -260,10 +249,9 @@ def missing_classes(graph: Data) -> list[str]:
     notes = []
     for key, (what, effect) in zip(MASKS, effects.items(), strict=True):
         absent = present[~torch.isin(present, graph.y[graph[key]])].tolist()
-        names = ", ".join(str(given[each] if given else each) for each in absent[:5])
-        more = ", …" if len(absent) > 5 else ""
         if absent:
-            notes.append(f"classes without a {what} node {effect}: {names}{more}.")
+            names = first_few(given[each] if given else each for each in absent)
+            notes.append(f"classes without a {what} node {effect}: {names}.")
     return notes
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 import torch
+from numpy.random import Generator
 from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
@@ -90,14 +91,8 @@ def synthetic(
     del source, target
     place = np.argsort(shuffled)
     y = torch.from_numpy(label[place])
-    graph = Data(
-        x=compact(x[place]) if sparse else dense(x[place]),
-        y=y,
-        edge_index=edge_index,
-        num_nodes=num_nodes,
-        name=SYNTHETIC,
-        synthetic=True,
-    )
+    made = compact(x[place]) if sparse else dense(x[place])
+    graph = Data(made, edge_index, y=y, num_nodes=num_nodes, name=SYNTHETIC, synthetic=True)
     chosen = parse_split(split)
     drawn = "" if chosen in (None, "paper") else str(chosen)
     graph.facts = GraphFacts(split_drawn=drawn).pairs()
@@ -110,12 +105,7 @@ class BlockModel:
     """A degree-corrected stochastic block model of nodes whose classes, ``label``, ascend."""
 
     def __init__(
-        self,
-        random: np.random.Generator,
-        label: Array,
-        classes: int,
-        average: float,
-        isolated: float,
+        self, random: Generator, label: Array, classes: int, average: float, isolated: float
     ) -> None:
         nodes = len(label)
         # Above the square root of all edges two nodes would expect more than one edge between them.
@@ -128,7 +118,7 @@ class BlockModel:
         self._near = _reach(pull, label, classes)
         self._far = _reach(pull**_POPULAR, label, classes)
 
-    def draw_edges(self, random: np.random.Generator, count: int) -> tuple[Array, Array]:
+    def draw_edges(self, random: Generator, count: int) -> tuple[Array, Array]:
         """Draw both ends of ``count`` edges in proportion to the expected degrees.
 
         Some may be loops, or the same edge twice.
@@ -149,7 +139,7 @@ def _reach(pull: Array, label: Array, classes: int) -> tuple[Array, Array]:
     return reach, reach[np.searchsorted(label, np.arange(classes + 1))]
 
 
-def _draw(random: np.random.Generator, reach: Array, borders: Array, block: Array) -> Array:
+def _draw(random: Generator, reach: Array, borders: Array, block: Array) -> Array:
     """Nodes drawn in proportion to their pull: one of each ``block``, or of all for -1."""
     low = np.where(block < 0, 0.0, borders[block])
     high = np.where(block < 0, reach[-1], borders[block + 1])
@@ -162,7 +152,7 @@ def _draw(random: np.random.Generator, reach: Array, borders: Array, block: Arra
 
 
 def draw_words(
-    random: np.random.Generator,
+    random: Generator,
     label: Array,
     classes: int,
     vocabulary: int,
@@ -201,19 +191,15 @@ def check_arguments(
     nodes: int, classes: int, average: float, features: int, words: float, isolated: float
 ) -> None:
     """Raise an error for an argument of :func:`synthetic` that is out of range."""
-    if classes < 2:
-        raise RawlsError(f"a synthetic graph needs at least 2 classes, not {classes}")
-    if nodes < 20 * classes:
-        raise RawlsError(
-            f"a synthetic graph of {classes} classes needs {20 * classes} nodes or more"
-        )
-    if not 0 < average <= nodes / 4:
-        raise RawlsError(
-            f"the average degree must be over 0 and at most {nodes / 4:g}, a quarter of the nodes"
-        )
-    if features < classes:
-        raise RawlsError(f"a synthetic graph of {classes} classes needs at least as many features")
-    if not 1 <= words < float("inf"):
-        raise RawlsError(f"a node needs one word or more on average, not {words:g}")
-    if not 0 <= isolated < 1:
-        raise RawlsError("the share of isolated nodes must be at least 0 and under 1")
+    of = f"a synthetic graph of {classes} classes needs"
+    most = f"{nodes / 4:g}, a quarter of the nodes"
+    for holds, rule in (
+        (classes >= 2, f"a synthetic graph needs at least 2 classes, not {classes}"),
+        (nodes >= 20 * classes, f"{of} {20 * classes} nodes or more"),
+        (0 < average <= nodes / 4, f"the average degree must be over 0 and at most {most}"),
+        (features >= classes, f"{of} at least as many features"),
+        (1 <= words < float("inf"), f"a node needs one word or more on average, not {words:g}"),
+        (0 <= isolated < 1, "the share of isolated nodes must be at least 0 and under 1"),
+    ):
+        if not holds:
+            raise RawlsError(rule)

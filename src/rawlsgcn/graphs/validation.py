@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -26,7 +27,7 @@ from .node_features import (
     structural_features,
 )
 from .notes import GraphFacts
-from .raw_graph import RawGraph, check_count, clean_ids, highest_node, num_stored
+from .raw_graph import RawGraph
 from .split_choice import choose_split
 from .splits import MASKS, SplitChoice, parse_split
 
@@ -65,13 +66,8 @@ def check(
     Raises:
         RawlsError: If anything that is needed is missing or wrong.
     """
-    clean = validate(
-        raw_from_object(data),
-        split=split,
-        sparse=sparse,
-        need_features=need_features,
-        need_labels=need_labels,
-    )
+    needs = {"need_features": need_features, "need_labels": need_labels}
+    clean = validate(raw_from_object(data), split=split, sparse=sparse, **needs)
     if not isinstance(data, Data):
         return clean
     result = copy.copy(data)
@@ -108,21 +104,20 @@ def validate(
             f"{raw.graph_from} has no edges but self-loops or edges of weight zero: "
             "nothing to learn from"
         )
-    graph = Data(edge_index=edge_index, num_nodes=nodes, name=raw.name)
-    graph.synthetic = raw.synthetic
+    graph = Data(edge_index=edge_index, num_nodes=nodes, name=raw.name, synthetic=raw.synthetic)
     if edge_weight is not None:
         if not bool(torch.isfinite(edge_weight).all()):
             raise RawlsError(f"{raw.graph_from}: weights over 3e38 do not fit: divide them first")
         graph.edge_weight = edge_weight
-    if raw.x is not None:
-        with _left_out_unless(need_features, "features", raw.facts):
+    with _left_out_unless(need_features, "features", raw.facts):
+        if raw.x is not None:
             graph.x = _features(raw, nodes, sparse)
             raw.facts.structural_features &= is_structural(graph.x, edge_index)
-    elif need_features:
-        graph.x = structural_features(edge_index, nodes)
-        if not sparse and 4 * nodes**2 <= MOST_DENSE:
-            graph.x = graph.x.to_dense()
-        raw.facts.structural_features = True
+        elif need_features:
+            graph.x = structural_features(edge_index, nodes)
+            if not sparse and 4 * nodes**2 <= MOST_DENSE:
+                graph.x = graph.x.to_dense()
+            raw.facts.structural_features = True
     if raw.y is not None:
         with _left_out_unless(need_labels, "labels", raw.facts):
             graph.y = check_labels(raw, nodes)
@@ -131,8 +126,8 @@ def validate(
         with _left_out_unless(need_labels, "masks", raw.facts):
             choose_split(graph, raw, chosen)
     if raw.node_ids is not None:
-        ids = np.asarray(raw.node_ids)
-        graph.node_ids = ids.tolist() if ids.dtype == object else ids
+        texts = raw.node_ids.dtype == object
+        graph.node_ids = raw.node_ids.tolist() if texts else raw.node_ids
     if raw.class_names is not None:
         graph.class_names = raw.class_names
     graph.facts = raw.facts.pairs()
@@ -152,13 +147,11 @@ def _left_out_unless(needed: bool, what: str, facts: GraphFacts) -> Iterator[Non
 
 def _refuse_absent(raw: RawGraph, need_features: bool, need_labels: bool) -> None:
     """Before anything large is made."""
+    cure = "add them to the file, or give a file of their own with --{0} ({0}=...)"
     if need_features and raw.x is None and not need_labels:
-        raise RawlsError(
-            f"{raw.graph_from} has no node features: add them to the file, "
-            "or give a file of their own with --features (features=...)"
-        )
+        raise RawlsError(f"{raw.graph_from} has no node features: {cure.format('features')}")
     if need_labels and raw.y is None:
-        cure = "add them to the file, or give a file of their own with --labels (labels=...)"
+        cure = cure.format("labels")
         if some := raw.unused_attributes:
             cure = (
                 f"its nodes have the attributes {', '.join(some[:8])}: name the one to learn, as "
@@ -189,7 +182,6 @@ def _count_nodes(raw: RawGraph, need_features: bool, need_labels: bool) -> int:
     if raw.num_nodes is not None:
         deciding[f"{raw.graph_from} has {{}} nodes"] = raw.num_nodes
     if raw.node_ids is not None:
-        raw.node_ids = clean_ids(raw.node_ids, raw.graph_from)
         deciding[f"{raw.graph_from} has {{}} node ids"] = len(raw.node_ids)
     if raw.x is not None and need_features:
         _check_matrix(raw)
@@ -203,14 +195,11 @@ def _count_nodes(raw: RawGraph, need_features: bool, need_labels: bool) -> int:
         else:
             spare.append(len(raw.y))
     require_same_sizes(deciding)
-    if deciding:
-        nodes = next(iter(deciding.values()))
-    else:
-        named = highest_node(raw) + 1
-        nodes = next((count for count in spare if count >= named), named)
-    if nodes == 0:
+    named = raw.highest_node() + 1
+    fitting = [*deciding.values(), *(count for count in spare if count >= named), named]
+    if fitting[0] == 0:
         raise RawlsError(f"{raw.graph_from} has no nodes")
-    return check_count(nodes, raw.graph_from, num_stored(raw))
+    return raw.checked_count(fitting[0])
 
 
 def require_same_sizes(sizes: dict[str, int]) -> None:
@@ -236,11 +225,9 @@ def _check_edges(raw: RawGraph, nodes: int, needed: bool) -> None:
     raw.source, raw.target = (
         side.astype(np.int64, copy=False) for side in (raw.source, raw.target)
     )
-    weight = raw.weight
-    if weight is None:
+    if raw.weight is None:
         return
-    if weight.ndim == 2 and weight.shape[1] == 1:
-        weight = raw.weight = weight[:, 0]
+    weight = raw.weight = _as_column(raw.weight)
     if weight.shape != raw.source.shape:
         raise RawlsError(
             f"sizes disagree: {where} has {len(raw.source)} edges, "
@@ -256,6 +243,11 @@ def _check_edges(raw: RawGraph, nodes: int, needed: bool) -> None:
             f"{where}: the edge between {ends} has the weight {weight[first]}: "
             "weights must be finite and not negative"
         )
+
+
+def _as_column(values: NDArray[Any]) -> NDArray[Any]:
+    """A matrix of one column as that column."""
+    return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
 
 
 def _check_matrix(raw: RawGraph) -> None:
@@ -283,29 +275,22 @@ def _features(raw: RawGraph, nodes: int, sparse: bool) -> Tensor:
 
 def check_labels(raw: RawGraph, nodes: int) -> Tensor:
     """Return the labels y as int64: one integer for each node, -1 where it has none."""
-    where, y = raw.labels_from, np.asarray(raw.y)
-    if y.ndim == 2 and y.shape[1] == 1:
-        y = y[:, 0]
+    where, y = raw.labels_from, _as_column(np.asarray(raw.y))
     if y.ndim != 1 or y.dtype.kind not in "biuf":
         what = f"the shape {tuple(y.shape)}" if y.ndim != 1 else f"the type {y.dtype}"
         raise RawlsError(f"{where}: labels must be one integer for each node, they have {what}")
     if len(y) != nodes:
         raise RawlsError(f"{where} has {len(y)} labels for {nodes} nodes")
-    if y.dtype.kind == "f":
-        missing = np.flatnonzero(np.isnan(y))
-        if len(missing):
-            first, *others = missing[:3].tolist()
-            named = ", ".join([raw.named_label(first), *map(raw.named, others)])
-            more = f" and {len(missing) - 3} others" if len(missing) > 3 else ""
-            verb = "has" if len(missing) == 1 else "have"
-            raise RawlsError(f"{named}{more} {verb} no label: write -1 for an unlabeled node")
     whole = np.floor(y) if y.dtype.kind == "f" else y
-    numbering = "number the classes 0, 1, 2, … and write -1 for an unlabeled node"
     outside = (y < -1) | (y >= max(len(y), 2))
-    for wrong, cure in ((y != whole, "labels must be integers"), (outside, numbering)):
+    for wrong, flaw in (
+        (y != y, "no label: write -1 for an unlabeled node"),
+        (y != whole, "the label {}: labels must be integers"),
+        (outside, "the label {}: number the classes 0, 1, 2, … and write -1 for an unlabeled node"),
+    ):
         if wrong.any():
             first = int(wrong.argmax())
-            raise RawlsError(f"{raw.named_label(first)} has the label {y[first]}: {cure}")
+            raise RawlsError(f"{raw.named_label(first)} has {flaw.format(y[first])}")
     labels = y.astype(np.int64)
     sizes = np.bincount(labels[labels >= 0])
     raw.facts.empty_classes = np.flatnonzero(sizes == 0).tolist()

@@ -10,7 +10,7 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from .._core import lazy_names
+from .._core import homes, lazy_names
 from .registry import MAIN_METHODS as MAIN_METHODS
 from .registry import find_method as find_method
 from .registry import method_names as method_names
@@ -30,20 +30,17 @@ if TYPE_CHECKING:
     from .settings import Settings as Settings
     from .settings import with_changes as with_changes
 
-_HOMES = {
-    "Convolutional": "gcn",
-    "Dropout": "_ops.random_draws",
-    "FixedMatrix": "_ops.fixed_matrix",
-    "GraphConvolutionalNetwork": "_ops.convolution",
-    "Inputs": "inputs",
-    "Learner": "base",
-    "Method": "base",
-    "Settings": "settings",
-    "Stackable": "base",
-    "accuracy_of": "base",
-    "normalized_adjacency": "base",
-    "with_changes": "settings",
-}
+_HOMES = homes(
+    {
+        "_ops.convolution": "GraphConvolutionalNetwork",
+        "_ops.fixed_matrix": "FixedMatrix",
+        "_ops.random_draws": "Dropout",
+        "base": "Learner Method Stackable accuracy_of normalized_adjacency",
+        "gcn": "Convolutional",
+        "inputs": "Inputs",
+        "settings": "Settings with_changes",
+    }
+)
 __all__ = ["MAIN_METHODS", "find_method", "method_names", "register", *_HOMES]
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)
 

@@ -25,7 +25,8 @@ from ._ops.convolution import GraphConvolution
 from ._ops.fixed_matrix import FixedMatrix, times
 from ._ops.random_draws import Dropout, empty
 from ._ops.receptive_field import reached_rows, restricted
-from .base import Learner, Method, accuracy_of, fused_adam, normalized_adjacency, take_step
+from ._ops.restricted_learner import RestrictedLearner
+from .base import Method, fused_adam, normalized_adjacency, take_step
 from .inputs import Inputs
 from .settings import Settings
 
@@ -50,17 +51,6 @@ class AdvFairNetwork(nn.Module):
         self.classifier = empty(nn.Linear, hidden, inputs.num_classes)
         self.discriminator = perceptron(hidden, hidden, groups)
         self.dropout = Dropout(settings.dropout, random)
-
-    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        """Uniform in ±1/√(d_out), drawn on the CPU so that a seed means the same anywhere."""
-        for module in self.modules():
-            if isinstance(module, GraphConvolution):
-                module.reset_parameters(generator)
-            elif isinstance(module, nn.Linear):
-                bound = 1 / math.sqrt(module.out_features)
-                for parameter in module.parameters():
-                    draw = torch.empty(parameter.shape).uniform_(-bound, bound, generator=generator)
-                    parameter.data.copy_(draw)
 
     def forward(self, matrices: list[FixedMatrix]) -> Tensor:
         """The filtered embedding of some nodes, from the layers' ``restricted`` matrices."""
@@ -88,28 +78,25 @@ class AdvFairSettings(Settings):
         self._require(0 <= self.adversary < math.inf, "adversary", "zero or a positive number")
 
 
-class AdvFairLearner(Learner):
+class AdvFairLearner(RestrictedLearner):
     """A turn of the discriminator and a turn of the model in every epoch."""
 
     module: AdvFairNetwork
+    settings: AdvFairSettings
 
     def __init__(self, inputs: Inputs, settings: Settings, seed: int, groups: int) -> None:
-        assert isinstance(settings, AdvFairSettings)
-        self.inputs, self.settings = inputs, settings
         random = torch.Generator(inputs.device).manual_seed(seed)
-        self.module = AdvFairNetwork(inputs, settings, groups, random)
+        network = AdvFairNetwork(inputs, settings, groups, random)
         if inputs.device.type == "cpu":
             # Masks begin after as many numbers as torch draws for linear maps, as they always did.
-            linear = [m for m in self.module.modules() if isinstance(m, nn.Linear)]
+            linear = [m for m in network.modules() if isinstance(m, nn.Linear)]
             torch.rand(sum(p.numel() for m in linear for p in m.parameters()), generator=random)
-        self.module.reset_parameters(torch.Generator().manual_seed(seed))
-        self.module.to(inputs.device, inputs.dtype)
+        super().__init__(inputs, settings, network, torch.Generator().manual_seed(seed))
         self.propagation = normalized_adjacency(inputs)
-        adversary = list(self.module.discriminator.parameters())
-        apart = {id(parameter) for parameter in adversary}
-        model = [p for p in self.module.parameters() if id(p) not in apart]
+        model = (network.convolutions, network.filter, network.classifier)
         self.model_optimizer, self.discriminator_optimizer = (
-            fused_adam(part, settings) for part in (model, adversary)
+            fused_adam(chain(*(part.parameters() for part in parts)), settings)
+            for parts in (model, (network.discriminator,))
         )
 
     @cached_property
@@ -118,22 +105,14 @@ class AdvFairLearner(Learner):
         _, group = torch.unique(self.inputs.degree, return_inverse=True)
         return torch.take(group, self.inputs.train)
 
-    @cached_property
-    def training(self) -> list[FixedMatrix]:
-        return self._matrices(self.inputs.train)
-
-    @cached_property
-    def validation(self) -> list[FixedMatrix]:
-        return self._matrices(self.inputs.val)
-
-    def _matrices(self, nodes: Tensor) -> list[FixedMatrix]:
+    def prepare(self, nodes: Tensor) -> tuple[Tensor, list[FixedMatrix]]:
         """The layers' matrices, restricted to the rows that these nodes depend on."""
         rows = reached_rows(self.propagation.matrix, nodes, self.settings.num_layers)
-        return restricted(self.propagation.matrix, rows, self.inputs.x)
+        return nodes, restricted(self.propagation.matrix, rows, self.inputs.x)
 
     def epoch(self) -> float:
         self.module.train()
-        embedding = self.module(self.training)
+        embedding = self.module(self.training[1])
         self.discriminator_turn(embedding)
         return self.model_turn(embedding)
 
@@ -147,20 +126,19 @@ class AdvFairLearner(Learner):
         loss = cross_entropy(task, self.inputs.y[self.inputs.train])
         return take_step(self.model_optimizer, loss - self.settings.adversary * guess)
 
+    def scores(self, prepared: list[FixedMatrix]) -> Tensor:
+        out: Tensor = self.module.classifier(self.module(prepared))
+        return out
+
     @torch.no_grad()
     def logits(self) -> Tensor:
+        """Without Â X, which may have many more entries than X."""
         self.module.eval()
         first: Any = self.module.convolutions[0]
         h = self.propagation @ (self.inputs.x @ first.weight) + first.bias
         matrices = [self.propagation] * (self.settings.num_layers - 1)
         out: Tensor = self.module.classifier(self.module.later(h, matrices))
         return out
-
-    @torch.no_grad()
-    def validation_score(self) -> float:
-        self.module.eval()
-        scores: Tensor = self.module.classifier(self.module(self.validation))
-        return accuracy_of(scores, self.inputs.y[self.inputs.val])
 
 
 class AdvFair(Method):

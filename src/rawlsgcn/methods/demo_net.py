@@ -27,9 +27,11 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from .._core.sparse import csr_entries, csr_from_entries
-from ._ops.fixed_matrix import FixedMatrix, propagated, times
+from ._ops.fixed_matrix import FixedMatrix, propagated, suited, times
 from ._ops.random_draws import Dropout
-from ._ops.rows_by_degree import GroupedLearner, Reach, Step
+from ._ops.receptive_field import select_rows
+from ._ops.restricted_learner import RestrictedLearner
+from ._ops.rows_by_degree import Step, grouped_steps
 from .base import Learner, Method, layer_sizes
 from .inputs import Inputs
 from .settings import Settings
@@ -90,9 +92,9 @@ class DemoNetNetwork(nn.Module):
         self.dropout = Dropout(p, random)
 
     def forward(
-        self, x: Tensor | FixedMatrix, m: Means, later: list[tuple[Step, Groups]], reach: Reach
+        self, x: Tensor | FixedMatrix, m: Means, later: list[tuple[Step, Groups]]
     ) -> Tensor:
-        """The scores of the reach's targets, from the rows that the first layer needs."""
+        """The last step's scores, from the rows that the first layer needs."""
         h: Tensor = self.layers[0](x, m, self.dropout)
         for layer, (step, groups) in zip(list(self.layers)[1:], later, strict=True):
             h = nn.functional.elu(h)
@@ -100,22 +102,22 @@ class DemoNetNetwork(nn.Module):
         return h
 
 
-class DemoNetLearner(GroupedLearner):
+class DemoNetLearner(RestrictedLearner):
     """Early stopping watches the accuracy on the validation nodes."""
 
     def __init__(self, inputs: Inputs, settings: Settings, seed: int, degrees: Tensor) -> None:
         sizes = layer_sizes(inputs, settings)
         random = torch.Generator(inputs.device).manual_seed(seed)
         network = DemoNetNetwork(sizes, settings.dropout, degrees, random)
-        super().__init__(inputs, settings, seed, network)
+        super().__init__(inputs, settings, network, torch.Generator().manual_seed(seed))
         self.degrees = degrees
 
-    def arguments(self, targets: Tensor) -> tuple[Any, ...]:
+    def prepare(self, nodes: Tensor) -> tuple[Tensor, Any]:
         i, number = self.inputs, len(self.degrees)
         group = nearest(self.degrees, i.degree)
-        reach = Reach.of(neighbor_mean(i), group, number, targets, self.settings.num_layers)
-        first, *later = ((step, Groups.of(step)) for step in reach.steps)
-        return *first_rows(*first, i.x), later, reach
+        steps = grouped_steps(neighbor_mean(i), group, number, nodes, self.settings.num_layers)
+        first, *later = ((step, Groups.of(step)) for step in steps)
+        return steps[-1].nodes, (*first_rows(*first, i.x), later)
 
 
 def nearest(degrees: Tensor, wanted: Tensor) -> Tensor:
@@ -126,17 +128,15 @@ def nearest(degrees: Tensor, wanted: Tensor) -> Tensor:
     return place.masked_fill(wanted == 0, -1)
 
 
-def neighbor_mean(inputs: Inputs) -> tuple[Tensor, Tensor, Tensor]:
+def neighbor_mean(inputs: Inputs) -> Tensor:
     """The matrix of the (weighted) mean over neighbors; a node without any is its own mean."""
-    row, column = inputs.edge_index
-    weight = inputs.edge_weight
-    value = torch.ones(len(row), device=row.device) if weight is None else weight
-    value = value.double()
-    total = torch.zeros(inputs.num_nodes, dtype=torch.float64, device=row.device)
-    total.index_add_(0, row, value)
+    row, weight = inputs.edge_index[0], inputs.edge_weight
+    value = (torch.ones_like(row) if weight is None else weight).double()
+    total = value.new_zeros(inputs.num_nodes).index_add_(0, row, value)
     alone = (inputs.degree == 0).nonzero().view(-1)
     value = torch.cat([value / total[row], torch.ones_like(alone)]).to(inputs.dtype)
-    return torch.cat([row, alone]), torch.cat([column, alone]), value
+    row, column = torch.cat([inputs.edge_index, alone.expand(2, -1)], 1)
+    return csr_from_entries(row, column, value, (inputs.num_nodes, inputs.num_nodes))
 
 
 def first_rows(step: Step, groups: Groups, x: Tensor) -> tuple[Tensor | FixedMatrix, Means]:
@@ -144,18 +144,13 @@ def first_rows(step: Step, groups: Groups, x: Tensor) -> tuple[Tensor | FixedMat
     m = propagated(step.matrix.matrix, x)
     if m.layout == torch.strided:
         return (x if x.layout == torch.strided else x.to_dense())[step.own], Means(m, groups)
-    size = len(step.own)
-    one = torch.ones(size, dtype=x.dtype, device=x.device)
-    chosen = csr_from_entries(
-        torch.arange(size, device=x.device), step.own, one, (size, x.shape[0])
-    )
     # By groups, a sparse M is one wider matrix: an entry in a row of group k is moved k
     # widths to the right, where it is multiplied by the weights of that group.
     row, column, value = csr_entries(m)
     inside = step.group[row] >= 0
     row, value, column = row[inside], value[inside], (column + step.group[row] * m.shape[1])[inside]
-    wide = csr_from_entries(row, column, value, (size, len(step.counts) * m.shape[1]))
-    own = propagated(chosen, x)
+    wide = csr_from_entries(row, column, value, (len(step.own), len(step.counts) * m.shape[1]))
+    own = suited(select_rows(x, step.own))
     own_rows = own if own.layout == torch.strided else FixedMatrix.of(own)
     return own_rows, Means(FixedMatrix.of(m), groups, FixedMatrix.of(wide))
 

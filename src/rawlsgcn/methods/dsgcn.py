@@ -12,18 +12,18 @@ rows of Z in each group. On a weighted graph Â includes the weights; k(i) still
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from .._core.sparse import csr_entries
 from ..balancing import propagation_matrix
 from ._ops.fixed_matrix import FixedMatrix, propagated, times
 from ._ops.random_draws import Dropout, empty
 from ._ops.receptive_field import select_rows
-from ._ops.rows_by_degree import GroupedLearner, Reach
+from ._ops.restricted_learner import RestrictedLearner
+from ._ops.rows_by_degree import Step, grouped_steps
 from .base import Learner, Method, layer_sizes
 from .inputs import Inputs
 from .settings import Settings
@@ -53,7 +53,7 @@ class DSGCNLayer(nn.Module):
         self.cells = nn.ModuleList(empty(nn.RNNCell, outputs, outputs) for _ in range(CELLS))
         self.bias = nn.Parameter(torch.empty(outputs))
 
-    def forward(self, z: Iterable[Tensor | FixedMatrix]) -> Tensor:
+    def forward(self, z: Sequence[Tensor | FixedMatrix]) -> Tensor:
         """E, from the rows of Z in each of the ten groups."""
         state, outputs = self.start, []
         for cell, rows in zip(self.cells, z, strict=True):
@@ -70,30 +70,32 @@ class DSGCNNetwork(nn.Module):
         self.layers = nn.ModuleList(DSGCNLayer(a, b) for a, b in itertools.pairwise(sizes))
         self.dropout = Dropout(p, random)
 
-    def forward(self, z: list[Tensor | FixedMatrix], reach: Reach) -> Tensor:
-        """The targets' scores; ``z`` has the rows of Â X that the first layer needs."""
+    def forward(self, z: Sequence[Tensor | FixedMatrix], later: Sequence[Step]) -> Tensor:
+        """The last step's scores; ``z`` has the rows of Â X that the first layer needs."""
         h: Tensor = self.layers[0](z)
-        for layer, step in zip(list(self.layers)[1:], reach.steps[1:], strict=True):
+        for layer, step in zip(list(self.layers)[1:], later, strict=True):
             h = self.dropout(torch.relu(h))
             h = layer(torch.split(times(step.matrix, h), step.counts))
         return h
 
 
-class DSGCNLearner(GroupedLearner):
+class DSGCNLearner(RestrictedLearner):
     """Full-graph training on the rows that the training nodes depend on."""
 
     def __init__(self, inputs: Inputs, settings: Settings, seed: int) -> None:
         random = torch.Generator(inputs.device).manual_seed(seed)
         network = DSGCNNetwork(layer_sizes(inputs, settings), settings.dropout, random)
-        super().__init__(inputs, settings, seed, network)
+        super().__init__(inputs, settings, network, torch.Generator().manual_seed(seed))
 
-    def arguments(self, targets: Tensor) -> tuple[list[Tensor | FixedMatrix], Reach]:
+    def prepare(self, nodes: Tensor) -> tuple[Tensor, Any]:
         i = self.inputs
         matrix = propagation_matrix(i.edge_index, i.edge_weight, i.num_nodes, dtype=i.dtype)
         group = i.degree.clamp(1, CELLS) - 1
-        reach = Reach.of(csr_entries(matrix), group, CELLS, targets, self.settings.num_layers)
-        z, counts = propagated(reach.steps[0].matrix.matrix, i.x), reach.steps[0].counts
+        steps = grouped_steps(matrix, group, CELLS, nodes, self.settings.num_layers)
+        first, *later = steps
+        z = propagated(first.matrix.matrix, i.x)
         if z.layout == torch.strided:
-            return list(torch.split(z, counts)), reach
-        groups = torch.split(torch.arange(len(z), device=z.device), counts)
-        return [FixedMatrix.of(select_rows(z, rows)) for rows in groups], reach
+            return steps[-1].nodes, (torch.split(z, first.counts), later)
+        groups = torch.split(torch.arange(len(z), device=z.device), first.counts)
+        parts = [FixedMatrix.of(select_rows(z, rows)) for rows in groups]
+        return steps[-1].nodes, (parts, later)

@@ -12,12 +12,12 @@ import torch
 from torch import Tensor
 
 from .._core.errors import RawlsError, unknown_name
-from .._core.sparse import csr_entries, csr_from_entries, csr_tensor
+from .._core.sparse import csr_entries, csr_from_entries
 from ..balancing import propagation_matrix
 from ..graphs.graph_statistics import edge_digest
 from ..graphs.lifting.lifted_graph import LiftedGraph, lift_low_degrees
 from ..graphs.tf_idf import inverse_document_frequency, tf_idf
-from ._ops.fixed_matrix import FixedMatrix, suited
+from ._ops.fixed_matrix import FixedMatrix, short_indices, suited
 from ._ops.receptive_field import select_rows
 from ._ops.smoothing import PageRankSmoothing, product
 from .base import Layer, LayerStack, layer_sizes
@@ -159,7 +159,7 @@ class SmoothedStack(LayerStack):
         return self._shared(
             key,
             lambda: FixedMatrix.of(
-                _short_indices(tf_idf(x, self.fixed["idf"]) if kind == "tf-idf" else x)
+                short_indices(tf_idf(x, self.fixed["idf"]) if kind == "tf-idf" else x)
             ),
         )
 
@@ -254,13 +254,6 @@ class SmoothedStack(LayerStack):
             return smoothed.add_(product(features, weight[:cut].contiguous()))
         own = product(features, weight[cut:].contiguous())
         return own.add_(product(self._adjacency, weight[:cut].contiguous()))
-
-
-def _short_indices(x: Tensor) -> Tensor:
-    """A CSR matrix with 32-bit indices, which the compiled product needs."""
-    if x.layout == torch.strided:
-        return x
-    return csr_tensor(x.crow_indices().int(), x.col_indices().int(), x.values(), x.shape)
 
 
 def _side_by_side(left: Tensor, right: Tensor) -> Tensor:

@@ -16,7 +16,6 @@ many neighbors a forged one keeps, goes by the number of neighbors.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -27,8 +26,10 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, elu, leaky_relu
 
 from ._ops.fixed_matrix import FixedMatrix, times
-from ._ops.random_draws import Dropout, draw_uniform
-from .base import Learner, Method, accuracy_of, fused_adam, layer_sizes, take_step
+from ._ops.random_draws import Dropout
+from ._ops.receptive_field import reached_rows
+from ._ops.restricted_learner import RestrictedLearner
+from .base import Method, fused_adam, layer_sizes, take_step
 from .inputs import Inputs
 from .settings import Settings
 from .tail_gnn_forged_tails import Branch, Hop, Plan, View, forged
@@ -145,18 +146,17 @@ class TailSettings(Settings):
         self._require(0 <= self.missing < math.inf, "missing", "zero or a positive number")
 
 
-class TailLearner(Learner):
+class TailLearner(RestrictedLearner):
     """Two turns of the discriminator and one of the network in every epoch."""
 
     module: TailNetwork
+    settings: TailSettings
 
     def __init__(self, inputs: Inputs, settings: TailSettings, seed: int) -> None:
-        self.inputs, self.settings = inputs, settings
         random = torch.Generator(inputs.device).manual_seed(seed)
         generator = torch.Generator().manual_seed(seed)
-        self.module = TailNetwork(layer_sizes(inputs, settings), settings.dropout, random)
-        draw_uniform(self.module, generator)
-        self.module.to(inputs.device, inputs.dtype)
+        network = TailNetwork(layer_sizes(inputs, settings), settings.dropout, random)
+        super().__init__(inputs, settings, network, generator)
         row, column = inputs.edge_index
         weight = torch.ones_like(row) if inputs.edge_weight is None else inputs.edge_weight
         self.head = Branch(row, column, weight.to(inputs.dtype), inputs.num_nodes, tail=False)
@@ -164,37 +164,41 @@ class TailLearner(Learner):
         self.forged = forged(self.tail, inputs.train, settings.tail_degree, generator)
         self.model_optimizer, self.discriminator_optimizer = (
             fused_adam(part.parameters(), settings)
-            for part in (self.module.layers, self.module.discriminator)
+            for part in (network.layers, network.discriminator)
         )
 
     @cached_property
-    def training(self) -> list[Plan]:
+    def training(self) -> tuple[Tensor, list[Plan]]:
         """The head branch on the graph and the tail branch on the forged one, at training nodes."""
         train = self.inputs.train
-        return [self._plan(branch, train, train) for branch in (self.head, self.forged)]
+        return train, [self._plan(branch, train, train) for branch in (self.head, self.forged)]
 
     def epoch(self) -> float:
         self.module.train()
         # No weight of the network changes before its own turn, and dropout comes after the first
         # layer: its outputs serve all turns.
-        first = [self.module.first(plan) for plan in self.training]
+        first = [self.module.first(plan) for plan in self.training[1]]
         for _ in range(2):
             self.discriminator_turn(first)
         return self.model_turn(first)
 
     def discriminator_turn(self, first: list[Tensor]) -> None:
         with torch.no_grad():
-            head, tail = map(self.module.rest, first, self.training)
+            head, tail = (
+                self.module.rest(part.detach(), plan)[0]
+                for part, plan in zip(first, self.training[1], strict=True)
+            )
         discriminator = self.module.discriminator
-        loss = (discriminator.loss(head[0], 1) + discriminator.loss(tail[0], 0)) / 2
+        loss = (discriminator.loss(head, 1) + discriminator.loss(tail, 0)) / 2
         take_step(self.discriminator_optimizer, loss)
 
     def model_turn(self, first: list[Tensor]) -> float:
         """½ (CE_head + CE_tail) - η BCE(tail, 0) + μ Σ_l mean ‖m^(l)‖, m from the head."""
-        (head, views), (tail, _) = map(self.module.rest, first, self.training)
-        seen = zip(self.module.layers, [*self.training[0].first, *views], strict=True)
+        nodes, plans = self.training
+        (head, views), (tail, _) = map(self.module.rest, first, plans)
+        seen = zip(self.module.layers, [*plans[0].first, *views], strict=True)
         missing = [layer.missing(view).norm(dim=1).mean() for layer, view in seen]  # type: ignore[operator]
-        y = self.inputs.y[self.inputs.train]
+        y = self.inputs.y[nodes]
         loss = (
             (cross_entropy(head, y) + cross_entropy(tail, y)) / 2
             - self.settings.adversary * self.module.discriminator.loss(tail, 0)
@@ -202,39 +206,22 @@ class TailLearner(Learner):
         )
         return take_step(self.model_optimizer, loss)
 
-    @torch.no_grad()
-    def logits(self) -> Tensor:
-        """A node of degree > k is read by the head branch, the others by the tail branch."""
-        self.module.eval()
-        nodes = torch.arange(self.inputs.num_nodes, device=self.inputs.device)
-        out = self.inputs.x.new_empty(len(nodes), self.inputs.num_classes, layout=torch.strided)
-        for part, plan in self._plans(nodes):
-            out[part], _ = self.module.rest(self.module.first(plan), plan)
-        return out
-
-    @torch.no_grad()
-    def validation_score(self) -> float:
-        self.module.eval()
-        if not self.validation:
-            return math.nan
-        parts = [
-            (self.module.rest(self.module.first(plan), plan)[0], self.inputs.y[part])
-            for part, plan in self.validation
-        ]
-        scores, labels = (torch.cat(each) for each in zip(*parts, strict=True))
-        return accuracy_of(scores, labels)
+    def scores(self, prepared: list[Plan]) -> Tensor:
+        network = self.module
+        return torch.cat([network.rest(network.first(plan), plan)[0] for plan in prepared])
 
     @cached_property
-    def validation(self) -> list[tuple[Tensor, Plan]]:
+    def validation(self) -> tuple[Tensor, list[Plan]]:
         """The validation nodes' rows, kept because every epoch needs them."""
-        plans = self._plans(self.inputs.val)
-        return [(part, replace(plan, first=list(plan.first))) for part, plan in plans]
+        nodes, plans = self.prepare(self.inputs.val)
+        return nodes, [replace(plan, first=list(plan.first)) for plan in plans]
 
-    def _plans(self, nodes: Tensor) -> Iterator[tuple[Tensor, Plan]]:
+    def prepare(self, nodes: Tensor) -> tuple[Tensor, list[Plan]]:
+        """A node of degree > k is read by the head branch, the others by the tail branch."""
         is_head = self.inputs.degree[nodes] > self.settings.tail_degree
-        for branch, part in ((self.head, nodes[is_head]), (self.tail, nodes[~is_head])):
-            if len(part):
-                yield part, self._plan(branch, part)
+        head, tail = nodes[is_head], nodes[~is_head]
+        plans = [self._plan(self.head, head), self._plan(self.tail, tail)]
+        return torch.cat([head, tail]), plans
 
     def _plan(self, branch: Branch, targets: Tensor, about: Tensor | None = None) -> Plan:
         """The rows of a branch for some targets.
@@ -244,7 +231,7 @@ class TailLearner(Learner):
         """
         x, size = self.inputs.x, BLOCK_ENTRIES // self.inputs.num_features
         everything = torch.arange(self.inputs.num_nodes, device=x.device)
-        rows = branch.rows(targets, self.settings.num_layers)
+        rows = reached_rows(branch.mix, targets, self.settings.num_layers)
         translated = targets[:0] if about is None else about
 
         def hop(to: Tensor, columns: Tensor) -> Hop:

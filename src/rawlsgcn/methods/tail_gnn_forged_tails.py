@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from .._core.sparse import csr_from_entries
-from ._ops.fixed_matrix import FixedMatrix, propagated, times
+from ._ops.fixed_matrix import FixedMatrix, propagated, suited, times
+from ._ops.receptive_field import select_columns, select_rows
 
 
 @dataclass(frozen=True)
@@ -30,22 +31,27 @@ class View:
 
 @dataclass(frozen=True)
 class Hop:
-    """The fixed matrices of a branch, from some rows of a layer's input to its output."""
+    """The fixed matrices of a branch, from some rows of a layer's input to its output.
+
+    ``own`` says where the rows to translate are in the input.
+    """
 
     mix: FixedMatrix
-    own: FixedMatrix
+    own: Tensor
     mean: FixedMatrix
     degree: Tensor
 
     def view(self, h: Tensor) -> View:
-        return View(times(self.mix, h), times(self.own, h), times(self.mean, h), self.degree)
+        mixed, own = times(self.mix, h), torch.index_select(h, 0, self.own)
+        return View(mixed, own, times(self.mean, h), self.degree)
 
     def features(self, x: Tensor) -> View:
         """The view of the network's own input, which never changes."""
-        mixed, own, mean = (
-            FixedMatrix.of(propagated(part.matrix, x)) for part in (self.mix, self.own, self.mean)
-        )
-        return View(mixed, own, mean, self.degree)
+        own = select_rows(x, self.own)
+        own = own if own.layout == torch.strided else suited(own)
+        parts = (propagated(self.mix.matrix, x), own, propagated(self.mean.matrix, x))
+        mixed, own_rows, mean = (FixedMatrix.of(part) for part in parts)
+        return View(mixed, own_rows, mean, self.degree)
 
 
 @dataclass(frozen=True)
@@ -71,45 +77,31 @@ class Branch:
     def degree(self) -> Tensor:
         return self.weight.new_zeros(self.nodes).index_add_(0, self.row, self.weight)
 
-    def rows(self, targets: Tensor, layers: int) -> list[Tensor]:
-        """For layers 1 to L, the nodes whose output in that layer the ``targets`` depend on."""
-        reached = [targets]
-        for _ in range(layers - 1):
-            closed = self._places(reached[0]) >= 0
-            closed[self.column[closed[self.row]]] = True
-            reached.insert(0, closed.nonzero().view(-1))
-        return reached
+    @cached_property
+    def mean(self) -> Tensor:
+        """The matrix of the mean over the neighbors."""
+        value = self.weight / self.degree[self.row]
+        return csr_from_entries(self.row, self.column, value, (self.nodes, self.nodes))
+
+    @cached_property
+    def mix(self) -> Tensor:
+        """The matrix of the linear part, see :class:`View`."""
+        own = 1 / (self.degree + (2 if self.tail else 1))
+        near = self.weight * own[self.row]
+        if self.tail:
+            near = (self.weight - self.weight / self.degree[self.row]) * own[self.row]
+            own = 2 * own
+        diagonal = torch.arange(self.nodes, device=own.device)
+        row, column = (torch.cat([ends, diagonal]) for ends in (self.row, self.column))
+        return csr_from_entries(row, column, torch.cat([near, own]), (self.nodes, self.nodes))
 
     def hop(self, rows: Tensor, columns: Tensor, about: Tensor) -> Hop:
         """From a layer's input at ``columns`` to its ``rows``, with translations of ``about``."""
-        near, degree = self.weight, self.degree
-        mean = near / degree[self.row]
-        scale = 1 / (degree + (2 if self.tail else 1))
-        if self.tail:
-            mix = self._matrix(rows, columns, (near - mean) * scale[self.row], 2 * scale)
-        else:
-            mix = self._matrix(rows, columns, near * scale[self.row], scale)
-        own = self._matrix(about, columns, None, torch.ones_like(degree))
-        return Hop(mix, own, self._matrix(about, columns, mean, None), degree[about])
-
-    def _matrix(
-        self, rows: Tensor, columns: Tensor, near: Tensor | None, own: Tensor | None
-    ) -> FixedMatrix:
-        """The rows of a matrix with ``near`` on the edges and ``own`` on the diagonal."""
-        at, to = self._places(rows), self._places(columns)
-        parts = []
-        if near is not None:
-            keep = at[self.row] >= 0
-            parts.append((at[self.row[keep]], to[self.column[keep]], near[keep]))
-        if own is not None:
-            parts.append((at[rows], to[rows], own[rows]))
-        line, place, values = (torch.cat(part) for part in zip(*parts, strict=True))
-        return FixedMatrix.of(csr_from_entries(line, place, values, (len(rows), len(columns))))
-
-    def _places(self, nodes: Tensor) -> Tensor:
-        place = torch.full((self.nodes,), -1, device=nodes.device)
-        place[nodes] = torch.arange(len(nodes), device=nodes.device)
-        return place
+        mix, mean = (
+            FixedMatrix.of(select_columns(select_rows(matrix, nodes), columns))
+            for matrix, nodes in ((self.mix, rows), (self.mean, about))
+        )
+        return Hop(mix, torch.searchsorted(columns, about), mean, self.degree[about])
 
 
 def forged(branch: Branch, train: Tensor, k: int, generator: torch.Generator) -> Branch:

@@ -7,6 +7,7 @@ not have a doubly stochastic form (a star has none); with it a symmetric one alw
 
 from __future__ import annotations
 
+import operator
 import weakref
 from collections import deque
 from contextlib import suppress
@@ -25,7 +26,7 @@ from .._core.sparse import csr_tensor
 from ..balancing import Scaling, balance
 from ..balancing.scaling import tolerance
 
-#: Graphs whose balanced form is cached. The layers of one model receive the same few.
+#: Graphs that are cached, and forms of each. The layers of one model receive the same few.
 _CACHE_SIZE = 8
 #: How far a matrix may be from symmetric by the rounding of its float32 entries alone.
 _ROUNDING = 1e-5
@@ -127,13 +128,7 @@ def fair_weight_of(
 ) -> tuple[Tensor, Tensor | None]:
     """Return B's entries at the edges and on its diagonal (E + num_nodes,), and B as a CSR matrix.
 
-    The matrix is None if B is not symmetric, and in compiled code.
-
-    The last few results are cached as long as their tensors exist, so that a graph is balanced once
-    for all layers and steps. Each has a copy of its input and is used only while the tensors hold
-    the same numbers: torch's version counter does not see a change through ``.data`` or through
-    numpy. To compare them the edges are read once, where a layer's messages read them once for each
-    feature; on a GPU it waits for the device once. Under ``torch.compile`` this is one operator.
+    The matrix is None if B is not symmetric, and in compiled code, for which this is one operator.
     """
     if torch.compiler.is_compiling() and not is_sparse(adjacency):
         weight = torch.as_tensor(loops.weight)
@@ -141,35 +136,83 @@ def fair_weight_of(
             adjacency, edge_weight, num_nodes, weight, loops.everywhere, loops.last, dtype
         )
         return compiled, None
-    form: Any = _cached_form
+    form: Any = _form
     if torch.compiler.is_compiling():  # no decorator: it would import torch's whole compiler
         form = torch.compiler.disable(form)  # type: ignore[no-untyped-call]
-    cached: _CachedForm = form(adjacency, edge_weight, num_nodes, loops, dtype)
-    return cached.entries, cached.csr
+    found: _Form = form(adjacency, edge_weight, num_nodes, loops, dtype)
+    return found
+
+
+_Form = tuple[Tensor, Tensor | None]
 
 
 @dataclass(frozen=True, eq=False)
-class _CachedForm:
-    graph: tuple[tuple[weakref.ref[Tensor], tuple[Tensor, ...]], ...]  # with copies of the numbers
-    options: tuple[Any, ...]
-    entries: Tensor
-    csr: Tensor | None
+class _CachedGraph:
+    """The forms of a graph by their options, while its tensors exist and hold the same numbers.
 
-    def exists(self) -> bool:
-        return all(tensor() is not None for tensor, _ in self.graph)
+    So a graph is balanced once for all layers and steps. The copies are compared, since torch's
+    version counter does not see a change through ``.data`` or through numpy. To compare them the
+    edges are read once, where a layer's messages read them once for each feature; on a GPU it waits
+    for the device once.
+    """
 
-    def is_of(self, tensors: list[Tensor], options: tuple[Any, ...]) -> bool:
-        return (
-            self.options == options
-            and len(self.graph) == len(tensors)
-            and all(kept() is own for (kept, _), own in zip(self.graph, tensors, strict=True))
-        )
+    tensors: list[weakref.ref[Tensor]]
+    copies: list[Tensor]
+    forms: dict[tuple[Any, ...], _Form]
 
-    def unchanged(self, tensors: list[Tensor]) -> bool:
-        return all(
-            _equal(copies, _numbers(own))
-            for (_, copies), own in zip(self.graph, tensors, strict=True)
-        )
+
+_cache: deque[_CachedGraph] = deque(maxlen=_CACHE_SIZE)
+
+
+@torch.no_grad()
+def _form(
+    adjacency: Any,
+    edge_weight: Tensor | None,
+    num_nodes: int,
+    loops: Loops,
+    dtype: torch.dtype,
+) -> _Form:
+    loops = loops._replace(weight=float(loops.weight))
+    tensors = [tensor for tensor in (adjacency, edge_weight) if tensor is not None]
+    tracked = all(isinstance(tensor, Tensor) for tensor in tensors)  # not a SparseTensor
+    forms = _forms_of(tensors) if tracked else {}
+    options = (num_nodes, loops, dtype)
+    if options in forms:
+        return forms[options]
+    edges, weight = edges_of(adjacency, edge_weight)
+    require_nodes(edges, num_nodes, "a fair layer")
+    try:
+        edge, loop, scaling = balanced_entries(edges, weight, num_nodes, loops, dtype)
+    except RawlsError as error:
+        raise RawlsError(
+            f"the graph of a fair layer cannot be balanced ({str(error).rstrip('.')}); if it is a "
+            "sample, pass the whole graph's entries as fair_weight, or use "
+            "rawlsgcn.nn.fair_weights."
+        ) from error
+    csr = None
+    if scaling.scale is not None:
+        csr = csr_tensor(*scaling.csr(dtype), (num_nodes, num_nodes))
+    if len(forms) >= _CACHE_SIZE:  # as of a GINConv, whose ε is learned
+        forms.pop(next(iter(forms)), None)
+    forms[options] = torch.cat([edge, loop]), csr
+    return forms[options]
+
+
+def _forms_of(tensors: list[Tensor]) -> dict[tuple[Any, ...], _Form]:
+    """Return the cached forms of a graph; forget those of changed graphs and of past ones."""
+    numbers = [part for tensor in tensors for part in _numbers(tensor)]
+    for graph in tuple(_cache):
+        known = [tensor() for tensor in graph.tensors]
+        same = len(known) == len(tensors) and all(map(operator.is_, known, tensors))
+        if same and _equal(graph.copies, numbers):
+            return graph.forms
+        if same or any(tensor is None for tensor in known):
+            with suppress(ValueError):  # another thread removed it
+                _cache.remove(graph)
+    copies = [part.clone() for part in numbers]
+    graph = _CachedGraph([weakref.ref(tensor) for tensor in tensors], copies, {})
+    _cache.append(graph)
+    return graph.forms
 
 
 def _numbers(tensor: Tensor) -> tuple[Tensor, ...]:
@@ -185,21 +228,11 @@ def _numbers(tensor: Tensor) -> tuple[Tensor, ...]:
     return (tensor,)
 
 
-def _equal(copies: tuple[Tensor, ...], numbers: tuple[Tensor, ...]) -> bool:
+def _equal(copies: list[Tensor], numbers: list[Tensor]) -> bool:
     return len(copies) == len(numbers) and all(
         copy.dtype == own.dtype and copy.device == own.device and torch.equal(copy, own)
         for copy, own in zip(copies, numbers, strict=True)
     )
-
-
-def _copied(tensor: Tensor) -> tuple[Tensor, ...]:
-    """Return a copy of the numbers, which all cached forms of one graph share."""
-    numbers = _numbers(tensor)
-    for cached in tuple(_cache):
-        for kept, copies in cached.graph:
-            if kept() is tensor and _equal(copies, numbers):
-                return copies
-    return tuple(part.clone() for part in numbers)
 
 
 def same_graph(one: Any, two: Any) -> bool:
@@ -218,57 +251,6 @@ def _indices(adjacency: Any) -> Tensor:
     return _numbers(adjacency)[1 if adjacency.layout == torch.sparse_csr else 0]
 
 
-_cache: deque[_CachedForm] = deque(maxlen=_CACHE_SIZE)
-
-
-def _remove(cached: _CachedForm) -> None:
-    with suppress(ValueError):  # another thread removed it
-        _cache.remove(cached)
-
-
-@torch.no_grad()
-def _cached_form(
-    adjacency: Any,
-    edge_weight: Tensor | None,
-    num_nodes: int,
-    loops: Loops,
-    dtype: torch.dtype,
-) -> _CachedForm:
-    tensors = [tensor for tensor in (adjacency, edge_weight) if tensor is not None]
-    loops = loops._replace(weight=float(loops.weight))
-    options = (num_nodes, loops, dtype)
-    tracked = all(isinstance(tensor, Tensor) for tensor in tensors)  # not a SparseTensor
-    if tracked:
-        for cached in tuple(_cache):
-            if cached.is_of(tensors, options):
-                if cached.unchanged(tensors):
-                    return cached
-                _remove(cached)
-    edges, weight = edges_of(adjacency, edge_weight)
-    require_nodes(edges, num_nodes, "a fair layer")
-    try:
-        edge, loop, scaling = balanced_entries(edges, weight, num_nodes, loops, dtype)
-    except RawlsError as error:
-        raise RawlsError(
-            f"the graph of a fair layer cannot be balanced ({str(error).rstrip('.')}); if it is a "
-            "sample, pass the whole graph's entries as fair_weight, or use "
-            "rawlsgcn.nn.fair_weights."
-        ) from error
-    csr = None
-    if scaling.scale is not None:
-        csr = csr_tensor(*scaling.csr(dtype), (num_nodes, num_nodes))
-    entries = torch.cat([edge, loop])
-    if not tracked:
-        return _CachedForm((), options, entries, csr)
-    graph = tuple((weakref.ref(tensor), _copied(tensor)) for tensor in tensors)
-    cached = _CachedForm(graph, options, entries, csr)
-    for past in tuple(_cache):
-        if not past.exists():
-            _remove(past)
-    _cache.append(cached)
-    return cached
-
-
 def _operator(
     edge_index: Tensor,
     edge_weight: Tensor | None,
@@ -278,10 +260,9 @@ def _operator(
     last_loop: bool,
     dtype: torch.dtype,
 ) -> Tensor:
-    # A copy: compiled code may write into what an operator returns.
     loops = Loops(loop_weight, loops_everywhere, last_loop)
-    cached: _CachedForm = _cached_form(edge_index, edge_weight, num_nodes, loops, dtype)
-    return cached.entries.clone()
+    entries: Tensor = _form(edge_index, edge_weight, num_nodes, loops, dtype)[0]
+    return entries.clone()  # compiled code may write into what an operator returns
 
 
 def _shape(edge_index: Tensor, edge_weight: Any, num_nodes: int, *options: Any) -> Tensor:

@@ -55,18 +55,9 @@ def attach(
 ) -> Tensor:
     r"""Return a copy of ``out`` whose backward pass computes the fair gradient of the weights.
 
-    Args:
-        out: The layer's output, computed from detached weights.
-        h: The layer's input H.
-        matrix: B.
-        weights: The weights W_k, each (outputs, inputs).
-        powers: For each weight the power k of B.
-        node_dim: The dimension of the nodes.
-        h_transposed: Hᵀ (inputs, nodes), where it is at hand: it is then the gradient of E that is
-            multiplied by powers of Bᵀ, not H by powers of B.
-
-    Returns:
-        The output.
+    ``out`` is computed from an input H and detached weights W_k, each (outputs, inputs), with the
+    k-th of the ``powers`` of B. With Hᵀ (inputs, nodes) given too, it is the gradient of E that is
+    multiplied by powers of Bᵀ, not H by powers of B.
     """
     if h_transposed is None and h.layout != torch.strided:
         h_transposed = h.t()
@@ -79,22 +70,12 @@ def attach(
 def redirect(
     out: Tensor, h: Tensor, matrix: FairMatrix, coefficients: list[float], node_dim: int = -2
 ) -> Tensor:
-    r"""Return a copy of ``out`` whose backward pass gives ``h`` a polynomial of Bᵀ.
+    r"""Return a copy of ``out``, of a detached H, whose backward pass gives H a polynomial of Bᵀ.
 
     .. math:: \frac{\partial J}{\partial H} = \sum_k c_k (B^\top)^k \frac{\partial J}{\partial E}
-
-    Args:
-        out: The output, computed from a detached H.
-        h: H.
-        matrix: B.
-        coefficients: c_0, c_1, …
-        node_dim: The dimension of the nodes.
-
-    Returns:
-        The output.
     """
     return _Redirect.apply(  # type: ignore[no-untyped-call,no-any-return]
-        out, h, *matrix, tuple(coefficients), node_dim
+        out, None, None, *matrix, tuple(coefficients), node_dim, h
     )
 
 
@@ -108,17 +89,14 @@ class _Attach(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        _, h, h_transposed, source, target, edge, loop, csr, csr_transposed, *settings = inputs
-        ctx.powers, ctx.node_dim, *weights = settings
-        ctx.dtype, ctx.widths = weights[0].dtype, weights[0].shape
-        matrix = FairMatrix(source, target, edge, loop, csr, csr_transposed)
-        ctx.save_for_backward(h, h_transposed, *matrix)
+        ctx.numbers, ctx.node_dim, learning, *_ = inputs[9:]
+        ctx.dtype, ctx.shape = learning.dtype, learning.shape
+        ctx.save_for_backward(*inputs[1:9])
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         h, h_transposed, *entries = ctx.saved_tensors
-        matrix, dim = FairMatrix(*entries), ctx.node_dim
-        outputs, inputs = ctx.widths
+        matrix, dim, (outputs, inputs) = FairMatrix(*entries), ctx.node_dim, ctx.shape
         # The narrower of the two is multiplied by B.
         pull = h is None or outputs <= inputs
         sources = h_transposed.shape[1] if h is None else h.shape[dim]
@@ -126,44 +104,34 @@ class _Attach(torch.autograd.Function):
         with torch.autocast(grad.device.type, enabled=False):
             left = _precise(grad, ctx.dtype)
             right = _precise(h_transposed if h is None else h, ctx.dtype)
-            for power in range(max(ctx.powers) + 1):
+            for power in range(max(ctx.numbers) + 1):
                 if power and pull:
                     left = _multiply(left, matrix, sources, dim, transposed=True)
                 elif power:
                     right = _multiply(right, matrix, grad.shape[dim], dim, transposed=False)
-                if power in ctx.powers:
+                if power in ctx.numbers:
                     if h is None:
                         product = (right @ left).t()
                     else:
                         product = left.reshape(-1, outputs).t() @ right.reshape(-1, inputs)
                     gradients[power] = product.to(ctx.dtype)
-        return (grad, *[None] * 10, *(gradients[power] for power in ctx.powers))
+        return (grad, *[None] * 10, *(gradients[power] for power in ctx.numbers))
 
 
-class _Redirect(torch.autograd.Function):
-    """The identity of its first argument, with the gradient for the second."""
-
-    @staticmethod
-    def forward(out: Tensor, *_: Any) -> Tensor:
-        return out.clone()
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        _, h, source, target, edge, loop, csr, csr_transposed, *settings = inputs
-        ctx.coefficients, ctx.node_dim = settings
-        ctx.dtype = h.dtype
-        ctx.save_for_backward(source, target, edge, loop, csr, csr_transposed)
+class _Redirect(_Attach):
+    """The identity of its first argument, with the gradient for H at the end."""
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
-        matrix, dim = FairMatrix(*ctx.saved_tensors), ctx.node_dim
+        matrix = FairMatrix(*ctx.saved_tensors[2:])
         with torch.autocast(grad.device.type, enabled=False):
             pulled = _precise(grad, ctx.dtype)
-            total = ctx.coefficients[0] * pulled
-            for coefficient in ctx.coefficients[1:]:
-                pulled = _multiply(pulled, matrix, grad.shape[dim], dim, transposed=True)
+            total = ctx.numbers[0] * pulled
+            for coefficient in ctx.numbers[1:]:
+                nodes = grad.shape[ctx.node_dim]
+                pulled = _multiply(pulled, matrix, nodes, ctx.node_dim, transposed=True)
                 total = total + coefficient * pulled
-        return (grad, total.to(ctx.dtype), *[None] * 8)
+        return (grad, *[None] * 10, total.to(ctx.dtype))
 
 
 def _precise(values: Tensor, dtype: torch.dtype) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
@@ -64,9 +65,8 @@ class FairLayer(FairWeightHolder):
     def _learns(self, adjacency: Any, *weights: Tensor) -> bool:
         """Whether any of these weights gets a gradient from this forward pass.
 
-        Every forward pass calls this first. It stores the weights that ``fair_weights`` set for
-        this ``adjacency``: activation checkpointing runs the pass again during ``backward``, when
-        they are no longer set, and with ``use_reentrant=True`` nothing learns in the first pass.
+        It is called first and stores the weights of ``fair_weights`` for this ``adjacency``, also
+        where nothing learns: with ``use_reentrant=True`` the first pass of checkpointing.
         """
         if not torch.compiler.is_compiling():
             self._store_fair_weight(adjacency)
@@ -145,6 +145,8 @@ class HomogeneousFairLayer(FairLayer):
 
     lin: Any
     node_dim: int
+    #: Compute the layer of (x, edge_index, edge_weight) with the fair gradient by a FairMatrix.
+    _fair_forward: Callable[..., Tensor]
 
     def forward(
         self,
@@ -180,17 +182,15 @@ class HomogeneousFairLayer(FairLayer):
         """Return what gets the fair gradient: the weight, unless a layer says otherwise."""
         return [self.lin.weight]
 
-    def _fair_forward(
-        self, x: Tensor, edge_index: Any, edge_weight: Tensor | None, matrix: FairMatrix
-    ) -> Tensor:
-        """Compute the layer with the fair gradient by ``matrix``, B."""
-        raise NotImplementedError
-
 
 class BipartiteFairLayer(FairLayer):
     """A fair layer that aggregates features, applies a Linear layer, and adds the node itself."""
 
     node_dim: int
+    #: Return the Linear layer that acts on the aggregated features.
+    _linear: Callable[[], Any]
+    #: Compute the layer of (aggregated features, x, root) with the fair gradient by a FairMatrix.
+    _fair_forward: Callable[..., Tensor]
 
     def forward(
         self, x: Any, edge_index: Any, size: Size = None, fair_weight: Tensor | None = None
@@ -200,6 +200,7 @@ class BipartiteFairLayer(FairLayer):
         Args:
             x: Node features (nodes, inputs), or a pair of those of sources and of targets.
             edge_index: Edge indices (2, edges), or the transposed adjacency as a sparse matrix.
+            edge_weight: Edge weights (edges,) where the layer takes them; by default all are one.
             size: The numbers of source and target nodes of a bipartite block.
             fair_weight: B's entries at the edges (edges,), or at the edges and on the diagonal
                 (edges + targets,); by default the graph is balanced.
@@ -230,16 +231,6 @@ class BipartiteFairLayer(FairLayer):
         edge_weight = weights.get("edge_weight")
         matrix = self._fair_matrix(edge_index, edge_weight, fair_weight, sizes, dtype)
         return self._fair_forward(out, x, root, matrix)
-
-    def _linear(self) -> Any:
-        """Return the Linear layer that acts on the aggregated features."""
-        raise NotImplementedError
-
-    def _fair_forward(
-        self, out: Tensor, x: Tensor, root: Tensor | None, matrix: FairMatrix
-    ) -> Tensor:
-        """Compute the layer from the aggregated features ``out`` with the fair gradient."""
-        raise NotImplementedError
 
 
 def fair_linear(

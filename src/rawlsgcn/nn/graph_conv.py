@@ -51,22 +51,6 @@ class FairGraphConv(BipartiteFairLayer, GraphConv):  # type: ignore[misc]
         size: Size = None,
         fair_weight: Tensor | None = None,
     ) -> Tensor:
-        """Compute the layer.
-
-        Args:
-            x: Node features (nodes, inputs), or a pair of those of sources and of targets.
-            edge_index: Edge indices (2, edges), or the transposed adjacency as a sparse matrix.
-            edge_weight: Edge weights (edges,); by default all are one.
-            size: The numbers of source and target nodes of a bipartite block.
-            fair_weight: B's entries at the edges (edges,), or at the edges and on the diagonal
-                (edges + targets,); by default the graph is balanced.
-
-        Returns:
-            Node features (targets, outputs).
-
-        Raises:
-            RawlsError: If the graph has no doubly stochastic form, or ``fair_weight`` is invalid.
-        """
         return self._compute(x, edge_index, size, fair_weight, edge_weight=edge_weight)
 
     def _linear(self) -> Any:

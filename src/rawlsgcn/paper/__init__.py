@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._core import lazy_names
+from .._core import homes, lazy_names
 
 if TYPE_CHECKING:
     from .output import redraw as redraw
@@ -22,16 +22,14 @@ if TYPE_CHECKING:
     from .terminal import print_summary as print_summary
     from .terminal import work_ahead as work_ahead
 
-_HOMES = {
-    "PARTS": "plan",
-    "Plan": "plan",
-    "bias_significance": "significance",
-    "print_summary": "terminal",
-    "redraw": "output",
-    "reproduce": "reproduction",
-    "training_hours": "output",
-    "unfinished": "reproduction",
-    "work_ahead": "terminal",
-}
+_HOMES = homes(
+    {
+        "output": "redraw training_hours",
+        "plan": "PARTS Plan",
+        "reproduction": "reproduce unfinished",
+        "significance": "bias_significance",
+        "terminal": "print_summary work_ahead",
+    }
+)
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -63,10 +63,9 @@ def published_figures(dataset: str, method: str, normalization: str = "") -> dic
     Without a ``normalization`` they are those of Table 3 (or of Chameleon's), with one those of
     the ablation tables.
     """
-    if normalization:
-        cell = published()["ablation"].get(dataset, {}).get(method, {}).get(normalization)
-    else:
-        cell = published()["effectiveness"].get(dataset, {}).get(method)
+    cell = published()["ablation" if normalization else "effectiveness"].get(dataset, {})
+    for name in (method, normalization):
+        cell = cell.get(name, {}) if name else cell
     return cell or {"accuracy": None, "bias": None}
 
 
@@ -74,66 +73,49 @@ def accuracy_verdict(
     ours: MeanAndStd, paper: Sequence[float] | None, runs: int = PUBLISHED_RUNS
 ) -> str:
     """Compare a mean accuracy in per cent and its deviation over ``runs`` runs with the paper's."""
-    if paper is None:
-        return NEW
-    return _verdict(ours, paper, runs, ACCURACY_POINTS, RELEVANT_POINTS, higher_is_better=True)
+    return _verdict(ours, paper, runs, ACCURACY_POINTS, RELEVANT_POINTS, sign=1)
 
 
 def bias_verdict(
     ours: MeanAndStd, paper: Sequence[float] | None, runs: int = PUBLISHED_RUNS
 ) -> str:
     """Compare a mean bias and its deviation over ``runs`` runs with the paper's."""
-    if paper is None:
-        return NEW
-    relevant = (RELEVANT_FACTOR - 1) * min(paper[0], paper[0] if ours[0] is None else ours[0])
-    return _verdict(ours, paper, runs, BIAS_SHARE * paper[0], relevant, higher_is_better=False)
+    theirs = math.nan if paper is None else paper[0]
+    relevant = (RELEVANT_FACTOR - 1) * min(theirs, theirs if ours[0] is None else ours[0])
+    return _verdict(ours, paper, runs, BIAS_SHARE * theirs, relevant, sign=-1)
 
 
 def _verdict(
     ours: MeanAndStd,
-    paper: Sequence[float],
+    paper: Sequence[float] | None,
     runs: int,
     margin: float,
     relevant: float,
-    higher_is_better: bool,
+    sign: int,
 ) -> str:
+    """Apply the rule; ``sign`` is 1 where higher is better, and -1 where lower is."""
+    if paper is None:
+        return NEW
     mean, std = ours
     if mean is None or std is None or not math.isfinite(mean + std):
         return DIVERGED
     paper_mean, paper_std = paper
     difference = mean - paper_mean
     if abs(difference) > max(DEVIATIONS * math.hypot(std, paper_std), margin):
-        return BETTER if (difference > 0) == higher_is_better else DIFFERS
+        return BETTER if sign * difference > 0 else DIFFERS
     if runs < 2:
         return INCONCLUSIVE
     error = math.hypot(std / math.sqrt(runs - 1), paper_std / math.sqrt(PUBLISHED_RUNS - 1))
     return REPRODUCED if abs(difference) + ERRORS * error <= relevant else INCONCLUSIVE
 
 
-def count_verdict(ours: float | None, paper: float | None) -> str:
-    """Compare a number of parameters, nodes or edges, which must be equal."""
-    if paper is None:
-        return NEW
-    return REPRODUCED if ours == paper else DIFFERS
-
-
-def cost_verdict(ours: float, paper: float | None) -> str:
+def _cost_verdict(ours: float, paper: float | None) -> str:
     """Compare seconds or memory, which depend on the machine: within 15 %, less, or more."""
     if paper is None:
         return NEW
     if abs(ours - paper) <= BIAS_SHARE * paper:
         return REPRODUCED
     return BETTER if ours < paper else DIFFERS
-
-
-def effectiveness_verdicts(chosen: Mapping[str, Any], paper: Mapping[str, Any]) -> dict[str, str]:
-    """Return the verdicts on accuracy and bias."""
-    return {
-        name: rule(
-            (chosen[name]["mean"], chosen[name]["std"]), paper.get(name), len(chosen[name]["runs"])
-        )
-        for name, rule in (("accuracy", accuracy_verdict), ("bias", bias_verdict))
-    }
 
 
 def verdicts(
@@ -144,14 +126,20 @@ def verdicts(
     if protocol == "fair":
         return {}
     if protocol == "efficiency":
+        parameters = paper.get("parameters")
+        same = REPRODUCED if chosen["parameters"] == parameters else DIFFERS
+        seconds, memory = chosen["training_seconds"], chosen["peak_memory_mb"]
         return {
-            "parameters": count_verdict(chosen["parameters"], paper.get("parameters")),
-            "memory_mb": cost_verdict(chosen["peak_memory_mb"], paper.get("memory_mb")),
-            "training_seconds": cost_verdict(
-                chosen["training_seconds"], paper.get("training_seconds")
-            ),
+            "parameters": NEW if parameters is None else same,
+            "memory_mb": _cost_verdict(memory, paper.get("memory_mb")),
+            "training_seconds": _cost_verdict(seconds, paper.get("training_seconds")),
         }
-    return effectiveness_verdicts(chosen, paper)
+    rules = {"accuracy": accuracy_verdict, "bias": bias_verdict}
+    figures = {name: (chosen[name]["mean"], chosen[name]["std"]) for name in rules}
+    return {
+        name: rule(figures[name], paper.get(name), len(chosen[name]["runs"]))
+        for name, rule in rules.items()
+    }
 
 
 def with_current_verdicts(results: dict[str, Any]) -> dict[str, Any]:

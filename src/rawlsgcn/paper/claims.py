@@ -42,66 +42,62 @@ Cells = Sequence[Mapping[str, Any]]
 
 def claims(cells: Cells, nodes: ChosenNodes) -> list[dict[str, Any]]:
     """Test every claim for which the cells have results."""
-    tested = []
-    for protocol, choice, measure in (
-        ("paper", "validation", "loss"),
-        ("paper", "test", "loss"),
-        ("fair", "validation", "calibrated"),
-    ):
-        tested += _against_gcn(cells, nodes, protocol, choice, measure)
-    tested += _cost(cells)
-    for choice in ("validation", "test"):
-        tested += _consistency(cells, nodes, choice)
-    return tested
+    tested = [
+        *_against_gcn(cells, nodes, "paper", "validation", "loss"),
+        *_against_gcn(cells, nodes, "paper", "test", "loss"),
+        *_against_gcn(cells, nodes, "fair", "validation", "calibrated"),
+        _cost(cells),
+        *(_consistency(cells, nodes, choice) for choice in ("validation", "test")),
+    ]
+    return [claim for claim in tested if claim["tests"]]
 
 
 def _claim(
-    text: str, protocol: str, choice: str, tests: list[dict[str, Any]]
-) -> list[dict[str, Any]]:
+    text: str, protocol: str, choice: str, tests: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
     """A claim holds where all of its tests do, and fails where one does."""
-    if not tests:
-        return []
     outcomes = {test["outcome"] for test in tests}
     outcome = HOLDS if outcomes == {HOLDS} else FAILS if FAILS in outcomes else UNCLEAR
     made = {"claim": text, "protocol": protocol, "choice": choice, "outcome": outcome}
-    return [{**made, "tests": tests}]
+    return {**made, "tests": tests}
 
 
 def _test(
-    cell: Mapping[str, Any], outcome: str, figure: str, p: tuple[float | None, ...] = (None, None)
+    method: str, graph: str, outcome: str, figure: str, paired: PairedTest | None = None
 ) -> dict[str, Any]:
-    test = {"method": cell["title"], "graph": cell["graph"], "outcome": outcome, "figure": figure}
-    return {**test, "p_seeds": p[0], "p_nodes": p[1]}
+    test = {"method": method, "graph": graph, "outcome": outcome, "figure": figure}
+    p_seeds, p_nodes = (None, None) if paired is None else (paired.p_seeds, paired.p_nodes)
+    return {**test, "p_seeds": p_seeds, "p_nodes": p_nodes}
 
 
 def _against_gcn(
     cells: Cells, nodes: ChosenNodes, protocol: str, choice: str, measure: str
-) -> list[dict[str, Any]]:
+) -> tuple[dict[str, Any], dict[str, Any]]:
     bias, accuracy = [], []
     for cell in cells:
-        if cell["protocol"] != protocol or cell["method"] not in OWN or cell["variant"]:
-            continue
         own = nodes.get((cell["name"], choice))
         gcn = nodes.get((f"rawlsgcn/{protocol}/{cell['dataset']}/gcn", choice))
-        if own is None or gcn is None:
+        wanted = cell["protocol"] == protocol and cell["method"] in OWN and not cell["variant"]
+        if not wanted or own is None or gcn is None:
             continue
+        of = (cell["title"], cell["graph"])
         test = paired_bias_test([(own, gcn)], measure)
         figure = f"{math.exp(test.difference):.2f} times the bias of GCN"
-        bias.append(_test(cell, test.outcome, figure, (test.p_seeds, test.p_nodes)))
+        bias.append(_test(*of, test.outcome, figure, test))
         gain = accuracy_difference(own, gcn)
         figure = f"{gain.value:+.1f} points ({gain.low:+.1f} to {gain.high:+.1f})"
-        accuracy.append(_test(cell, not_worse(gain, ACCURACY_MARGIN), figure))
+        accuracy.append(_test(*of, not_worse(gain, ACCURACY_MARGIN), figure))
     kind = "bias" if measure == "loss" else "calibrated bias"
     lower = f"both methods reduce the {kind} of a GCN on every graph"
     margin = f"not worse by more than {ACCURACY_MARGIN:g} points"
     comparable = f"accuracy is comparable with a GCN's: {margin}"
-    return [
-        *_claim(lower, protocol, choice, bias),
-        *_claim(comparable, protocol, choice, accuracy),
-    ]
+    return (
+        _claim(lower, protocol, choice, bias),
+        _claim(comparable, protocol, choice, accuracy),
+    )
 
 
-def _cost(cells: Cells) -> list[dict[str, Any]]:
+def _cost(cells: Cells) -> dict[str, Any]:
     timed = {
         (cell["dataset"], cell["method"], cell["variant"]): cell
         for cell in cells
@@ -112,10 +108,11 @@ def _cost(cells: Cells) -> list[dict[str, Any]]:
         gcn = timed.get((dataset, "gcn", "100 epochs"))
         if method not in OWN or gcn is None:
             continue
+        of = (cell["title"], cell["graph"])
         own, base = (each["chosen"]["validation"] for each in (cell, gcn))
         same = own["parameters"] == base["parameters"]
         figure = f"{own['parameters']:,} parameters, a GCN {base['parameters']:,}"
-        tests.append(_test(cell, HOLDS if same else FAILS, figure))
+        tests.append(_test(*of, HOLDS if same else FAILS, figure))
         ratio, low, high = _time_ratio(own["times"]["train"], base["times"]["train"])
         outcome = HOLDS if high <= TIME_MARGIN else FAILS if low > TIME_MARGIN else UNCLEAR
         once = [stats.median(each["times"]["prepare"]) for each in (own, base)]
@@ -123,7 +120,7 @@ def _cost(cells: Cells) -> list[dict[str, Any]]:
             f"{ratio:.2f} times the training seconds of a GCN ({low:.2f} to {high:.2f}); "
             f"preparing, once, {once[0]:.3f} s against {once[1]:.3f} s"
         )
-        tests.append(_test(cell, outcome, figure))
+        tests.append(_test(*of, outcome, figure))
     text = "parameters and training time are those of a GCN trained for as many epochs"
     return _claim(text, "efficiency", "validation", tests)
 
@@ -140,40 +137,36 @@ def _time_ratio(own: Sequence[float], base: Sequence[float]) -> tuple[float, flo
     return math.exp(middle), math.exp(middle - error), math.exp(middle + error)
 
 
-def _consistency(cells: Cells, nodes: ChosenNodes, choice: str) -> list[dict[str, Any]]:
+def _consistency(cells: Cells, nodes: ChosenNodes, choice: str) -> dict[str, Any]:
     """Compare normalizations by the graph on which each is worst relative to a GCN."""
     tests = []
     titles = {cell["method"]: cell["title"] for cell in cells}
     datasets = list(dict.fromkeys(cell["dataset"] for cell in cells))
-    for method in OWN:
-        for other in (name for name in ABLATION_NORMALIZATIONS if name != "doubly-stochastic"):
-            groups = []
-            for dataset in datasets:
-                base = f"rawlsgcn/paper/{dataset}"
-                names = (f"{base}/{method}", f"{base}/{method}/{other}", f"{base}/gcn")
-                group = [nodes[name, choice] for name in names if (name, choice) in nodes]
-                groups += [group] if len(group) == 3 else []
-            if not groups:
-                continue
-            pairs = [(own, changed) for own, changed, _ in groups]
-            test = paired_bias_test(pairs, "loss", _worst_case(groups))
-            figure = (
-                f"worst bias against a GCN, doubly stochastic over {other}: "
-                f"{math.exp(test.difference):.2f}, {len(groups)} graphs"
-            )
-            where = {"title": titles[method], "graph": "all"}
-            tests.append(_test(where, test.outcome, figure, (test.p_seeds, test.p_nodes)))
+    others = [name for name in ABLATION_NORMALIZATIONS if name != "doubly-stochastic"]
+    for method, other in product(OWN, others):
+        pairs, gcn = [], []
+        for dataset in datasets:
+            base = f"rawlsgcn/paper/{dataset}"
+            names = (f"{base}/{method}", f"{base}/{method}/{other}", f"{base}/gcn")
+            if all((name, choice) in nodes for name in names):
+                own, changed, plain = (nodes[name, choice] for name in names)
+                pairs.append((own, changed))
+                gcn.append(mean_log_bias(plain))
+        if not pairs:
+            continue
+        test = paired_bias_test(pairs, "loss", _worst_case(np.array(gcn)))
+        figure = (
+            f"worst bias against a GCN, doubly stochastic over {other}: "
+            f"{math.exp(test.difference):.2f}, {len(pairs)} graphs"
+        )
+        tests.append(_test(titles[method], "all", test.outcome, figure, test))
     text = "the doubly stochastic form is the most consistent of the four normalizations"
     return _claim(text, "paper", choice, tests)
 
 
-def _worst_case(groups: Sequence[Sequence[NodeLosses]]) -> Statistic:
-    gcn = np.array([mean_log_bias(group[2]) for group in groups])
-
-    def statistic(first: Floats, second: Floats) -> float:
-        return float((first.mean(1) - gcn).max() - (second.mean(1) - gcn).max())
-
-    return statistic
+def _worst_case(gcn: Floats) -> Statistic:
+    """The difference of the largest log bias less GCN's, each a mean over the seeds."""
+    return lambda first, second: float((first.mean(1) - gcn).max() - (second.mean(1) - gcn).max())
 
 
 @dataclass(frozen=True)

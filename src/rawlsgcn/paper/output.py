@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .._core.atomic_files import atomic_file, is_temporary, require_folder
-from .._core.errors import RawlsError
+from .._core.errors import RawlsError, reading
 from ..reporting.figure_style import inline_svg, save
 from .agreement import with_current_verdicts
 from .figures import FOLDER, accuracy_bias_figures
@@ -159,11 +159,8 @@ def _fill(path: Path, sections: Mapping[str, str]) -> None:
     markers = {name: (f"<!-- {name}: begin -->", f"<!-- {name}: end -->") for name in sections}
     whole = "\n".join(f"{begin}{end}\n" for begin, end in markers.values())
     if path.exists():
-        try:
+        with reading(path):
             whole = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise RawlsError(f"cannot read {path}: {reason}") from error
     filled = False
     for name, (begin, end) in markers.items():
         before, has_begin, rest = whole.partition(begin)
@@ -195,45 +192,21 @@ def html_page(results: Mapping[str, Any], tables: Sequence[Table], folder: Path)
     from ..reporting.page import template_environment
 
     pictures = {folder / f"{each['file']}.svg": each["caption"] for each in results["figures"]}
-    context = {
-        "results": results,
-        "tables": tables,
-        "summary": sentences(results),
-        "figures": [
-            {"source": _data_url(path), "caption": caption}
+    page = template_environment("rawlsgcn.paper").get_template("paper.html.j2")
+    return page.render(
+        results=results,
+        tables=tables,
+        summary=sentences(results),
+        figures={
+            caption: base64.b64encode(path.read_bytes()).decode("ascii")
             for path, caption in pictures.items()
             if path.is_file()
-        ],
-        "planes": [
+        },
+        planes=[
             Markup(inline_svg(figure, name, f"accuracy against bias on {title}"))
             for name, (title, figure) in accuracy_bias_figures(results).items()
         ],
-        "runs": [_cell_trials(cell) for cell in results["cells"]],
-    }
-    return template_environment("rawlsgcn.paper").get_template("paper.html.j2").render(context)
-
-
-def _data_url(path: Path) -> str:
-    return "data:image/svg+xml;base64," + base64.b64encode(path.read_bytes()).decode("ascii")
-
-
-def _cell_trials(cell: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all trials of a cell with their settings and figures, as text."""
-    digits = {"validation_accuracy": 2, "accuracy": 2, "bias": 3, "calibrated_bias": 3}
-    digits["low_degree_accuracy"] = 1
-    settings = cell["trials"][0]["settings"] if cell["trials"] else {}
-    fixed = [f"{name} {value}" for name, value in settings.items() if name not in cell["grid"]]
-    return {
-        "name": cell["name"].removeprefix("rawlsgcn/"),
-        "state": state(cell),
-        "settings": ", ".join(fixed),
-        "trials": [
-            {
-                "values": chosen_values(trial["values"]),
-                "seeds": ", ".join(map(str, trial["seeds"])),
-                "figures": [mean_and_std(trial[name], count) for name, count in digits.items()],
-                "device": trial["device"],
-            }
-            for trial in cell["trials"]
-        ],
-    }
+        state=state,
+        mean_and_std=mean_and_std,
+        chosen_values=chosen_values,
+    )

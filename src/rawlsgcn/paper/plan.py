@@ -94,8 +94,8 @@ class Cell:
         made = {
             "rawlsgcn": __version__,
             "settings": asdict(find_method(self.method).configure(self.changes)),
-            "grid": {name: list(values) for name, values in self.grid.items()},
-            "seeds": list(self.seeds),
+            "grid": dict(self.grid),
+            "seeds": self.seeds,
         }
         fingerprint: dict[str, Any] = json.loads(json.dumps(made))
         return fingerprint
@@ -206,57 +206,45 @@ class Plan:
 
     def cells(self) -> list[Cell]:
         """Return every study, in order of work: the main methods in both protocols, then the
-        baselines, the ablation, the baselines in the fair protocol, and last the timings."""
+        baselines, the ablation (with GCN, which its methods are compared with), the baselines in
+        the fair protocol, and last the timings."""
         main = [name for name in self.chosen_methods if name in MAIN]
         others = [name for name in self.chosen_methods if name not in MAIN]
+        graphs = [name for name in self.datasets if name != HETEROPHILY]
+        tables = [*graphs] if "effectiveness" in self.parts else []
+        if "heterophily" in self.parts and HETEROPHILY in self.datasets:
+            tables.append(HETEROPHILY)
+        ablation = graphs if "ablation" in self.parts else []
+        fair = self.datasets if "fair" in self.parts else ()
         ordered = [
-            *self._paper(main),
-            *self._fair(main),
-            *self._paper(others),
-            *self._ablation(),
-            *self._fair(others),
+            *(self._cell("paper", graph, name) for graph, name in product(tables, main)),
+            *(self._cell("fair", graph, name) for graph, name in product(fair, main)),
+            *(self._cell("paper", graph, name) for graph, name in product(tables, others)),
+            *(
+                self._cell("paper", graph, name, variant)
+                for graph, name in product(ablation, main)
+                for variant in (("",) if name == "gcn" else ABLATION_NORMALIZATIONS)
+            ),
+            *(self._cell("fair", graph, name) for graph, name in product(fair, others)),
             *self._efficiency(),
         ]
         return list({cell.name: cell for cell in ordered}.values())
-
-    def _paper(self, methods: Sequence[str]) -> list[Cell]:
-        """Table 3, and the same on Chameleon."""
-        graphs = [name for name in self.datasets if name != HETEROPHILY]
-        graphs = graphs if "effectiveness" in self.parts else []
-        if "heterophily" in self.parts and HETEROPHILY in self.datasets:
-            graphs.append(HETEROPHILY)
-        return [self._cell("paper", graph, name) for graph in graphs for name in methods]
-
-    def _ablation(self) -> list[Cell]:
-        """Each method with all normalizations, and GCN, which they are compared with."""
-        if "ablation" not in self.parts:
-            return []
-        cells = []
-        for graph in (name for name in self.datasets if name != HETEROPHILY):
-            for method in (name for name in MAIN if name in self.chosen_methods):
-                for variant in ("",) if method == "gcn" else ABLATION_NORMALIZATIONS:
-                    cells.append(self._cell("paper", graph, method, variant))
-        return cells
-
-    def _fair(self, methods: Sequence[str]) -> list[Cell]:
-        graphs = self.datasets if "fair" in self.parts else ()
-        return [self._cell("fair", graph, name) for graph in graphs for name in methods]
 
     def _efficiency(self) -> list[Cell]:
         """Table 4: all seeds of the GCN family, each run timed alone; other methods once."""
         if "efficiency" not in self.parts:
             return []
+        graphs = [name for name in self.datasets if name in (EFFICIENCY_GRAPH, SYNTHETIC)]
         cells = []
-        for graph in (name for name in self.datasets if name in (EFFICIENCY_GRAPH, SYNTHETIC)):
-            for name in self.chosen_methods:
-                family = isinstance(find_method(name), Convolutional)
-                seeds = self.seeds if family else self.seeds[:1]
-                variants: dict[str, dict[str, Any]] = {"": {}}
-                if name == "gcn":
-                    variants = {f"{epochs} epochs": {"epochs": epochs} for epochs in (100, 200)}
-                for variant, own in variants.items():
-                    changes = {**own, **self.changes}
-                    cells.append(Cell("efficiency", graph, name, variant, {}, changes, seeds))
+        for graph, name in product(graphs, self.chosen_methods):
+            family = isinstance(find_method(name), Convolutional)
+            seeds = self.seeds if family else self.seeds[:1]
+            variants: dict[str, dict[str, Any]] = {"": {}}
+            if name == "gcn":
+                variants = {f"{epochs} epochs": {"epochs": epochs} for epochs in (100, 200)}
+            for variant, own in variants.items():
+                changes = {**own, **self.changes}
+                cells.append(Cell("efficiency", graph, name, variant, {}, changes, seeds))
         return cells
 
     def _cell(self, protocol: str, graph: str, name: str, variant: str = "") -> Cell:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from .._core.threads import fork_safe_threads
 from ..graphs import load, statistics
 from ..graphs.catalog import CATALOG, SYNTHETIC, data_root, datasets
 from ..reporting.progress import spinner
-from .agreement import DIFFERS, NEW, REPRODUCED, count_verdict, published
+from .agreement import DIFFERS, NEW, REPRODUCED, published
 from .figures import paper_figures
 from .output import (
     RESULTS,
@@ -25,7 +24,7 @@ from .output import (
     write_results,
     write_significance,
 )
-from .plan import MAIN, Cell, Plan
+from .plan import MAIN, Plan
 from .results import collect
 from .significance import DRAWS, bias_significance
 from .studies import Studies
@@ -88,14 +87,17 @@ def reproduce(
         studies.check(cells, resume)
         before = read_results(out) or {"datasets": [], "figures": [], "made": []}
         this = {"command": command, "machine": machine(pick_device(device))}
-        before["made"] = [*(made for made in before["made"] if made != this), this]
+        kept = {name: before[name] for name in ("datasets", "figures")}
+        kept["made"] = [*(made for made in before["made"] if made != this), this]
         if not (out / RESULTS).exists():
             # From here on the folder is known as ours, whatever happens.
-            write_results(_document(studies, plan, before), out)
+            write_results(collect(studies, plan) | kept, out)
         work = Work(url, tuple(cells), where, root, began, until)
-        with live_progress(cells, _points_left(studies, cells)) as report:
+        points = sum(len(cell.combinations()) for cell in cells)
+        points -= sum(len(studies.read(cell).records) for cell in studies.existing(cells))
+        with live_progress(cells, max(1, points)) as report:
             run_cells(work, workers, report)
-        results = _document(studies, plan, before)
+        results = collect(studies, plan) | kept
         if "datasets" in plan.parts:
             rows = {row["dataset"]: row for row in (*before["datasets"], *_statistics(plan, root))}
             results["datasets"] = [rows[name] for name in datasets() if name in rows]
@@ -104,13 +106,21 @@ def reproduce(
         write_results(results, out)
     if "significance" in plan.parts:
         if tested is None and (until is None or time.time() < until):
-            tested = _test_significance(plan, out, where, root, command)
+            with spinner("testing significance") as progress:
+                tested = bias_significance(
+                    plan.datasets,
+                    _significance_methods(plan),
+                    seeds=plan.seeds,
+                    evaluate=plan.evaluate,
+                    device=where,
+                    root=root,
+                    command=command,
+                    progress=progress,
+                    **plan.changes,
+                )
+            write_significance(tested, out)
         results["significance"] = tested
     return results
-
-
-def _document(studies: Studies, plan: Plan, before: dict[str, Any]) -> dict[str, Any]:
-    return collect(studies, plan) | {name: before[name] for name in ("datasets", "figures", "made")}
 
 
 def _sqlite(out: Path) -> str:
@@ -140,25 +150,6 @@ def unfinished(results: dict[str, Any], plan: Plan) -> tuple[list[str], list[str
     return failed, left
 
 
-def _test_significance(
-    plan: Plan, out: Path, device: str, root: Path | None, command: str
-) -> dict[str, Any]:
-    with spinner("testing significance") as progress:
-        document = bias_significance(
-            plan.datasets,
-            _significance_methods(plan),
-            seeds=plan.seeds,
-            evaluate=plan.evaluate,
-            device=device,
-            root=root,
-            command=command,
-            progress=progress,
-            **plan.changes,
-        )
-    write_significance(document, out)
-    return document
-
-
 def _significance_methods(plan: Plan) -> tuple[str, ...]:
     """GCN, and those of the two methods that the plan has."""
     return tuple(name for name in MAIN if name == "gcn" or name in plan.chosen_methods)
@@ -186,14 +177,6 @@ def _check_datasets(plan: Plan, root: Path | None) -> None:
                 ) from error
 
 
-def _points_left(studies: Studies, cells: Sequence[Cell]) -> int:
-    """How many trials are still to be done, for the bar."""
-    total = sum(len(cell.combinations()) for cell in cells)
-    for cell in studies.existing(cells):
-        total -= len(studies.read(cell).records)
-    return max(1, total)
-
-
 def _statistics(plan: Plan, root: Path | None) -> list[dict[str, Any]]:
     """Return the rows of Table 1."""
     rows = []
@@ -203,8 +186,7 @@ def _statistics(plan: Plan, root: Path | None) -> list[dict[str, Any]]:
         verdict = NEW
         if paper:
             figures = {key: value for key, value in paper.items() if value is not None}
-            same = all(count_verdict(ours[k], v) == REPRODUCED for k, v in figures.items())
-            verdict = REPRODUCED if same and figures else DIFFERS
+            verdict = REPRODUCED if figures.items() <= ours.items() else DIFFERS
         title = CATALOG[name].title if name in CATALOG else name
         rows.append(
             {"dataset": name, "graph": title, "ours": ours, "paper": paper, "verdict": verdict}

@@ -30,16 +30,14 @@ def collect(studies: Studies, plan: Plan) -> dict[str, Any]:
     existing = {cell.name for cell in studies.existing(whole)}
     cells, nodes = [], {}
     for cell in whole:
-        if cell.name not in existing:
-            if cell.name in planned:
-                cells.append(_described(cell, "not run", cell.quick))
-            continue
-        content = studies.read(cell)
-        document = _cell(cell, content)
-        cells.append(document)
-        for choice, chosen in document["chosen"].items():
-            if chosen is not None and chosen["key"] in content.nodes:
-                nodes[cell.name, choice] = NodeLosses.unpack(content.nodes[chosen["key"]])
+        if cell.name in existing:
+            content = studies.read(cell)
+            cells.append(_cell(cell, content))
+            for choice, chosen in cells[-1]["chosen"].items():
+                if chosen is not None and chosen["key"] in content.nodes:
+                    nodes[cell.name, choice] = NodeLosses.unpack(content.nodes[chosen["key"]])
+        elif cell.name in planned:
+            cells.append(_cell(cell, StudyContent(cell.quick)) | {"status": "not run"})
     return {
         "rawlsgcn": __version__,
         "seeds": list(plan.seeds),
@@ -50,15 +48,30 @@ def collect(studies: Studies, plan: Plan) -> dict[str, Any]:
     }
 
 
-def _described(cell: Cell, status: str, quick: bool) -> dict[str, Any]:
-    """Describe a cell that has no trials yet."""
+def _cell(cell: Cell, content: StudyContent) -> dict[str, Any]:
+    """Describe a cell by what its study holds, with the settings chosen in each way."""
     entry = CATALOG.get(cell.dataset)
     paper: dict[str, Any] | None = None
     if cell.protocol == "paper":
         paper = published_figures(cell.dataset, cell.method, cell.variant)
     elif cell.protocol == "efficiency" and cell.dataset in PAPER_DATASETS:
         paper = published()["efficiency"].get(cell.method, {}).get(cell.variant)
-    searched = "first seed" if quick else "all seeds"
+    points = cell.points(content.quick, content.records)
+    missing = [point.key for point in points if point.key not in content.records]
+    failed = [content.failed[key][0] for key in missing if key in content.failed]
+    status = "finished" if not missing else "failed" if len(failed) == len(missing) else "part"
+    reason = failed[0] if failed else None
+    done = {p.key: content.records[p.key] for p in points if p.key in content.records}
+    full = [each | {"key": key} for key, each in done.items() if each["seeds"] == [*cell.seeds]]
+    chosen: dict[str, Any] = dict.fromkeys(CHOICES)
+    for choice, by in CHOICES.items():
+        if status != "part" and (record := best(full, by)) is not None:
+            trial = _trial(record) | {"key": record["key"]}
+            chosen[choice] = trial | {"verdict": verdicts(cell.protocol, trial, paper)}
+    if status == "finished" and None in chosen.values():
+        status = "diverged"
+        reason = "every setting to choose from had a run that ended in NaN or infinity"
+    searched = "first seed" if content.quick else "all seeds"
     return {
         "name": cell.name,
         "protocol": cell.protocol,
@@ -71,36 +84,11 @@ def _described(cell: Cell, status: str, quick: bool) -> dict[str, Any]:
         "searched": searched if cell.grid else "nothing",
         "seeds": list(cell.seeds),
         "status": status,
-        "reason": None,
+        "reason": reason,
         "paper": paper,
-        "chosen": dict.fromkeys(CHOICES),
-        "trials": [],
+        "chosen": chosen,
+        "trials": [_trial(record) for record in done.values()],
     }
-
-
-def _cell(cell: Cell, content: StudyContent) -> dict[str, Any]:
-    """Describe a cell by what its study holds, with the settings chosen in each way."""
-    points = cell.points(content.quick, content.records)
-    missing = [point.key for point in points if point.key not in content.records]
-    failed = [content.failed[key][0] for key in missing if key in content.failed]
-    status = "finished" if not missing else "failed" if len(failed) == len(missing) else "part"
-    document = _described(cell, status, content.quick)
-    document["reason"] = failed[0] if failed else None
-    done = [(p, content.records[p.key]) for p in points if p.key in content.records]
-    document["trials"] = [_trial(record) for _, record in done]
-    full = [record for point, record in done if len(point.seeds) == len(cell.seeds)]
-    keys = {id(record): point.key for point, record in done}
-    if status in ("finished", "failed"):
-        for choice, by in CHOICES.items():
-            record = best(full, by)
-            if record is not None:
-                chosen = _trial(record) | {"key": keys[id(record)]}
-                chosen["verdict"] = verdicts(cell.protocol, chosen, document["paper"])
-                document["chosen"][choice] = chosen
-    if status == "finished" and None in document["chosen"].values():
-        document["status"] = "diverged"
-        document["reason"] = "every setting to choose from had a run that ended in NaN or infinity"
-    return document
 
 
 def _trial(record: Mapping[str, Any]) -> dict[str, Any]:

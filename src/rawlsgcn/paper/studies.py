@@ -4,40 +4,39 @@ A worker enqueues a point that nobody has trained, with the point's key as a use
 for the next trial of the queue, and tells its value when its figures are written. Of two workers
 that enqueue the same point the first trial counts, and the other is pruned before it is trained.
 
-A running trial whose worker has died (:mod:`.heartbeats`) is marked as failed, and its point is
-enqueued again. If the worker was only slow, its result is ignored.
+A worker also writes its machine, process and heartbeat into its trials (Optuna's own heartbeat runs
+only inside ``Study.optimize``, one trial at a time). A running trial whose process has ended or
+whose heartbeat has stopped is marked as failed, and its point is enqueued again. If the worker was
+only slow, its result is ignored.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 from .._core.errors import RawlsError, missing_extra
-from .heartbeats import abandoned, this_worker
-from .plan import Cell, Point, score
+from .._core.machine import machine_id, process_runs
+from .plan import Cell, score
 
 try:
     import optuna
     from optuna.distributions import BaseDistribution, CategoricalDistribution
     from optuna.exceptions import UpdateFinishedTrialError
-    from optuna.trial import TrialState
+    from optuna.trial import FrozenTrial, TrialState
 except ImportError as error:
     raise missing_extra("reproducing the paper", "reproduce") from error
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A grid point that this process trains, and its trial."""
-
-    study: optuna.Study
-    trial: optuna.Trial
-    point: Point
+HEARTBEAT_SECONDS = 20.0
+GRACE_SECONDS = 300.0
+"""A worker whose last heartbeat is older than this is taken for dead."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +46,12 @@ class StudyContent:
     ``failed`` has the reason and the time of the latest failure; ``waiting`` are enqueued.
     """
 
-    records: dict[str, dict[str, Any]]
-    nodes: dict[str, dict[str, Any]]
-    running: set[str]
-    waiting: set[str]
-    failed: dict[str, tuple[str, float]]
     quick: bool
+    records: dict[str, dict[str, Any]] = field(default_factory=dict)
+    nodes: dict[str, str] = field(default_factory=dict)
+    running: set[str] = field(default_factory=set)
+    waiting: set[str] = field(default_factory=set)
+    failed: dict[str, tuple[str, float]] = field(default_factory=dict)
 
 
 class Studies:
@@ -60,19 +59,19 @@ class Studies:
 
     def __init__(self, url: str) -> None:
         # The driver that the extra installs, whichever SQLAlchemy would choose by itself.
-        self.url = re.sub(r"^postgres(ql)?://", "postgresql+psycopg2://", url)
-        self._storage = _open(self.url)
+        url = re.sub(r"^postgres(ql)?://", "postgresql+psycopg2://", url)
+        self._storage, self._shown = _open(url), _without_password(url)
         self._opened: dict[str, optuna.Study] = {}
 
     def check(self, cells: Sequence[Cell], resume: bool) -> None:
         """Raise an error for studies made with other settings, or where ``resume`` is needed."""
         for cell, kept in self._fingerprints(cells):
             if kept != cell.fingerprint:
-                raise RawlsError(_mismatch(cell, kept, _without_password(self.url)))
+                raise RawlsError(_mismatch(cell, kept, self._shown))
             if not resume:
                 raise RawlsError(
-                    f"{_without_password(self.url)} already has results of these cells: add "
-                    "--resume to continue with them, or choose another --out or --storage"
+                    f"{self._shown} already has results of these cells: add --resume to continue "
+                    "with them, or choose another --out or --storage"
                 )
 
     def existing(self, cells: Sequence[Cell]) -> list[Cell]:
@@ -106,31 +105,30 @@ class Studies:
     def read(self, cell: Cell) -> StudyContent:
         """Read a cell's study, and mark its abandoned trials as failed."""
         study = self._study(cell)
-        content = StudyContent({}, {}, set(), set(), {}, bool(study.user_attrs.get("quick")))
+        content = StudyContent(bool(study.user_attrs.get("quick")))
         for trial in study.get_trials(deepcopy=False):
-            attributes = trial.user_attrs
+            attributes, state = trial.user_attrs, trial.state
             key = attributes.get("point")
             if key is None:
                 continue
-            if trial.state == TrialState.COMPLETE:
+            if state == TrialState.COMPLETE:
                 content.records[key] = attributes["record"]
                 if "nodes" in attributes:
                     content.nodes[key] = attributes["nodes"]
-            elif trial.state == TrialState.WAITING:
+            elif state == TrialState.WAITING:
                 content.waiting.add(key)
-            elif trial.state == TrialState.RUNNING:
-                if abandoned(trial):
-                    _tell(study, trial.number, TrialState.FAIL)
-                else:
-                    content.running.add(key)
+            elif state == TrialState.RUNNING and _abandoned(trial):
+                _end(study, trial.number, TrialState.FAIL)
+            elif state == TrialState.RUNNING:
+                content.running.add(key)
             elif "reason" in attributes and trial.datetime_complete is not None:
                 content.failed[key] = attributes["reason"], trial.datetime_complete.timestamp()
         return content
 
-    def claim(self, cell: Cell, limit: int, since: float) -> list[Claim]:
+    def claim(self, cell: Cell, limit: int, since: float) -> list[optuna.Trial]:
         """Claim up to ``limit`` points that nobody trained, is training, or saw fail ``since``."""
-        claims: list[Claim] = []
-        while len(claims) < limit:
+        study, claimed = self._study(cell), list[optuna.Trial]()
+        while len(claimed) < limit:
             content = self.read(cell)
             taken = {*content.records, *content.running}
             taken |= {key for key, (_, when) in content.failed.items() if when >= since}
@@ -138,45 +136,22 @@ class Studies:
             point = next((each for each in points if each.key not in taken), None)
             if point is None:
                 break
-            study = self._study(cell)
             if point.key not in content.waiting:
-                study.enqueue_trial(
-                    dict(point.values), user_attrs={"point": point.key, "worker": this_worker()}
-                )
-            claim = _ask(study, cell)
-            if claim is not None:
-                claims.append(claim)
-        return claims
-
-    def finish(
-        self, claim: Claim, record: Mapping[str, Any], nodes: Mapping[str, Any] | None
-    ) -> bool:
-        """Store a point's figures; False where the trial had been given up as abandoned."""
-        kept = {"record": dict(record)} | ({} if nodes is None else {"nodes": dict(nodes)})
-        value = score(record, "validation_accuracy")
-        return _keep(claim.trial, **kept) and _tell(
-            claim.study, claim.trial, TrialState.COMPLETE, value
-        )
-
-    def beat(self, claims: Sequence[Claim]) -> None:
-        """Write a heartbeat into running trials."""
-        for claim in claims:
-            _keep(claim.trial, worker=this_worker())
-
-    def fail(self, claim: Claim, reason: str | None = None) -> None:
-        """End a trial that could not be trained; without a ``reason`` it may be trained again."""
-        if reason is None or _keep(claim.trial, reason=reason):
-            _tell(claim.study, claim.trial, TrialState.FAIL)
+                attributes = {"point": point.key, "worker": _this_worker()}
+                study.enqueue_trial(dict(point.values), user_attrs=attributes)
+            if (trial := _ask(study, cell)) is not None:
+                claimed.append(trial)
+        return claimed
 
 
-def _ask(study: optuna.Study, cell: Cell) -> Claim | None:
+def _ask(study: optuna.Study, cell: Cell) -> optuna.Trial | None:
     """Take the next trial of the queue; None where its point is taken already."""
     grid: dict[str, BaseDistribution] = {
         name: CategoricalDistribution(tuple(values)) for name, values in cell.grid.items()
     }
     try:
         trial = study.ask(grid)
-        trial.set_user_attr("worker", this_worker())
+        trial.set_user_attr("worker", _this_worker())
     except UpdateFinishedTrialError:  # another worker took it for abandoned
         return None
     key = trial.user_attrs.get("point")
@@ -184,46 +159,80 @@ def _ask(study: optuna.Study, cell: Cell) -> Claim | None:
     for other in study.get_trials(deepcopy=False):
         if other.user_attrs.get("point") == key and other.number != trial.number:
             earlier = other.state == TrialState.RUNNING and other.number < trial.number
-            if other.state == TrialState.COMPLETE or (earlier and not abandoned(other)):
-                taken = True
+            taken |= other.state == TrialState.COMPLETE or (earlier and not _abandoned(other))
     if taken:
-        _tell(study, trial, TrialState.PRUNED)
-        return None
-    return Claim(study, trial, Point.from_key(str(key)))
+        _end(study, trial.number, TrialState.PRUNED)
+    return None if taken else trial
 
 
-def _keep(trial: optuna.Trial, **attributes: Any) -> bool:
-    """Keep attributes with a trial; False where it had ended before."""
-    try:
-        for name, value in attributes.items():
+def finish(trial: optuna.Trial, record: Mapping[str, Any], nodes: str | None) -> bool:
+    """Store a point's figures; False where the trial had been given up as abandoned."""
+    kept = {"record": dict(record)} | ({} if nodes is None else {"nodes": nodes})
+    with suppress(UpdateFinishedTrialError):
+        for name, value in kept.items():
             trial.set_user_attr(name, value)
-    except UpdateFinishedTrialError:
-        return False
-    return True
+        reached = score(record, "validation_accuracy")
+        return _end(trial.study, trial.number, TrialState.COMPLETE, reached)
+    return False
 
 
-def _tell(
-    study: optuna.Study,
-    trial: optuna.Trial | int,
-    state: TrialState,
-    value: float | None = None,
-) -> bool:
+def fail(trial: optuna.Trial, reason: str | None = None) -> None:
+    """End a trial that could not be trained; without a ``reason`` it may be trained again."""
+    with suppress(UpdateFinishedTrialError):
+        if reason is not None:
+            trial.set_user_attr("reason", reason)
+        _end(trial.study, trial.number, TrialState.FAIL)
+
+
+def _end(study: optuna.Study, number: int, state: TrialState, value: float | None = None) -> bool:
     """End a trial; False where it had ended otherwise before."""
     try:
-        return study.tell(trial, value, state, skip_if_finished=True).state == state
+        return study.tell(number, value, state, skip_if_finished=True).state == state
     except UpdateFinishedTrialError:
         return False
+
+
+@contextmanager
+def heartbeat(trials: Sequence[optuna.Trial]) -> Iterator[None]:
+    """Write a heartbeat into running trials every 20 seconds while the context lasts."""
+    stop = threading.Event()
+
+    def repeat() -> None:
+        while not stop.wait(HEARTBEAT_SECONDS):
+            for trial in trials:
+                with suppress(Exception):  # the storage is out of reach: the next beat tries again
+                    trial.set_user_attr("worker", _this_worker())
+
+    thread = threading.Thread(target=repeat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def _this_worker() -> dict[str, Any]:
+    return {"machine": machine_id(), "pid": os.getpid(), "heartbeat": time.time()}
+
+
+def _abandoned(trial: FrozenTrial) -> bool:
+    """Whether the worker of a running trial has ended, as far as this machine can see."""
+    worker = trial.user_attrs.get("worker", {})
+    if time.time() - worker.get("heartbeat", 0.0) > GRACE_SECONDS:
+        return True
+    return worker.get("machine") == machine_id() and not process_runs(int(worker.get("pid", 0)))
 
 
 def _open(url: str) -> optuna.storages.RDBStorage:
     # SQLite lets one process write at a time: the others wait for it.
     options = {"connect_args": {"timeout": 120}} if url.startswith("sqlite") else {}
-    attempts = 10
+    shown, attempts = _without_password(url), 10
     while True:
         try:
             return optuna.storages.RDBStorage(url, engine_kwargs=options)
         except ImportError as error:
-            raise missing_extra(f"the storage {_without_password(url)}", "reproduce") from error
+            raise missing_extra(f"the storage {shown}", "reproduce") from error
         except Exception as error:
             attempts -= 1
             signs = ("already exists", "duplicate key", "unique constraint")
@@ -232,9 +241,8 @@ def _open(url: str) -> optuna.storages.RDBStorage:
                 continue
             reason = " ".join(str(error).partition("(Background on")[0].split())
             raise RawlsError(
-                f"the storage {_without_password(url)} cannot be used "
-                f"({reason or type(error).__name__}): give --storage a URL such as "
-                "sqlite:///studies.db or postgresql://user@host/database"
+                f"the storage {shown} cannot be used ({reason or type(error).__name__}): give "
+                "--storage a URL such as sqlite:///studies.db or postgresql://user@host/database"
             ) from error
 
 

@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "±": r"$\pm$",
-    "α": r"$\alpha$",
-    "†": r"$\dagger$",
-    "≤": r"$\leq$",
-    "−": "$-$",
-    "–": "--",
-    "…": r"\dots{}",
-}
+_LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "±": r"$\pm$",
+        "α": r"$\alpha$",
+        "†": r"$\dagger$",
+        "≤": r"$\leq$",
+        "−": "$-$",
+        "–": "--",
+        "…": r"\dots{}",
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -78,4 +80,4 @@ def latex(table: Table) -> str:
 
 
 def _tex(text: str) -> str:
-    return "".join(_LATEX.get(sign, sign) for sign in text.strip())
+    return text.strip().translate(_LATEX)

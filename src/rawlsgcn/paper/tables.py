@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from itertools import product
 from typing import Any
 
+import pandas as pd
+
 from ..balancing import ABLATION_NORMALIZATIONS
 from ..reporting.formatting import join_words
-from .agreement import RULE, effectiveness_verdicts, published_figures
+from .agreement import RULE, published_figures, verdicts
 from .plan import BASELINES, FIGURES, HETEROPHILY, OWN, PAPER_DATASETS
 from .summary import CHOICE_WORDS, claim_text, tuning_gains
 from .table_formats import Table
@@ -23,6 +23,10 @@ EFFECTIVENESS_HEAD = (
     *("graph", "method", "accuracy", "paper", "verdict", "bias", "paper", "verdict"),
     *("calibrated bias", "low-degree accuracy", "settings chosen"),
 )
+DIGITS = {
+    **{"accuracy": 2, "bias": 3, "calibrated_bias": 3},
+    **{"low_degree_accuracy": 1, "high_degree_accuracy": 1, "validation_accuracy": 2},
+}
 Cell = Mapping[str, Any]
 
 
@@ -62,11 +66,10 @@ def _datasets(results: Mapping[str, Any]) -> Table:
     names = ("nodes", "edges", "features", "classes", "median_degree")
     rows = []
     for row in results["datasets"]:
-        shown = []
+        paper, shown = row["paper"] or {}, []
         for name in names:
-            ours, paper = row["ours"][name], (row["paper"] or {}).get(name)
-            same = paper is None or ours == paper
-            shown.append(f"{ours:,}" if same else f"{ours:,} (paper {paper:,})")
+            ours, theirs = row["ours"][name], paper.get(name)
+            shown.append(f"{ours:,}" if theirs in (None, ours) else f"{ours:,} (paper {theirs:,})")
         rows.append((row["graph"], *shown, row["verdict"]))
     head = ("graph", *(name.replace("_", " ") for name in names), "verdict")
     return Table("datasets", "Table 1: statistics of the graphs", head, rows, _notes("datasets"))
@@ -89,24 +92,17 @@ def _effectiveness(results: Mapping[str, Any], choice: str, heterophily: bool = 
 
 
 def _row(cell: Cell, label: str, choice: str, paper: Mapping[str, Any] | None) -> tuple[str, ...]:
-    chosen = cell["chosen"][choice]
-    paper = paper or {}
-    start = (cell["graph"], label + _quick_sign(cell))
-    theirs = [
-        "–" if pair is None else f"{pair[0]:.{digits}f} ± {pair[1]:.{digits}f}"
-        for pair, digits in ((paper.get("accuracy"), 2), (paper.get("bias"), 3))
-    ]
+    chosen, paper = cell["chosen"][choice], paper or {}
+    judged = {} if chosen is None else verdicts("paper", chosen, paper)
+    row = [cell["graph"], label + _quick_sign(cell)]
+    for name in ("accuracy", "bias"):
+        theirs = paper.get(name)
+        printed = theirs and " ± ".join(f"{each:.{DIGITS[name]}f}" for each in theirs)
+        row += [mean_and_std(chosen, name), printed or "–", judged.get(name, "")]
     if chosen is None:
-        return (*start, state(cell), theirs[0], "", "", theirs[1], "", "", "", "")
-    verdicts = effectiveness_verdicts(chosen, paper)
-    return (
-        *start,
-        *(mean_and_std(chosen["accuracy"], 2), theirs[0], verdicts["accuracy"]),
-        *(mean_and_std(chosen["bias"], 3), theirs[1], verdicts["bias"]),
-        mean_and_std(chosen["calibrated_bias"], 3),
-        mean_and_std(chosen["low_degree_accuracy"], 1),
-        chosen_values(chosen["values"]),
-    )
+        row[2] = state(cell)
+    row += [mean_and_std(chosen, name) for name in ("calibrated_bias", "low_degree_accuracy")]
+    return (*row, chosen_values(chosen))
 
 
 def _ablation(results: Mapping[str, Any], choice: str) -> Table:
@@ -129,22 +125,21 @@ def _ablation(results: Mapping[str, Any], choice: str) -> Table:
 
 def _efficiency(results: Mapping[str, Any]) -> Table:
     cells = [cell for cell in results["cells"] if cell["protocol"] == "efficiency"]
+    figures = {
+        "parameters": ("parameters", "{:,.0f}"),
+        "memory_mb": ("peak_memory_mb", "{:,.0f}"),
+        "training_seconds": ("training_seconds", "{:,.3f}"),
+    }
     rows = []
     for cell in ordered(cells):
-        label = f"{cell['title']} ({cell['variant']})" if cell["variant"] else cell["title"]
+        row = [f"{cell['title']} ({cell['variant']})" if cell["variant"] else cell["title"]]
         chosen, paper = cell["chosen"]["validation"], cell["paper"] or {}
         if chosen is None:
-            rows.append((label, state(cell), *[""] * 10))
+            rows.append((*row, state(cell), *[""] * 10))
             continue
-        row = [label]
-        for name, ours, form in (
-            ("parameters", chosen["parameters"], "{:,.0f}"),
-            ("memory_mb", chosen["peak_memory_mb"], "{:,.0f}"),
-            ("training_seconds", chosen["training_seconds"], "{:,.3f}"),
-        ):
-            theirs = paper.get(name)
-            shown = "–" if theirs is None else form.format(theirs)
-            row += [form.format(ours), shown, chosen["verdict"][name]]
+        for name, (ours, form) in figures.items():
+            theirs = "–" if paper.get(name) is None else form.format(paper[name])
+            row += [form.format(chosen[ours]), theirs, chosen["verdict"][name]]
         rows.append((*row, f"{chosen['preparing_seconds']:,.3f}", chosen["device"]))
     head = (
         *("method", "parameters", "paper", "verdict", "memory (MB)", "paper", "verdict"),
@@ -157,19 +152,16 @@ def _efficiency(results: Mapping[str, Any]) -> Table:
 def fair(results: Mapping[str, Any]) -> Table:
     """Return the comparison in which every method is tuned in the same way."""
     cells = [cell for cell in results["cells"] if cell["protocol"] == "fair"]
-    figures = (
-        *(("accuracy", 2), ("bias", 3), ("calibrated_bias", 3)),
-        *(("low_degree_accuracy", 1), ("high_degree_accuracy", 1)),
-    )
+    figures = list(DIGITS)[:-1]
     rows = []
     for cell in ordered(cells):
         chosen = cell["chosen"]["validation"]
-        shown = [state(cell), *[""] * len(figures)]
-        if chosen is not None:
-            shown = [mean_and_std(chosen[name], digits) for name, digits in figures]
-            shown.append(chosen_values(chosen["values"]))
-        rows.append((cell["graph"], cell["title"] + _quick_sign(cell), *shown))
-    head = ("graph", "method", *(name.replace("_", " ") for name, _ in figures), "settings chosen")
+        shown = [mean_and_std(chosen, name) for name in figures]
+        if chosen is None:
+            shown[0] = state(cell)
+        label = cell["title"] + _quick_sign(cell)
+        rows.append((cell["graph"], label, *shown, chosen_values(chosen)))
+    head = ("graph", "method", *(name.replace("_", " ") for name in figures), "settings chosen")
     title = "The fair comparison: rate and weight decay chosen by validation accuracy"
     return Table("fair", title, head, rows, [*_notes("fair"), *_quick_note(cells)])
 
@@ -235,44 +227,48 @@ def state(cell: Cell) -> str:
     return f"failed: {cell['reason']}" if cell["status"] == "failed" else str(cell["status"])
 
 
-def mean_and_std(figure: Mapping[str, Any], digits: int) -> str:
-    """Format a figure over its runs."""
+def mean_and_std(trial: Mapping[str, Any] | None, name: str) -> str:
+    """Format a figure over the runs of a trial; nothing for no trial."""
+    if trial is None:
+        return ""
+    figure, digits = trial[name], DIGITS[name]
     if figure["mean"] is None:
         return f"diverged ({figure['runs'].count(None)} of {len(figure['runs'])} runs)"
     mean = f"{figure['mean']:.{digits}f}"
     return f"{mean} ± {figure['std']:.{digits}f}" if len(figure["runs"]) > 1 else mean
 
 
-def chosen_values(values: Mapping[str, Any]) -> str:
-    """Format the chosen values of a grid."""
+def chosen_values(trial: Mapping[str, Any] | None) -> str:
+    """Format the values of a grid that a trial has; nothing for no trial."""
+    if trial is None:
+        return ""
     words = {"lr": "rate", "weight_decay": "decay", "alpha": "α"}
-    return ", ".join(f"{words.get(name, name)} {value:g}" for name, value in values.items()) or "–"
+    values = trial["values"].items()
+    return ", ".join(f"{words.get(name, name)} {value:g}" for name, value in values) or "–"
 
 
 def cells_csv(results: Mapping[str, Any]) -> str:
     """Return one line for each figure, ours and the paper's, in full precision."""
     about = ("protocol", "dataset", "method", "variant", "status", "searched")
-    numbers = ("mean", "std", "paper_mean", "paper_std")
-    out = io.StringIO()
-    names = (*about, "chosen_by", "settings", "figure", *numbers, "verdict")
-    writer = csv.DictWriter(out, names, lineterminator="\n")
-    writer.writeheader()
+    ours = {"memory_mb": "peak_memory_mb"}
+    costs = ("parameters", "memory_mb", "training_seconds", "preparing_seconds")
+    lines = []
     for cell, choice in product(results["cells"], CHOICE_WORDS):
         chosen, paper = cell["chosen"][choice], cell["paper"] or {}
-        line = {name: cell[name] for name in about} | {"chosen_by": choice}
+        line = [*(cell[name] for name in about), choice]
         if chosen is None:
-            writer.writerow(line)
+            lines.append(line)
             continue
-        line["settings"] = " ".join(f"{name}={value}" for name, value in chosen["values"].items())
-        figures = {
-            name: (chosen[name]["mean"], chosen[name]["std"], *(paper.get(name) or (None, None)))
-            for name in FIGURES
-        }
-        if cell["protocol"] == "efficiency":
-            for name in ("parameters", "memory_mb", "training_seconds", "preparing_seconds"):
-                ours = chosen["peak_memory_mb" if name == "memory_mb" else name]
-                figures[name] = ours, None, paper.get(name), None
-        for name, values in figures.items():
-            verdict = {"figure": name, "verdict": chosen["verdict"].get(name)}
-            writer.writerow(line | verdict | dict(zip(numbers, values, strict=True)))
-    return out.getvalue()
+        line.append(" ".join(f"{name}={value}" for name, value in chosen["values"].items()))
+        verdict = chosen["verdict"].get
+        for name in FIGURES:
+            figure, theirs = chosen[name], paper.get(name) or (None, None)
+            lines.append([*line, name, figure["mean"], figure["std"], *theirs, verdict(name)])
+        for name in costs if cell["protocol"] == "efficiency" else ():
+            figure = chosen[ours.get(name, name)]
+            lines.append([*line, name, figure, None, paper.get(name), None, verdict(name)])
+    numbers = ("mean", "std", "paper_mean", "paper_std")
+    head = [*about, "chosen_by", "settings", "figure", *numbers, "verdict"]
+    # Where nothing was chosen the rest of the line is empty.
+    records = [dict(zip(head, line, strict=False)) for line in lines]
+    return pd.DataFrame(records, columns=head, dtype=object).to_csv(index=False)

@@ -10,6 +10,7 @@ from typing import Any
 from rich import box, progress
 from rich.console import Console, Group
 from rich.live import Live
+from rich.table import Column
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -54,43 +55,41 @@ def live_progress(cells: Sequence[Cell], points: int) -> Iterator[EventCallback]
     bar.speed_estimate_period = 1800
     task = bar.add_task("reproducing", total=points)
 
-    def drawn() -> Group:
-        return Group(_state_table(cells, states), bar)
+    done, claimed, under_way = 0.0, dict[str, float](), dict[str, float]()
+
+    def report(kind: str, name: str, number: float) -> None:
+        nonlocal done
+        if kind == "began":
+            states[name], claimed[name] = "working", number
+        elif kind == "epochs":
+            under_way[name] = number * claimed.get(name, 0)
+            short = name.removeprefix("rawlsgcn/")
+            bar.update(task, description=f"{short} {100 * number:3.0f} %")
+        elif kind == "points":
+            done, under_way[name] = done + number, 0
+        else:
+            states[name] = "failed" if number else "done"
+        bar.update(task, completed=done + sum(under_way.values()))
 
     console = Console(stderr=True)
-    with Live(drawn(), console=console, transient=True, refresh_per_second=4) as shown:
-        done, claimed, under_way = 0.0, dict[str, float](), dict[str, float]()
-
-        def report(kind: str, name: str, number: float) -> None:
-            nonlocal done
-            if kind == "epochs":
-                under_way[name] = number * claimed.get(name, 0)
-                short = name.removeprefix("rawlsgcn/")
-                so_far = done + sum(under_way.values())
-                bar.update(task, completed=so_far, description=f"{short} {100 * number:3.0f} %")
-                return
-            if kind == "began":
-                states[name], claimed[name] = "working", number
-            elif kind == "points":
-                done, under_way[name] = done + number, 0
-                bar.update(task, completed=done + sum(under_way.values()))
-            else:
-                states[name] = "failed" if number else "done"
-            shown.update(drawn())
-
+    with Live(
+        get_renderable=lambda: Group(_state_table(cells, states), bar),
+        console=console,
+        transient=True,
+        refresh_per_second=4,
+    ):
         yield report
 
 
 def _state_table(cells: Sequence[Cell], states: Mapping[str, str]) -> RichTable:
-    table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
-    graphs = list(dict.fromkeys(cell.dataset for cell in cells))
-    table.add_column("", no_wrap=True)
-    for graph in graphs:
-        table.add_column(graph, justify="center")
     rows: dict[str, dict[str, str]] = {}
     for cell in cells:
         label = " ".join(word for word in (cell.protocol, cell.method, cell.variant) if word)
         rows.setdefault(label, {})[cell.dataset] = _STATES[states[cell.name]]
+    table = RichTable(Column("", no_wrap=True), box=box.SIMPLE_HEAD, pad_edge=False)
+    graphs = list(dict.fromkeys(cell.dataset for cell in cells))
+    for graph in graphs:
+        table.add_column(graph, justify="center")
     for label, row in rows.items():
         table.add_row(label, *(row.get(graph, "") for graph in graphs))
     return table
@@ -135,7 +134,16 @@ def print_summary(
     """
     files = []
     if "cells" in results:
-        _print_results(results, console)
+        wide = console.width >= _WIDE
+        for table in tables(results):
+            if table.key != "claims":
+                console.print(_rich_table(table, wide))
+        if not wide:
+            words = ", ".join(f"{sign} {word}" for word, (sign, _) in _VERDICTS.items())
+            said = f"Verdicts: {words} (no number in the paper)."
+            console.print(said, style="dim", highlight=False)
+        for sentence in sentences(results):
+            console.print(sentence, markup=False, highlight=False)
         files += [f"Page: {out / 'index.html'}", f"Tables: {out / 'tables.md'}"]
     if results.get("significance"):
         for table in significance_tables(results["significance"]):
@@ -145,25 +153,9 @@ def print_summary(
     for name in failed:
         console.print(f"Failed: {name}: {reasons[name]}", style="red", markup=False)
     if left:
-        console.print(
-            f"Next is {left[0]}: continue with --resume.",
-            style="yellow",
-            markup=False,
-            highlight=False,
-        )
+        said = f"Next is {left[0]}: continue with --resume."
+        console.print(said, style="yellow", markup=False, highlight=False)
     console.print("   ".join(files), markup=False)
-
-
-def _print_results(results: Mapping[str, Any], console: Console) -> None:
-    wide = console.width >= _WIDE
-    for table in tables(results):
-        if table.key != "claims":
-            console.print(_rich_table(table, wide))
-    if not wide:
-        words = ", ".join(f"{sign} {word}" for word, (sign, _) in _VERDICTS.items())
-        console.print(f"Verdicts: {words} (no number in the paper).", style="dim", highlight=False)
-    for sentence in sentences(results):
-        console.print(sentence, markup=False, highlight=False)
 
 
 def _rich_table(table: Table, wide: bool) -> RichTable:
@@ -172,13 +164,8 @@ def _rich_table(table: Table, wide: bool) -> RichTable:
     columns = [column for column in range(len(table.head)) if wide or column <= last]
     if not wide and table.verdicts and table.head[:2] == ("graph", "method"):
         columns.remove(0)  # the graph becomes a line of its own
-    shown = RichTable(
-        title=table.title,
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
-        title_justify="left",
-    )
+    style: dict[str, Any] = {"box": box.SIMPLE_HEAD, "pad_edge": False, "padding": (0, 1, 0, 0)}
+    shown = RichTable(title=table.title, title_justify="left", **style)
     for column in columns:
         name = table.head[column] if wide or column not in table.verdicts else ""
         shown.add_column(name, overflow="fold")
@@ -187,12 +174,10 @@ def _rich_table(table: Table, wide: bool) -> RichTable:
         if 0 not in columns and row[0] != before:
             before = row[0]
             shown.add_row(Text(before, style="bold"))
-        shown.add_row(*(_text(row[column], column in table.verdicts, wide) for column in columns))
+        cells = []
+        for column in columns:
+            verdict = _VERDICTS.get(row[column]) if column in table.verdicts else None
+            sign, color = verdict or (row[column], "")
+            cells.append(Text(row[column] if wide else sign, style=color))
+        shown.add_row(*cells)
     return shown
-
-
-def _text(cell: str, verdict: bool, wide: bool) -> Text:
-    if not verdict or cell not in _VERDICTS:
-        return Text(cell)
-    sign, style = _VERDICTS[cell]
-    return Text(cell if wide else sign, style=style)

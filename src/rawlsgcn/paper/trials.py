@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import base64
+import io
 import math
-import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -59,42 +59,28 @@ class NodeLosses:
         degree = result.degree[evaluated].numpy().astype(np.int32)
         return cls(degree, np.stack(loss), np.stack(calibrated), np.stack(correct))
 
-    def pack(self) -> dict[str, Any]:
-        """Return sizes and compressed bytes, for JSON."""
-        halves = [_half(self.loss), _half(self.calibrated)]
-        content = [self.degree.tobytes(), *halves, np.packbits(self.correct).tobytes()]
-        data = base64.b85encode(zlib.compress(b"".join(content), 9)).decode("ascii")
-        return {"seeds": self.loss.shape[0], "nodes": self.loss.shape[1], "data": data}
+    def pack(self) -> str:
+        """Return the arrays as text, for JSON; what is too large, or NaN, as the largest number."""
+        limit, packed = float(np.finfo(np.float16).max), io.BytesIO()
+        loss, calibrated = (
+            np.nan_to_num(values, nan=limit, posinf=limit).clip(0, limit).astype(np.float16)
+            for values in (self.loss, self.calibrated)
+        )
+        np.savez_compressed(
+            packed, degree=self.degree, loss=loss, calibrated=calibrated, correct=self.correct
+        )
+        return base64.b85encode(packed.getvalue()).decode("ascii")
 
     @classmethod
-    def unpack(cls, packed: Mapping[str, Any]) -> NodeLosses:
+    def unpack(cls, packed: str) -> NodeLosses:
         """Read what :meth:`pack` returned."""
-        seeds, nodes = int(packed["seeds"]), int(packed["nodes"])
-        data = zlib.decompress(base64.b85decode(packed["data"]))
-        shape, size = (seeds, nodes), 2 * seeds * nodes
-        at = 4 * nodes
-        loss, calibrated = (
-            np.frombuffer(data[start : start + size], np.float16).astype(np.float64).reshape(shape)
-            for start in (at, at + size)
-        )
-        bits = np.unpackbits(np.frombuffer(data[at + 2 * size :], np.uint8), count=seeds * nodes)
-        degree = np.frombuffer(data[:at], np.int32)
-        return cls(degree, loss, calibrated, bits.astype(bool).reshape(shape))
+        with np.load(io.BytesIO(base64.b85decode(packed)), allow_pickle=False) as kept:
+            loss, calibrated = (kept[name].astype(float) for name in ("loss", "calibrated"))
+            return cls(kept["degree"], loss, calibrated, kept["correct"])
 
 
-def _half(values: Floats) -> bytes:
-    """Convert to half precision; what is too large for it, or NaN, becomes its largest number."""
-    limit = float(np.finfo(np.float16).max)
-    finite = np.nan_to_num(values, nan=limit, posinf=limit).clip(0, limit)
-    return finite.astype(np.float16).tobytes()
-
-
-@dataclass(frozen=True)
-class TrainedPoint:
-    """The record of a trial, and its node losses, which are kept if the point may be chosen."""
-
-    record: dict[str, Any]
-    nodes: NodeLosses
+# The record of a trial, and its node losses, which are kept if the point may be chosen.
+TrainedPoint = tuple[dict[str, Any], NodeLosses]
 
 
 def train_points(
@@ -121,7 +107,7 @@ def train_points(
         result = evaluate_runs(
             graph, inputs, method, own, list(point.seeds), runs[start:end], share
         )
-        trained.append(TrainedPoint(_record(point, result), NodeLosses.of(result)))
+        trained.append((_record(point, result), NodeLosses.of(result)))
         start = end
     return trained
 
@@ -145,7 +131,7 @@ def train_timed(cell: Cell, point: Point, device: str, root: Path | None) -> Tra
             seconds.append(took[step])
     result = evaluate_runs(graph, inputs, method, settings, list(point.seeds), runs, took)
     record = _record(point, result) | {"times": times, "peak_memory_mb": alone.peak_memory_mb}
-    return TrainedPoint(record, NodeLosses.of(result))
+    return record, NodeLosses.of(result)
 
 
 @lru_cache(maxsize=1)
@@ -155,7 +141,23 @@ def evaluated_graph(dataset: str, evaluate: str, root: Path | None) -> Data:
 
 
 def _record(point: Point, result: Result) -> dict[str, Any]:
-    """Return what is kept of a trial: figures by seed, settings, and what it cost."""
+    """Return what is kept of a trial: figures by seed, settings, and what it cost.
+
+    JSON has no NaN: a figure that is none is None, and so are all figures of a run that diverged,
+    which mean nothing.
+    """
+    figures = {name: getattr(result, name).runs for name in FIGURES}
+    # None of the calibrated biases is left out (see docs/metrics.md).
+    figures["calibrated_bias"] = [run.scaled_bias for run in result.run_metrics]
+    runs: dict[str, list[float | None]] = {name: [] for name in FIGURES}
+    for values in zip(*figures.values(), strict=True):
+        run = {
+            name: value if math.isfinite(value) else None
+            for name, value in zip(FIGURES, values, strict=True)
+        }
+        lost = diverged({"runs": {name: [value] for name, value in run.items()}})
+        for name, value in run.items():
+            runs[name].append(None if lost else value)
     return {
         "values": dict(point.values),
         "seeds": list(point.seeds),
@@ -164,27 +166,6 @@ def _record(point: Point, result: Result) -> dict[str, Any]:
         "parameters": result.parameters,
         "seconds": result.seconds,
         "peak_memory_mb": result.peak_memory_mb,
-        "runs": _finite({name: _runs(result, name) for name in FIGURES}),
+        "runs": runs,
         "notes": result.notes,
     }
-
-
-def _runs(result: Result, name: str) -> list[float]:
-    """A figure of each run; None of the calibrated biases is left out (see docs/metrics.md)."""
-    if name == "calibrated_bias":
-        return [run.scaled_bias for run in result.run_metrics]
-    runs: list[float] = getattr(result, name).runs
-    return runs
-
-
-def _finite(runs: Mapping[str, Sequence[float]]) -> dict[str, list[float | None]]:
-    """Replace NaN by None for JSON, and all figures of a diverged run, which mean nothing."""
-    kept = {
-        name: [value if math.isfinite(value) else None for value in values]
-        for name, values in runs.items()
-    }
-    for run in range(len(kept["accuracy"])):
-        if diverged({"runs": {name: [values[run]] for name, values in kept.items()}}):
-            for values in kept.values():
-                values[run] = None
-    return kept

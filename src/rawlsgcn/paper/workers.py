@@ -7,19 +7,20 @@ import multiprocessing
 import os
 import queue
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
-from .heartbeats import heartbeat
 from .plan import CHOICES, Cell, Point, diverged, score
-from .studies import Claim, Studies, StudyContent
+from .studies import Studies, StudyContent, fail, finish, heartbeat
 from .trials import TrainedPoint, train_points, train_timed
+
+if TYPE_CHECKING:
+    from optuna import Trial
 
 CHUNK = 7
 """At most so many points of the GCN family are trained together (with five seeds, 35 runs)."""
@@ -57,7 +58,7 @@ def run_cells(work: Work, workers: int, report: EventCallback) -> None:
     for cells, processes in ((others, workers), (timed, 1)):
         part = replace(work, cells=cells)
         if cells and processes == 1:
-            _Worker(part, report).run()
+            _run(part, report)
         elif cells:
             _in_processes(part, processes, report)
 
@@ -102,84 +103,70 @@ def _run_in_process(work: Work, reports: Any, parent: int, threads: int) -> None
             last = time.monotonic()
             reports.put((kind, name, number))
 
-    _Worker(work, report).run()
+    _run(work, report)
 
 
-class _Worker:
-    """Trains what no other process trains."""
+def _run(work: Work, report: EventCallback) -> None:
+    """Train until every cell is done or time is up; wait for the others, in case they die."""
+    studies, left = Studies(work.url), list(work.cells)
+    while left and not work.out_of_time:
+        busy = [cell for cell in left if not _train_cell(cell, studies, work, report)]
+        if len(busy) == len(left):
+            time.sleep(POLL_SECONDS)
+        left = busy
 
-    def __init__(self, work: Work, report: EventCallback) -> None:
-        self._work, self._report, self._studies = work, report, Studies(work.url)
 
-    def run(self) -> None:
-        """Train until every cell is done or time is up; wait for the others, in case they die."""
-        left = list(self._work.cells)
-        while left and not self._work.out_of_time:
-            busy = []
-            for cell in left:
-                if not self._train_cell(cell):
-                    busy.append(cell)
-                if self._work.out_of_time:
-                    return
-            if len(busy) == len(left):
-                time.sleep(POLL_SECONDS)
-            left = busy
+def _train_cell(cell: Cell, studies: Studies, work: Work, report: EventCallback) -> bool:
+    """Train a cell while it has free points; True once every point is finished or failed."""
 
-    def _train_cell(self, cell: Cell) -> bool:
-        """Train a cell while it has free points; True once every point is finished or failed."""
-        while True:
-            claims = self._studies.claim(cell, CHUNK if cell.stacked else 1, self._work.since)
-            content = self._studies.read(cell)
-            if not claims:
-                if content.running:
-                    return False
-                self._report("ended", cell.name, float(bool(content.failed)))
-                return True
-            self._report("began", cell.name, len(claims))
-            try:
-                with heartbeat(partial(self._studies.beat, claims)):
-                    trained = self._train(cell, [claim.point for claim in claims])
-                self._store(cell, claims, trained, content)
-            except Exception as error:
-                reason = " ".join(str(error).split()) or type(error).__name__
-                for claim in claims:
-                    self._studies.fail(claim, reason)
-                # What a failure, perhaps for lack of memory, left on the device.
-                gc.collect()
-                torch.cuda.empty_cache()
-            except BaseException:
-                for claim in claims:
-                    self._studies.fail(claim)
-                raise
-            self._report("points", cell.name, len(claims))
-            if self._work.out_of_time:
-                return False
+    def progress(done: int, total: int, description: str | None = None) -> None:
+        report("epochs", cell.name, done / max(1, total))
 
-    def _train(self, cell: Cell, points: list[Point]) -> list[TrainedPoint]:
-        device, root = self._work.device, self._work.root
-        if cell.protocol == "efficiency":
-            # A process of its own, so that its peak memory is that of this method alone.
-            context = multiprocessing.get_context("spawn")
-            with ProcessPoolExecutor(1, mp_context=context) as pool:
-                return [pool.submit(train_timed, cell, points[0], device, root).result()]
+    while not work.out_of_time:
+        claimed = studies.claim(cell, CHUNK if cell.stacked else 1, work.since)
+        content = studies.read(cell)
+        if not claimed:
+            if not content.running:
+                report("ended", cell.name, float(bool(content.failed)))
+            return not content.running
+        report("began", cell.name, len(claimed))
+        points = [Point.from_key(trial.user_attrs["point"]) for trial in claimed]
+        try:
+            with heartbeat(claimed):
+                if cell.protocol == "efficiency":
+                    # A process of its own, so that its peak memory is that of this method alone.
+                    context = multiprocessing.get_context("spawn")
+                    with ProcessPoolExecutor(1, mp_context=context) as pool:
+                        done = pool.submit(train_timed, cell, points[0], work.device, work.root)
+                        trained = [done.result()]
+                else:
+                    trained = train_points(cell, points, work.device, work.root, progress)
+            _store(cell, claimed, trained, content)
+        except Exception as error:
+            for trial in claimed:
+                fail(trial, " ".join(str(error).split()) or type(error).__name__)
+            # What a failure, perhaps for lack of memory, left on the device.
+            gc.collect()
+            torch.cuda.empty_cache()
+        except BaseException:
+            for trial in claimed:
+                fail(trial)
+            raise
+        report("points", cell.name, len(claimed))
+    return False
 
-        def progress(done: int, total: int, description: str | None = None) -> None:
-            self._report("epochs", cell.name, done / max(1, total))
 
-        return train_points(cell, points, device, root, progress)
+def _store(
+    cell: Cell, claimed: Sequence[Trial], trained: Sequence[TrainedPoint], content: StudyContent
+) -> None:
+    """Store figures, and node losses where the point may be chosen in the end.
 
-    def _store(
-        self, cell: Cell, claims: list[Claim], trained: list[TrainedPoint], content: StudyContent
-    ) -> None:
-        """Store figures, and node losses where the point may be chosen in the end.
-
-        That point is the best one so far when it is stored; a quick search chooses among its last.
-        """
-        records = [*content.records.values(), *(each.record for each in trained)]
-        best = {by: max(score(record, by) for record in records) for by in CHOICES.values()}
-        for claim, each in zip(claims, trained, strict=True):
-            keep = any(score(each.record, by) >= best[by] for by in best)
-            if content.quick:
-                keep = len(claim.point.seeds) == len(cell.seeds)
-            keep = keep and not diverged(each.record)
-            self._studies.finish(claim, each.record, each.nodes.pack() if keep else None)
+    That point is the best one so far when it is stored; a quick search chooses among its last.
+    """
+    records = [*content.records.values(), *(record for record, _ in trained)]
+    best = {by: max(score(record, by) for record in records) for by in CHOICES.values()}
+    for trial, (record, nodes) in zip(claimed, trained, strict=True):
+        keep = any(score(record, by) >= best[by] for by in best)
+        if content.quick:
+            keep = len(record["seeds"]) == len(cell.seeds)
+        finish(trial, record, nodes.pack() if keep and not diverged(record) else None)

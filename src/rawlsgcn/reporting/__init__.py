@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._core import lazy_names
+from .._core import homes, lazy_names
 
 if TYPE_CHECKING:
     from . import audit_figures as audit_figures
@@ -21,16 +21,14 @@ if TYPE_CHECKING:
     from .tables import results_table as results_table
     from .tables import tuning_table as tuning_table
 
-_HOMES = {
-    "audit_figures": "audit_figures",
-    "audit_table": "tables",
-    "datasets_table": "tables",
-    "figures": "figures",
-    "leaderboard_table": "tables",
-    "report": "page",
-    "results_table": "tables",
-    "tuning_table": "tables",
-    "verdict": "audit_verdict",
-}
+_HOMES = homes(
+    {
+        "audit_figures": "audit_figures",
+        "audit_verdict": "verdict",
+        "figures": "figures",
+        "page": "report",
+        "tables": "audit_table datasets_table leaderboard_table results_table tuning_table",
+    }
+)
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -10,8 +10,7 @@ from .._core.text import printable
 from .formatting import SIGNIFICANT, join_words, number, p_text, percent
 
 if TYPE_CHECKING:
-    from ..evaluation.audit.findings import Estimate, ModelAudit, ModelComparison
-    from ..evaluation.audit.permutation_tests import PairedBiasTest
+    from ..evaluation.audit.findings import Estimate, ModelAudit, ModelComparison, PairedBiasTest
     from ..experiments.auditing.audit_result import Audit
 
 

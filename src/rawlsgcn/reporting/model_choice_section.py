@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core.text import printable, share
-from ..experiments.model_search import AutoResult
+from ..experiments.model_search.result import AutoResult
 from .comparison_words import gains
 from .figure_style import FAINT, INK, PAPER, Figure, color, legend, log_x_axis, plain_axes, title
 from .formatting import dataset_name, number, percent

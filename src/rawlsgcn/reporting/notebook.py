@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from .._core.text import printable
 from ..experiments.comparison import Comparison
-from ..experiments.model_search import AutoResult
+from ..experiments.model_search.result import AutoResult
 from .audit_figures import curves
 from .audit_verdict import verdict
 from .figure_style import inline_svg

@@ -23,7 +23,7 @@ from .._core.atomic_files import atomic_file, check_page
 from .._core.text import plural, printable
 from ..experiments.auditing.audit_result import Audit
 from ..experiments.comparison import Comparison
-from ..experiments.model_search import AutoResult
+from ..experiments.model_search.result import AutoResult
 from . import audit_figures
 from .audit_verdict import DIVERGED, doubled, headline_model, verdict
 from .explorer import explorer_data, explorer_script
@@ -34,8 +34,7 @@ from .next_steps import next_steps
 from .training_section import training_figures, training_section
 
 if TYPE_CHECKING:
-    from ..evaluation.audit.findings import Estimate
-    from ..evaluation.audit.permutation_tests import PairedBiasTest, PermutationTest
+    from ..evaluation.audit.findings import Estimate, PairedBiasTest, PermutationTest
     from ..experiments.result import Result
     from .figure_style import Figure
 

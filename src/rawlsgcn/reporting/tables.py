@@ -33,7 +33,7 @@ from .text_tables import (
 if TYPE_CHECKING:
     from ..evaluation.audit.findings import GroupAudit, ModelAudit
     from ..experiments.auditing.audit_result import Audit
-    from ..experiments.model_search import AutoResult
+    from ..experiments.model_search.result import AutoResult
     from ..experiments.result import Result
     from ..experiments.tuning import Tuning
 

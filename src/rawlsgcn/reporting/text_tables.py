@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..evaluation.audit.findings import ModelAudit
     from ..experiments.auditing.audit_result import Audit
     from ..experiments.comparison import Comparison
-    from ..experiments.model_search import AutoResult
+    from ..experiments.model_search.result import AutoResult
     from ..experiments.result import Result
     from ..experiments.tuning import Tuning
 

@@ -14,14 +14,8 @@ doubly-stochastic  x                  x
 ================== ================== ==================
 
 with d̃ the row sums of A + I, t = s ∘ (A + I) s the row sums of Â, and x the scaling of ``balance``.
-A sampled batch therefore gets the exact entries of the whole graph's matrix.
-
-Of the d_v arcs into v the sampler keeps c_v = min(k, d_v), each with probability c_v / d_v. With
-
-.. math:: ŵ_{vu} = (d_v / c_v)\, l_v a_{vu} r_u, \qquad ŵ_{vv} = l_v r_v \text{ (always kept)},
-
-a sampled row has the whole row as its expectation. With the doubly stochastic factors this holds
-for the matrix of the fair gradient too, ∂J/∂W = Hᵀ F̂ᵀ ∂J/∂E.
+A sampled batch therefore gets the exact entries of the whole graph's matrix. With the doubly
+stochastic factors this holds for the matrix of the fair gradient too, ∂J/∂W = Hᵀ F̂ᵀ ∂J/∂E.
 """
 
 from __future__ import annotations
@@ -32,7 +26,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 from torch_geometric.transforms import BaseTransform
 
 from .._core.argument_checks import require_edges, require_floating
@@ -119,10 +112,11 @@ class SampledWeights(BaseTransform):  # type: ignore[misc]
 
     .. math:: ŵ_{vu} = (d_v / c_v)\, l_v a_{vu} r_u, \qquad ŵ_{vv} = l_v r_v,
 
-    where c_v of the d_v arcs into v were sampled. A sampled row has the whole row as its
-    expectation. The batch may come from any loader that samples without replacement along the
-    direction of the arcs, :class:`NeighborSampler` as well as ``NeighborLoader``. Use layers with
-    ``normalize=False`` and pass ``fair_weight`` to the fair ones::
+    where c_v = min(k, d_v) of the d_v arcs into v were sampled, each with probability c_v / d_v. A
+    sampled row has the whole row as its expectation. The batch may come from any loader that
+    samples without replacement along the direction of the arcs, :class:`NeighborSampler` as well as
+    ``NeighborLoader``. Use layers with ``normalize=False`` and pass ``fair_weight`` to the fair
+    ones::
 
         with fair_weights(model, batch.fair_weight):
             out = model(batch.x, batch.edge_index, batch.edge_weight)[: batch.batch_size]
@@ -166,23 +160,23 @@ class SampledWeights(BaseTransform):  # type: ignore[misc]
             raise RawlsError(
                 "the graph has self-loops: pass the graph as it was before a transform added them"
             )
-        if weight is not None and not bool((weight >= 0).logical_and(weight.isfinite()).all()):
-            raise RawlsError("the graph has edge weights that are negative or not finite numbers")
-        if not fair and normalization != "doubly-stochastic":  # balancing checks it otherwise
-            matrix, _ = read_matrix(edge_index, weight, int(data.num_nodes))
-            if not inspect_matrix(matrix)[1]:
-                raise RawlsError(
-                    "the graph is not symmetric: make its edges run both ways, with the same weight"
-                )
         adjacency = Adjacency.of(edge_index, weight, int(data.num_nodes))
+        matrix, _ = read_matrix(edge_index, weight, adjacency.num_nodes)
+        if not inspect_matrix(matrix)[1]:
+            raise RawlsError(
+                "the graph is not symmetric: make its edges run both ways, with the same weight"
+            )
         self._degree = torch.from_numpy(adjacency.degree)
         self._weighted, self._dtype = weight is not None, dtype
-        self._forward = _tensors(Factors.of(adjacency, normalization))
-        self._fair: tuple[Tensor, Tensor] | None = None
-        if fair and normalization == "doubly-stochastic":
-            self._fair = self._forward
-        elif fair:
-            self._fair = _tensors(Factors.of(adjacency, "doubly-stochastic"))
+        kinds = {"edge_weight": normalization}
+        if fair:
+            kinds["fair_weight"] = "doubly-stochastic"
+        factors = {kind: Factors.of(adjacency, kind) for kind in kinds.values()}
+        #: The vectors of each of the weights that a batch gets.
+        self._factors = {
+            name: (torch.from_numpy(factors[kind].left), torch.from_numpy(factors[kind].right))
+            for name, kind in kinds.items()
+        }
 
     def forward(self, batch: Data) -> Data:
         """Add self-loops and weights to a batch.
@@ -214,15 +208,6 @@ class SampledWeights(BaseTransform):  # type: ignore[misc]
         batch.edge_index = torch.cat([batch.edge_index, loops.expand(2, -1)], 1)
         weights = torch.cat([arcs, torch.ones(len(node), dtype=torch.float64)])
         ends = node[batch.edge_index]
-        batch.edge_weight = self._entries(self._forward, ends, weights)
-        if self._fair is not None:
-            batch.fair_weight = self._entries(self._fair, ends, weights)
+        for name, (left, right) in self._factors.items():
+            batch[name] = (left[ends[1]] * right[ends[0]] * weights).to(self._dtype)
         return batch
-
-    def _entries(self, factors: tuple[Tensor, Tensor], ends: Tensor, weights: Tensor) -> Tensor:
-        left, right = factors
-        return (left[ends[1]] * right[ends[0]] * weights).to(self._dtype)
-
-
-def _tensors(factors: Factors) -> tuple[Tensor, Tensor]:
-    return torch.from_numpy(factors.left), torch.from_numpy(factors.right)

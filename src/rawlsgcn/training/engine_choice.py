@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from .._core.errors import RawlsError, unknown_name
 from .._core.memory import code_memory, memory_left, size_text
-from ..methods import Convolutional, Method, Settings
+from ..methods import MAIN_METHODS, Convolutional, Method, Settings
 from .smoothed.smoothed_files import why_not_rows
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class EngineChoice:
     """The engine that trains, one of ``ENGINES`` or ``STEPWISE``, and why in a sentence."""
 
     engine: str
-    reason: str
+    reason: str = "you said so"
 
     @property
     def trained_on(self) -> str:
@@ -98,6 +98,16 @@ def require_whole_graph(
     memory_left(whole_graph_bytes(size, settings, runs), memory, what)
 
 
+def convolutional(method: Method) -> Convolutional:
+    """Return the method if it can be trained on samples; raise an error otherwise."""
+    if not isinstance(method, Convolutional):
+        raise RawlsError(
+            f"{method.name} cannot be trained on sampled neighborhoods: it needs the whole graph; "
+            f"use {' or '.join(MAIN_METHODS)}, or another --engine"
+        )
+    return method
+
+
 def choose_engine(
     method: Method,
     settings: Settings,
@@ -117,19 +127,13 @@ def choose_engine(
         raise unknown_name("engine", engine, (*ENGINES, *STEPWISE))
     no_rows = why_not_rows(settings, method.name)
     can_sample = isinstance(method, Convolutional)
-    needed = code_memory() + whole_graph_bytes(size, settings, runs)
-    fits = needed <= memory
-    excess = f"about {size_text(needed)} of memory, more than the {size_text(memory)} it may use"
     if engine == "smoothed" and (no_rows or not size.in_shards):
         why = no_rows or "it reads smoothed features from shards: give --shards (see 'shard')"
         raise RawlsError(f"the engine 'smoothed' cannot train this: {why}")
-    if engine == "sampled" and not can_sample:
-        raise RawlsError(
-            f"{method.name} cannot be trained on sampled neighborhoods: it needs the whole graph; "
-            "use another --engine or method"
-        )
+    if engine == "sampled":
+        convolutional(method)
     if engine in STEPWISE:
-        return EngineChoice(engine, "you said so")
+        return EngineChoice(engine)
     if engine == "auto" and size.in_shards and no_rows is None:
         return EngineChoice(
             "smoothed", "once its features are smoothed, smoothed-mlp needs only their rows"
@@ -139,9 +143,12 @@ def choose_engine(
     if size.in_shards:
         require_whole_graph(method, settings, size, memory, runs)
     if engine != "auto":
-        return EngineChoice(engine, "you said so")
-    if fits:
-        return EngineChoice("auto", f"it fits in memory (about {size_text(needed)})")
+        return EngineChoice(engine)
+    needed = code_memory() + whole_graph_bytes(size, settings, runs)
+    about = f"about {size_text(needed)}"
+    if needed <= memory:
+        return EngineChoice("auto", f"it fits in memory ({about})")
+    excess = f"{about} of memory, more than the {size_text(memory)} it may use"
     if can_sample:
         return EngineChoice("sampled", f"the whole graph would need {excess}")
     return EngineChoice("auto", f"{method.name} knows no other way, though it needs {excess}")

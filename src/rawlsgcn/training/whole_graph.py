@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import torch
 from torch import Tensor
@@ -62,16 +63,15 @@ def train_runs(
         )
     clock = Clock(inputs.device)
     if isinstance(method, Stackable) and engine != "reference" and not early:
-        runs = _train_stacked(method, inputs, jobs, progress, clock)
-    else:
-        runs = []
-        with kept_random_state():
-            for learner in train_reference(method, inputs, jobs, progress):
-                clock.lap("train")
-                count = sum(parameter.numel() for parameter in learner.module.parameters())
-                kept = _on_cpu(learner.module.state_dict())
-                runs.append(TrainedRun(count, kept, learner.logits().cpu()))
-                clock.lap("evaluate")
+        return _train_stacked(method, inputs, jobs, progress, clock), clock.seconds
+    runs = []
+    with kept_random_state():
+        for learner in train_reference(method, inputs, jobs, progress):
+            clock.lap("train")
+            count = sum(parameter.numel() for parameter in learner.module.parameters())
+            kept = _on_cpu(learner.module.state_dict())
+            runs.append(TrainedRun(count, kept, learner.logits().cpu()))
+            clock.lap("evaluate")
     return runs, clock.seconds
 
 
@@ -99,10 +99,15 @@ def _train_stacked(
         clock.lap("train")
         count = sum(tensor.numel() for tensor in states[0])
         with threads_for_graph(inputs.x, inputs.edge_index), TrainingThreads():
+            notes = (*engine.stack.notes, *engine.notes)
             for index, state in zip(indices, states, strict=True):
-                notes = (*engine.stack.notes, *(() if engine.note is None else (engine.note,)))
-                kept = _named(state) | _on_cpu(dict(engine.stack.fixed))
-                runs[index] = TrainedRun(count, kept, engine.stack.logits(state).cpu(), notes)
+                # The names of the reference engine's module.
+                parts = product(range(len(state) // 2), ("weight", "bias"))
+                names = [f"layers.{number}.{part}" for number, part in parts]
+                kept = dict(zip(names, state, strict=True)) | dict(engine.stack.fixed)
+                runs[index] = TrainedRun(
+                    count, _on_cpu(kept), engine.stack.logits(state).cpu(), notes
+                )
         clock.lap("evaluate")
         done += share
     return [runs[index] for index in range(len(jobs))]
@@ -110,15 +115,20 @@ def _train_stacked(
 
 @dataclass(frozen=True)
 class PartialProgress:
-    """The progress of one engine's jobs as a part of the progress of all."""
+    """The progress of some of the jobs, which may have a name, as a part of the progress of all."""
 
     progress: ProgressCallback
     before: int
     share: int
     total: int
+    name: str | None = None
 
     def __call__(self, done: int, total: int, description: str | None = None) -> None:
-        self.progress(self.before + self.share * done // max(1, total), self.total)
+        where = self.before + self.share * done // max(1, total), self.total
+        if self.name is None:
+            self.progress(*where)
+        else:
+            self.progress(*where, ", ".join(filter(None, (self.name, description))))
 
 
 class Clock:
@@ -136,12 +146,6 @@ class Clock:
         now = time.perf_counter()
         self.seconds[part] += now - self.last
         self.last = now
-
-
-def _named(state: list[Tensor]) -> dict[str, Tensor]:
-    """The stacked engine's weights under the names of the reference engine's module."""
-    names = [f"layers.{i}.{kind}" for i in range(len(state) // 2) for kind in ("weight", "bias")]
-    return _on_cpu(dict(zip(names, state, strict=True)))
 
 
 def _on_cpu(state: dict[str, Tensor]) -> dict[str, Tensor]:

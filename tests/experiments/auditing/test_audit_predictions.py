@@ -163,8 +163,8 @@ def _set(row: int, column: str, value: object) -> Change:
 BAD: dict[str, tuple[Change, str]] = {
     "an unknown node": (_set(4, "node", "zz"), r"line 6: node zz is not in the graph"),
     "a node twice": (_set(7, "node", "n2"), r"line 9: node n2 appears twice \(first: .*line 4\)"),
-    "no sum of one": (_set(3, "p_1", 0.9999), r"line 5: the probabilities of node n3 sum to"),
-    "a negative one": (_set(3, "p_1", -0.2), r"line 5: .* node n3 are not all positive"),
+    "no sum of one": (_set(3, "p_1", 0.9999), r"line 5: node n3 has probabilities that sum to"),
+    "a negative one": (_set(3, "p_1", -0.2), r"line 5: node n3 has .* not all positive"),
     "an empty cell": (_set(2, "p_2", None), r"line 4, column 'p_2' is empty or NaN"),
     "the word nan": (_set(2, "p_2", "nan"), r"line 4, column 'p_2' is"),
     "a text": (_set(2, "p_2", "high"), r"line 4, column 'p_2' is 'high'"),

@@ -10,7 +10,7 @@ from small_pool import small_pool
 
 import rawlsgcn as rg
 from rawlsgcn.experiments.comparison import Comparison
-from rawlsgcn.experiments.model_search import AutoResult
+from rawlsgcn.experiments.model_search.result import AutoResult
 
 
 @pytest.fixture(scope="module")

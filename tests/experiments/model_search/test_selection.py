@@ -32,18 +32,21 @@ def probabilities(nodes: int = 60, sharpness: float = 2.0, seed: int = 0) -> tor
 
 
 def member(name: str, p: torch.Tensor) -> Member:
-    rank = judge().rank(p[judge().nodes].double())
-    return Member(Candidate(name, "gcn", {}), p, (), (), judge().loss(p), rank, 1, 0.0)
+    return Member(Candidate(name, "gcn", {}), p, (), (), judge().losses(p), 1, 0.0)
+
+
+def loss(p: torch.Tensor) -> float:
+    return judge().losses(p).scaled
 
 
 def test_the_loss_does_not_depend_on_the_temperature() -> None:
     p = probabilities()
     sharper = (3 * p.log()).softmax(-1)
-    assert judge().loss(sharper) == pytest.approx(judge().loss(p), rel=1e-5)
+    assert loss(sharper) == pytest.approx(loss(p), rel=1e-5)
 
 
 def test_better_predictions_have_a_lower_loss() -> None:
-    losses = [judge().loss(probabilities(sharpness=s)) for s in (0.0, 1.0, 2.0, 4.0)]
+    losses = [loss(probabilities(sharpness=s)) for s in (0.0, 1.0, 2.0, 4.0)]
     assert losses == sorted(losses, reverse=True)
 
 
@@ -52,7 +55,7 @@ def test_a_run_that_diverged_is_never_chosen() -> None:
     broken = torch.full_like(sound, math.nan)
     runs = [TrainedRun(1, {}, logits) for logits in (broken, sound, broken)]
     assert judge().best(runs, 3) == [1]
-    assert judge().loss(broken) == math.inf
+    assert loss(broken) == math.inf
 
 
 def test_a_mean_is_taken_only_if_it_is_better_than_the_best_alone() -> None:
@@ -61,24 +64,22 @@ def test_a_mean_is_taken_only_if_it_is_better_than_the_best_alone() -> None:
         member("bad", probabilities(sharpness=-3)),
     )
     alone = WeightedMean.best([bad, good], judge())
-    assert [each.name for each in alone.members] == ["good"]
-    assert alone.weights == (1.0,)
-    assert (alone.weight(good), alone.weight(bad)) == (1.0, 0.0)
+    assert alone.weights == {good: 1.0}
     pair = [member("a", probabilities(seed=1)), member("b", probabilities(seed=2))]
     chosen = WeightedMean.best(pair, judge())
-    assert len(chosen.members) == 2
-    assert judge().loss(chosen.probabilities) < min(each.loss for each in pair)
+    assert len(chosen.weights) == 2
+    assert loss(chosen.probabilities) < min(each.losses.scaled for each in pair)
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=5), st.floats(-2, 4))
 def test_the_chosen_mean_is_never_worse_than_the_best_alone(seeds: list[int], sharp: float) -> None:
     pool = [member(str(seed), probabilities(seed=seed, sharpness=sharp)) for seed in seeds]
     chosen = WeightedMean.best(pool, judge())
-    # Losses under the least one count as the same: see Judge.rank.
-    best = max(min(each.loss for each in pool), LEAST_LOSS)
-    assert judge().loss(chosen.probabilities) <= best * (1 + 1e-6)
-    assert sum(chosen.weights) == pytest.approx(1)
-    assert min(chosen.weights) >= 1 / STEPS
+    # Losses under the least one count as the same: see Losses.rank.
+    best = max(min(each.losses.scaled for each in pool), LEAST_LOSS)
+    assert loss(chosen.probabilities) <= best * (1 + 1e-6)
+    assert sum(chosen.weights.values()) == pytest.approx(1)
+    assert min(chosen.weights.values()) >= 1 / STEPS
     torch.testing.assert_close(chosen.probabilities.sum(-1), torch.ones(60))
 
 
@@ -87,13 +88,13 @@ def test_weights_are_those_of_the_greedy_steps() -> None:
     taken: list[torch.Tensor] = []
     for _ in range(STEPS):
         means = [torch.stack([*taken, each.probabilities.double()]).mean(0) for each in pool]
-        best = min(range(3), key=lambda k: judge().loss(means[k]))
+        best = min(range(3), key=lambda k: loss(means[k]))
         taken.append(pool[best].probabilities.double())
     prefixes = [torch.stack(taken[:count]).mean(0) for count in range(1, STEPS + 1)]
-    wanted = min(prefixes, key=judge().loss)
+    wanted = min(prefixes, key=loss)
     chosen = WeightedMean.best(pool, judge())
-    assert 1 < len(chosen.members) < STEPS
-    assert len(set(chosen.weights)) > 1  # a member was taken more than once
+    assert 1 < len(chosen.weights) < STEPS
+    assert len(set(chosen.weights.values())) > 1  # a member was taken more than once
     torch.testing.assert_close(chosen.probabilities, wanted.float(), rtol=1e-5, atol=1e-6)
 
 
@@ -102,7 +103,7 @@ def test_among_members_without_a_loss_the_surer_one_is_chosen() -> None:
     right = torch.nn.functional.one_hot(torch.arange(60) % 3, 3).double()
     vague, sure = (share * right + (1 - share) / 3 for share in (0.1, 0.8))
     chosen = WeightedMean.best([member("vague", vague), member("sure", sure)], judge())
-    assert [each.name for each in chosen.members] == ["sure"]
+    assert [each.name for each in chosen.weights] == ["sure"]
 
 
 def test_many_validation_nodes_are_sampled() -> None:

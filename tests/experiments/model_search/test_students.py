@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import rawlsgcn as rg
 from rawlsgcn.experiments.model_search import students
-from rawlsgcn.experiments.model_search.students import PseudoLabels
+from rawlsgcn.experiments.model_search.students import confident_nodes, pseudo_labeled
 from rawlsgcn.graphs import check
 from rawlsgcn.methods import Inputs
 
@@ -28,13 +28,12 @@ def test_the_most_confident_share_of_each_group_is_chosen(
     teacher = torch.from_numpy(random.dirichlet(np.ones(classes), nodes))
     degree = torch.from_numpy(random.integers(0, 12, nodes))
     train = torch.from_numpy(random.permutation(nodes)[: min(trained, nodes - 1)])
-    labels = PseudoLabels.of(teacher, degree, train, share, seed)
+    labels = confident_nodes(teacher, degree, train, share, seed)
     confidence, predicted = teacher.max(-1)
-    assert torch.equal(labels.y, predicted[labels.nodes])
-    assert not set(labels.nodes.tolist()) & set(train.tolist())
+    chosen = set(labels.tolist())
+    assert not chosen & set(train.tolist())
     limits = np.percentile(degree.numpy(), [25, 50, 75])
     quarter = np.searchsorted(limits, degree.numpy(), side="left")
-    chosen = set(labels.nodes.tolist())
     for group in {(int(c), int(q)) for c, q in zip(predicted, quarter, strict=True)}:
         members = [
             node
@@ -54,16 +53,17 @@ def test_too_many_are_drawn_and_the_seed_decides() -> None:
     teacher = torch.rand(nodes, 3).softmax(-1)
     degree = torch.randint(0, 9, (nodes,))
     none = torch.empty(0, dtype=torch.long)
-    one, same, other = (PseudoLabels.of(teacher, degree, none, 0.9, seed) for seed in (0, 0, 1))
-    assert len(one.nodes) == students.MOST_ROWS
-    assert torch.equal(one.nodes, same.nodes)
-    assert not torch.equal(one.nodes, other.nodes)
+    one, same, other = (confident_nodes(teacher, degree, none, 0.9, seed) for seed in (0, 0, 1))
+    assert len(one) == students.MOST_ROWS
+    assert torch.equal(one, same)
+    assert not torch.equal(one, other)
 
 
 def test_given_and_pseudo_labels_weigh_one_half_each() -> None:
     inputs = Inputs.of(check(rg.synthetic(150)))
-    labels = PseudoLabels(torch.tensor([140, 145, 149]), torch.tensor([1, 0, 2]))
-    made = labels.inputs(inputs)
+    teacher = torch.zeros(150, 3).index_fill(1, torch.tensor(0), 0.1)
+    teacher[140, 1] = teacher[149, 2] = 1
+    made = pseudo_labeled(inputs, teacher, torch.tensor([140, 145, 149]))
     assert made.train_weight is not None
     count = len(inputs.train)
     torch.testing.assert_close(made.train_weight[:count].sum(), torch.tensor(0.5))

@@ -355,7 +355,7 @@ def test_attributes_that_are_not_read_may_be_of_other_kinds(tmp_path: Path) -> N
     torch.save(Data(**tensors(**more)), tmp_path / "g.pt")
     assert read(tmp_path / "g.pt").num_nodes == 6
     torch.save(HeteroData(), tmp_path / "g.pt")
-    assert "g.pt holds a HeteroData" in refused(tmp_path / "g.pt")
+    assert "g.pt: it holds a HeteroData" in refused(tmp_path / "g.pt")
 
 
 # Tables ---------------------------------------------------------------------------------------

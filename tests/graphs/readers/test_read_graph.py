@@ -530,15 +530,15 @@ def test_small_unsigned_ids_are_ids(tmp_path: Path) -> None:
 def test_a_text_that_is_called_npz_is_not_called_a_pickle(tmp_path: Path) -> None:
     for name in ("g.npz", "x.npy"):
         (tmp_path / name).write_text("hello")
-    with pytest.raises(RawlsError, match=r"g\.npz is no file of numpy"):
+    with pytest.raises(RawlsError, match=r"g\.npz: it is no file of numpy"):
         read(tmp_path / "g.npz")
-    with pytest.raises(RawlsError, match=r"x\.npy is no file of numpy"):
+    with pytest.raises(RawlsError, match=r"x\.npy: it is no file of numpy"):
         read(edges(tmp_path), features=tmp_path / "x.npy")
 
 
 def test_a_dict_without_names_is_one_sentence(tmp_path: Path) -> None:
     torch.save({1: torch.zeros(2)}, tmp_path / "g.pt")
-    with pytest.raises(RawlsError, match=r"g\.pt holds a dict whose keys are not all names"):
+    with pytest.raises(RawlsError, match=r"g\.pt: it holds a dict whose keys are not all names"):
         read(tmp_path / "g.pt")
 
 

@@ -31,8 +31,8 @@ def sort(
                 sorter.add(source[part], target[part], None if weight is None else weight[part])
             arcs = sorter.finish()
         rows = np.repeat(np.arange(nodes), np.diff(arcs.row_start))
-        columns = np.fromfile(arcs.column, np.int32)
-        weights = None if arcs.weight is None else np.fromfile(arcs.weight, np.float32)
+        columns = arcs.column(0, arcs.row_start[-1])
+        weights = None if arcs.weight is None else arcs.weight(0, len(columns))
         left = {path.name for path in Path(folder).iterdir()}
         assert left <= {"column", "weight"}
     return np.stack([rows, columns]), weights, facts

@@ -11,9 +11,9 @@ import pytest
 import rawlsgcn as rg
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.graphs import graph_notes
+from rawlsgcn.graphs.readers import edge_lists, features, node_tables
 from rawlsgcn.graphs.shards import write_shards
 from rawlsgcn.graphs.shards.shard_writer import ShardWriter
-from rawlsgcn.graphs.streaming import edge_batches, feature_batches
 from rawlsgcn.graphs.streaming.file_shards import shard_files
 
 Files = dict[str, Any]
@@ -21,9 +21,9 @@ Files = dict[str, Any]
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(edge_batches, "ROWS", 13)
-    monkeypatch.setattr(feature_batches, "CELLS", 30)
-    monkeypatch.setattr(feature_batches, "ROWS", 7)
+    monkeypatch.setattr(edge_lists, "ROWS", 13)
+    monkeypatch.setattr(features, "CELLS", 30)
+    monkeypatch.setattr(node_tables, "ROWS", 7)
 
 
 def text(header: str, *rows: str) -> str:

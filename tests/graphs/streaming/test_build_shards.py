@@ -21,8 +21,9 @@ from rawlsgcn.graphs.shards.shard_writer import ShardWriter
 from rawlsgcn.graphs.shards.shards import Shards
 from rawlsgcn.graphs.streaming import build_shards
 from rawlsgcn.graphs.streaming import synthetic_shards as module
-from rawlsgcn.graphs.streaming.build_shards import WAITING, unfinished_folder
+from rawlsgcn.graphs.streaming.build_shards import WAITING
 from rawlsgcn.graphs.streaming.synthetic_shards import synthetic_shards
+from rawlsgcn.graphs.streaming.unfinished import unfinished_folder
 
 
 def draw(folder: Path, **changes: Any) -> Shards:
@@ -40,7 +41,7 @@ def killed(*arguments: Any, **options: Any) -> None:
 
 #: What is interrupted, and the stages that need not be done again.
 INTERRUPTED = [
-    (module.ArcSorter, "finish", set()),
+    (build_shards.ArcSorter, "finish", set()),
     (ShardWriter, "write_nodes", {"arcs", "features"}),
     (FeatureFiles, "add", {"arcs"}),
     (ShardWriter, "finish", {"arcs", "features"}),

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 import rawlsgcn as rg
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.graphs.notes import GraphFacts, graph_notes
+from rawlsgcn.graphs.readers import edge_lists, features, node_tables
 from rawlsgcn.graphs.shards import Shards, write_shards
-from rawlsgcn.graphs.streaming import arc_sorter, edge_batches, feature_batches
+from rawlsgcn.graphs.streaming import arc_sorter
 from rawlsgcn.graphs.streaming.file_shards import shard_files
 
 
@@ -32,9 +33,9 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches of a few rows, so that small files have many."""
     monkeypatch.setattr(arc_sorter, "_FEWEST", 40)
     monkeypatch.setattr(arc_sorter, "_SAMPLED", 4)
-    monkeypatch.setattr(edge_batches, "ROWS", 13)
-    monkeypatch.setattr(feature_batches, "CELLS", 30)
-    monkeypatch.setattr(feature_batches, "ROWS", 7)
+    monkeypatch.setattr(edge_lists, "ROWS", 13)
+    monkeypatch.setattr(features, "CELLS", 30)
+    monkeypatch.setattr(node_tables, "ROWS", 7)
 
 
 class Files:

@@ -16,7 +16,8 @@ from torch_geometric.data import Data
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.graphs import check
 from rawlsgcn.graphs.graph_statistics import fingerprint
-from rawlsgcn.graphs.streaming import arc_sorter, feature_batches, ogb_folders
+from rawlsgcn.graphs.readers import features
+from rawlsgcn.graphs.streaming import arc_sorter, ogb_folders
 from rawlsgcn.graphs.streaming.ogb_folders import ogb_raw_folder, shard_ogb
 
 NODES = 50
@@ -26,7 +27,7 @@ NODES = 50
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arc_sorter, "_FEWEST", 40)
     monkeypatch.setattr(ogb_folders, "ROWS", 13)
-    monkeypatch.setattr(feature_batches, "CELLS", 30)
+    monkeypatch.setattr(features, "CELLS", 30)
 
 
 def table(path: Path, values: Any) -> None:

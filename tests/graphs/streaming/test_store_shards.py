@@ -11,8 +11,9 @@ from torch_geometric.testing import MyFeatureStore, MyGraphStore
 import rawlsgcn as rg
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.graphs.graph_statistics import fingerprint
+from rawlsgcn.graphs.readers import features
 from rawlsgcn.graphs.splits import MASKS
-from rawlsgcn.graphs.streaming import feature_batches, store_shards
+from rawlsgcn.graphs.streaming import store_shards
 from rawlsgcn.graphs.streaming.store_shards import shard_stores
 
 GRAPH = rg.synthetic(300)
@@ -28,7 +29,7 @@ def stores(edge_index: torch.Tensor = GRAPH.edge_index) -> tuple[MyFeatureStore,
 
 
 def test_the_shards_are_those_of_the_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feature_batches, "CELLS", 10_000)
+    monkeypatch.setattr(features, "CELLS", 10_000)
     monkeypatch.setattr(store_shards, "ROWS", 100)
     shards = shard_stores(tmp_path / "shards", 3, *stores(), name="papers")
     assert shards.fingerprint == fingerprint(GRAPH)

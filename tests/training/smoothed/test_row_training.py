@@ -20,7 +20,7 @@ from rawlsgcn._core.distributed_context import DistributedContext, distributed_c
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.methods import find_method
 from rawlsgcn.training.in_steps.checkpoints import train_with_checkpoints
-from rawlsgcn.training.smoothed import row_order, row_training
+from rawlsgcn.training.smoothed import row_order
 from rawlsgcn.training.smoothed.row_order import RowOrder
 from rawlsgcn.training.smoothed.row_training import LabeledRows, RowTraining
 from rawlsgcn.training.smoothed.smoothed_files import take_rows
@@ -61,8 +61,6 @@ def small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunks of four rows of six features, and windows of ten chunks."""
     monkeypatch.setattr(row_order, "CHUNK_BYTES", 96)
     monkeypatch.setattr(row_order, "WINDOW_CHUNKS", 10)
-    monkeypatch.setattr(row_training, "CHUNK_BYTES", 96)
-    monkeypatch.setattr(row_training, "WINDOW_CHUNKS", 10)
 
 
 def weights(training: RowTraining) -> torch.Tensor:
@@ -80,7 +78,7 @@ def test_an_epoch_has_every_row_once_in_an_order_of_its_own(rows: int, batch: in
             assert start == steps
             steps += window.steps
             assert len(window.order) >= window.steps
-            taken.append(order.rows_of(window.chunks)[window.order])
+            taken.append(window.rows[window.order])
         assert steps == order.steps
         seen.append(np.concatenate(taken))
         assert np.array_equal(np.sort(seen[-1]), np.arange(rows))
@@ -132,9 +130,9 @@ def test_rows_that_fit_are_read_once_and_others_in_every_epoch(
     for epoch in range(3):
         train_epoch(training, epoch)
     assert rows.file.read_rows <= 500
-    monkeypatch.setattr(row_training, "READ_BYTES", 10)
-    monkeypatch.setattr(row_training, "WINDOW_CHUNKS", 1)
-    monkeypatch.setattr(row_training, "CHUNK_BYTES", 10)
+    monkeypatch.setattr(row_order, "READ_BYTES", 10)
+    monkeypatch.setattr(row_order, "WINDOW_CHUNKS", 1)
+    monkeypatch.setattr(row_order, "CHUNK_BYTES", 10)
     monkeypatch.setattr(memory, "code_memory", lambda: 0)
     assert not training_of(rows, memory=10_000).in_memory
     with pytest.raises(RawlsError, match=r"^90 bytes of memory are too little to train on rows"):
@@ -250,7 +248,7 @@ def share_of_two(context: DistributedContext) -> dict[str, Any]:
     how = {"dtype": torch.float64, "context": context}
     training = training_of(rows, {"dropout": 0.0, "label_smoothing": 0.1}, **how)
     found = gradients(training)
-    return {"gradients": found.numpy(), "rows": rows.file.read_rows, "own": len(training._kept)}
+    return {"gradients": found.numpy(), "rows": rows.file.read_rows, "own": len(training._kept[0])}
 
 
 @pytest.mark.slow
@@ -259,9 +257,10 @@ def test_two_processes_compute_the_gradient_of_one_with_half_of_the_rows_each(
 ) -> None:
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     kept = {k: v for k, v in os.environ.items() if k not in ("RANK", "WORLD_SIZE")}
+    path = os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])
     run = subprocess.run(
         [*torchrun, "--nproc-per-node", "2", __file__, str(tmp_path)],
-        env={**kept, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])},
+        env={**kept, "OMP_NUM_THREADS": "1", "PYTHONPATH": path},
         capture_output=True,
         text=True,
         timeout=120,

@@ -212,8 +212,8 @@ def test_a_block_on_a_gpu_is_bounded_by_its_free_memory(
     blocks = engine._blocks(jobs)
     assert [len(block) for block in blocks] == sizes
     assert sorted(place for block in blocks for place in block) == list(range(12))
-    assert (engine.note is None) == (len(sizes) == 1)
-    assert engine.note is None or f"fits {sizes[0]} of the runs at once" in engine.note
+    assert (not engine.notes) == (len(sizes) == 1)
+    assert not engine.notes or f"fits {sizes[0]} of the runs at once" in engine.notes[0]
 
 
 @settings(max_examples=20, deadline=None)

@@ -9,8 +9,8 @@ import pandas as pd
 
 from rawlsgcn.evaluation.audit.node_scores import score_nodes
 from rawlsgcn.evaluation.node_index import NodeIndex
-from rawlsgcn.evaluation.prediction_files import PredictionFile
 from rawlsgcn.evaluation.prediction_formats import LabeledNodes
+from rawlsgcn.evaluation.predictions import Predictions
 
 from ..reader import Files, Reader
 from . import graphs as tiny
@@ -25,7 +25,7 @@ def _read(folder: Path) -> object:
     path = next(folder.iterdir())
     words = _WORDS if path.stem == "words" else None
     ids = {"ids": tiny.IDS, "names": tiny.NAMES}.get(path.stem)
-    source = PredictionFile(path, NodeIndex(ids, tiny.NODES), class_names=words)
+    source = Predictions(path, NodeIndex(ids, tiny.NODES), class_names=words)
     return score_nodes(source, _NODES, "auto")
 
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import astuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +20,6 @@ from .group_statistics import GroupedScores, GroupSums
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-Interval = Sequence[Floats]
-"""Values with the low and the high ends of their intervals."""
 LEVEL = 0.95
 """The confidence level of every interval of an audit."""
 
@@ -27,20 +27,10 @@ LEVEL = 0.95
 class GroupMeans:
     """Accuracy and mean loss of groups of nodes, with intervals.
 
-    Args:
-        seen: The sums of the groups, as a single row.
-        drawn: The same of every bootstrap draw.
-        level: The confidence level.
-        zero_one: Whether the loss is 1 - right. Its mean is then a share, of which a draw without
-            spread has no t, so its interval is the accuracy's, mirrored.
-
-    Attributes:
-        count: Nodes of each group, (groups,).
-        right: Nodes classified correctly.
-        mean: Mean losses.
-        rate: Shares of correct answers.
-        loss_ends: Low and high ends of the mean losses; NaN for groups that are too small.
-        rate_ends: The same of the shares.
+    ``seen`` are the sums of the groups, as a single row, and ``drawn`` those of every bootstrap
+    draw. If ``zero_one``, the loss is 1 - right. Its mean is then a share, of which a draw without
+    spread has no t, so its interval is the accuracy's, mirrored. The means, the shares of correct
+    answers (``rate``) and the ends of both are (groups,); ends are NaN for groups too small.
     """
 
     def __init__(
@@ -64,11 +54,7 @@ class GroupMeans:
 
     @classmethod
     def of(
-        cls,
-        grouped: GroupedScores,
-        drawn: GroupSums,
-        member: Ints,
-        zero_one: bool = False,
+        cls, grouped: GroupedScores, drawn: GroupSums, member: Ints, zero_one: bool = False
     ) -> GroupMeans:
         """Unions of the groups of ``grouped``; ``member`` is the union of each group."""
         return cls(grouped.sums().joined(member), drawn.joined(member), zero_one=zero_one)
@@ -79,11 +65,11 @@ class GroupMeans:
 
     def loss(self, k: int) -> Estimate:
         """The mean loss of group ``k``."""
-        return Estimate(float(self.mean[k]), *(float(end[k]) for end in self.loss_ends))
+        return Estimate.of(self.mean, self.loss_ends, k)
 
     def accuracy(self, k: int) -> Estimate:
         """The accuracy of group ``k``, in per cent."""
-        return Estimate(100 * float(self.rate[k]), *(100 * float(end[k]) for end in self.rate_ends))
+        return Estimate.of(self.rate, self.rate_ends, k, by=100)
 
 
 def normal_quantile(level: float) -> float:
@@ -133,12 +119,12 @@ def bootstrap_t(
 
 def difference(a: Estimate, b: Estimate) -> Estimate:
     """a - b of two separate groups, from the interval of each: see :func:`difference_ends`."""
-    low, high = difference_ends(_ends(a), _ends(b))
+    low, high = difference_ends(astuple(a), astuple(b))
     return Estimate(a.value - b.value, float(low), float(high))
 
 
-def difference_ends(a: Interval, b: Interval) -> tuple[Floats, Floats]:
-    """The interval of a - b (MOVER; Newcombe 1998), for arrays of (value, low, high).
+def difference_ends(a: Sequence[Any], b: Sequence[Any]) -> tuple[Any, Any]:
+    """The interval of a - b (MOVER; Newcombe 1998), for (value, low, high) or arrays of them.
 
     low = a - b - sqrt((a - l_a)² + (u_b - b)²),   high = a - b + sqrt((u_a - a)² + (b - l_b)²)
     """
@@ -180,13 +166,9 @@ def paired_mean(values: Floats) -> Estimate:
 def log_scale(values: Floats) -> str | None:
     """Choose the logarithm of a column for slopes and for the axes of figures.
 
-    Args:
-        values: The values of the column.
-
-    Returns:
-        "one more", log(1 + value), for counts such as degrees, so that nodes without neighbors have
-        a finite value; "plain", log(value), for other positive numbers; None for anything else, or
-        for fewer than two different values.
+    "one more", log(1 + value), for counts such as degrees, so that nodes without neighbors have a
+    finite value; "plain", log(value), for other positive numbers; None for anything else, or for
+    fewer than two different values.
     """
     if len(np.unique(values)) < 2 or not np.isfinite(values).all():
         return None
@@ -198,46 +180,34 @@ def log_scale(values: Floats) -> str | None:
 def slopes(grouped: GroupedScores, drawn: GroupSums) -> Slope | None:
     """Fit loss and accuracy by least squares over all nodes on x = log2(1 + degree).
 
-    Other positive columns are taken on log2 of their values. The intervals are the studentized
-    bootstrap of pairs (degree, loss), with the standard error that allows every node its own
-    variance (White 1980, HC1):
+    Other positive columns are taken on log2 of their values; None where there is no
+    :func:`log_scale`. The intervals are the studentized bootstrap of pairs (degree, loss), with the
+    standard error that allows every node its own variance (White 1980, HC1):
 
         b = Σ (x - x̄) y / Σ (x - x̄)²,   se² = n / (n - 2) Σ (x - x̄)² e² / (Σ (x - x̄)²)².
 
-    As x is the same for all nodes of a degree, both follow from the sums of the groups.
-
-    Args:
-        grouped: The nodes by degree.
-        drawn: The sums of the bootstrap draws.
-
-    Returns:
-        The slopes; None where the column has no :func:`log_scale`. With fewer than
-        ``SMALLEST_GROUP`` nodes there is no interval, and none for the accuracy with fewer correct
-        or wrong answers than that.
+    As x is the same for all nodes of a degree, both follow from the sums of the groups. With fewer
+    than ``SMALLEST_GROUP`` nodes there is no interval, and none for the accuracy with fewer correct
+    or wrong answers than that.
     """
     kind = log_scale(grouped.value)
     if kind is None:
         return None
-    x, seen = np.log2(grouped.value + (kind == "one more")), grouped.sums()
-    loss_known = len(grouped.loss) >= SMALLEST_GROUP
+    x, both = np.log2(grouped.value + (kind == "one more")), (grouped.sums(), drawn)
     right = grouped.right.sum()
     rate_known = min(right, len(grouped.loss) - right) >= SMALLEST_GROUP
+    loss_known = len(grouped.loss) >= SMALLEST_GROUP
     if np.array_equal(grouped.loss, 1 - grouped.right):
         loss_known = rate_known
-    loss, loss_r = _slope(x, *((sums.count, sums.total, sums.square) for sums in (seen, drawn)))
+    loss, loss_r = _slope([_fit(x, each.count, each.total, each.square) for each in both])
     # A right answer is 0 or 1, so its square is itself.
-    rate, _ = _slope(x, *((sums.count, sums.right, sums.right) for sums in (seen, drawn)))
-    percent = Estimate(100 * rate.value, 100 * rate.low, 100 * rate.high)
+    rate, _ = _slope([_fit(x, each.count, each.right, each.right) for each in both], 100)
     return Slope(
         loss if loss_known else Estimate(loss.value),
-        percent if rate_known else Estimate(percent.value),
+        rate if rate_known else Estimate(rate.value),
         loss_r,
         kind,
     )
-
-
-def _ends(estimate: Estimate) -> Interval:
-    return [np.asarray(end) for end in (estimate.value, estimate.low, estimate.high)]
 
 
 def _quantiles(t: Floats, level: float) -> tuple[Floats, Floats]:
@@ -254,16 +224,11 @@ def _quantiles(t: Floats, level: float) -> tuple[Floats, Floats]:
     return low, high
 
 
-def _slope(
-    x: Floats,
-    seen: tuple[Floats, Floats, Floats],
-    drawn: tuple[Floats, Floats, Floats],
-) -> tuple[Estimate, float]:
-    slope, error, correlation = _fit(x, *seen)
-    drawn_slope, drawn_error, _ = _fit(x, *drawn)
-    low, high = bootstrap_t(slope, error, drawn_slope[:, None], drawn_error[:, None])
-    value = Estimate(float(slope[0]), float(low[0]), float(high[0]))
-    return value, float(correlation[0])
+def _slope(fits: Sequence[tuple[Floats, Floats, Floats]], by: float = 1) -> tuple[Estimate, float]:
+    """The slope and the correlation, from the fits of the data and of the draws."""
+    (slope, error, correlation), (drawn_slope, drawn_error, _) = fits
+    ends = bootstrap_t(slope, error, drawn_slope[:, None], drawn_error[:, None])
+    return Estimate.of(slope, ends, by=by), float(correlation[0])
 
 
 def _fit(x: Floats, count: Floats, total: Floats, square: Floats) -> tuple[Floats, Floats, Floats]:

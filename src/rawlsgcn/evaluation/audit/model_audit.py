@@ -25,12 +25,11 @@ from .findings import (
 from .group_statistics import GroupedScores
 from .grouping import Grouping
 from .intervals import GroupMeans, difference, paired_mean, slopes
-from .low_degree_test import low_against_rest
 from .net_variance import net_variance
 from .node_scores import NodeScores
 from .permutation_tests import shuffled_bias, swapped_bias
 from .resampling import resampled
-from .worst_off import worst_and_best, worst_nodes
+from .worst_off import low_against_rest, worst_and_best, worst_nodes
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -81,14 +80,19 @@ def _audit_model(
     grouped = replace(grouped, value=grouping.value)
     drawn = resampled(grouped, resamples, seed)
     zero_one = scores.loss_kind == "zero-one"
+    everything = np.zeros(len(grouped.count), np.int64)
+    overall = GroupMeans.of(grouped, drawn, everything, zero_one)
     single = GroupMeans(grouped.sums(), drawn, zero_one=zero_one)
     binned = GroupMeans.of(grouped, drawn, grouping.bin_of, zero_one)
-    overall = GroupMeans.of(grouped, drawn, np.zeros(len(grouped.count), np.int64), zero_one)
-    groups = _groups(binned, grouping, scores)
-    headline = None
-    if grouping.column == "degree":
+    groups, ordered = _groups(binned, grouping, scores), grouping.column.ordered
+    headline, warnings = None, list(scores.warnings)
+    if grouping.column.name == "degree":
         headline = low_against_rest(grouping.low, grouping.low_degree, scores.right)
-    low = grouping.low if headline else None
+    if scores.under_confident and not math.isnan(grouped.bias):
+        warnings.append(
+            f"the model is under-confident (temperature {scores.temperature:.2f}), and a blurred "
+            "model has less bias without serving anybody better: read its bias after calibration."
+        )
     return ModelAudit(
         name=scores.name,
         source=scores.source,
@@ -110,12 +114,12 @@ def _audit_model(
         by_accuracy=worst_and_best(groups),
         low=headline,
         bias=grouped.bias,
-        net_variance=net_variance(grouped, grouping.ordered),
+        net_variance=net_variance(grouped, ordered),
         permutation=shuffled_bias(grouped, resamples, seed),
-        slope=slopes(grouped, drawn) if grouping.ordered else None,
-        worst=worst_nodes(scores.loss, low, resamples, seed),
+        slope=slopes(grouped, drawn) if ordered else None,
+        worst=worst_nodes(scores.loss, grouping.low if headline else None, resamples, seed),
         scaling=_scaling(scores, grouped),
-        warnings=[*scores.warnings, *_cautions(scores, grouped.bias)],
+        warnings=warnings,
     )
 
 
@@ -127,18 +131,14 @@ def _compare(
     gain = 100 * (first.right - second.right)
     same_loss = first.loss_kind == second.loss_kind
     # A cross entropy cannot be compared with a count of errors, but two counts of errors can.
-    grouped = [
+    one, two = (
         GroupedScores.of(grouping.member, each.loss if same_loss else 1 - each.right, each.right)
         for each in (first, second)
-    ]
-    calibrated = None
+    )
+    bias, calibrated = swapped_bias(one, two, resamples, seed), None
     if first.calibrated_loss is not None and second.calibrated_loss is not None:
-        calibrated = swapped_bias(
-            grouped[0].with_loss(first.calibrated_loss),
-            grouped[1].with_loss(second.calibrated_loss),
-            resamples,
-            seed,
-        )
+        one, two = one.with_loss(first.calibrated_loss), two.with_loss(second.calibrated_loss)
+        calibrated = swapped_bias(one, two, resamples, seed)
     unknown = Estimate(math.nan)
     return ModelComparison(
         first=first.name,
@@ -148,8 +148,8 @@ def _compare(
         loss=paired_mean(first.loss - second.loss) if same_loss else unknown,
         # If all nodes have the same degree, none of them is a low-degree node.
         low_accuracy=unknown if low.all() else paired_mean(gain[low]),
-        rest_accuracy=unknown if low.all() else paired_mean(gain[~low]),
-        bias=swapped_bias(grouped[0], grouped[1], resamples, seed),
+        rest_accuracy=paired_mean(gain[~low]),
+        bias=bias,
         calibrated_bias=calibrated,
     )
 
@@ -171,9 +171,7 @@ def _groups(binned: GroupMeans, grouping: Grouping, scores: NodeScores) -> list[
             )
         groups.append(
             GroupAudit(
-                label=each.label,
-                low=each.low,
-                high=each.high,
+                **vars(each),
                 nodes=nodes,
                 share=100 * nodes / len(scores.loss),
                 right=int(binned.right[g]),
@@ -183,7 +181,6 @@ def _groups(binned: GroupMeans, grouping: Grouping, scores: NodeScores) -> list[
                 accuracy_against_rest=difference(binned.accuracy(g), rest.accuracy(g)),
                 loss_against_rest=difference(binned.loss(g), rest.loss(g)),
                 calibration=calibration,
-                pooled=each.pooled,
             )
         )
     return groups
@@ -203,13 +200,3 @@ def _scaling(scores: NodeScores, grouped: GroupedScores) -> TemperatureScaling |
         error=calibration_error(scores.confidence, scores.right),
         under_confident=scores.under_confident,
     )
-
-
-def _cautions(scores: NodeScores, bias: float) -> list[str]:
-    """A warning where the bias may be low because the model is under-confident."""
-    if not scores.under_confident or math.isnan(bias):
-        return []
-    return [
-        f"the model is under-confident (temperature {scores.temperature:.2f}), and a blurred model "
-        "has less bias without serving anybody better: read its bias after calibration."
-    ]

@@ -21,35 +21,16 @@ gamma likelihood of the groups' own variances; given f, each s_r and the noise a
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from .findings import NetVariance
 from .group_statistics import GroupedScores
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 _POOLED = 40
-
-
-@dataclass(frozen=True)
-class NetVariance:
-    """The between-degree variance net of noise: bias = net + noise.
-
-    Attributes:
-        value: The estimate, or 0 if it is negative.
-        unbiased: The unbiased estimate, which may be negative.
-        noise: The bias that chance alone gives.
-        groups: The number of degrees.
-        single: How many of them have one node only.
-    """
-
-    value: float
-    unbiased: float
-    noise: float
-    groups: int
-    single: int
 
 
 def net_variance(grouped: GroupedScores, ordered: bool = True) -> NetVariance:
@@ -66,11 +47,12 @@ def net_variance(grouped: GroupedScores, ordered: bool = True) -> NetVariance:
 def _within_variance(grouped: GroupedScores, ordered: bool) -> Floats:
     """σ²_k of every group, also of those with a single node."""
     freedom = grouped.count - 1
-    member = _runs(freedom) if ordered else np.zeros(len(freedom), np.int64)
-    runs = int(member.max()) + 1
     deviation = grouped.loss - np.repeat(grouped.mean_loss, grouped.count)
     squares = grouped.sum(deviation**2)
-    x = _centered_log(grouped.value, freedom) if ordered else np.zeros(len(freedom))
+    member, x = np.zeros(len(freedom), np.int64), np.zeros(len(freedom))
+    if ordered:
+        member, x = _runs(freedom), np.log1p(grouped.value - min(float(grouped.value.min()), 0.0))
+        x = x - freedom @ x / freedom.sum()  # so that the gamma likelihood needs no level
     beta = 0.0
     for _ in range(30):
         step = _newton_step(squares * np.exp(-beta * x), x)
@@ -78,17 +60,9 @@ def _within_variance(grouped: GroupedScores, ordered: bool) -> Floats:
         if abs(step) < 1e-9:
             break
     shape: Floats = np.exp(beta * x)
-    total = np.bincount(member, freedom, runs).astype(np.float64)
-    variance = np.bincount(member, squares / shape, runs) / total
-    within: Floats = shape * variance[member]
+    total = np.bincount(member, freedom)
+    within: Floats = shape * (np.bincount(member, squares / shape) / total)[member]
     return within
-
-
-def _centered_log(value: Floats, freedom: Ints) -> Floats:
-    """log(1 + k), centered so that the gamma likelihood needs no level."""
-    x = np.log1p(value - min(float(value.min()), 0.0))
-    centered: Floats = x - freedom @ x / freedom.sum()
-    return centered
 
 
 def _newton_step(squares: Floats, x: Floats) -> float:

@@ -16,22 +16,13 @@ import torch
 
 from ..._core.errors import RawlsError, unknown_name
 from ..calibration import UNDER_CONFIDENT, CalibrationOutcome, precise_temperature
-from ..prediction_formats import (
-    FORMATS,
-    LARGEST_LOSS,
-    LabeledNodes,
-    PredictionSource,
-    capped,
-    check_class_count,
-    check_duplicates,
-    detect_format,
-    log_probabilities,
-    log_sum_exp,
-    predicted_classes,
-)
+from ..prediction_formats import FORMATS, CheckedChunk, LabeledNodes, log_sum_exp
+from ..predictions import Predictions
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+LARGEST_LOSS = -math.log(float(np.finfo(np.float32).tiny))
+"""What a probability of exactly 0 counts as: about 87.3, the most that single precision tells."""
 _CALIBRATION_NODES = 10_000
 
 
@@ -39,37 +30,24 @@ _CALIBRATION_NODES = 10_000
 class NodeScores:
     """One model's predictions, reduced to a few numbers for each node; all arrays are (nodes,).
 
-    Attributes:
-        name: The model's name.
-        source: The file or array that its predictions come from.
-        format: "probabilities", "logits" or "classes".
-        format_reason: Why the predictions were taken for that.
-        predicted: The predicted classes; -1 for nodes without a prediction.
-        loss: The cross entropy, or 1 - right where only classes are known; NaN for nodes without a
-            prediction or a label.
-        right: Whether the predicted class is the label, 0 or 1.
-        confidence: The probability of the predicted class; None where only classes are known.
-        calibrated_loss: The loss after temperature scaling; None likewise, and where the
-            temperature is not known well enough.
-        temperature: The temperature of that scaling.
-        outcome: How the search for it ended, in a sentence.
-        fitted_on: Which nodes it was found on.
-        warnings: Sentences for the user.
+    ``loss`` is the cross entropy, or 1 - right where only classes are known; NaN for nodes without
+    a prediction or a label. ``confidence`` and ``calibrated_loss`` are None where only classes are
+    known; the latter also where the temperature is not known well enough.
     """
 
-    name: str
-    source: str
-    format: str
-    format_reason: str
-    predicted: Ints
+    name: str  #: the model's name
+    source: str  #: the file or array that its predictions come from
+    format: str  #: "probabilities", "logits" or "classes"
+    format_reason: str  #: why the predictions were taken for that
+    predicted: Ints  #: the predicted classes; -1 for nodes without a prediction
     loss: Floats
-    right: Floats
-    confidence: Floats | None = None
-    calibrated_loss: Floats | None = None
-    temperature: float = math.nan
-    outcome: str = ""
-    fitted_on: str = ""
-    warnings: list[str] = field(default_factory=list)
+    right: Floats  #: whether the predicted class is the label, 0 or 1
+    confidence: Floats | None = None  #: the probability of the predicted class
+    calibrated_loss: Floats | None = None  #: the loss after temperature scaling
+    temperature: float = math.nan  #: the temperature of that scaling
+    outcome: str = ""  #: how the search for it ended, in a sentence
+    fitted_on: str = ""  #: which nodes it was found on
+    warnings: list[str] = field(default_factory=list)  #: sentences for the user
 
     @property
     def loss_kind(self) -> str:
@@ -84,28 +62,14 @@ class NodeScores:
 
     def at(self, nodes: Ints) -> NodeScores:
         """The scores of some ``nodes`` only."""
-        return replace(
-            self,
-            predicted=self.predicted[nodes],
-            loss=self.loss[nodes],
-            right=self.right[nodes],
-            confidence=None if self.confidence is None else self.confidence[nodes],
-            calibrated_loss=None if self.calibrated_loss is None else self.calibrated_loss[nodes],
-        )
+        arrays = {key: each[nodes] for key, each in vars(self).items() if hasattr(each, "dtype")}
+        return replace(self, **arrays)
 
 
-def score_nodes(
-    predictions: PredictionSource, nodes: LabeledNodes, scores: str = "auto"
-) -> NodeScores:
-    """Read the predictions of one model and score every node of the graph.
+def score_nodes(predictions: Predictions, nodes: LabeledNodes, scores: str = "auto") -> NodeScores:
+    """Score every node of the graph by one model's predictions.
 
-    Args:
-        predictions: A file or an array of predictions.
-        nodes: The graph's labels and masks.
-        scores: "auto", or the format that the scores are taken for.
-
-    Returns:
-        The scores of all nodes of the graph.
+    ``scores`` is "auto", or the format that the scores are taken for.
 
     Raises:
         RawlsError: If no node has a label, or the predictions do not fit the labels or the format.
@@ -123,7 +87,8 @@ def score_nodes(
     kept: Floats | None = None
     chosen, reason, zeros = scores, "you said so", 0
     for chunk in predictions.chunks():
-        check_duplicates(predictions, chunk, seen_at, nodes)
+        checked = CheckedChunk(predictions, nodes, chunk)
+        checked.first_of_each(seen_at)
         if chunk.values.ndim == 1 or scores == "classes":
             if scores in ("probabilities", "logits"):
                 raise RawlsError(
@@ -133,16 +98,16 @@ def score_nodes(
             chosen = "classes"
             if chunk.values.ndim == 1:
                 reason = "there are no scores beside the class"
-            predicted[chunk.nodes] = predicted_classes(predictions, chunk, nodes)
+            predicted[chunk.nodes] = checked.classes()
             continue
-        check_class_count(predictions, chunk, nodes)
+        checked.require_every_class()
         if chosen == "auto":
-            chosen, reason = detect_format(predictions, chunk)
-        z = log_probabilities(predictions, chunk, chosen, nodes)
+            chosen, reason = checked.detect_format()
+        z = checked.log_probabilities(chosen)
         predicted[chunk.nodes] = chunk.values.argmax(1)
-        own = _loss_of_label(z, nodes.y[chunk.nodes])
-        zeros += int(np.isinf(own).sum())
-        loss[chunk.nodes] = capped(own)
+        own, infinite = _loss_of_label(z, nodes.y[chunk.nodes])
+        zeros += infinite
+        loss[chunk.nodes] = own
         confidence[chunk.nodes] = np.exp(z.max(1))
         places = position[chunk.nodes]
         if kept is None:
@@ -167,10 +132,14 @@ def score_nodes(
     return _calibrated(predictions, nodes, replace(model, confidence=confidence), sample, kept)
 
 
-def _loss_of_label(z: Floats, y: Ints) -> Floats:
-    """-log p of each node's own class; NaN for a node without a label."""
-    own: Floats = np.where(y >= 0, -z[np.arange(len(y)), np.maximum(y, 0)], np.nan)
-    return own
+def _loss_of_label(z: Floats, y: Ints) -> tuple[Floats, int]:
+    """-log p of each node's own class, NaN without a label; and how many of them are infinite.
+
+    An infinite one counts as ``LARGEST_LOSS``.
+    """
+    own = np.where(y >= 0, -z[np.arange(len(y)), np.maximum(y, 0)], np.nan)
+    infinite = np.isinf(own)
+    return np.where(infinite, LARGEST_LOSS, own), int(infinite.sum())
 
 
 def _calibration_sample(nodes: LabeledNodes) -> Ints:
@@ -186,24 +155,26 @@ def _calibration_sample(nodes: LabeledNodes) -> Ints:
 
 
 def _calibrated(
-    predictions: PredictionSource, nodes: LabeledNodes, model: NodeScores, sample: Ints, z: Floats
+    predictions: Predictions, nodes: LabeledNodes, model: NodeScores, sample: Ints, z: Floats
 ) -> NodeScores:
     """Find the temperature on the ``sample``, of scores ``z``, and the losses after scaling."""
-    known = ~np.isnan(z[:, 0])
-    validation = known & nodes.validation[sample]
-    used = validation if validation.any() else known
-    kind = "validation" if validation.any() else "evaluated"
+    used, kind = ~np.isnan(z[:, 0]), "evaluated"
+    validation = used & nodes.validation[sample]
+    if validation.any():
+        used, kind = validation, "validation"
     labels = torch.from_numpy(nodes.y[sample[used]])
     scaling, outcome = precise_temperature(torch.from_numpy(z[used]), labels)
     words = outcome.value.replace("validation nodes", f"{kind} nodes")
     if outcome not in (CalibrationOutcome.FOUND, CalibrationOutcome.DIVERGED):
         model.warnings.append(f"temperature scaling: {words}.")
-    calibrated = np.full(len(nodes.y), np.nan) if outcome.usable else None
-    for chunk in predictions.chunks() if calibrated is not None else ():
-        scaled = log_probabilities(predictions, chunk, model.format, nodes) / scaling
-        scaled -= log_sum_exp(scaled)
-        assert calibrated is not None
-        calibrated[chunk.nodes] = capped(_loss_of_label(scaled, nodes.y[chunk.nodes]))
+    calibrated = None
+    if outcome.usable:
+        calibrated = np.full(len(nodes.y), np.nan)
+        for chunk in predictions.chunks():
+            checked = CheckedChunk(predictions, nodes, chunk)
+            scaled = checked.log_probabilities(model.format) / scaling
+            scaled -= log_sum_exp(scaled)
+            calibrated[chunk.nodes] = _loss_of_label(scaled, nodes.y[chunk.nodes])[0]
     return replace(
         model,
         calibrated_loss=calibrated,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from .findings import PairedBiasTest, PermutationTest
 from .group_statistics import GroupedScores
 from .resampling import in_blocks
 
@@ -20,54 +20,6 @@ _ROUNDING = 1e-9
 """What differs by rounding only is the same."""
 
 
-@dataclass(frozen=True)
-class PermutationTest:
-    """The paper's bias where degree does not matter: degrees shuffled among the nodes.
-
-    Attributes:
-        seen: The bias of the data.
-        mean: The mean of the shuffled biases.
-        low: The lower end of their middle 95 %.
-        high: The upper end.
-        p: (1 + #{shuffled >= seen}) / (1 + draws); NaN where shuffling cannot change the bias.
-        draws: How often the degrees were shuffled; 0 likewise.
-        edges: The edges of the bins of their histogram, one more than ``counts``.
-        counts: The shuffled biases in each bin.
-    """
-
-    seen: float
-    mean: float
-    low: float
-    high: float
-    p: float
-    draws: int
-    edges: list[float]
-    counts: list[int]
-
-
-@dataclass(frozen=True)
-class PairedBiasTest:
-    """Paired test of two biases: at every node the two models' losses may be swapped.
-
-    Attributes:
-        first: The bias of the first model.
-        second: The bias of the second.
-        ratio: The first over the second.
-        p_lower: The p-value for 'the first is not fairer'.
-        p_higher: The p-value for 'the second is not fairer'.
-        draws: How often the losses were swapped.
-        p: The two-sided p-value for 'neither is fairer': twice the smaller of the two.
-    """
-
-    first: float
-    second: float
-    ratio: float
-    p_lower: float
-    p_higher: float
-    draws: int
-    p: float = math.nan
-
-
 def p_values(
     seen: float,
     permuted: npt.ArrayLike,
@@ -75,20 +27,13 @@ def p_values(
     exhaustive: bool = False,
     tolerance: float | None = None,
 ) -> tuple[float, float]:
-    """Compute both one-sided p-values of a permutation test.
+    """Compute the p-value for a statistic as low as ``seen``, and that for one as high.
 
     With B random permutations p = (1 + #{as extreme as seen}) / (1 + B), which is never 0 and
     rejects a true null hypothesis at α in at most α of cases (Phipson and Smyth 2010).
 
-    Args:
-        seen: The statistic of the data.
-        permuted: The statistics of the permutations, (permutations,).
-        exhaustive: Whether these are all permutations, the data itself among them, and not a sample
-            of them; then nothing is added.
-        tolerance: Differences up to this count as equal; by default 1e-9, or 1e-9 of ``seen``.
-
-    Returns:
-        The p-value for a statistic as low as ``seen``, and that for one as high.
+    If the permutations are ``exhaustive``, the data itself is among them and nothing is added.
+    Differences up to the ``tolerance`` count as equal; by default 1e-9, or 1e-9 of ``seen``.
     """
     values = np.asarray(permuted, dtype=np.float64)
     slack = _ROUNDING * max(1.0, abs(seen)) if tolerance is None else tolerance
@@ -104,14 +49,6 @@ def shuffled_bias(grouped: GroupedScores, draws: int, seed: int) -> PermutationT
     """Compare the paper's bias with that of degrees shuffled among the nodes.
 
     Where shuffling changes nothing there are no draws and no p-value.
-
-    Args:
-        grouped: The nodes by degree.
-        draws: How often the degrees are shuffled.
-        seed: The seed of the shuffling.
-
-    Returns:
-        The bias, the distribution of the shuffled ones, and the p-value.
     """
     seen = grouped.bias
     nothing = PermutationTest(seen, math.nan, math.nan, math.nan, math.nan, 0, [], [])
@@ -135,18 +72,10 @@ def shuffled_bias(grouped: GroupedScores, draws: int, seed: int) -> PermutationT
     if np.ptp(biases) <= rounding * biases.max() + smallest:
         return nothing
     _, p = p_values(seen, biases, tolerance=rounding * seen)
-    low, high = np.quantile(biases, [(1 - _MIDDLE) / 2, (1 + _MIDDLE) / 2])
+    low, high = np.quantile(biases, [(1 - _MIDDLE) / 2, (1 + _MIDDLE) / 2]).tolist()
     counts, edges = np.histogram(biases, _HISTOGRAM_BINS)
-    return PermutationTest(
-        seen,
-        float(biases.mean()),
-        float(low),
-        float(high),
-        p,
-        draws,
-        edges.tolist(),
-        counts.tolist(),
-    )
+    mean = float(biases.mean())
+    return PermutationTest(seen, mean, low, high, p, draws, edges.tolist(), counts.tolist())
 
 
 def swapped_bias(
@@ -156,15 +85,6 @@ def swapped_bias(
 
     The statistic is the ratio of the biases. Under the null hypothesis the two are the same model
     up to chance, so that every node's two losses may be swapped.
-
-    Args:
-        first: The nodes by degree, with the losses of the first model.
-        second: The same nodes with the losses of the second.
-        draws: How often the losses are swapped.
-        seed: The seed of the swapping.
-
-    Returns:
-        Both biases, their ratio and the p-values.
     """
     biases = first.bias, second.bias
     if not all(map(math.isfinite, biases)):

@@ -1,4 +1,4 @@
-"""Who is worst off: the group with the least accuracy, and the nodes with the largest loss."""
+"""Who is worst off: low degrees, the group with the least accuracy, the nodes with most loss."""
 
 from __future__ import annotations
 
@@ -8,13 +8,40 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from .findings import Estimate, GroupAudit, GroupGap, WorstNodes
-from .intervals import LEVEL, difference_ends, normal_quantile
+from ..degree_bias import SMALLEST_GROUP
+from .findings import Estimate, GroupAudit, GroupGap, LowAgainstRest, WorstNodes
+from .intervals import LEVEL, difference, difference_ends, normal_quantile, ratio, wilson
 from .resampling import in_blocks, poisson
 
 Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 PERCENTS = (1.0, 5.0, 10.0)
+
+
+def low_against_rest(low: Bools, low_degree: float, right: Floats) -> LowAgainstRest | None:
+    """Compare the quarter of ``low`` degree with all other nodes: a comparison fixed in advance.
+
+    ``low_degree`` is the degree up to which they are; None where there are no others or either
+    side is too small.
+    """
+    from scipy.stats import fisher_exact
+
+    nodes = np.array([low.sum(), (~low).sum()])
+    if nodes.min() < SMALLEST_GROUP:
+        return None
+    wrong = np.array([(1 - right[low]).sum(), (1 - right[~low]).sum()])
+    error, rest = (Estimate.of(wrong / nodes, wilson(wrong, nodes), k, by=100) for k in (0, 1))
+    table = np.round([wrong, nodes - wrong]).astype(np.int64)
+    return LowAgainstRest(
+        at_most=math.floor(low_degree),
+        nodes=int(nodes[0]),
+        share=100 * float(low.mean()),
+        error=error,
+        rest_error=rest,
+        difference=difference(error, rest),
+        ratio=ratio(error, rest),
+        p=float(fisher_exact(table).pvalue),
+    )
 
 
 def worst_and_best(groups: Sequence[GroupAudit]) -> GroupGap | None:
@@ -22,13 +49,7 @@ def worst_and_best(groups: Sequence[GroupAudit]) -> GroupGap | None:
 
     The largest of several shares looks larger than it is. So the interval is that of the largest
     difference of any two groups, each group's interval being widened until those of all pairs hold
-    at once (Bonferroni).
-
-    Args:
-        groups: The groups of one model.
-
-    Returns:
-        The two groups and their difference; None for fewer than two large groups.
+    at once (Bonferroni). None for fewer than two large groups.
     """
     named = [group for group in groups if not group.too_small and not group.pooled]
     if len(named) < 2:
@@ -52,22 +73,12 @@ def worst_and_best(groups: Sequence[GroupAudit]) -> GroupGap | None:
     )
 
 
-def worst_nodes(
-    loss: Floats, low: npt.NDArray[np.bool_] | None, draws: int, seed: int
-) -> list[WorstNodes]:
+def worst_nodes(loss: Floats, low: Bools | None, draws: int, seed: int) -> list[WorstNodes]:
     """Compute the mean loss of the worst 1, 5 and 10 per cent (conditional value at risk).
 
     The worst α n of the nodes may end within a node; it then counts in part. The intervals are
-    percentiles of Poisson bootstrap draws.
-
-    Args:
-        loss: The loss of each evaluated node, (nodes,).
-        low: Which of them are low-degree nodes, if these are to be counted.
-        draws: Draws of the bootstrap.
-        seed: Their seed.
-
-    Returns:
-        The figures of each of the three shares that is at least one node.
+    percentiles of Poisson bootstrap draws. ``low`` are the low-degree nodes, if these are to be
+    counted. A share of less than one node is left out.
     """
     order = np.argsort(-loss, kind="stable")
     nodes = len(loss)
@@ -85,31 +96,29 @@ def worst_nodes(
     ones = np.arange(1.0, reach + 1)[None]
     sums, everything = np.cumsum(loss[order[:reach]])[None], float(loss.sum())
     findings = []
-    for index, percent in enumerate(PERCENTS):
+    for (low_end, high_end), percent in zip(ends.T.tolist(), PERCENTS, strict=True):
         size = percent / 100 * nodes
         if size < 1:
             continue
         mean = float(_tail(ones, sums, loss[order[:reach]], size)[0])
         whole = math.ceil(size)
+        last = loss[order[whole - 1]]
+        share = math.nan
+        if low is not None:  # each of several equal losses is as likely to be among the worst
+            worse, tied = loss > last, loss == last
+            left = whole - int(worse.sum())
+            share = (float(low[worse].sum()) + left * float(low[tied].mean())) / whole
         findings.append(
             WorstNodes(
                 percent,
                 whole,
-                Estimate(mean, float(ends[0, index]), float(ends[1, index])),
+                Estimate(mean, low_end, high_end),
                 100 * mean * size / everything if everything > 0 else math.nan,
-                math.nan if low is None else 100 * _share(low, loss, order, whole),
+                100 * share,
                 math.nan if low is None else 100 * float(low.mean()),
             )
         )
     return findings
-
-
-def _share(low: npt.NDArray[np.bool_], loss: Floats, order: Ints, size: int) -> float:
-    """The share of ``low`` among the ``size`` worst, each of several equal losses as likely."""
-    last = loss[order[size - 1]]
-    worse, tied = loss > last, loss == last
-    left = size - int(worse.sum())
-    return (float(low[worse].sum()) + left * float(low[tied].mean())) / size
 
 
 def _tail(upto: Floats, total: Floats, loss: Floats, size: float) -> Floats:

@@ -27,8 +27,9 @@ from ...evaluation.audit.node_scores import NodeScores, score_nodes
 from ...evaluation.degree_bias import SMALLEST_GROUP
 from ...evaluation.node_centralities import BUILT_IN, NodeColumn, check_complete, column_of, degrees
 from ...evaluation.node_index import NodeIndex, read_column
-from ...evaluation.prediction_files import PredictionFile, label_column
-from ...evaluation.prediction_formats import FOUND_LOGITS, PredictionSource
+from ...evaluation.prediction_formats import FOUND_LOGITS
+from ...evaluation.prediction_tables import label_column
+from ...evaluation.predictions import Predictions
 from ...graphs import check, graph_notes, load
 from ...graphs.edges import in_degrees, is_symmetric
 from ...graphs.graph_objects import raw_from_object
@@ -44,7 +45,6 @@ from .evaluated_nodes import (
     evaluated_nodes,
     labeled_nodes,
     marked_split,
-    predicted_by_all,
     split_notes,
     without_made_split,
 )
@@ -119,7 +119,8 @@ def audit(
         ['model', 'group', 'nodes', 'share']
     """
     began = time.perf_counter()
-    if isinstance(graph, nn.Module) or (_is_graph(predictions) and not _is_graph(graph)):
+    is_graph = [isinstance(each, Data) or is_networkx(each) for each in (graph, predictions)]
+    if isinstance(graph, nn.Module) or is_graph == [False, True]:
         graph, predictions = predictions, graph
     resamples, seed = whole_number(resamples, "resamples"), whole_number(seed, "seed")
     shown = whole_number(shown, "shown")
@@ -136,9 +137,9 @@ def audit(
         data = without_made_split(data, noted=marked is None)
     nodes, evaluated = labeled_nodes(data, evaluate, marked)
     models = [score_nodes(source, nodes, scores) for source in sources]
-    possible, _ = labeled_nodes(data, "all", marked)
-    chosen, notes = evaluated_nodes(models, nodes, evaluated, possible)
-    predicted = int((predicted_by_all(models) & possible.eligible).sum())
+    predicted = np.all([model.predicted >= 0 for model in models], axis=0)
+    possible = predicted & labeled_nodes(data, "all", marked)[0].eligible
+    chosen, notes = evaluated_nodes(predicted, nodes, evaluated, possible.any(), len(models))
     notes += split_notes(marked, nodes, evaluate)
     notes += [
         f"the scores of '{printable(model.name)}' are taken for logits, as {FOUND_LOGITS}; "
@@ -149,11 +150,14 @@ def audit(
     check_complete(column, chosen, data.get("node_ids"))
     failed = {name for name, result in results.items() if result.failure is not None}
     models = [
-        replace(model.at(chosen), source=_shown_source(source))
+        # Without this machine's folders.
+        replace(model.at(chosen), source=shown_path(model.source) if source.path else model.source)
         for model, source in zip(models, sources, strict=True)
     ]
-    column = NodeColumn(column.name, column.values[chosen])
-    grouping = Grouping.of(column, degrees(data)[chosen], bins)
+    grouping = Grouping.of(
+        NodeColumn(column.name, column.values[chosen]), degrees(data)[chosen], bins
+    )
+    notes = [*graph_notes(data), *notes, *map(printable, filter(None, [grouping.note]))]
     shown_options = {name: shown_path(value) for name, value in (graph_options or {}).items()}
     figures, comparisons = audit_models(models, nodes.y[chosen], grouping, resamples, seed, failed)
     return Audit(
@@ -176,7 +180,7 @@ def audit(
             graph_edges=int(data.get("num_arcs", data.edge_index.shape[1])) // 2,
             graph_features=isinstance(graph, Shards) or data.get("x") is not None,
             nodes=len(chosen),
-            predicted=predicted,
+            predicted=int(possible.sum()),
             smallest_group=SMALLEST_GROUP,
             files=shown_options | {model.name: model.source for model in models},
             graph_options=shown_options,
@@ -185,12 +189,8 @@ def audit(
         ),
         training_nodes_excluded=evaluate != "labeled"
         and (marked is not None or all(data.get(key) is not None for key in MASKS)),
-        nodes=_shown_nodes(data, models, chosen, column, grouping.degree, shown, seed),
-        notes=[
-            *graph_notes(data),
-            *notes,
-            *([] if grouping.note is None else [printable(grouping.note)]),
-        ],
+        nodes=_shown_nodes(data, models, chosen, grouping, shown, seed) if shown else None,
+        notes=notes,
         results=results,
     )
 
@@ -202,16 +202,11 @@ def _checked_graph(graph: Any, by: Any, predictions: Any) -> Data:
     ``RawGraph``, of which also the directions are known.
     """
     if isinstance(graph, Shards):
-        if isinstance(by, str) and by == "in-degree":
+        if isinstance(by, str) and by in BUILT_IN and by != "degree":
             raise RawlsError(
-                "shards have every edge in both directions, so that in-degrees are not known: "
-                "audit the directed file with --graph, or give a column: --by FILE "
-                "(by=(name, values))"
-            )
-        if isinstance(by, str) and by in ("pagerank", "core"):
-            raise RawlsError(
-                f"the {by} of nodes needs all edges in memory, which an audit of shards does not "
-                "read: group by degree or by a file of node ids and values"
+                f"the {by} of nodes needs all edges and their directions in memory, which an audit "
+                "of shards does not read: audit the file with --graph, or group by degree or by a "
+                "column: --by FILE (by=(name, values))"
             )
         return ShardNodes.of(graph).graph
     if isinstance(graph, str):
@@ -241,23 +236,13 @@ def _checked_graph(graph: Any, by: Any, predictions: Any) -> Data:
     return data
 
 
-def _without_read_columns(data: Data, sources: Sequence[PredictionSource]) -> Data:
+def _without_read_columns(data: Data, sources: Sequence[Predictions]) -> Data:
     """Without the note on columns beside the labels, where that file has the predictions too."""
-    read = {source.path.name for source in sources if isinstance(source, PredictionFile)}
+    read = {source.path.name for source in sources if source.path}
     data, facts = copy.copy(data), GraphFacts.of(data)
     facts.columns_ignored = [each for each in facts.columns_ignored if each[0] not in read]
     data.facts = facts.pairs()
     return data
-
-
-def _is_graph(value: Any) -> bool:
-    """Whether this is a graph, which predictions never are."""
-    return isinstance(value, Data) or is_networkx(value)
-
-
-def _shown_source(source: PredictionSource) -> str:
-    """The source's name without this machine's folders."""
-    return shown_path(source.source) if isinstance(source, PredictionFile) else source.source
 
 
 def _column(data: Data, by: Any, index: NodeIndex) -> NodeColumn:
@@ -274,25 +259,22 @@ def _shown_nodes(
     graph: Data,
     models: Sequence[NodeScores],
     chosen: Ints,
-    column: NodeColumn,
-    degree: Ints,
+    grouping: Grouping,
     most: int,
     seed: int,
-) -> ShownNodes | None:
+) -> ShownNodes:
     """The nodes for the explorer; of more than ``most`` a sample drawn without replacement."""
-    if most <= 0:
-        return None
     kept = np.arange(len(chosen))
     if len(chosen) > most:
         rng = np.random.default_rng([seed, 7])
         kept = np.sort(rng.choice(len(chosen), most, replace=False))
     ids: Any = graph.get("node_ids")
-    names = np.arange(graph.num_nodes) if ids is None else ids
+    names = [node if ids is None else ids[node] for node in chosen[kept]]
     return ShownNodes(
         of=len(chosen),
-        id=[_plain(names[node]) for node in chosen[kept]],
-        value=[_plain(value) for value in column.values[kept]],
-        degree=degree[kept].tolist(),
+        id=[name.item() if hasattr(name, "item") else name for name in names],
+        value=grouping.column.values[kept].tolist(),
+        degree=grouping.degree[kept].tolist(),
         label=graph.y.numpy()[chosen[kept]].tolist(),
         classes=graph.get("class_names"),
         models=[
@@ -300,8 +282,3 @@ def _shown_nodes(
             for model in models
         ],
     )
-
-
-def _plain(value: Any) -> Any:
-    """A Python number or string, which JSON can write."""
-    return value.item() if hasattr(value, "item") else value

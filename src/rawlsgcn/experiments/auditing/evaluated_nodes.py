@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..._core.errors import RawlsError, unknown_name
-from ...evaluation.audit.node_scores import NodeScores
-from ...evaluation.prediction_files import PredictionFile
-from ...evaluation.prediction_formats import LabeledNodes, PredictionSource
+from ...evaluation.prediction_formats import LabeledNodes
+from ...evaluation.predictions import Predictions
 from ...graphs.notes import GraphFacts
 from ...graphs.split_choice import has_own_split
 from ...graphs.splits import EVALUATE, MASKS
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 EVALUATE_AUDIT = (*EVALUATE, "labeled")
 """The values of ``evaluate=`` and of ``audit --evaluate``."""
 LABELED = "all labeled nodes with a prediction"
@@ -40,16 +40,15 @@ def without_made_split(data: Data, *, noted: bool = True) -> Data:
     return data
 
 
-def marked_split(sources: Sequence[PredictionSource]) -> Ints | None:
+def marked_split(sources: Sequence[Predictions]) -> Ints | None:
     """Which nodes the files mark as train (0), val (1) or test (2); -1 for others.
 
     A node that several files mark differently is what comes first: one model was trained on it.
     """
-    found = [source.split() for source in sources if isinstance(source, PredictionFile)]
-    marked = [np.where(codes < 0, 3, codes) for codes in found if codes is not None]
+    marked = [codes for source in sources if (codes := source.split()) is not None]
     if not marked:
         return None
-    first: Ints = np.minimum.reduce(marked)
+    first: Ints = np.minimum.reduce([np.where(codes < 0, 3, codes) for codes in marked])
     return np.where(first == 3, -1, first)
 
 
@@ -67,13 +66,12 @@ def labeled_nodes(
     elif evaluate == "test":
         raise RawlsError("the graph has no masks, so no test nodes: omit --evaluate")
     else:
-        return LabeledNodes(y, y >= 0, np.zeros(len(y), bool), ids), LABELED
+        evaluate, validation = "labeled", np.zeros(len(y), bool)
     if evaluate == "labeled":
         return LabeledNodes(y, y >= 0, validation, ids), LABELED
+    eligible, words = test, "the test nodes"
     if evaluate == "all" or not test.any():
         eligible, words = ~(train | validation), "all nodes outside training and validation"
-    else:
-        eligible, words = test, "the test nodes"
     if marked is not None:
         eligible = eligible & (marked != 0) & (marked != 1)
     return LabeledNodes(y, eligible & (y >= 0), validation, ids), words
@@ -96,36 +94,28 @@ def split_notes(marked: Ints | None, nodes: LabeledNodes, evaluate: str | None) 
 
 
 def evaluated_nodes(
-    models: Sequence[NodeScores], nodes: LabeledNodes, evaluated: str, possible: LabeledNodes
+    predicted: Bools, nodes: LabeledNodes, evaluated: str, others: bool, models: int
 ) -> tuple[Ints, list[str]]:
-    """The evaluated nodes: eligible, labeled, and predicted by every model; and notes on others.
+    """The evaluated nodes, which are eligible and predicted by every model; and notes on the rest.
 
-    ``possible`` are those of ``evaluate="all"``, which an error names where there are some.
+    ``others`` says whether ``evaluate="all"`` would find some.
     """
     notes = []
-    predicted = predicted_by_all(models)
     chosen = np.flatnonzero(predicted & nodes.eligible)
     unlabeled = int((predicted & (nodes.y < 0)).sum())
     if not len(chosen):
         if unlabeled and unlabeled == int(predicted.sum()):
             raise RawlsError("none of the predicted nodes has a label: label some of them")
-        wider = "all" if (predicted & possible.eligible).any() else "labeled"
+        wider = "all" if others else "labeled"
         raise RawlsError(
             f"none of the predicted nodes is among {evaluated}: predict those, or use "
             f"--evaluate {wider} (evaluate='{wider}')"
         )
-    missing = int((nodes.eligible & ~predicted).sum())
-    if missing:
-        why = "are not predicted by every model" if len(models) > 1 else "have no prediction"
+    of = int(nodes.eligible.sum())
+    if missing := of - len(chosen):
+        why = "are not predicted by every model" if models > 1 else "have no prediction"
         whose = "labeled nodes" if evaluated == LABELED else evaluated.split(maxsplit=1)[1]
-        of = int(nodes.eligible.sum())
         notes.append(f"{missing:,} of the {of:,} {whose} {why} and are ignored.")
     if unlabeled:
         notes.append(f"{unlabeled:,} predicted nodes have no label and are ignored.")
     return chosen, notes
-
-
-def predicted_by_all(models: Sequence[NodeScores]) -> npt.NDArray[np.bool_]:
-    """Which nodes every model predicts, (nodes,)."""
-    everywhere: npt.NDArray[np.bool_] = np.all([each.predicted >= 0 for each in models], axis=0)
-    return everywhere

@@ -15,6 +15,7 @@ from ..._core.distributed_context import DistributedContext
 from ..._core.errors import RawlsError
 from ..._core.memory import memory_left
 from ..._core.progress import ProgressCallback, no_progress
+from ..._core.serialization import require_matching_tensors
 from ...graphs.shards.shard_fingerprint import shard_edge_digest
 from ...graphs.shards.shard_graph import ShardNodes, graph_of_shards
 from ...graphs.shards.shards import Shards
@@ -64,50 +65,34 @@ def predict_shards(
         RawlsError: If the graph has another number of features, the scores are not finite, or the
             model needs the whole graph and it does not fit in memory.
     """
-    size = GraphSize.of_shards(shards)
-    width = size.features // size.nodes
-    require_width(model, width, f"the graph in {shards.folder}")
-    blocks = _scores(model, shards, size, memory, torch.device(device), progress)
+    size, context = GraphSize.of_shards(shards), DistributedContext(device=torch.device(device))
+    require_width(model, size.features // size.nodes, f"the graph in {shards.folder}")
+    models = row_models(model, shards, context, memory, progress)
+    if models is not None:
+        block = _block_bytes(models, model, size.nodes, memory)
+        temperature = getattr(model.settings, "temperature", None)
+        scored = row_scores(models, np.arange(size.nodes), temperature, block)
+        blocks = ((part.start, scores) for part, scores in scored)
+    else:
+        if isinstance(model.method, Convolutional):
+            logits = _propagated(model, model.method, shards, context, memory, progress)
+        else:
+            require_whole_graph(model.method, model.settings, size, memory)
+            logits = model.logits(graph_of_shards(shards), device=str(device))
+        blocks = ((first, logits[first : first + _ROWS]) for first in range(0, size.nodes, _ROWS))
     for first, scores in blocks:
         require_finite(model, scores)
         progress(first + len(scores), size.nodes, "predicting")
         yield first, torch.softmax(scores, -1)
 
 
-def _scores(
-    model: TrainedModel,
-    shards: Shards,
-    size: GraphSize,
-    memory: int,
-    device: torch.device,
-    progress: ProgressCallback,
-) -> Iterator[tuple[int, Tensor]]:
-    context = DistributedContext(device=device)
-    settings = model.settings
-    found = row_models(model, shards, context, memory, progress)
-    if found is not None:
-        temperature = getattr(settings, "temperature", None)
-        size_of_block = _block_bytes(found, model, shards.num_nodes, memory)
-        nodes = np.arange(shards.num_nodes)
-        for part, scores in row_scores(found, nodes, temperature, size_of_block):
-            yield part.start, scores
-        return
-    if isinstance(model.method, Convolutional):
-        logits = _propagated(model, model.method, shards, context, memory, progress)
-    else:
-        require_whole_graph(model.method, settings, size, memory)
-        logits = model.logits(graph_of_shards(shards), device=str(device))
-    for first in range(0, len(logits), _ROWS):
-        yield first, logits[first : first + _ROWS]
-
-
-def _block_bytes(found: list[RowModel], model: TrainedModel, num_nodes: int, memory: int) -> int:
+def _block_bytes(models: list[RowModel], model: TrainedModel, num_nodes: int, memory: int) -> int:
     """How many bytes of smoothed rows are scored at once, of every file that is read."""
     row = 4 * model.num_features
-    hidden = max(weight.shape[-1] for each in found for weight in each.network.parameters())
+    hidden = max(weight.shape[-1] for each in models for weight in each.network.parameters())
     # The rows of each file, hidden values, and for the file that is written texts of each number.
-    all_rows = 2 * row * len({id(each.file) for each in found}) + 16 * hidden
-    all_rows += 16 * model.num_classes * (len(found) + 4)
+    all_rows = 2 * row * len({id(each.file) for each in models}) + 16 * hidden
+    all_rows += 16 * model.num_classes * (len(models) + 4)
     what = "predict on a graph of this size"
     left = memory_left(_NODE_BYTES * num_nodes + _LEAST_ROWS * all_rows, memory, what)
     return min(READ_BYTES, row * (_LEAST_ROWS + left // all_rows))
@@ -132,9 +117,8 @@ def _propagated(
     # As the model was trained, also where features of this graph are negative.
     source = replace(source, normalize=model.row_normalized)
     factors = Factors.of(source.adjacency, kind, source.scale)
-    return whole_graph_logits(
-        restored_network(model, model.settings, model.state), source, factors, context, rows
-    )
+    network = _restored_network(model, model.settings, model.state)
+    return whole_graph_logits(network, source, factors, context, rows)
 
 
 def row_models(
@@ -148,41 +132,39 @@ def row_models(
 
     None if the model needs more of the graph than smoothed rows.
     """
-    runs = [EnsembleRun(model.method.name, model.settings, 1.0)]
-    states: list[Mapping[str, Tensor]] = [model.state]
+    runs = [(EnsembleRun(model.method.name, model.settings, 1.0), model.state)]
     if isinstance(model.settings, EnsembleSettings):
-        runs = list(model.settings.parsed)
-        states = [state_of_run(model.state, number) for number in range(len(runs))]
-    if not runs or any(why_not_rows(run.settings) for run in runs):
+        each = enumerate(model.settings.parsed)
+        runs = [(run, state_of_run(model.state, number)) for number, run in each]
+    if not runs or any(why_not_rows(run.settings) for run, _ in runs):
         return None
     files: dict[SmoothedForm, SmoothedRows] = {}
-    found = []
-    for run, state in zip(runs, states, strict=True):
+    models = []
+    for run, state in runs:
         # As the model was trained, also where features of this graph are negative.
         form = replace(SmoothedForm.of(shards, run.settings), row_normalized=model.row_normalized)
         if form not in files:
             made = smooth_shards(shards, form, context, memory=memory, progress=progress)
             files[form] = made.rows
-        network = restored_network(model, run.settings, state).to(context.device)
-        found.append(RowModel(network, files[form], run.weight))
-    return found
+        network = _restored_network(model, run.settings, state).to(context.device)
+        models.append(RowModel(network, files[form], run.weight))
+    return models
 
 
-def restored_network(
+def _restored_network(
     model: TrainedModel, settings: Settings, state: Mapping[str, Tensor]
 ) -> GraphConvolutionalNetwork:
     """A network of the GCN family or of smoothed-mlp, which is the model or a part of it."""
     hidden = [settings.hidden_channels] * (settings.num_layers - 1)
     sizes = [model.num_features, *hidden, model.num_classes]
     network = GraphConvolutionalNetwork(sizes, settings.dropout)
-    wanted = {name: tensor.shape for name, tensor in network.state_dict().items()}
-    found = {name: tensor.shape for name, tensor in state.items()}
-    floats = all(tensor.dtype == torch.float32 for tensor in state.values())
-    if wanted != found or not floats:
+    try:
+        require_matching_tensors(state, network.state_dict())
+    except RawlsError as error:
         raise RawlsError(
-            f"the weights in {model.folder} do not fit its settings: one of the files was changed; "
-            "train again"
-        )
+            f"the weights in {model.folder} do not fit its settings ({error}): one of the files "
+            "was changed; train again"
+        ) from error
     network.load_state_dict(state)
     return network.eval()
 
@@ -192,35 +174,26 @@ def shard_split(model: TrainedModel, shards: Shards) -> NDArray[np.str_] | None:
 
     "train", "val", "test" or ""; None if it is not the graph that the model was trained on.
     """
+    words: NDArray[np.str_] = np.array(["", *SPLIT_WORDS])
     known = model.training_graph
-    masks = [] if known is None else [known.masks[key] for key in MASKS if key in known.masks]
-    parts = np.zeros(shards.num_nodes, dtype=np.uint8)
     if model.fingerprint == shards.fingerprint:
-        parts = ShardNodes.of(shards).split
-    elif (
-        known is None
-        or [len(mask) for mask in masks] != [len(parts)] * len(MASKS)
-        or shard_edge_digest(shards) != known.edges
-    ):
+        return np.take(words, ShardNodes.of(shards).split)
+    masks = [] if known is None else known.masks
+    fitting = [len(mask) for mask in masks] == [shards.num_nodes] * len(MASKS)
+    if known is None or not fitting or shard_edge_digest(shards) != known.edges:
         return None
-    else:
-        for number, mask in enumerate(masks, start=1):
-            parts[mask.numpy().astype(bool)] = number
-    return np.array(["", *SPLIT_WORDS])[parts]
+    parts = np.zeros(shards.num_nodes, dtype=np.uint8)
+    for number, mask in enumerate(masks, start=1):
+        parts[mask.numpy().astype(bool)] = number
+    return np.take(words, parts)
 
 
-def block_ids(shards: Shards) -> Callable[[int, int], Any]:
+def block_ids(shards: Shards) -> Callable[[int, int], NDArray[Any]]:
     """A function of the first node of a block and the one after the last: the nodes' ids."""
     parts = [shards.open(number) for number in range(len(shards))]
-    if all(part.node_id is None and part.id_start is None for part in parts):
-        return np.arange
 
-    def ids(first: int, last: int) -> Any:
-        found: list[Any] = []
-        for part in parts:
-            start, stop = max(first, part.first), min(last, part.last)
-            if start < stop:
-                found += part.node_ids(start, stop)
-        return np.array(found)
+    def ids(first: int, last: int) -> NDArray[Any]:
+        places = ((part, max(first, part.first), min(last, part.last)) for part in parts)
+        return np.concatenate([part.node_ids(a, b) for part, a, b in places if a < b])
 
     return ids

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from ..._core.errors import RawlsError
 from ..._core.progress import ProgressCallback, no_progress
-from ...methods import Inputs, Method, Settings, find_method
-from ...methods.ensemble import EnsembleRun
-from ...training import Job, TrainedRun, train_runs
+from ...methods import Method, Settings, find_method
+from ...methods.ensemble import EnsembleRun, joined_states
+from ...training import Job, TrainedRun
 from ...training.whole_graph import PartialProgress
-from .selection import Judge, greedy_weights
+from .selection import Judge, Losses, greedy_weights
 
 RATES = (0.05, 0.01, 0.005)
 DECAYS = (5e-4, 5e-5, 0.0)
@@ -31,20 +33,13 @@ BEST_SETTINGS, RUNS_OF_SETTING = 3, 2
 #: Steps in which the progress of a run is reported.
 _STEPS = 1000
 TrainRuns = Callable[[Method, Sequence[Job], ProgressCallback], list[TrainedRun]]
-"""Trains runs of a method: its arguments are the method, the jobs and the progress."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """What a member is trained as.
+    """What a member is trained as: a method, and the settings that differ from its defaults.
 
-    Attributes:
-        name: A short name for tables.
-        method: The name of the method.
-        changes: The settings in which it differs from the method's defaults.
-        transferable: Whether the trained model can be used on another graph.
-        student: Whether it learns from pseudo-labels too.
-        instead: What is trained in its place if the model shall be used on another graph.
+    ``instead`` is trained in its place if the model shall be used on another graph.
     """
 
     name: str
@@ -79,156 +74,66 @@ POOL = (
     Candidate("lifted", "smoothed-mlp", _LIFTED),
     Candidate("lifted, tf-idf", "smoothed-mlp", _LIFTED | _TF_IDF),
 )
+#: A GCN that is tuned with as many runs as the whole pool, and no member of it.
+RIVAL = replace(GCN, name="GCN to compare with")
 
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """A trained member of the pool.
+    """A trained member of the pool: the mean of the best of the runs that were ``trained``.
 
-    Attributes:
-        candidate: What it was trained as.
-        probabilities: Its class probabilities, (nodes, classes): the mean of its runs.
-        runs: The settings of the runs that it consists of.
-        states: Their weights.
-        loss: The calibrated cross entropy on the validation nodes.
-        rank: What members are ordered by, see :meth:`Judge.rank`.
-        trained: The number of runs that were trained for it.
-        seconds: What the training took.
-        notes: Remarks for the user about how it was trained.
+    The settings of these runs are ``runs``, their weights ``states``.
     """
 
     candidate: Candidate
     probabilities: Tensor
     runs: tuple[Settings, ...]
     states: tuple[dict[str, Tensor], ...]
-    loss: float
-    rank: tuple[float, float]
+    losses: Losses
     trained: int
     seconds: float
     notes: tuple[str, ...] = ()
-
-    @classmethod
-    def of(
-        cls,
-        candidate: Candidate,
-        kept: Sequence[tuple[Job, TrainedRun]],
-        judge: Judge,
-        trained: int,
-        started: float,
-    ) -> Member:
-        """The mean of those ``kept`` of the runs that were ``trained`` since ``started``."""
-        jobs, runs = zip(*kept, strict=True)
-        mean = torch.stack([run.logits.softmax(-1) for run in runs]).mean(0)
-        return cls(
-            candidate,
-            mean,
-            tuple(job.settings for job in jobs),
-            tuple(run.state for run in runs),
-            judge.loss(mean),
-            judge.rank(mean[judge.nodes].double()),
-            trained,
-            time.perf_counter() - started,
-            runs[0].notes,
-        )
 
     @property
     def name(self) -> str:
         """A short name for tables."""
         return self.candidate.name
 
-    @property
-    def parameters(self) -> int:
-        """The numbers that must be kept for it."""
-        return sum(tensor.numel() for state in self.states for tensor in state.values())
-
-    def ensemble_runs(self, weight: float) -> list[EnsembleRun]:
-        """Its runs as a part of an ensemble, in which it has the given weight."""
-        share = weight / len(self.runs)
-        return [EnsembleRun(self.candidate.method, settings, share) for settings in self.runs]
-
 
 @dataclass(frozen=True, eq=False)
 class WeightedMean:
     """Members, the first chosen one first, with weights that sum to one."""
 
-    members: tuple[Member, ...]
-    weights: tuple[float, ...]
+    weights: dict[Member, float]
 
     @classmethod
     def best(cls, members: Sequence[Member], judge: Judge) -> WeightedMean:
         """Choose members and their weights by the validation nodes: see :func:`greedy_weights`."""
         chosen = greedy_weights([each.probabilities for each in members], judge)
-        return cls(tuple(members[place] for place in chosen), tuple(chosen.values()))
+        return cls({members[place]: weight for place, weight in chosen.items()})
 
-    @property
+    @cached_property
     def probabilities(self) -> Tensor:
         """The weighted mean of the members' class probabilities, (nodes, classes)."""
-        pairs = zip(self.members, self.weights, strict=True)
-        return torch.stack([weight * member.probabilities for member, weight in pairs]).sum(0)
-
-    def weight(self, member: Member) -> float:
-        """The weight of a member; 0 if it is not among them."""
-        return dict(zip(self.members, self.weights, strict=True)).get(member, 0.0)
+        each = [weight * member.probabilities for member, weight in self.weights.items()]
+        return torch.stack(each).sum(0)
 
     def runs(self) -> list[EnsembleRun]:
-        """The runs of all members, each with its weight."""
-        pairs = zip(self.members, self.weights, strict=True)
-        return [run for member, weight in pairs for run in member.ensemble_runs(weight)]
+        """The runs of all members as those of an ensemble, each with its weight."""
+        return [
+            EnsembleRun(member.candidate.method, settings, weight / len(member.runs))
+            for member, weight in self.weights.items()
+            for settings in member.runs
+        ]
 
-    def states(self) -> list[dict[str, Tensor]]:
+    def state(self) -> dict[str, Tensor]:
         """The weights of the networks of these runs."""
-        return [state for member in self.members for state in member.states]
+        return joined_states(state for member in self.weights for state in member.states)
 
 
-def grid(candidate: Candidate, **changes: Any) -> list[Settings]:
+def grid(candidate: Candidate) -> list[Settings]:
     """Every rate with every decay."""
-    return [
-        candidate.settings(lr=lr, weight_decay=decay, **changes)
-        for lr, decay in product(RATES, DECAYS)
-    ]
-
-
-def runs_on_graph(inputs: Inputs) -> TrainRuns:
-    """Trains runs on a graph in memory."""
-    return lambda method, jobs, progress: train_runs(method, inputs, jobs, progress=progress)[0]
-
-
-def train_member(
-    candidate: Candidate,
-    settings: Sequence[Settings],
-    train: TrainRuns,
-    judge: Judge,
-    seed: int,
-    *,
-    seeds: int = RUNS_OF_SETTING,
-    progress: ProgressCallback = no_progress,
-) -> Member | None:
-    """Train a candidate with each of the settings and make a member of its best runs.
-
-    The member is the mean of the runs of the best three settings, which alone are trained with more
-    than one of the ``seeds``; None if training diverged with every setting. ``train`` may train
-    fewer runs than it is asked for, the first ones.
-    """
-    method, started = find_method(candidate.method), time.perf_counter()
-    first = [Job(each, RUNS_OF_SETTING * seed) for each in settings]
-    share, later = _STEPS * len(first), _STEPS * BEST_SETTINGS * (seeds - 1)
-    part = PartialProgress(progress, 0, share, share + later)
-    runs = train(method, first, part)
-    chosen = judge.best(runs, BEST_SETTINGS)
-    if not chosen:
-        return None
-    again = [
-        Job(settings[place], RUNS_OF_SETTING * seed + run)
-        for place in chosen
-        for run in range(1, seeds)
-    ]
-    kept = [(first[place], runs[place]) for place in chosen]
-    if again:
-        part = PartialProgress(progress, share, later, share + later)
-        more = train(method, again, part)
-        kept += [(again[place], more[place]) for place in sorted(judge.best(more, len(more)))]
-        runs += more
-    return Member.of(candidate, kept, judge, len(runs), started)
+    return [candidate.settings(lr=lr, weight_decay=decay) for lr, decay in product(RATES, DECAYS)]
 
 
 def rival_settings() -> list[Settings]:
@@ -239,22 +144,59 @@ def rival_settings() -> list[Settings]:
     ]
 
 
-def work_of_rival() -> float:
-    """The work of :func:`train_rival`, in runs of the usual width."""
-    usual = find_method(GCN.method).defaults.hidden_channels
-    # About half of a run's time grows with the width.
-    each = [(1 + settings.hidden_channels / usual) / 2 for settings in rival_settings()]
-    return RUNS_OF_SETTING * sum(each)
+def seeds_of(seed: int) -> list[int]:
+    """The seeds of the runs of a search: those of another search are others."""
+    return [RUNS_OF_SETTING * seed + run for run in range(RUNS_OF_SETTING)]
 
 
-def train_rival(
-    inputs: Inputs, judge: Judge, seed: int, progress: ProgressCallback = no_progress
+def require_members(members: Sequence[Member], failed: Iterable[str] = ()) -> None:
+    """Raise an error if there is nothing to choose from: the first reason, if there is one."""
+    if not members:
+        diverged = (
+            "nothing can be chosen: training diverged with every model; look for features that "
+            "are very large"
+        )
+        raise RawlsError(next(iter(failed), diverged))
+
+
+def train_member(
+    candidate: Candidate,
+    settings: Sequence[Settings],
+    train: TrainRuns,
+    judge: Judge,
+    seeds: Sequence[int],
+    *,
+    again: Sequence[int] = (),
+    best: int = BEST_SETTINGS,
+    progress: ProgressCallback = no_progress,
 ) -> Member | None:
-    """Train a GCN with as many runs as the pool; None if every run diverged."""
-    started = time.perf_counter()
-    seeds = [RUNS_OF_SETTING * seed + run for run in range(RUNS_OF_SETTING)]
-    jobs = [Job(settings, each) for settings in rival_settings() for each in seeds]
-    runs = runs_on_graph(inputs)(find_method(GCN.method), jobs, progress)
-    best = judge.best(runs, RIVAL_RUNS)
-    kept = [(jobs[place], runs[place]) for place in best]
-    return Member.of(GCN, kept, judge, len(jobs), started) if best else None
+    """Train a candidate with each of the settings and ``seeds``, and make a member of the best.
+
+    The member is the mean of the ``best`` runs, whose settings alone are trained with the seeds
+    ``again`` too; None if training diverged with every setting. ``train`` may train fewer runs than
+    it is asked for, the first ones.
+    """
+    method, started = find_method(candidate.method), time.perf_counter()
+    jobs = [Job(each, seed) for each in settings for seed in seeds]
+    share, later = _STEPS * len(jobs), _STEPS * best * len(again)
+    runs = train(method, jobs, PartialProgress(progress, 0, share, share + later))
+    kept = judge.best(runs, best)
+    if kept and again:
+        more = [Job(jobs[place].settings, seed) for place in kept for seed in again]
+        further = train(method, more, PartialProgress(progress, share, later, share + later))
+        kept += [len(runs) + place for place in sorted(judge.best(further, len(further)))]
+        jobs, runs = jobs[: len(runs)] + more, runs + further
+    if not kept:
+        return None
+    chosen = [runs[place] for place in kept]
+    mean = torch.stack([run.logits.softmax(-1) for run in chosen]).mean(0)
+    return Member(
+        candidate,
+        mean,
+        tuple(jobs[place].settings for place in kept),
+        tuple(run.state for run in chosen),
+        judge.losses(mean),
+        len(runs),
+        time.perf_counter() - started,
+        chosen[0].notes,
+    )

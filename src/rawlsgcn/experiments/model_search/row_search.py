@@ -17,32 +17,37 @@ from numpy.typing import NDArray
 
 from ..._core.atomic_folders import atomic_directory
 from ..._core.distributed_context import DistributedContext
-from ..._core.errors import RawlsError
 from ..._core.progress import ProgressCallback, no_progress
 from ..._core.serialization import jsonable
 from ...graphs.shards.shard_graph import ShardNodes
 from ...methods import Method
-from ...methods.ensemble import Ensemble, EnsembleSettings, joined_states
+from ...methods.ensemble import Ensemble, EnsembleSettings
 from ...methods.smoothed_mlp_inputs import SmoothedMLPSettings
 from ...training import Job, TrainedRun
 from ...training.in_steps.batch_training import DivergedError
 from ...training.in_steps.checkpoints import train_with_checkpoints
-from ...training.smoothed.row_order import RowOrder
+from ...training.smoothed.row_order import BATCH_ROWS, RowOrder
 from ...training.smoothed.row_scores import RowModel
-from ...training.smoothed.row_training import (
-    BATCH_ROWS,
-    LabeledRows,
-    RowTraining,
-)
+from ...training.smoothed.row_training import LabeledRows, RowTraining
 from ...training.smoothed.smooth_shards import smooth_shards
 from ...training.smoothed.smoothed_files import SmoothedForm, take_rows, why_not_rows
 from ...training.whole_graph import PartialProgress
 from ..fitting import described
-from ..large_graphs.row_fit import evaluate_rows, evenly, usual_epochs
+from ..large_graphs.row_evaluation import evaluate_rows, evenly
 from ..large_graphs.shard_predictions import row_models
+from ..large_graphs.step_fits import labeled_rows, usual_epochs
 from ..model_files import RUNS, outdated_in, write_model
 from ..saved_models import TrainedModel
-from .pool import POOL, Candidate, Member, WeightedMean, grid, train_member
+from .pool import (
+    POOL,
+    Candidate,
+    Member,
+    WeightedMean,
+    grid,
+    require_members,
+    seeds_of,
+    train_member,
+)
 from .selection import MOST_NODES, Judge
 
 
@@ -65,25 +70,9 @@ def auto_rows(
 ) -> dict[str, Any]:
     """Train the members that need only smoothed rows, and save the mean of the best.
 
-    Members, settings and weights are chosen by the validation nodes as :func:`rawlsgcn.auto` does.
-    A search that was killed goes on where it stopped.
-
-    Args:
-        nodes: The labels, the split and the degrees.
-        out: The folder of the model.
-        memory: Bytes that may be used.
-        seed: Decides everything random.
-        device: The device to train on.
-        time_limit: Begin no further run after so many seconds; the answer then depends on the
-            speed of the machine.
-        progress: Called with the work done, the work in total and what is trained.
-
-    Returns:
-        The metrics on the test nodes, the members with their weights, which were left out, and
-        for which there was no time.
-
-    Raises:
-        RawlsError: If a part of the split has no nodes, or every member diverges.
+    They are chosen by the validation nodes as :func:`rawlsgcn.auto` does, with at most ``memory``
+    bytes. A search that was killed goes on where it stopped. The metrics on the test nodes are
+    returned, with the members, which were left out, and for which there was no time.
     """
     shards, context = nodes.shards, DistributedContext(device=torch.device(device))
     train, val = nodes.nodes("train"), evenly(nodes.nodes("val"), MOST_NODES)
@@ -91,7 +80,7 @@ def auto_rows(
     usable, left_out = row_candidates()
     members: list[Member] = []
     skipped: list[str] = []
-    began = time.perf_counter()
+    began, seeds = time.perf_counter(), seeds_of(seed)
     deadline = math.inf if time_limit is None else began + time_limit
     for candidate in usable:
         if members and time.perf_counter() > deadline:
@@ -101,11 +90,8 @@ def auto_rows(
         rows = smooth_shards(
             shards, form, context, memory=memory, training_rows=len(train), progress=progress
         ).rows
-        labeled = LabeledRows(
-            rows, train, nodes.y[train], shards.classes, np.empty(0, np.int64), val[:0]
-        )
         runs = RowRuns(
-            labeled,
+            labeled_rows(nodes, rows, shown=0),
             take_rows(rows, val),
             shards.fingerprint,
             out / RUNS,
@@ -118,21 +104,16 @@ def auto_rows(
             grid(candidate),
             runs,
             judge,
-            seed,
+            seeds[:1],
+            again=seeds[1:],
             progress=described(progress, f"training '{candidate.name}'"),
         )
-        if member is not None:
-            members.append(member)
+        members += [] if member is None else [member]
         if runs.out_of_time:
             skipped.append(f"{candidate.name} (further runs)")
-    if not members:
-        raise RawlsError(
-            "nothing can be chosen: training diverged with every model; look for features that "
-            "are very large"
-        )
+    require_members(members)
     chosen = WeightedMean.best(members, judge)
-    scaling = judge.temperature(chosen.probabilities[judge.nodes].double())
-    settings = EnsembleSettings.of(chosen.runs(), scaling)
+    settings = EnsembleSettings.of(chosen.runs(), judge.temperature(chosen.probabilities))
     about: dict[str, Any] = {
         "row_normalized": form.row_normalized,
         "num_features": rows.num_features,
@@ -141,7 +122,7 @@ def auto_rows(
         "class_names": shards.class_names,
         "fingerprint": shards.fingerprint,
     }
-    state = joined_states(chosen.states())
+    state = chosen.state()
     model = TrainedModel(
         method=Ensemble(), settings=settings, seed=seed, state=state, folder=out, **about
     )
@@ -151,13 +132,13 @@ def auto_rows(
     leaderboard = [
         {
             "member": member.name,
-            "weight": chosen.weight(member),
-            "validation_loss": member.loss,
+            "weight": chosen.weights.get(member, 0.0),
+            "validation_loss": member.losses.scaled,
             "validation_accuracy": 100 * judge.accuracy(member.probabilities),
             "runs": member.trained,
             "seconds": member.seconds,
         }
-        for member in sorted(members, key=lambda each: each.rank)
+        for member in sorted(members, key=lambda each: each.losses.rank)
     ]
     metrics = {
         "dataset": shards.name,
@@ -167,16 +148,9 @@ def auto_rows(
         "skipped": skipped,
         "seconds": time.perf_counter() - began,
     }
+    about |= {"method": Ensemble.name, "settings": asdict(settings), "best_seed": seed}
     with atomic_directory(out, outdated_in(out)) as folder:
-        write_model(
-            folder,
-            {seed: state},
-            metrics,
-            method=Ensemble.name,
-            settings=asdict(settings),
-            best_seed=seed,
-            **about,
-        )
+        write_model(folder, {seed: state}, metrics, **about)
     return metrics
 
 
@@ -208,8 +182,9 @@ class RowRuns:
             self.out_of_time = self.trained > 0 and time.perf_counter() > self.deadline
             if self.out_of_time:
                 break
-            part = PartialProgress(progress, 1000 * place, 1000, 1000 * len(jobs))
-            runs.append(self._run(job, part))
+            runs.append(
+                self._run(job, PartialProgress(progress, 1000 * place, 1000, 1000 * len(jobs)))
+            )
             self.trained += 1
         return runs
 

@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -27,6 +28,22 @@ STEPS = 10
 MOST_NODES = 10_000
 #: A loss below this is as good as none: of so few and so easy nodes it says nothing more.
 LEAST_LOSS = 1e-3
+
+
+class Losses(NamedTuple):
+    """The cross entropy on the validation nodes after temperature scaling, and without it."""
+
+    scaled: float
+    plain: float
+
+    @property
+    def rank(self) -> tuple[float, float]:
+        """What members and means are compared by: the lower, the better.
+
+        The plain loss decides between predictions that separate the validation nodes: a low enough
+        temperature makes the scaled loss of each of them as small as one likes.
+        """
+        return max(self.scaled, LEAST_LOSS), self.plain
 
 
 @dataclass(frozen=True)
@@ -47,36 +64,21 @@ class Judge:
         """Compute the accuracy of logits or probabilities; NaN if one of them is not finite."""
         return accuracy_of(scores[self.nodes], self.y)
 
-    def loss(self, probabilities: Tensor) -> float:
-        """Compute the cross entropy after temperature scaling.
+    def losses(self, probabilities: Tensor) -> Losses:
+        """Compute the cross entropy with and without temperature scaling.
 
         It is far less noisy than the accuracy on a few hundred nodes. Probabilities that are not
-        finite have an infinite loss.
+        finite have infinite losses.
         """
-        return self.loss_of(probabilities[self.nodes].double())
-
-    def loss_of(self, probabilities: Tensor) -> float:
-        """:meth:`loss` of the probabilities of the validation nodes alone, in float64."""
-        scores = scores_of(probabilities)
+        scores = scores_of(probabilities[self.nodes].double())
         if not all_finite([scores]):
-            return math.inf
+            return Losses(math.inf, math.inf)
         scaled = scores / temperature(scores, self.y).value
-        return float(node_scores(scaled, self.y)[0].mean())
-
-    def rank(self, probabilities: Tensor) -> tuple[float, float]:
-        """What members and means are compared by, as for :meth:`loss_of`: the lower, the better.
-
-        The loss, and the cross entropy without temperature scaling. The second decides between
-        predictions that separate the validation nodes: a low enough temperature makes the loss
-        of each of them as small as one likes.
-        """
-        plain = float(node_scores(scores_of(probabilities), self.y)[0].mean())
-        loss = max(self.loss_of(probabilities), LEAST_LOSS)
-        return loss, math.inf if math.isnan(plain) else plain
+        return Losses(*(float(node_scores(each, self.y)[0].mean()) for each in (scaled, scores)))
 
     def temperature(self, probabilities: Tensor) -> float:
         """What the logits of a mean are divided by; 1 if the nodes do not determine it well."""
-        found = precise_temperature(scores_of(probabilities), self.y)
+        found = precise_temperature(scores_of(probabilities[self.nodes].double()), self.y)
         return found.value if found.outcome is CalibrationOutcome.FOUND else 1.0
 
     def best(self, runs: Sequence[TrainedRun], count: int) -> list[int]:
@@ -95,12 +97,13 @@ def greedy_weights(probabilities: Sequence[Tensor], judge: Judge) -> dict[int, f
     """
     judge = judge.sample(MOST_NODES)
     each = [one[judge.nodes].double() for one in probabilities]
-    total, taken, losses = torch.zeros_like(each[0]), [], []
+    judge = Judge(torch.arange(len(judge.y)), judge.y)
+    total, taken, ranks = torch.zeros_like(each[0]), [], []
     for step in range(1, STEPS + 1):
-        found = [judge.rank((total + one) / step) for one in each]
-        place = min(range(len(found)), key=found.__getitem__)
+        found = [judge.losses((total + one) / step).rank for one in each]
+        place = found.index(min(found))
         total = total + each[place]
         taken.append(place)
-        losses.append(found[place])
-    count = 1 + min(range(len(losses)), key=losses.__getitem__)
+        ranks.append(found[place])
+    count = 1 + ranks.index(min(ranks))
     return {place: times / count for place, times in Counter(taken[:count]).items()}

@@ -3,81 +3,66 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
-from ..._core.progress import ProgressCallback
+from ..._core.progress import ProgressCallback, no_progress
 
 #: The share of a step after which its own speed is used; before, it prepares the graph.
 _ENOUGH = 0.1
 
 
-class Cost(NamedTuple):
-    """What a step costs: steps of the same kind take seconds in proportion to their work.
-
-    The work is counted in trained runs of the usual width.
-    """
-
-    kind: str
-    work: float
-
-
 class TimeEstimate:
-    """Reports the seconds spent and the estimated seconds in total.
+    """Reports the seconds spent and the estimated seconds in total, 0 while they are not known.
 
-    The seconds in total are 0 while they are not known. ``costs`` are those of the steps to come,
-    in their order; no step begins after the ``deadline``.
+    ``costs`` are the kind and the work of the steps to come: steps of the same kind take seconds in
+    proportion to their work, in runs of the usual width. No step begins after the ``deadline``.
     """
 
     def __init__(
-        self, progress: ProgressCallback | None, costs: Iterable[Cost], deadline: float
+        self, progress: ProgressCallback | None, costs: Iterable[tuple[str, float]], deadline: float
     ) -> None:
-        self.progress, self.deadline = progress, deadline
+        self.progress, self.deadline = progress or no_progress, deadline
         self.started = time.perf_counter()
         self._left = list(costs)
-        self._done: list[tuple[Cost, float]] = []  # what was done, and the seconds that it took
-        self._name, self._cost, self._began = "", Cost("", 0.0), self.started
+        self._done: list[tuple[str, float, float]] = []  # kind, work and seconds
 
-    def begin(self, name: str, kind: str) -> None:
-        """Begin the next step of a kind."""
-        self.skip(kind)
-        self._name, self._began = name, time.perf_counter()
-        self._report(0.0)
+    def skip(self, kind: str) -> float:
+        """Leave out the next step of a kind; its work is returned."""
+        place = [each for each, _ in self._left].index(kind)
+        return self._left.pop(place)[1]
 
-    def skip(self, kind: str) -> None:
-        """Leave out the next step of a kind."""
-        place = [cost.kind for cost in self._left].index(kind)
-        self._cost = self._left.pop(place)
+    @contextmanager
+    def step(self, name: str, kind: str) -> Iterator[ProgressCallback]:
+        """Do the next step of a kind, which reports its progress to what is yielded."""
+        work, began = self.skip(kind), time.perf_counter()
 
-    def within(self, done: int, total: int, description: str | None = None) -> None:
-        """Report how much of the current step is done: the callback of a training."""
-        self._report(done / max(1, total))
+        def within(done: int, total: int, description: str | None = None) -> None:
+            self._report(name, kind, work, time.perf_counter() - began, done / max(1, total))
 
-    def end(self) -> None:
-        """End the current step."""
-        self._done.append((self._cost, time.perf_counter() - self._began))
-        self._cost = Cost(self._cost.kind, 0.0)
-        self._report(0.0)
+        within(0, 1)
+        yield within
+        self._done.append((kind, work, time.perf_counter() - began))
+        self._report(name, kind, 0.0, 0.0, 0.0)
 
-    def _report(self, share: float) -> None:
-        if self.progress is None:
-            return
-        now = time.perf_counter()
-        spent, elapsed, (kind, work) = now - self._began, now - self.started, self._cost
-        measured = share >= _ENOUGH
-        done = [*self._done, *[(Cost(kind, share * work), spent)] * measured]
-        if not any(cost.work for cost, _ in done):
-            self.progress(0, 0, self._name)
+    def _report(self, name: str, kind: str, work: float, spent: float, share: float) -> None:
+        done = [*self._done]
+        if share >= _ENOUGH:
+            done.append((kind, share * work, spent))
+        if not any(amount for _, amount, _ in done):
+            self.progress(0, 0, name)
             return
 
-        def expected(cost: Cost) -> float:
+        def expected(kind: str, work: float) -> float:
             """The seconds of a step; a kind that is not measured is taken to be like others."""
-            like = [each for each in done if each[0].kind == cost.kind] or done
-            return cost.work * sum(took for _, took in like) / sum(each.work for each, _ in like)
+            like = [each for each in done if each[0] == kind] or done
+            return work * sum(each[2] for each in like) / sum(each[1] for each in like)
 
-        current = max(0.0, expected(self._cost) - spent)
-        if measured:
+        current = max(0.0, expected(kind, work) - spent)
+        if share >= _ENOUGH:
             current = spent * (1 - share) / share
-        all_left = current + sum(map(expected, self._left))
+        now = time.perf_counter()
+        all_left = current + sum(expected(*each) for each in self._left)
         left = max(current, min(all_left, self.deadline - now))
-        self.progress(round(elapsed), round(elapsed + left), self._name)
+        elapsed = now - self.started
+        self.progress(round(elapsed), round(elapsed + left), name)

@@ -23,14 +23,12 @@ from ..catalog import MASKS
 Array = NDArray[Any]
 LABEL_KEYS = ("labels", "y")
 FEATURE_KEYS = ("x", "features")
-_PICKLED = (
-    "holds pickled Python objects, which are not read because they can run code: save plain "
-    "arrays instead"
-)
+_PICKLED = "holds pickled Python objects, which can run code and are not read: save plain arrays"
 SMALL_FILE, MOST_CELLS = 2 << 20, 16_000_000
 """A compressed file of fewer bytes than the first may not hold an array of more cells than the
 second, nor ``LARGEST_UNPACKED`` bytes in all."""
 LARGEST_UNPACKED = 128 << 20
+_NPY = b"\x93NUMPY"
 #: The arrays of scipy's matrices besides the data.
 _FORMS = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col")}
 
@@ -39,12 +37,10 @@ def open_zip(path: Path) -> zipfile.ZipFile:
     """A zip archive whose members are no longer than the file allows."""
     archive = zipfile.ZipFile(path)
     size, members = path.stat().st_size, archive.infolist()
-    stored = sum(member.compress_size for member in members)
     unpacked = sum(member.file_size for member in members)
-    if stored > size or any(
-        member.file_size > member.compress_size
-        for member in members
-        if member.compress_type == zipfile.ZIP_STORED
+    as_it_is = [member for member in members if member.compress_type == zipfile.ZIP_STORED]
+    if sum(member.compress_size for member in members) > size or any(
+        member.file_size > member.compress_size for member in as_it_is
     ):
         raise zipfile.BadZipFile("it is shorter than its directory says")
     if size < SMALL_FILE and unpacked > LARGEST_UNPACKED:
@@ -73,12 +69,11 @@ class Archive:
     def __init__(self, path: Path) -> None:
         self.path = path
         with reading(path, "numpy arrays"):
-            if _start(path) == b"\x93NUMPY":
+            if _start(path) == _NPY:
                 raise RawlsError(f"{path} is a single array, not an .npz: name it .npy")
             self._zip = open_zip(path)
-            self._members = {
-                member.filename.removesuffix(".npy"): member for member in self._zip.infolist()
-            }
+            members = self._zip.infolist()
+            self._members = {each.filename.removesuffix(".npy"): each for each in members}
         self.keys = set(self._members)
 
     def __getitem__(self, key: str) -> Array:
@@ -94,11 +89,10 @@ class Archive:
 
     def csr(self, prefix: str) -> Any | None:
         """The scipy CSR matrix in ``<prefix>_data``, ``_indices``, ``_indptr`` and ``_shape``."""
-        if f"{prefix}_row" in self.keys:
-            return self._matrix("coo", f"{prefix}_").tocsr()
-        if f"{prefix}_indptr" not in self.keys:
-            return None
-        return self._matrix("csr", f"{prefix}_")
+        for form, index in (("coo", "row"), ("csr", "indptr")):
+            if f"{prefix}_{index}" in self.keys:
+                return self._matrix(form, f"{prefix}_").tocsr()
+        return None
 
     def whole(self) -> Any | None:
         """The matrix of a file that ``scipy.sparse.save_npz`` wrote."""
@@ -106,22 +100,17 @@ class Archive:
             return None
         form = self["format"]
         name = form.tobytes().decode("latin1").replace("\0", "") if form.ndim == 0 else "no"
-        return self._matrix(name, "")
+        return self._matrix(name[:20], "")
 
     def _matrix(self, form: str, prefix: str) -> Any:
         with reading(self.path, "a sparse matrix"):
-            if form not in _FORMS:
-                raise RawlsError(f"{self.path} {unread(form[:20])}")
-            parts = [f"{prefix}{part}" for part in ("data", *_FORMS[form], "shape")]
+            parts = [f"{prefix}{part}" for part in ("data", *_index_names(form), "shape")]
             absent = [part for part in parts if part not in self.keys]
             if absent:
                 there = next(part for part in [*parts[::-1], "format"] if part in self.keys)
-                raise RawlsError(f"{self.path} has {there} but no {', no '.join(absent)}")
+                raise RawlsError(f"has {there} but no {', no '.join(absent)}")
             data, one, other, shape = (self[part] for part in parts)
-            try:
-                return sparse_matrix(form, data, one, other, shape_of(shape))
-            except RawlsError as error:
-                raise RawlsError(f"{self.path} {error}") from error
+            return sparse_matrix(form, data, one, other, shape_of(shape))
 
     def masks(self) -> dict[str, Array]:
         return {key: self[key] for key in MASKS if key in self.keys}
@@ -130,6 +119,25 @@ class Archive:
         """``attr_*``, or a dense ``x`` or ``features``."""
         sparse = self.csr("attr")
         return self.first(FEATURE_KEYS) if sparse is None else sparse
+
+
+def graph_parts(path: Path) -> dict[str, Any]:
+    """The parts of the graph in an .npz file, under the keys that docs/graphs.md lists."""
+    archive = Archive(path)
+    whole = archive.whole()
+    if whole is not None:
+        return {"adj_t": whole}
+    adjacency = archive.csr("adj")
+    keys = ["node_ids", *MASKS]
+    if adjacency is None:
+        keys += ["edge_index", "edge_weight", "num_nodes"]
+        if "edge_index" not in archive.keys:
+            raise RawlsError(
+                f"{path} has no graph in it: expected the keys adj_data, adj_indices, adj_indptr "
+                "and adj_shape, or edge_index, or a file of scipy.sparse.save_npz"
+            )
+    parts = {key: archive[key] for key in keys if key in archive.keys}
+    return {**parts, "adj_t": adjacency, "x": archive.features(), "y": archive.first(LABEL_KEYS)}
 
 
 def read_npy(path: Path) -> Array:
@@ -145,9 +153,9 @@ def _start(path: Path) -> bytes:
     with path.open("rb") as file:
         start = file.read(6)
     if start.startswith(b"\x80"):
-        raise RawlsError(f"{path} {_PICKLED}")
-    if start and not start.startswith((b"PK", b"\x93NUMPY")):
-        raise RawlsError(f"{path} is no file of numpy: write it with numpy.savez or numpy.save")
+        raise RawlsError(_PICKLED)
+    if start and not start.startswith((b"PK", _NPY)):
+        raise RawlsError("it is no file of numpy: write it with numpy.savez or numpy.save")
     return start
 
 
@@ -218,8 +226,8 @@ def shape_of(array: Array) -> tuple[int, int]:
     """The two sizes that a file keeps as an array."""
     if array.shape != (2,) or array.dtype.kind not in "iu":
         raise RawlsError(f"has a shape of {array.dtype} {array.shape} instead of two integers")
-    rows, columns = int(array[0]), int(array[1])
-    if rows < 0 or columns < 0 or max(rows, columns) >= 2**62 or rows * columns >= 2**62:
+    rows, columns = array.tolist()
+    if min(rows, columns) < 0 or max(rows, columns, rows * columns) >= 2**62:
         raise RawlsError(f"has a matrix of {rows} rows and {columns} columns")
     return rows, columns
 
@@ -253,15 +261,12 @@ def sparse_matrix(form: str, data: Array, one: Array, other: Array, shape: tuple
 
 def checked_matrix(matrix: Any, where: str) -> Any:
     """A scipy matrix in CSR, CSC or COO form, its indices checked; other forms are refused."""
-    if matrix.format not in _FORMS:
-        raise RawlsError(f"{where} {unread(matrix.format)}")
-    one, other = (getattr(matrix, name) for name in _FORMS[matrix.format])
-    try:
+    with reading(where, "a sparse matrix"):
+        one, other = (getattr(matrix, name) for name in _index_names(matrix.format))
         return sparse_matrix(matrix.format, matrix.data, one, other, matrix.shape)
-    except RawlsError as error:
-        raise RawlsError(f"{where} {error}") from error
 
 
-def unread(form: str) -> str:
-    """Why a matrix in another form is not read."""
-    return f"has a matrix in {form} form: save it in CSR form (matrix.tocsr())"
+def _index_names(form: str) -> tuple[str, str]:
+    if form not in _FORMS:
+        raise RawlsError(f"has a matrix in {form} form: save it in CSR form (matrix.tocsr())")
+    return _FORMS[form]

@@ -1,18 +1,93 @@
-"""Labels as numbers, and the names of the classes where they are words."""
+"""Labels of files and arrays as numbers, and the names of the classes where they are words."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
-from ..._core.errors import RawlsError
-from .column_names import is_number
+from ..._core.errors import RawlsError, reading
+from ..catalog import MASKS
+from ..raw_graph import RawGraph
+from .column_names import (
+    LABEL_COLUMNS,
+    SPLIT_COLUMNS,
+    is_number,
+    labels_have_header,
+    missing_column,
+    require_split,
+)
+from .node_tables import NodeTable, node_columns, read_array
+from .table_formats import TABLES, separator_name
+from .tables import read_table
 
 Array = NDArray[Any]
+
+
+def read_labels(path: Path) -> NodeTable:
+    """Labels from .csv, .tsv, .parquet (``id,label[,split]``), .npy, .pt, or .npz (with masks)."""
+    with reading(path, "labels"):
+        if path.suffix.lower() in TABLES:
+            return _label_table(path)
+        y, masks = read_array(path, "labels")
+        if isinstance(y, Tensor):
+            if y.layout != torch.strided:
+                raise RawlsError(f"{path} holds a sparse tensor: labels are a dense one")
+            y = y.numpy()
+        y, class_names = label_array(y, path.name)
+        return NodeTable(path, y, masks, class_names=class_names)
+
+
+def use_labels(raw: RawGraph, labels: NodeTable) -> None:
+    """Give a graph the labels of a file, whose rows are in its order."""
+    raw.y, raw.labels_from, raw.label_place = labels.values, labels.path.name, labels.place
+    raw.class_names = labels.class_names
+    raw.facts.word_labels |= raw.class_names is not None
+    # Masks beside new labels are the user's; those stored with the old ones still hold.
+    raw.masks = labels.masks or raw.masks
+
+
+def _label_table(path: Path) -> NodeTable:
+    table = read_table(path, labels_have_header)
+    width = table.width
+    key, columns = node_columns(table)
+    split = table.find(SPLIT_COLUMNS, apart=[key])
+    if table.names is None:
+        if width > 3:
+            raise RawlsError(f"{path} has {width} columns and no header: expected id,label[,split]")
+        split = 2 if width == 3 else None
+    label = table.find(LABEL_COLUMNS, apart=[key])
+    if label is None:
+        label = next((index for index in columns if index != split), None)
+    if label is None and table.names is None:
+        raise RawlsError(
+            f"{path} has one column: give the node id first (of rows in node order: 0, 1, 2, …) "
+            f"and the label after it, separated by {separator_name(path)}"
+        )
+    if label is None:
+        raise missing_column(path, "labels", LABEL_COLUMNS)
+    cells = table.frame[label]
+    encoded = None
+    if not pd.api.types.is_numeric_dtype(cells.dtype):
+        encoded = encode_words(cells)
+        words = cells.astype(object).map(lambda each: isinstance(each, str) and not is_number(each))
+        if encoded is None and words.sum() > 1:  # a single one may be the name of a column
+            require_one_kind(cells, lambda row: f"{table.row(row)}, {table.column(label)}")
+    values, class_names = encoded or (table.numbers([label])[:, 0], None)
+    nodes = NodeTable(path, values, table=table, key=key, columns=[label], absent=-1)
+    nodes.class_names = class_names
+    nodes.ignored = [table.column(index) for index in sorted(set(columns) - {label, split})]
+    if split is not None:
+        where = f", {table.column(split)}"
+        codes = require_split(table.frame[split], lambda row: table.row(row) + where)
+        nodes.masks = {key: codes == code for code, key in enumerate(MASKS)}
+    return nodes
 
 
 def encode_words(cells: pd.Series[Any]) -> tuple[Array, list[str]] | None:

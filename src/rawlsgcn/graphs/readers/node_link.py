@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError, reading
 from ..catalog import MASKS
-from ..raw_graph import RawGraph
+from ..raw_graph import RawGraph, clean_ids
 from .arrays import FEATURE_KEYS
 from .column_names import LABEL_COLUMNS, SPLIT_COLUMNS, WEIGHT_COLUMNS, split_codes
 from .labels import label_column
@@ -26,28 +26,18 @@ _EXPECTED = "expected the keys nodes and edges (or links), as networkx.node_link
 
 @dataclass
 class NodeLinkGraph:
-    """A graph as networkx has it.
+    """A graph as networkx has it; ``where`` is how error messages call it.
 
-    Attributes:
-        name: Its name.
-        where: How error messages call it.
-        ids: The ids of the nodes, which may be any hashable values.
-        nodes: The attributes of each node.
-        links: Source, target and attributes of each link.
-        directed: Whether links have a direction.
+    ``ids`` may be any hashable values, ``nodes`` are their attributes, and ``links`` have a source,
+    a target and attributes.
     """
 
     name: str
     where: str
     ids: list[Any]
-    nodes: list[Mapping[str, Any]]
-    links: list[tuple[Any, Any, Mapping[str, Any]]]
+    nodes: Sequence[Mapping[str, Any]]
+    links: Sequence[tuple[Any, Any, Mapping[str, Any]]]
     directed: bool
-
-    @property
-    def attributes(self) -> list[str]:
-        """The names of the attributes that some node has."""
-        return list(dict.fromkeys(str(name) for node in self.nodes for name in node))
 
     def raw(self, labels: str | None = None, features: Sequence[str] | None = None) -> RawGraph:
         """The pieces of the graph.
@@ -60,87 +50,88 @@ class NodeLinkGraph:
         Raises:
             RawlsError: If an attribute is missing, or has values of another kind.
         """
-        source, target, weight = self._edges()
-        raw = RawGraph(self.name, source, target, weight, num_nodes=len(self.ids))
-        raw.graph_from = raw.features_from = raw.labels_from = self.where
-        raw.node_ids = _plain_ids(self.ids)
-        known = self.attributes
+        ends, weight = self._edges()
+        raw = RawGraph(
+            self.name, ends[:, 0], ends[:, 1], weight, len(self.ids), graph_from=self.where
+        )
+        raw.node_ids = _plain_ids(self.ids, self.where)
+        known = list(dict.fromkeys(str(name) for node in self.nodes for name in node))
         for name in [*([labels] if labels else []), *(features or [])]:
             if name not in known:
                 has = f"they have {', '.join(known[:8])}" if known else "they have none"
                 raise RawlsError(
                     f"'{name}' is no file, and no attribute of the nodes of {self.where}: {has}"
                 )
-        label = labels or self._find(LABEL_COLUMNS)
+        label = labels or _find(known, LABEL_COLUMNS)
         if label is not None:
-            raw.y, raw.class_names = label_column(
-                [node.get(label) for node in self.nodes], f"{self.where}: the attribute '{label}'"
-            )
-        split = self._find(SPLIT_COLUMNS - {label})
-        raw.masks = self._masks(split)
+            where = f"{self.where}: the attribute '{label}'"
+            raw.y, raw.class_names = label_column(self._values(label), where)
+            raw.facts.word_labels = raw.class_names is not None
+        split = _find(known, SPLIT_COLUMNS - {label})
+        if all(name in known for name in MASKS):
+            raw.masks = {key: np.array([v is True for v in self._values(key)]) for key in MASKS}
+        elif split is not None:
+            words = [value or "" for value in self._values(split)]
+            codes, wrong = split_codes(pd.Series(words, dtype=object))
+            if not wrong.any():
+                raw.masks = {key: codes == code for code, key in enumerate(MASKS)}
         columns = [name for name in FEATURE_KEYS if name in known][:1]
         columns = columns if features is None else list(features)
         if columns:
             raw.x = np.column_stack([self._numbers(name) for name in columns])
         used = {label, split, *columns, *MASKS}
         raw.unused_attributes = [name for name in known if name not in used]
+        if raw.y is not None and raw.unused_attributes:
+            unused = ", ".join(f"attribute '{name}'" for name in raw.unused_attributes[:5])
+            raw.facts.columns_ignored.append((self.where, unused))
         return raw
 
-    def _edges(self) -> tuple[Array, Array, Array | None]:
+    def _edges(self) -> tuple[Array, Array | None]:
+        """The ends of the arcs, a row for each; and their weights, 1 where there is none."""
         places = {_key(node): place for place, node in enumerate(self.ids)}
         for place, node in enumerate(self.ids if len(places) < len(self.ids) else ()):
             if places[_key(node)] != place:
                 raise RawlsError(f"{self.where}: the node id '{node}' appears twice")
-        ends = np.empty((len(self.links), 2), np.int64)
-        for row, (*named, _) in enumerate(self.links):
-            for end, node in enumerate(named):
-                number = places.get(_key(node))
-                if number is None:
-                    raise RawlsError(
-                        f"{self.where}: link {row} (counted from 0) names the node '{node}', which "
-                        "is not among the nodes"
-                    )
-                ends[row, end] = number
-        weight = self._weights()
+        named = [node for *both, _ in self.links for node in both]
+        for number, node in enumerate(named):
+            if _key(node) not in places:
+                raise RawlsError(
+                    f"{self.where}: link {number // 2} (counted from 0) names the node '{node}', "
+                    "which is not among the nodes"
+                )
+        ends = np.array([places[_key(node)] for node in named], np.int64).reshape(-1, 2)
+        weight = None
+        known = dict.fromkeys(str(name) for *_, link in self.links for name in link)
+        name = _find(known, WEIGHT_COLUMNS)
+        if name is not None:
+            values = [link.get(name, 1) for *_, link in self.links]
+            if not all(isinstance(value, int | float | np.number) for value in values):
+                raise RawlsError(
+                    f"{self.where}: '{name}' of the links must be numbers, as weights are"
+                )
+            weight = np.array(values, dtype=np.float64)
         if not self.directed:
             back = ends[:, 0] != ends[:, 1]
             ends = np.concatenate([ends, ends[back, ::-1]])
             weight = None if weight is None else np.concatenate([weight, weight[back]])
-        return ends[:, 0], ends[:, 1], weight
+        return ends, weight
 
-    def _weights(self) -> Array | None:
-        """The weights of the links; one where a link has none, as in networkx."""
-        names = dict.fromkeys(str(name) for *_, link in self.links for name in link)
-        name = next((each for each in names if each.lower() in WEIGHT_COLUMNS), None)
-        if name is None:
-            return None
-        values = [link.get(name, 1) for *_, link in self.links]
-        if not all(isinstance(value, int | float | np.number) for value in values):
-            raise RawlsError(f"{self.where}: '{name}' of the links must be numbers, as weights are")
-        return np.array(values, dtype=np.float64)
-
-    def _find(self, names: Iterable[str]) -> str | None:
-        return next((each for each in self.attributes if each.lower() in names), None)
-
-    def _masks(self, split: str | None) -> dict[str, Array]:
-        if all(name in self.attributes for name in MASKS):
-            return {key: np.array([node.get(key) is True for node in self.nodes]) for key in MASKS}
-        if split is None:
-            return {}
-        cells = pd.Series([node.get(split) or "" for node in self.nodes], dtype=object)
-        codes, wrong = split_codes(cells)
-        return {} if wrong.any() else {key: codes == code for code, key in enumerate(MASKS)}
+    def _values(self, name: str) -> list[Any]:
+        return [node.get(name) for node in self.nodes]
 
     def _numbers(self, name: str) -> Array:
-        rows = [node.get(name) for node in self.nodes]
         try:
-            values = np.array(rows, dtype=np.float64)
+            values = np.array(self._values(name), dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise RawlsError(
                 f"{self.where}: the attribute '{name}' must be a number, or a list of as many "
                 "numbers, for each node"
             ) from error
-        return values.reshape(len(rows), -1)
+        return values.reshape(len(values), -1)
+
+
+def _find(known: Iterable[str], names: Set[str]) -> str | None:
+    return next((each for each in known if each.lower() in names), None)
 
 
 def is_networkx(graph: Any) -> bool:
@@ -175,14 +166,11 @@ def read_node_link(path: Path) -> NodeLinkGraph:
             for name in names:
                 if name not in entry:
                     raise RawlsError(f"{path}: {what} {row} (counted from 0) has no {name}")
-    return NodeLinkGraph(
-        path.stem,
-        path.name,
-        [row if numbered else node["id"] for row, node in enumerate(nodes)],
-        [_without(node, _ID) for node in nodes],
-        [(*(link[end] for end in _ENDS), _without(link, (*_ENDS, "key"))) for link in links],
-        content.get("directed") is True,
-    )
+    ids = [row if numbered else node["id"] for row, node in enumerate(nodes)]
+    attributes = [_without(node, _ID) for node in nodes]
+    ends = [(*(link[end] for end in _ENDS), _without(link, (*_ENDS, "key"))) for link in links]
+    directed = content.get("directed") is True
+    return NodeLinkGraph(path.stem, path.name, ids, attributes, ends, directed)
 
 
 def _without(entry: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
@@ -196,9 +184,9 @@ def _key(node: Any) -> Any:
     return json.dumps(node) if isinstance(node, dict) else node
 
 
-def _plain_ids(ids: list[Any]) -> Array | list[str] | None:
+def _plain_ids(ids: list[Any], where: str) -> Array | None:
     """The ids as numbers, or all as text; None if they are 0 to n - 1."""
-    if all(type(each) is int and abs(each) < 2**63 for each in ids):
-        numbers = np.array(ids, dtype=np.int64)
-        return None if np.array_equal(numbers, np.arange(len(ids))) else numbers
-    return [str(each) for each in ids]
+    if ids == list(range(len(ids))) and all(type(each) is int for each in ids):
+        return None
+    whole = all(type(each) is int and abs(each) < 2**63 for each in ids)
+    return clean_ids(ids if whole else [str(each) for each in ids], where)

@@ -1,9 +1,7 @@
-"""Which nodes the files of a graph name, in which order, and the numbers of their ids in it."""
+"""The numbers of nodes that have ids."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,27 +14,6 @@ from ..._core.errors import RawlsError
 Array = NDArray[Any]
 #: A table of all ids from the lowest to the highest has at most so many entries for each node.
 _GAPS = 4
-
-
-@dataclass(frozen=True)
-class NodeRows:
-    """Which nodes the rows of a file belong to.
-
-    Attributes:
-        path: The file.
-        num_rows: The number of rows in the order of the nodes; None where they have ids.
-        ids: Returns the ids of the rows, as texts if its argument says so.
-        complete: Whether the file must list every node.
-        first: The id of the first row, if that may be the name of a column, else empty.
-        header: The error message if it is.
-    """
-
-    path: Path
-    num_rows: int | None
-    ids: Callable[[bool], Array] = lambda as_text: np.empty(0)
-    complete: bool = True
-    first: str = ""
-    header: str = ""
 
 
 class TextIdsError(RawlsError):
@@ -53,7 +30,7 @@ class NodeNumbers:
     def __init__(self, order: Array) -> None:
         self.order = order
         self.is_text = order.dtype == object
-        self.is_range = is_range(order)
+        self.is_range = not self.is_text and bool(np.array_equal(order, np.arange(len(order))))
         self._table: Array | None = None
         self._index: Any = None
         if self.is_range:
@@ -77,74 +54,15 @@ class NodeNumbers:
             found = self._index.get_indexer(pd.Index(ids, dtype=self.order.dtype))
             return np.asarray(found, np.int64)
         inside = (ids >= self._low) & (ids < self._low + len(self._table))
-        places = ids - self._low
-        found = self._table[places if inside.all() else np.where(inside, places, 0)]
-        return np.where(inside, found, -1)
+        if inside.all():
+            return np.asarray(self._table[ids - self._low])
+        return np.where(inside, self._table[np.where(inside, ids - self._low, 0)], -1)
 
     def unknown(self, where: str) -> str:
         """Say that an id is none of them, for an error message."""
         if self.is_range:
             return f"out of range: {where} numbers its nodes from 0 to {len(self) - 1}"
         return f"not in {where}"
-
-
-def is_range(order: Array) -> bool:
-    """Whether the ids are just 0 to n - 1, the numbers of the rows."""
-    return order.dtype != object and bool(np.array_equal(order, np.arange(len(order))))
-
-
-def node_order(
-    rows: Sequence[NodeRows], as_text: bool, graph: str, edge_ids: Callable[[], Array]
-) -> Array:
-    """The ids of the nodes, in the order in which the graph numbers them.
-
-    ``rows`` are those of the labels, then of the features; ``edge_ids`` returns the ids of the
-    edges, numbers sorted and text as it first appears, and is called only if they are needed.
-    """
-    keyed = [each for each in rows if each.num_rows is None]
-    in_order = [each for each in rows if each.num_rows is not None]
-    if as_text:
-        _refuse_unknown_header(keyed, edge_ids)
-    if in_order and not as_text:
-        return np.arange(in_order[0].num_rows or 0)
-    if keyed:
-        order = keyed[0].ids(as_text)
-        # Where as many are listed as there are rows in the order of the nodes, all of them are.
-        if keyed[0].complete or (in_order and in_order[0].num_rows == len(order)):
-            return order
-        return _with_unlisted(order, keyed[1].ids(as_text) if len(keyed) > 1 else edge_ids())
-    if in_order:
-        raise RawlsError(
-            f"{graph} has text for ids, but the rows of {in_order[0].path.name} have none: "
-            "give a table with the node id in its first column"
-        )
-    return edge_ids()
-
-
-def _refuse_unknown_header(keyed: Sequence[NodeRows], edge_ids: Callable[[], Array]) -> None:
-    """Refuse a first row whose id has no edge and, if it is one of features, no label."""
-    for place, each in enumerate(keyed):
-        if not each.first or (each.complete and not place):
-            continue
-        labeled = place > 0 and each.first in keyed[0].ids(True)
-        if not labeled and each.first not in edge_ids():
-            raise RawlsError(each.header)
-
-
-def file_of_nodes(rows: Sequence[NodeRows], as_text: bool) -> str:
-    """The name of the file that the order of the nodes is from, for error messages."""
-    return next((each for each in rows if (each.num_rows is None) == as_text), rows[0]).path.name
-
-
-def _with_unlisted(listed: Array, ids: Array) -> Array:
-    """The ids that labels list, and after them those of ``ids`` that they do not.
-
-    Where the labels also list ids that are not among ``ids``, the two may not belong together (one
-    may number from 0 and the other from 1), and nothing is added: an error follows.
-    """
-    if (NodeNumbers(ids).find(listed) < 0).any():
-        return listed
-    return np.concatenate([listed, ids[NodeNumbers(listed).find(ids) < 0]])
 
 
 def no_row(path: Path, order: Array, missing: Array) -> RawlsError:

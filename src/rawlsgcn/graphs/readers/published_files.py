@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError, reading
 from ..catalog import MASKS
+from ..graph_objects import raw_from_parts
 from ..raw_graph import RawGraph, endpoints
-from .arrays import Archive, plausible, shape_of, sparse_matrix
+from .arrays import Archive, graph_parts, plausible, shape_of, sparse_matrix
 from .safe_pickles import NUMPY, Call, array_of, load_inert
 
 Array = NDArray[Any]
@@ -28,15 +29,12 @@ _KNOWN = (NUMPY | _MATRICES | {"builtins.list"}).__contains__
 
 def read_npz(paths: list[Path]) -> RawGraph:
     """The archives of CitationFull, Coauthor and Amazon: binarised features, symmetric edges."""
-    archive = Archive(paths[0])
-    attr, adj, y = archive.csr("attr"), archive.csr("adj"), archive.first(("labels",))
-    if attr is None or adj is None or y is None or adj.shape[0] != adj.shape[1]:
-        raise RawlsError(f"{paths[0]} has no attr, no labels, or no square adj")
-    adj = adj.tocoo()
-    attr.data = np.where(attr.data > 0, 1, attr.data).astype(np.float32)
-    y = _labels(y, paths[0])
-    name, nodes = paths[0].stem, adj.shape[0]
-    return RawGraph(name, adj.row, adj.col, num_nodes=nodes, x=attr, y=y, undirected=True)
+    raw = raw_from_parts(graph_parts(paths[0]), paths[0].name, paths[0].stem)
+    if raw.weight is None or raw.y is None or not sp.issparse(raw.x):
+        raise RawlsError(f"{paths[0]} has no attr, no labels, or no adj")
+    raw.x.data = np.where(raw.x.data > 0, 1, raw.x.data).astype(np.float32)
+    raw.weight, raw.undirected = None, True
+    return raw
 
 
 def read_planetoid(paths: list[Path]) -> RawGraph:
@@ -46,8 +44,8 @@ def read_planetoid(paths: list[Path]) -> RawGraph:
     (:mod:`.safe_pickles`). Nodes that the test index leaves out (there are some in
     Citeseer) have no features and class 0.
     """
-    tx, allx = (_features(paths[place]) for place in (1, 2))
-    y, ty, ally = (_one_hot(paths[place]) for place in (3, 4, 5))
+    tx, allx = (_unpickled(path, _matrix) for path in paths[1:3])
+    y, ty, ally = (_unpickled(path, _one_hot) for path in paths[3:6])
     with reading(paths[7], "the test nodes"):
         test = np.array(paths[7].read_text("utf-8").split(), dtype=np.int64)
         if len(test) != len(np.unique(test)) or not len(test):
@@ -72,7 +70,7 @@ def read_planetoid(paths: list[Path]) -> RawGraph:
     masks["train_mask"][: len(y)] = True
     masks["val_mask"][len(y) : len(y) + 500] = True
     masks["test_mask"][test] = True
-    source, target = _neighbors(paths[6], nodes)
+    source, target = _unpickled(paths[6], lambda found: _neighbors(found, nodes))
     return RawGraph(paths[6].name, source, target, num_nodes=nodes, x=x, y=labels, masks=masks)
 
 
@@ -87,25 +85,17 @@ def read_geom_gcn(paths: list[Path]) -> RawGraph:
     with reading(paths[1], "a table of arcs"):
         arcs = np.loadtxt(paths[1], dtype=np.int64, skiprows=1, ndmin=2)
         arcs = np.unique(arcs, axis=0).T.copy()
+    source, target = endpoints(arcs, paths[1].name)
     splits: dict[str, list[Any]] = {key: [] for key in MASKS}
     for path in paths[2:]:
-        masks = Archive(path).masks()
-        for key in MASKS:
-            if (
-                key not in masks
-                or masks[key].shape != y.shape
-                or masks[key].dtype.kind not in "biuf"
-            ):
+        stored = Archive(path).masks()
+        for key, drawn in splits.items():
+            mask = stored.get(key, np.empty(0))
+            if mask.shape != y.shape or mask.dtype.kind not in "biuf":
                 raise RawlsError(f"{path} has no {key} of {len(y)} nodes")
-            splits[key].append(masks[key].astype(bool))
-    return RawGraph(
-        paths[1].stem,
-        *endpoints(arcs, paths[1].name),
-        num_nodes=len(y),
-        x=x,
-        y=_labels(y, paths[0]),
-        masks={key: np.stack(masks, 1) for key, masks in splits.items()},
-    )
+            drawn.append(mask.astype(bool))
+    masks = {key: np.stack(drawn, 1) for key, drawn in splits.items()}
+    return RawGraph(paths[1].stem, source, target, num_nodes=len(y), x=x, y=y, masks=masks)
 
 
 READERS: dict[str, Callable[[list[Path]], RawGraph]] = {
@@ -117,50 +107,39 @@ READERS: dict[str, Callable[[list[Path]], RawGraph]] = {
 }
 
 
-def _labels(y: Any, path: Path) -> Array:
-    if y.ndim != 1 or y.dtype.kind not in "iu":
-        raise RawlsError(
-            f"{path} has labels of {y.dtype} {y.shape}: one integer a node is expected"
-        )
-    return np.asarray(y, dtype=np.int64)
+def _unpickled(path: Path, convert: Callable[[Any], Any]) -> Any:
+    """What ``convert`` makes of the content of a pickle, which is read as data."""
+    with reading(path, "a pickle of arrays"):
+        return convert(load_inert(path.read_bytes(), _KNOWN))
 
 
-def _features(path: Path) -> Any:
-    """A pickled CSR matrix."""
-    with reading(path, "a sparse matrix"):
-        found = load_inert(path.read_bytes(), _KNOWN)
-        state = found.state if isinstance(found, Call) and found.name in _MATRICES else None
-        if not isinstance(state, dict):
-            raise RawlsError(f"{path} holds no sparse matrix")
-        data, indices, indptr = (
-            array_of(state.get(name)) for name in ("data", "indices", "indptr")
-        )
-        shape = np.array(state.get("_shape", state.get("shape")))
-        return sparse_matrix("csr", data, indices, indptr, shape_of(shape))
+def _matrix(found: Any) -> Any:
+    """A CSR matrix."""
+    state = found.state if isinstance(found, Call) and found.name in _MATRICES else None
+    if not isinstance(state, dict):
+        raise RawlsError("holds no sparse matrix")
+    data, indices, indptr = (array_of(state.get(name)) for name in ("data", "indices", "indptr"))
+    shape = np.array(state.get("_shape", state.get("shape")))
+    return sparse_matrix("csr", data, indices, indptr, shape_of(shape))
 
 
-def _one_hot(path: Path) -> Any:
-    """A pickled matrix with a row a node and a column a class."""
-    with reading(path, "a matrix"):
-        matrix = array_of(load_inert(path.read_bytes(), _KNOWN))
-        if matrix.ndim != 2 or not matrix.shape[1] or matrix.dtype.kind not in "biuf":
-            raise RawlsError(f"{path} must hold a row for each node and a column for each class")
-        return matrix
+def _one_hot(found: Any) -> Any:
+    """A matrix with a row a node and a column a class."""
+    matrix = array_of(found)
+    if matrix.ndim != 2 or not matrix.shape[1] or matrix.dtype.kind not in "biuf":
+        raise RawlsError("must hold a row for each node and a column for each class")
+    return matrix
 
 
-def _neighbors(path: Path, nodes: int) -> tuple[Array, Array]:
-    """The arcs of a pickled table of each node's neighbors, each once and without self-loops."""
-    with reading(path, "a table of neighbors"):
-        table = load_inert(path.read_bytes(), _KNOWN)
-        if not isinstance(table, dict) or not all(
-            isinstance(each, list) for each in table.values()
-        ):
-            raise RawlsError(f"{path} holds no table of neighbors")
-        rows = list(table.values())
-        numbers = [*table, *(each for row in rows for each in row)]
-        if not all(type(each) is int and 0 <= each < nodes for each in numbers):
-            raise RawlsError(f"{path} names nodes outside of 0 to {nodes - 1}")
-        source = np.repeat(np.array([*table], np.int64), [len(row) for row in rows])
-        target = np.array(numbers[len(table) :], dtype=np.int64)
-        arcs = np.unique(source[source != target] * nodes + target[source != target])
-        return np.divmod(arcs, nodes)
+def _neighbors(table: Any, nodes: int) -> tuple[Array, Array]:
+    """The arcs of a table of each node's neighbors, each once and without self-loops."""
+    if not isinstance(table, dict) or not all(isinstance(each, list) for each in table.values()):
+        raise RawlsError("holds no table of neighbors")
+    rows = list(table.values())
+    numbers = [*table, *(each for row in rows for each in row)]
+    if not all(type(each) is int and 0 <= each < nodes for each in numbers):
+        raise RawlsError(f"names nodes outside of 0 to {nodes - 1}")
+    source = np.repeat(np.array([*table], np.int64), [len(row) for row in rows])
+    target = np.array(numbers[len(table) :], dtype=np.int64)
+    arcs = np.unique(source[source != target] * nodes + target[source != target])
+    return np.divmod(arcs, nodes)

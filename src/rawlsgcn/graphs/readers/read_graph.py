@@ -15,29 +15,21 @@ from torch_geometric.data import Data
 
 from ..._core.errors import RawlsError, reading, require_file
 from ..._core.threads import fork_safe_threads
-from ..graph_objects import raw_from_adjacency, raw_from_data, raw_from_object
-from ..raw_graph import (
-    RawGraph,
-    check_count,
-    clean_ids,
-    endpoints,
-    feature_matrix,
-    highest_node,
-    node_count,
-    num_stored,
-)
+from ..graph_objects import PARTS, raw_from_object, raw_from_parts
+from ..raw_graph import RawGraph, feature_matrix
 from ..splits import SplitChoice, parse_split
 from ..validation import validate
-from .arrays import LABEL_KEYS, Archive
-from .edge_lists import attach, read_edge_list
-from .labels import label_array
+from .arrays import graph_parts
+from .edge_lists import read_edge_list
+from .features import read_features, use_one_file_for_both
+from .labels import label_array, read_labels, use_labels
 from .node_link import from_networkx, is_networkx, read_node_link
 from .node_numbers import NodeNumbers
-from .node_tables import TORCH, NodeTable, read_features, read_labels, use_one_file_for_both
+from .node_order import attach_all
+from .node_tables import TORCH, NodeTable
 from .table_formats import TABLES
 from .torch_files import read_saved
 
-Array = NDArray[Any]
 FORMATS = (*TABLES, ".json", ".npz", ".pt")
 
 
@@ -105,41 +97,42 @@ def read(
 
 def read_raw_graph(path: Any, *, features: Any = None, labels: Any = None) -> RawGraph:
     """What the files or objects hold, before any check: the edges still have their directions."""
-    suffix, attributed = "", from_networkx(path) if is_networkx(path) else None
+    suffix, raw, label, names = "", None, None, None
     if isinstance(path, str | Path):
         path = Path(path).expanduser()
         require_file(path)
         suffix = path.suffix.lower()
-        attributed = read_node_link(path) if suffix == ".json" else None
-    given = None if attributed or isinstance(path, Path) else raw_from_object(path)
-    label = names = None
-    if attributed is not None:
+    if suffix == ".json" or is_networkx(path):
+        attributed = from_networkx(path) if is_networkx(path) else read_node_link(path)
         label, names = _attribute_names(features, labels)
         if isinstance(labels, Mapping):
             labels = [labels.get(each) for each in attributed.ids]
+        raw = attributed.raw(label, names)
+    elif suffix == ".npz":
+        raw = raw_from_parts(graph_parts(path), path.name, path.stem)
+    elif suffix in TORCH:
+        raw = raw_from_parts(read_saved(path, PARTS), path.name, path.stem)
+    elif not isinstance(path, Path):
+        raw = raw_from_object(path)
+    elif suffix not in TABLES:
+        raise RawlsError(f"{path}: graphs are read from {', '.join(FORMATS)} files")
     label_table = None if label else _node_table(labels, "labels")
     feature_table = None if names else _node_table(features, "features")
     tables = [each for each in (label_table, feature_table) if each is not None]
-    words = True
-    if attributed is not None:
-        raw = attributed.raw(label, names)
-        if raw.y is not None and raw.unused_attributes:
-            unused = ", ".join(f"attribute '{name}'" for name in raw.unused_attributes[:5])
-            raw.facts.columns_ignored.append((raw.graph_from, unused))
-    elif suffix in TABLES:
+    if raw is None:
         raw = read_edge_list(path, tables)
-    elif suffix == ".npz":
-        raw = _read_npz(path)
-    elif suffix in TORCH:
-        raw, words = raw_from_data(read_saved(path), path.name), False
-    elif given is not None:
-        raw, words = given, label_table is not None
-    else:
-        raise RawlsError(f"{path}: graphs are read from {', '.join(FORMATS)} files")
-    if suffix not in TABLES and any(each.table is not None for each in tables):
-        attach(raw, tables, NodeNumbers(_order(raw)))
-    _use_tables(raw, label_table, feature_table)
-    raw.facts.word_labels |= words and raw.class_names is not None
+    elif any(each.table is not None for each in tables):
+        attach_all(raw, tables, NodeNumbers(_order(raw)))
+    # Labels and features of further files are used instead of the graph's own.
+    if label_table is not None:
+        use_labels(raw, label_table)
+    if feature_table is not None:
+        raw.x, raw.features_from = feature_table.values, feature_table.path.name
+        raw.facts.structural_features = False
+    if label_table and feature_table:
+        use_one_file_for_both(label_table, feature_table)
+    for each in tables:
+        each.add_facts(raw.facts)
     return raw
 
 
@@ -152,28 +145,6 @@ def _attribute_names(features: Any, labels: Any) -> tuple[str | None, list[str] 
     elif isinstance(features, list | tuple) and all(isinstance(each, str) for each in features):
         names = list(features)
     return label, names
-
-
-def _use_tables(
-    raw: RawGraph, label_table: NodeTable | None, feature_table: NodeTable | None
-) -> None:
-    """Take the labels and features of further files instead of the graph's own."""
-    if label_table is not None:
-        raw.y, raw.labels_from = label_table.values, label_table.path.name
-        raw.label_place = label_table.place
-        raw.class_names = label_table.class_names
-        # Masks beside new labels are the user's; those stored with the old ones still hold.
-        raw.masks = label_table.masks or raw.masks
-    if feature_table is not None:
-        raw.x, raw.features_from = feature_table.values, feature_table.path.name
-        raw.facts.structural_features = False
-    if (label_table and feature_table) and use_one_file_for_both(
-        label_table, feature_table.path, feature_table.columns
-    ):
-        feature_table.ignored = []
-    for each in (label_table, feature_table):
-        if each is not None:
-            each.add_facts(raw.facts)
 
 
 def _node_table(given: Any, what: str) -> NodeTable | None:
@@ -195,40 +166,11 @@ def _is_file(path: str | Path) -> bool:
     return os.path.isfile(Path(path).expanduser())
 
 
-def _order(raw: RawGraph) -> Array:
+def _order(raw: RawGraph) -> NDArray[Any]:
+    """The ids of the nodes of a graph, which a table may name in another order."""
     if raw.node_ids is not None:
-        return clean_ids(raw.node_ids, raw.graph_from)
-    nodes = highest_node(raw) + 1 if raw.num_nodes is None else raw.num_nodes
+        return raw.node_ids
+    nodes = raw.highest_node() + 1 if raw.num_nodes is None else raw.num_nodes
     if raw.num_nodes is None and raw.x is not None and raw.x.ndim == 2:
         nodes = int(raw.x.shape[0])
-    return np.arange(check_count(nodes, raw.graph_from, num_stored(raw)))
-
-
-def _read_npz(path: Path) -> RawGraph:
-    """The graph in an .npz file, under the keys that docs/graphs.md lists."""
-    archive = Archive(path)
-    whole = archive.whole()
-    if whole is not None:
-        return raw_from_adjacency(whole, path.name, path.stem)
-    matrix = archive.csr("adj")
-    if matrix is not None:
-        raw = raw_from_adjacency(matrix, path.name, path.stem)
-    elif "edge_index" in archive.keys:
-        raw = RawGraph(path.stem, *endpoints(archive["edge_index"], path.name))
-        if "edge_weight" in archive.keys:
-            raw.weight = archive["edge_weight"]
-        if "num_nodes" in archive.keys:
-            count = archive["num_nodes"]
-            raw.num_nodes = node_count(count.item() if count.size == 1 else count, path.name)
-    else:
-        raise RawlsError(
-            f"{path} has no graph in it: expected the keys adj_data, adj_indices, adj_indptr and "
-            "adj_shape, or edge_index, or a file of scipy.sparse.save_npz"
-        )
-    raw.x, raw.y, raw.masks = archive.features(), archive.first(LABEL_KEYS), archive.masks()
-    if raw.y is not None:
-        raw.y, raw.class_names = label_array(raw.y, path.name)
-    if "node_ids" in archive.keys:
-        raw.node_ids = archive["node_ids"]
-    raw.graph_from = raw.features_from = raw.labels_from = path.name
-    return raw
+    return np.arange(raw.checked_count(nodes))

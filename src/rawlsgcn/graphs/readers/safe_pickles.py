@@ -60,11 +60,10 @@ class _Unpickler(pickle._Unpickler):
         return Call("storage", pid if isinstance(pid, tuple) else (pid,))
 
     def _load_newobj(self) -> None:
-        arguments = self.stack.pop()  # type: ignore[attr-defined]
-        kind = self.stack.pop()  # type: ignore[attr-defined]
+        kind, arguments = self.stack[-2:]  # type: ignore[attr-defined]
         if not isinstance(kind, Call):
             raise pickle.UnpicklingError("it makes an object of no class")
-        self.append(kind(*arguments))  # type: ignore[attr-defined]
+        self.stack[-2:] = [kind(*arguments)]  # type: ignore[attr-defined]
 
     def _refuse_bytearray(self) -> None:
         # Its length is reserved before a byte of it is read.

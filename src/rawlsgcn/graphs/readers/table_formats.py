@@ -37,11 +37,10 @@ def is_parquet(path: Path) -> bool:
 
 def separator_name(path: Path) -> str:
     """What separates the cells of a table, for error messages."""
-    suffix = path.suffix.lower()
-    return {".tsv": "tabs", ".csv": "commas"}.get(suffix, "blanks, tabs or commas")
+    return {".tsv": "tabs", ".csv": "commas"}.get(path.suffix.lower(), "blanks, tabs or commas")
 
 
-class _TextFormat(NamedTuple):
+class TextFormat(NamedTuple):
     """How a text file is written: the lines before its table, the first line, the separator."""
 
     before: int
@@ -49,7 +48,8 @@ class _TextFormat(NamedTuple):
     separator: str
 
 
-def _text_format(path: Path) -> _TextFormat:
+def text_format(path: Path) -> TextFormat:
+    """Find the first line of a table; in .txt files lines of # or % may come before it."""
     suffix = path.suffix.lower()
     comments = ("#", "%") if suffix in TEXTS else ()
     opened = gzip.open if suffix == ".gz" else open
@@ -57,13 +57,8 @@ def _text_format(path: Path) -> _TextFormat:
         for number, line in enumerate(file):
             if line.strip() and not line.lstrip().startswith(comments):
                 found = next((each for each in ("\t", ",", ";") if each in line), BLANKS)
-                return _TextFormat(number, line.strip("\r\n"), SEPARATORS.get(suffix, found))
-    raise RawlsError(f"{path} is empty: write it or copy it again")
-
-
-def leading_comments(path: Path) -> int:
-    """The lines before the table: empty ones, and in .txt files those that begin with # or %."""
-    return _text_format(path).before
+                return TextFormat(number, line.strip("\r\n"), SEPARATORS.get(suffix, found))
+    raise _empty(path)
 
 
 def first_line(path: Path) -> list[str]:
@@ -71,49 +66,42 @@ def first_line(path: Path) -> list[str]:
 
     pandas needs time and memory for each column.
     """
+    suffix = path.suffix.lower()
     with path.open("rb") as binary:
         # UTF-16 without a byte order mark passes for UTF-8, with a NUL beside every letter.
         if b"\0" in binary.read(4096):
             raise RawlsError(
                 f"{path} holds NUL bytes, as UTF-16 text or a foreign file does: save it as UTF-8"
             )
-    before, line, separator = _text_format(path)
-    if path.suffix.lower() in TEXTS and "{" in line and not line.endswith("{}"):
+    before, line, separator = text_format(path)
+    if suffix in TEXTS and "{" in line and not line.endswith("{}"):
         raise RawlsError(
             f"{path} has Python dicts in its lines, as networkx.write_edgelist writes attributes: "
             "write it with data=['weight'] or data=False, or as JSON with node_link_data"
         )
     with as_table(path), path.open(encoding="utf-8-sig", newline="") as file:
         rows = itertools.islice(file, before, None)
-        lines: Iterator[list[str]] = filter(
-            None,
-            (re.split(r"#|{}", row)[0].split() for row in rows)
-            if separator == BLANKS
-            else csv.reader(rows, delimiter=separator, skipinitialspace=True),
+        lines: Iterable[list[str]] = (re.split(r"#|{}", row)[0].split() for row in rows)
+        if separator != BLANKS:
+            lines = csv.reader(rows, delimiter=separator, skipinitialspace=True)
+        found: list[list[str]] = [*itertools.islice(filter(None, lines), 2), [], []]
+    first, second = found[:2]
+    if not first:
+        raise _empty(path)
+    other = next((each for each in (";", "\t", ",", "|") if each in first[0]), None)
+    if len(first) == 1 and suffix in SEPARATORS and other is not None:
+        name = {"\t": "tabs", ",": "commas"}.get(other, f"'{other}'")
+        format_of = {"\t": ", or call it .tsv", ",": ", or call it .csv", ";": ", or call it .txt"}
+        raise RawlsError(
+            f"{path} has one column, as its cells are separated by {name}: separate them by "
+            f"{separator_name(path)}{format_of.get(other, '')}"
         )
-        first, second = next(lines, None), next(lines, [])
-    if first is None:
-        raise RawlsError(f"{path} is empty: write it or copy it again")
-    if len(first) == 1 and path.suffix.lower() in SEPARATORS:
-        _refuse_other_separator(path, first[0])
     if len(second) > len(first):
         raise RawlsError(
             f"{path}, line 2 has {len(second)} cells, but the first line has {len(first)}: give "
             "every row a cell for each column, and remove titles and comments above them"
         )
     return first
-
-
-def _refuse_other_separator(path: Path, line: str) -> None:
-    """Name the separator of a .csv or .tsv file that is not the one its name promises."""
-    found = next((each for each in (";", "\t", ",", "|") if each in line), None)
-    if found is not None:
-        name = {"\t": "tabs", ",": "commas"}.get(found, f"'{found}'")
-        other = {"\t": " or call it .tsv", ",": " or call it .csv", ";": " or call it .txt"}
-        raise RawlsError(
-            f"{path} has one column, as its cells are separated by {name}: separate them by "
-            f"{separator_name(path)},{other.get(found, '')}".rstrip(",")
-        )
 
 
 def read_text(path: Path, header: bool, **options: Any) -> pd.DataFrame:
@@ -125,16 +113,14 @@ def read_text(path: Path, header: bool, **options: Any) -> pd.DataFrame:
 
 def text_chunks(path: Path, header: bool, rows: int, **options: Any) -> Iterator[pd.DataFrame]:
     """Read a .csv or .tsv file ``rows`` at a time, so that a large one is never held whole."""
-    with (
-        as_table(path),
-        pd.read_csv(path, chunksize=rows, **_options(path, header, options)) as chunks,
-    ):
+    options = {**_options(path, header, options), "chunksize": rows}
+    with as_table(path), pd.read_csv(path, **options) as chunks:
         yield from chunks
 
 
 def _options(path: Path, header: bool, more: dict[str, Any]) -> dict[str, Any]:
     """Of ``pandas.read_csv``, so that only an empty cell is missing: NA and null may be ids."""
-    before, line, separator = _text_format(path)
+    before, line, separator = text_format(path)
     if separator == BLANKS:
         # What networkx.write_edgelist writes behind edges without attributes is "{}".
         more = {"comment": "{" if line.endswith("{}") else "#", **more}
@@ -149,6 +135,10 @@ def _options(path: Path, header: bool, more: dict[str, Any]) -> dict[str, Any]:
         "encoding": "utf-8-sig",
         **more,
     }
+
+
+def _empty(path: Path) -> RawlsError:
+    return RawlsError(f"{path} is empty: write it or copy it again")
 
 
 def no_rows(path: Path) -> RawlsError:
@@ -167,27 +157,24 @@ def as_table(path: Path) -> Iterator[None]:
         except UnicodeDecodeError as error:
             raise RawlsError(f"{path} is not a table in UTF-8 text: save it as UTF-8") from error
         except pd.errors.ParserError as error:
-            reason = str(error).removeprefix("Error tokenizing data. ")
             # What pandas makes of Ctrl-C; an error of the disk stays an OSError.
-            if "Calling read(nbytes) on source failed" in reason:
+            if "Calling read(nbytes) on source failed" in str(error):
                 raise KeyboardInterrupt from error
-            raise RawlsError(_flaw(path, reason)) from error
+            raise RawlsError(f"{path.name}{_flaw(str(error))}") from error
 
 
-def _flaw(path: Path, reason: str) -> str:
+def _flaw(reason: str) -> str:
     """What pandas says of a text file in our words."""
     if found := re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", reason):
-        width, line, cells = map(int, found.groups())
+        width, line, cells = found.groups()
         return (
-            f"{path.name}, line {line} has {cells} cells, but the lines above it have {width}: "
-            "give every row a cell for each column"
+            f", line {line} has {cells} cells, but the lines above it have {width}: give every "
+            "row a cell for each column"
         )
     if found := re.search(r"EOF inside string starting at row (\d+)", reason):
-        return (
-            f'{path.name}, line {int(found[1]) + 1} has a quote (") that nothing closes: close it, '
-            "or remove it"
-        )
-    return f"{path} cannot be read as a table: {reason}"
+        line = str(int(found[1]) + 1)
+        return f', line {line} has a quote (") that nothing closes: close it, or remove it'
+    return f" cannot be read as a table: {reason.removeprefix('Error tokenizing data. ')}"
 
 
 class ParquetTable:
@@ -217,39 +204,36 @@ class ParquetTable:
                     "bytes: write it without compression"
                 )
             schema = self._file.schema_arrow
-            written = [str(name) for name in schema.names]
+            self._written = [str(name) for name in schema.names]
             index = (schema.pandas_metadata or {}).get("index_columns") or []
-            first = [written.index(name) for name in index if name in written]
-            self._order = [*first, *(i for i in range(len(written)) if i not in first)]
-            names = [written[i] for i in self._order]
+            first = [self._written.index(name) for name in index if name in self._written]
+            self._order = [*first, *(i for i in range(len(schema.names)) if i not in first)]
+            names = [self._written[i] for i in self._order]
             self.names = ["" if _PARQUET_INDEX.fullmatch(name) else name for name in names]
             self.types = [schema.field(i).type for i in self._order]
             self.num_columns, self.num_rows = about.num_columns, about.num_rows
 
     def read(self) -> pd.DataFrame:
         """All rows; the columns are numbered from 0."""
-        return self._frame(self._file.read())
+        return self._frame(self._file.read(), None)
 
     def chunks(self, rows: int, only: list[int] | None = None) -> Iterator[pd.DataFrame]:
         """Some rows at a time; ``only`` are the columns that are needed."""
-        written = self._file.schema_arrow.names
-        if only is None or len(set(written)) < len(written):
-            for batch in self._file.iter_batches(batch_size=rows):
-                yield self._frame(batch)
-            return
-        names = [written[self._order[index]] for index in only]
+        only = only if len(set(self._written)) == len(self._written) else None
+        names = None if only is None else [self._written[self._order[index]] for index in only]
         for batch in self._file.iter_batches(batch_size=rows, columns=names):
-            yield self._numbered(batch.to_pandas(ignore_metadata=True)[names], only)
+            yield self._frame(batch, only)
 
-    def _frame(self, table: Any) -> pd.DataFrame:
+    def _frame(self, table: Any, only: list[int] | None) -> pd.DataFrame:
+        """Columns by their numbers, and numbers for the decimals of a database."""
         # What pandas wrote about itself would turn columns into an index.
         frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
-        return self._numbered(frame.iloc[:, self._order], range(frame.shape[1]))
-
-    def _numbered(self, frame: pd.DataFrame, columns: Iterable[int]) -> pd.DataFrame:
-        """Columns by their numbers, and numbers for the decimals of a database."""
-        frame.columns = pd.Index(columns)
-        for index in columns:
+        if only is None:
+            frame = frame.iloc[:, self._order]
+        else:
+            frame = frame[[self._written[self._order[index]] for index in only]]
+        frame.columns = pd.Index(range(frame.shape[1]) if only is None else only)
+        for index in frame.columns:
             valid = frame[index].first_valid_index()
             if valid is not None and isinstance(frame[index][valid], Decimal):
                 frame[index] = _without_decimals(frame[index])

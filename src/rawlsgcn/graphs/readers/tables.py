@@ -26,10 +26,10 @@ from .table_formats import (
     ParquetTable,
     first_line,
     is_parquet,
-    leading_comments,
     no_rows,
     read_text,
     text_chunks,
+    text_format,
 )
 
 Array = NDArray[Any]
@@ -54,7 +54,7 @@ class TableHeader:
         """Name a row for an error message."""
         if is_parquet(self.path):
             return f"{self.path.name}, row {index} (counted from 0)"
-        before = leading_comments(self.path) + (self.names is not None)
+        before = text_format(self.path).before + (self.names is not None)
         return f"{self.path.name}, line {index + 1 + before}"
 
     def column(self, index: int) -> str:
@@ -68,10 +68,8 @@ class TableHeader:
 
     def find(self, names: Set[str], apart: Collection[int] = ()) -> int | None:
         """The first column with one of these names, in upper or lower case; not one ``apart``."""
-        for index, word in enumerate(self.words):
-            if word in names and index not in apart:
-                return index
-        return None
+        places = (i for i, word in enumerate(self.words) if word in names and i not in apart)
+        return next(places, None)
 
     @property
     def has_unnamed_index(self) -> bool:
@@ -97,20 +95,16 @@ class TableHeader:
         ``only`` are the columns that are needed; others may be left out.
         """
         if is_parquet(self.path):
-            yield from ParquetTable(self.path).chunks(rows, only)
-        else:
-            types = dict.fromkeys(text, str) or None
-            yield from text_chunks(
-                self.path, self.names is not None, rows, dtype=types, usecols=only
-            )
+            return ParquetTable(self.path).chunks(rows, only)
+        types = dict.fromkeys(text, str) or None
+        return text_chunks(self.path, self.names is not None, rows, dtype=types, usecols=only)
 
     def require_rows(self) -> None:
         """Refuse a table without rows, or whose rows have fewer cells than its header."""
-        if is_parquet(self.path):
-            if not ParquetTable(self.path).num_rows:
-                raise no_rows(self.path)
-        elif self.names is not None:
-            _require_cells(self.path, self.width, read_text(self.path, True, nrows=1).shape[1])
+        frame = next(self.chunks(1), None)
+        if frame is None:
+            raise no_rows(self.path)
+        _require_cells(self, frame)
 
     def tables(
         self, rows: int, text: Collection[int] = (), only: list[int] | None = None
@@ -129,6 +123,12 @@ class TableFile(TableHeader):
     frame: pd.DataFrame
     first: int = 0
 
+    def tables(
+        self, rows: int, text: Collection[int] = (), only: list[int] | None = None
+    ) -> Iterator[TableFile]:
+        """The rows, all at once: they are in memory."""
+        yield self
+
     def row(self, index: int) -> str:
         """Name a row for an error message."""
         return super().row(self.first + index)
@@ -137,7 +137,7 @@ class TableFile(TableHeader):
         """Whether the ids of a column are text, that is, not all of them whole numbers."""
         column = self.frame[index]
         self._refuse_empty(index, column.isna())
-        return column.dtype.kind not in "iu" or column.dtype == np.uint64
+        return not _is_int64(column)
 
     def ids(self, index: int, as_text: bool) -> pd.Series[Any]:
         """A column of ids, as whole numbers or as written: 007 and 7 are two texts.
@@ -146,12 +146,12 @@ class TableFile(TableHeader):
         """
         column = self.frame[index]
         if not as_text:
-            if column.dtype.kind not in "iu" or column.dtype == np.uint64:
+            if not _is_int64(column):
                 self._refuse(index, "a whole number, as the graph's node ids are", _is_whole)
             return column.astype(np.int64)
         if column.dtype.kind == "O" and pd.api.types.infer_dtype(column) not in _TEXT:
             self._refuse(index, "a text or a whole number", lambda cell: isinstance(cell, str))
-        if pd.api.types.is_numeric_dtype(column.dtype) and not is_parquet(self.path):
+        if _is_numeric(column) and not is_parquet(self.path):
             column = read_text(self.path, self.names is not None, usecols=[index], dtype=str)[index]
         texts = column.astype(str).str.strip()
         self._refuse_empty(index, texts == "")
@@ -170,9 +170,7 @@ class TableFile(TableHeader):
         for index in columns:
             column = self.frame[index]
             # Numbers that pandas takes for text, of more than 64 bits, say, are numbers.
-            if not (
-                pd.api.types.is_numeric_dtype(column.dtype) or all(map(_is_number_or_empty, column))
-            ):
+            if not (_is_numeric(column) or all(map(_is_number_or_empty, column))):
                 self._refuse(index, "a number", _is_number_or_empty, cure, fill_in)
         matrix = self.frame[columns].to_numpy()
         if matrix.dtype.kind in "biuf":
@@ -192,16 +190,14 @@ class TableFile(TableHeader):
         cell = column.iloc[row]
         word = str(cell).strip().lower()
         cure = fill_in if word in _MISSING else cure
-        header = f": {cure}" if cure else ""
+        end = f": {cure}" if cure else ""
         if word in COLUMN_NAMES:
-            header = ", but the name of a column: the header must be the first line, and only there"
-        raise RawlsError(
-            f"{self.row(row)}, {self.column(index)}: '{cell}' is not {expected}{header}"
-        )
+            end = ", but the name of a column: the header must be the first line, and only there"
+        raise RawlsError(f"{self.row(row)}, {self.column(index)}: '{cell}' is not {expected}{end}")
 
 
 def read_header(
-    path: Path, has_header: HeaderRule, most_columns: int, *, whole: bool = False
+    path: Path, has_header: HeaderRule, most_columns: int = MOST_COLUMNS, *, whole: bool = False
 ) -> TableHeader:
     """Read the columns of a table whose rows are read later, with :meth:`TableHeader.chunks`.
 
@@ -223,26 +219,30 @@ def read_header(
 
 def read_table(path: Path, has_header: HeaderRule) -> TableFile:
     """Read a table; for text files ``has_header`` judges whether the first line is a header."""
-    names = read_header(path, has_header, MOST_COLUMNS).names
-    if is_parquet(path):
-        with reading(path, "parquet"):
-            frame = ParquetTable(path).read()
-        if frame.empty:
-            raise no_rows(path)
-        return TableFile(path, names, frame.shape[1], frame)
-    if names is not None:
-        frame = read_text(path, True)
-        # A text further down than the sample may show that the first line was no header.
-        if has_header(names, lambda index: pd.api.types.is_numeric_dtype(frame[index].dtype)):
-            _require_cells(path, len(names), frame.shape[1])
-            return TableFile(path, names, len(names), frame)
-    frame = read_text(path, False)
-    return TableFile(path, None, frame.shape[1], frame)
+    # A text further down than a sample may show that the first line was no header.
+    names = read_header(path, has_header, whole=True).names
+    with reading(path, "a table"):
+        parquet = is_parquet(path)
+        frame = ParquetTable(path).read() if parquet else read_text(path, names is not None)
+    if frame.empty:
+        raise no_rows(path)
+    table = TableFile(path, names, frame.shape[1], frame)
+    _require_cells(table, frame)
+    return table
 
 
-def _require_cells(path: Path, header: int, below: int) -> None:
-    if header != below:
-        raise RawlsError(f"{path} has {header} columns in its header and {below} below it")
+def _require_cells(table: TableHeader, below: pd.DataFrame) -> None:
+    header, cells = len(table.names or ()), below.shape[1]
+    if header not in (0, cells):
+        raise RawlsError(f"{table.path} has {header} columns in its header and {cells} below it")
+
+
+def _is_numeric(column: pd.Series[Any]) -> bool:
+    return pd.api.types.is_numeric_dtype(column.dtype)
+
+
+def _is_int64(column: pd.Series[Any]) -> bool:
+    return column.dtype.kind in "iu" and column.dtype != np.uint64
 
 
 def _numeric_sample(path: Path, index: int) -> bool:
@@ -254,7 +254,7 @@ def _numeric_sample(path: Path, index: int) -> bool:
 def _whole_below(path: Path, index: int) -> bool:
     """Whether a column is all numbers below the first line; reads up to the first text."""
     frames = text_chunks(path, True, _CHUNK, usecols=[index])
-    return all(pd.api.types.is_numeric_dtype(frame[index].dtype) for frame in frames)
+    return all(_is_numeric(frame[index]) for frame in frames)
 
 
 def _is_number_or_empty(cell: Any) -> bool:
@@ -270,7 +270,7 @@ def _is_whole(cell: Any) -> bool:
 
 def numbers_of(column: pd.Series[Any]) -> NDArray[np.float64]:
     """A column as float64, NaN where a cell is no number; dates and times are none."""
-    if pd.api.types.is_numeric_dtype(column.dtype):
+    if _is_numeric(column):
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
     if column.dtype.kind in "mM":
         return np.full(len(column), np.nan)

@@ -11,16 +11,15 @@ import math
 import pickle
 import sys
 import zipfile
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
 from ..._core.errors import RawlsError, reading
-from ..catalog import MASKS
 from .arrays import checked_array, open_zip, plausible, read_member
 from .safe_pickles import Call, array_of, is_array, load_inert, whole_numbers
 
@@ -28,39 +27,27 @@ _TENSOR, _PARAMETER = "torch._utils._rebuild_tensor_v2", "torch._utils._rebuild_
 _SPARSE = "torch._utils._rebuild_sparse_tensor"
 _PLAIN = {"_codecs.encode", "builtins.set", "builtins.slice", "builtins.complex"}
 _DATA = "torch_geometric.data.data.Data"
-_TYPES = {
-    "torch.DoubleStorage": torch.float64,
-    "torch.FloatStorage": torch.float32,
-    "torch.HalfStorage": torch.float16,
-    "torch.BFloat16Storage": torch.bfloat16,
-    "torch.LongStorage": torch.int64,
-    "torch.IntStorage": torch.int32,
-    "torch.ShortStorage": torch.int16,
-    "torch.CharStorage": torch.int8,
-    "torch.ByteStorage": torch.uint8,
-    "torch.BoolStorage": torch.bool,
-    "torch.ComplexFloatStorage": torch.complex64,
-    "torch.ComplexDoubleStorage": torch.complex128,
+_STORAGES: dict[str, torch.dtype] = {
+    "Double": torch.float64, "Float": torch.float32, "Half": torch.float16,
+    "BFloat16": torch.bfloat16, "Long": torch.int64, "Int": torch.int32, "Short": torch.int16,
+    "Char": torch.int8, "Byte": torch.uint8, "Bool": torch.bool,
+    "ComplexFloat": torch.complex64, "ComplexDouble": torch.complex128,
+}  # fmt: skip
+_LAYOUTS: dict[str, torch.layout] = {
+    "torch.sparse_coo": torch.sparse_coo,
+    "torch.sparse_csr": torch.sparse_csr,
+    "torch.sparse_csc": torch.sparse_csc,
 }
-#: All of a graph that is read; other attributes may be of any kind that can be skipped.
-_PARTS = (
-    "edge_index", "edge_weight", "edge_attr", "adj_t", "num_nodes", "x", "y", "node_ids", "name",
-    "class_names", "facts", "synthetic", *MASKS,
-)  # fmt: skip
 _DEEPEST = 20
 
 
-def read_saved(path: Path) -> Data:
-    """What ``torch.save(data, path)`` wrote, without running any code that is in the file."""
+def read_saved(path: Path, names: Collection[str]) -> dict[str, Any]:
+    """The attributes of these names of the ``Data`` that ``torch.save(data, path)`` wrote.
+
+    They are tensors, arrays, numbers, texts and lists; others may be of any kind.
+    """
     with reading(path, "a file of torch"):
-        found = _Saved(path).parts()
-        data = Data()
-        for key in _PARTS:
-            if found.get(key) is not None:
-                data[key] = found[key]
-        if not isinstance(data.get("name"), str):
-            data.name = path.stem
-        return data
+        return _Saved(path).parts(names)
 
 
 def read_tensor(path: Path) -> Tensor:
@@ -73,11 +60,10 @@ class _Saved:
     """One .pt file, whose tensors are read when they are needed."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
         if not zipfile.is_zipfile(path):
             raise RawlsError(
-                f"{path} is not a torch file, or is damaged or cut short, or is of torch before "
-                "1.6: write it with torch.save"
+                "it is not a torch file, or is damaged or cut short, or is of torch before 1.6: "
+                "write it with torch.save"
             )
         self._zip = open_zip(path)
         names = self._zip.namelist()
@@ -85,54 +71,51 @@ class _Saved:
         if f"{self._root}byteorder" in names:
             order = self._zip.read(f"{self._root}byteorder").decode("latin1")
             if order != sys.byteorder:
-                raise RawlsError(f"{path} was written on a {order}-endian machine")
-        self._pickle = self._zip.read(f"{self._root}data.pkl")
-        self._left = len(self._pickle)
+                raise RawlsError(f"it was written on a {order}-endian machine")
+        content = self._zip.read(f"{self._root}data.pkl")
+        self._left = len(content)
         self._storages: dict[str, Tensor] = {}
+        try:
+            self._content = load_inert(content, _may_be_named)
+        except pickle.UnpicklingError as error:
+            raise RawlsError(
+                f"it holds Python objects besides tensors, or is no torch file ({error}): save a "
+                "torch_geometric Data (or a dict of tensors) with torch.save"
+            ) from error
 
-    def parts(self) -> dict[str, Any]:
-        """The attributes of the graph, as tensors, arrays, numbers, texts and lists."""
-        content = self._content()
+    def parts(self, names: Collection[str]) -> dict[str, Any]:
+        """The attributes of the graph that have these names."""
+        content = self._content
         if isinstance(content, tuple) and content:
             content = content[0]  # torch_geometric's own processed files: (data, slices[, class])
-        if isinstance(content, dict):
-            if not all(isinstance(key, str) for key in content):
-                raise RawlsError(
-                    f"{self.path} holds a dict whose keys are not all names: call its tensors "
-                    "edge_index, x, y, as in a torch_geometric Data"
-                )
-        elif isinstance(content, Call) and content.name == _DATA:
+        if isinstance(content, Call) and content.name == _DATA:
             content = _mapping(content)
-        else:
+        elif not isinstance(content, dict):
             kind = _kind(content).rpartition(".")[2].removeprefix("_rebuild_")
             raise RawlsError(
-                f"{self.path} holds a {kind}: expected a torch_geometric Data or a dict of tensors"
+                f"it holds a {kind}: expected a torch_geometric Data or a dict of tensors"
             )
-        return {key: self._value(content[key], key, 0) for key in _PARTS if key in content}
+        elif not all(isinstance(key, str) for key in content):
+            raise RawlsError(
+                "it holds a dict whose keys are not all names: call its tensors edge_index, x, y, "
+                "as in a torch_geometric Data"
+            )
+        return {key: self._value(content[key], key, 0) for key in names if key in content}
 
     def tensor(self) -> Tensor:
         """The tensor that is all of the file."""
-        content = self._content()
-        found = self._value(content, "the tensor", 0) if isinstance(content, Call) else None
+        is_call = isinstance(self._content, Call)
+        found = self._value(self._content, "the tensor", 0) if is_call else None
         if not isinstance(found, Tensor):
-            raise RawlsError(f"{self.path} holds a {type(content).__name__}: save one tensor")
+            raise RawlsError(f"it holds a {type(self._content).__name__}: save one tensor")
         return found
-
-    def _content(self) -> Any:
-        try:
-            return load_inert(self._pickle, _may_be_named)
-        except pickle.UnpicklingError as error:
-            raise RawlsError(
-                f"{self.path} holds Python objects besides tensors, or is no torch file ({error}): "
-                "save a torch_geometric Data (or a dict of tensors) with torch.save"
-            ) from error
 
     def _value(self, value: Any, key: str, depth: int) -> Any:
         """A value of the pickle as a tensor, an array or plain Python."""
         self._left -= 1
         if depth > _DEEPEST or self._left < 0:
             # Lists within lists may refer to each other: short to write and endless to read.
-            raise RawlsError(f"{self.path}: {key} holds lists within lists without end")
+            raise RawlsError(f"{key} holds lists within lists without end")
         if isinstance(value, list | tuple):
             return [self._value(each, key, depth + 1) for each in value]
         if value is None or isinstance(value, bool | int | float | str):
@@ -140,31 +123,30 @@ class _Saved:
             return value
         if is_array(value):
             return array_of(value)
-        if isinstance(value, Call) and depth == 0:
-            if value.name == _PARAMETER and value.arguments:
-                value = value.arguments[0]
-            if isinstance(value, Call) and value.name == _SPARSE:
-                return self._sparse(value.arguments, key)
-            return self._tensor(value, key)
-        raise RawlsError(f"{self.path}: {key} is a {_kind(value)}: give a tensor")
+        if not isinstance(value, Call) or depth:
+            raise RawlsError(f"{key} is a {_kind(value)}: give a tensor")
+        if value.name == _PARAMETER and value.arguments:
+            value = value.arguments[0]
+        if isinstance(value, Call) and value.name == _SPARSE:
+            return self._sparse(value.arguments, key)
+        return self._tensor(value, key)
 
     def _tensor(self, value: Any, key: str) -> Tensor:
         if not isinstance(value, Call) or value.name != _TENSOR or len(value.arguments) < 4:
-            raise RawlsError(f"{self.path}: {key} is a {_kind(value)}: give a plain tensor")
+            raise RawlsError(f"{key} is a {_kind(value)}: give a plain tensor")
         storage, offset, size, stride = value.arguments[:4]
         size = _size(size)
         flat = self._storage(storage, key)
-        if not whole_numbers((offset,)) or not whole_numbers(size) or not whole_numbers(stride):
-            raise RawlsError(f"{self.path}: {key} has a shape of {size}")
+        if not all(map(whole_numbers, ((offset,), size, stride))):
+            raise RawlsError(f"{key} has a shape of {size}")
         last = offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
         count = math.prod(size)
         if (count and last >= len(flat)) or len(size) > 8:
             raise RawlsError(
-                f"{self.path}: {key} of the shape {size} is not all in the file, which is damaged "
-                "or cut short"
+                f"{key} of the shape {size} is not all in the file, which is damaged or cut short"
             )
         if count > max(len(flat), 1 << 22) or max((*size, 0)) > 2**62:
-            raise RawlsError(f"{self.path}: {key} repeats few numbers often: save {key}.clone()")
+            raise RawlsError(f"{key} repeats few numbers often: save {key}.clone()")
         if not count:
             return torch.empty(size, dtype=flat.dtype)
         return flat.as_strided(size, stride, offset)
@@ -173,34 +155,32 @@ class _Saved:
         """The numbers that a tensor is a view of: those that are in the file."""
         arguments = storage.arguments if isinstance(storage, Call) else ()
         kind = arguments[1] if len(arguments) == 5 else None
-        dtype = _TYPES.get(kind.name) if isinstance(kind, Call) else None
+        name = kind.name if isinstance(kind, Call) else ""
+        dtype = _STORAGES.get(name.removeprefix("torch.").removesuffix("Storage"))
         if dtype is None or storage.name != "storage":
-            raise RawlsError(f"{self.path}: {key} is no tensor of plain numbers")
-        name = f"{self._root}data/{arguments[2]}"
-        if f"{dtype} {name}" not in self._storages:
-            content = read_member(self._zip, self._zip.getinfo(name))
-            self._storages[f"{dtype} {name}"] = _numbers(content, dtype)
-        return self._storages[f"{dtype} {name}"]
+            raise RawlsError(f"{key} is no tensor of plain numbers")
+        place = f"{self._root}data/{arguments[2]}"
+        if f"{dtype} {place}" not in self._storages:
+            content = read_member(self._zip, self._zip.getinfo(place))
+            self._storages[f"{dtype} {place}"] = _numbers(content, dtype)
+        return self._storages[f"{dtype} {place}"]
 
     def _sparse(self, arguments: tuple[Any, ...], key: str) -> Tensor:
         layout, parts = arguments
         name = str(layout.arguments[0]) if isinstance(layout, Call) and layout.arguments else ""
-        if name not in ("torch.sparse_coo", "torch.sparse_csr", "torch.sparse_csc"):
-            raise RawlsError(f"{self.path}: {key} is a {name or 'sparse'} tensor: give a dense one")
+        if name not in _LAYOUTS:
+            raise RawlsError(f"{key} is a {name or 'sparse'} tensor: give a dense one")
         last = 1 if name == "torch.sparse_coo" else 2
-        *index, values = [self._tensor(part, key) for part in parts[: last + 1]]
+        *index, values = (self._tensor(part, key) for part in parts[: last + 1])
         size = _size(parts[last + 1])
         if not whole_numbers(size) or len(size) != 2 or values.dim() != 1:
-            raise RawlsError(
-                f"{self.path}: {key} is a sparse tensor of another shape than a matrix"
-            )
+            raise RawlsError(f"{key} is a sparse tensor of another shape than a matrix")
         if not plausible(size[0], len(values)):
-            raise RawlsError(f"{self.path}: {key} of the shape {size} is too empty to read")
-        if name == "torch.sparse_coo":
+            raise RawlsError(f"{key} of the shape {size} is too empty to read")
+        if last == 1:
             return torch.sparse_coo_tensor(index[0], values, size, check_invariants=True)
-        kind = torch.sparse_csr if name == "torch.sparse_csr" else torch.sparse_csc
         return torch.sparse_compressed_tensor(
-            index[0], index[1], values, size, layout=kind, check_invariants=True
+            index[0], index[1], values, size, layout=_LAYOUTS[name], check_invariants=True
         )
 
 
@@ -223,7 +203,7 @@ def _numbers(content: bytearray, dtype: torch.dtype) -> Tensor:
     """The bytes of a storage as a tensor of one dimension."""
     if dtype == torch.bool:
         return torch.from_numpy(checked_array(np.frombuffer(content, np.bool_)))
-    count = len(content) // torch.empty(0, dtype=dtype).element_size()
+    count = len(content) // dtype.itemsize
     if not count:
         return torch.empty(0, dtype=dtype)
     return torch.frombuffer(content, dtype=dtype, count=count)
@@ -235,5 +215,7 @@ def _mapping(data: Call) -> dict[str, Any]:
     state = store.state if isinstance(store, Call) else None
     mapping = state.get("_mapping") if isinstance(state, dict) else None
     if not isinstance(mapping, dict):
-        raise RawlsError("holds a Data without attributes: save it with torch_geometric 2 or later")
+        raise RawlsError(
+            "it holds a Data without attributes: save it with torch_geometric 2 or later"
+        )
     return mapping

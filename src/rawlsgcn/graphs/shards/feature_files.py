@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from ..._core.row_files import read_npy_header, write_parts
+from ..._core.row_files import npy_blocks, read_npy_header, write_parts
 
 Array = NDArray[Any]
 
@@ -45,48 +45,31 @@ class FeatureFiles:
 
     def add(self, nodes: Array, block: NDArray[np.float32]) -> None:
         """Write the rows of some nodes, at once where their numbers are consecutive."""
-        if len(nodes) == 0:
+        self.nonzero[nodes] = np.count_nonzero(block, axis=1)
+        self.negative = self.negative or bool((block < 0).any())
+        if not len(nodes):
             return
-        first = int(nodes[0])
-        if np.array_equal(nodes, np.arange(first, first + len(nodes))):
-            self.write(first, block)
-            return
-        self._count(nodes, block)
+        first = int(nodes.min())
+        consecutive = np.array_equal(nodes, np.arange(first, first + len(nodes)))
         order = np.argsort(nodes)
         nodes = nodes[order]
-        for shard, low, high in self._shards(int(nodes[0]), int(nodes[-1]) + 1):
-            part = slice(*np.searchsorted(nodes, (low, high)).tolist())
-            # A mapping of its own for each block: pages that were written do not stay resident.
-            mapped = npy.open_memmap(self._path(shard), mode="r+")
-            mapped[nodes[part] - self._cuts[shard]] = block[order[part]]
-            del mapped
-
-    def write(self, first: int, block: NDArray[np.float32]) -> None:
-        """Write consecutive rows, of which the first is node ``first``."""
-        self._count(slice(first, first + len(block)), block)
-        for shard, low, high in self._shards(first, first + len(block)):
-            with self._path(shard).open("r+b") as file:
-                read_npy_header(file)
-                file.seek(4 * self.num_features * (low - self._cuts[shard]), 1)
-                block[low - first : high - first].tofile(file)
+        for shard, (begin, end) in enumerate(pairwise(self._cuts)):
+            low, high = np.searchsorted(nodes, (begin, end)).tolist()
+            if low == high:
+                continue
+            if consecutive:
+                with self._path(shard).open("r+b") as file:
+                    read_npy_header(file)
+                    file.seek(4 * self.num_features * (int(nodes[low]) - begin), 1)
+                    block[low:high].tofile(file)
+            else:
+                # A mapping of its own for each block: pages that were written do not stay resident.
+                mapped = npy.open_memmap(self._path(shard), mode="r+")
+                mapped[nodes[low:high] - begin] = block[order[low:high]]
+                del mapped
 
     def read(self, rows: int) -> Iterator[NDArray[np.float32]]:
         """Yield the rows in order, so many at a time."""
-        for shard, (first, last) in enumerate(pairwise(self._cuts)):
-            with self._path(shard).open("rb") as file:
-                read_npy_header(file)
-                for row in range(first, last, rows):
-                    count = min(rows, last - row)
-                    block = np.fromfile(file, np.float32, count * self.num_features)
-                    yield block.reshape(count, self.num_features)
-
-    def _shards(self, first: int, last: int) -> Iterator[tuple[int, int, int]]:
-        """The shards that have rows ``first`` to ``last``, and which of these each has."""
-        for shard, (begin, end) in enumerate(pairwise(self._cuts)):
-            low, high = max(first, begin), min(last, end)
-            if low < high:
-                yield shard, low, high
-
-    def _count(self, nodes: Any, block: Array) -> None:
-        self.nonzero[nodes] = np.count_nonzero(block, axis=1)
-        self.negative = self.negative or bool((block < 0).any())
+        return chain.from_iterable(
+            npy_blocks(self._path(shard), rows) for shard in range(len(self._cuts) - 1)
+        )

@@ -9,7 +9,7 @@ UTF-8) and ``id_start`` (where each begins, and the end).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError
+from ..._core.row_files import npy_blocks
 from ..catalog import MASKS
 from ..readers.arrays import read_header
 
@@ -49,11 +50,11 @@ class Shard:
     last: int
     row_start: Array
     column: Array
-    weight: Array | None
-    x: Array | None
-    y: Array | None
-    split: Array | None
-    scale: Array | None
+    weight: Array | None = None
+    x: Array | None = None
+    y: Array | None = None
+    split: Array | None = None
+    scale: Array | None = None
     node_id: Array | None = None
     id_start: Array | None = None
     id_text: Array | None = None
@@ -83,10 +84,8 @@ def array_path(folder: Path, shard: int, name: str) -> Path:
     return folder / f"{shard:05d}-{name}.npy"
 
 
-def save_node_ids(folder: Path, shard: int, ids: Array | None) -> None:
-    """Write the ids of a shard's nodes, whole numbers or texts; None for the numbers of rows."""
-    if ids is None:
-        return
+def save_node_ids(folder: Path, shard: int, ids: Array) -> None:
+    """Write the ids of a shard's nodes, whole numbers or texts."""
     arrays: dict[str, Array] = {"node_id": ids}
     if ids.dtype.kind in "iu":
         arrays["node_id"] = ids.astype(np.int64)
@@ -99,109 +98,91 @@ def save_node_ids(folder: Path, shard: int, ids: Array | None) -> None:
         np.save(array_path(folder, shard, name), array, allow_pickle=False)
 
 
-class ShardFiles:
-    """The files of shard ``shard`` in ``folder``, for a graph of so many nodes and classes."""
+def open_shard(
+    folder: Path, shard: int, cuts: Sequence[int], classes: int, names: Iterable[str], scaled: bool
+) -> Shard:
+    """Map the files of a shard, which must fit each other and the graph.
 
-    def __init__(self, folder: Path, shard: int, num_nodes: int, classes: int) -> None:
-        self.folder, self.shard = folder, shard
-        self.num_nodes, self.classes = num_nodes, classes
+    Every entry but those of ``x`` is checked once, by reading and not through the mapping, so that
+    no index outside the graph is ever followed and nothing stays in memory.
 
-    def open(self, first: int, last: int, needed: Iterable[str], scaled: bool = True) -> Shard:
-        """Map the files of rows ``first`` to ``last``; they must fit each other and the graph.
+    Args:
+        folder: The folder of the shards.
+        shard: The number of the shard.
+        cuts: The first row of each shard, and the number of nodes.
+        classes: The number of classes.
+        names: The arrays that must be there.
+        scaled: Whether to open the scaling vector, if it is there.
+    """
+    (first, last), nodes = cuts[shard : shard + 2], cuts[-1]
+    paths = {name: array_path(folder, shard, name) for name in ARRAYS if scaled or name != "scale"}
+    for name in names:
+        if not paths[name].is_file():
+            raise RawlsError(f"{paths[name]} is missing: copy it there or write the shards again")
+    arrays = {name: _mapped(path, name) for name, path in paths.items() if path.is_file()}
+    arcs, letters = (len(arrays.get(name, ())) for name in ("column", "id_text"))
+    lengths = {"row_start": last - first + 1, "column": arcs, "weight": arcs}
+    lengths |= {"id_start": last - first + 1, "id_text": letters}
+    for name, array in arrays.items():
+        wanted = lengths.get(name, last - first)
+        if len(array) != wanted:
+            raise _damaged(paths[name], f"has {len(array):,} entries, not {wanted:,}")
+    for name, length, what in (("row_start", arcs, "arcs"), ("id_start", letters, "letters")):
+        if name in arrays:
+            _check_starts(paths[name], length, what)
+    largest = np.finfo(np.float64).max
+    ranges: dict[str, tuple[float, float, str]] = {
+        "column": (0, nodes - 1, f"names nodes outside 0 to {nodes - 1}"),
+        "weight": (0, largest, "has weights that are negative, NaN or infinite"),
+        "y": (-1, classes - 1, f"has labels outside -1 to {classes - 1}"),
+        "split": (0, len(MASKS), f"has numbers outside 0 to {len(MASKS)}"),
+        "scale": (np.finfo(np.float64).tiny, largest, "has entries that are not positive"),
+    }
+    for name, (low, high, wrong) in ranges.items():
+        for block in npy_blocks(paths[name], _BLOCK) if name in arrays else ():
+            if not (low <= block.min() and block.max() <= high):  # also of NaN
+                raise _damaged(paths[name], wrong)
+    if "y" in arrays and "split" in arrays:
+        both = (npy_blocks(paths[name], _BLOCK) for name in ("y", "split"))
+        if any(((y < 0) & (split > 0)).any() for y, split in zip(*both, strict=True)):
+            raise _damaged(paths["split"], "names nodes without a label")
+    return Shard(first, last, **arrays)
 
-        Every entry but those of ``x`` is checked once, by reading and not through the mapping,
-        so that no index outside the graph is ever followed and nothing stays in memory. Those of
-        ``needed`` must be there. Without ``scaled`` the scaling vector is left alone, even if it is
-        damaged.
-        """
-        arrays = {name: self._map(name) if scaled or name != "scale" else None for name in ARRAYS}
-        for name in needed:
-            if arrays[name] is None:
-                raise RawlsError(
-                    f"{self._path(name)} is missing: copy it there or write the shards again"
-                )
-        row_start, column = arrays["row_start"], arrays["column"]
-        assert row_start is not None
-        assert column is not None
-        lengths = {"row_start": last - first + 1, "column": len(column), "weight": len(column)}
-        text = arrays["id_text"]
-        if text is not None:
-            lengths |= {"id_start": last - first + 1, "id_text": len(text)}
-        for name, array in arrays.items():
-            wanted = lengths.get(name, last - first)
-            if array is not None and len(array) != wanted:
-                raise self._damaged(name, f"has {len(array):,} entries, not {wanted:,}")
-        self._check_starts("row_start", row_start, len(column), "arcs")
-        if text is not None and arrays["id_start"] is not None:
-            self._check_starts("id_start", arrays["id_start"], len(text), "letters")
-        self._check_values(arrays)
-        return Shard(first, last, row_start, column, *(arrays[name] for name in list(ARRAYS)[2:]))
 
-    def _path(self, name: str) -> Path:
-        return array_path(self.folder, self.shard, name)
+def _check_starts(path: Path, length: int, what: str) -> None:
+    first, before = None, 0
+    for block in npy_blocks(path, _BLOCK):
+        first = block[0] if first is None else first
+        if block[0] < before or (np.diff(block) < 0).any():
+            raise _damaged(path, "has a row that ends before it begins")
+        before = block[-1]
+    if first != 0 or before != length:
+        raise _damaged(path, f"does not run from 0 to the {length:,} {what} of the shard")
 
-    def _check_starts(self, name: str, start: Array, length: int, what: str) -> None:
-        before = 0
-        for block in self._blocks(name, start):
-            if block[0] < before or (np.diff(block) < 0).any():
-                raise self._damaged(name, "has a row that ends before it begins")
-            before = block[-1]
-        if start[0] != 0 or before != length:
-            raise self._damaged(name, f"does not run from 0 to the {length:,} {what} of the shard")
 
-    def _check_values(self, arrays: dict[str, Array | None]) -> None:
-        """Refuse values out of range; a comparison with NaN is false."""
-        last, largest = self.num_nodes - 1, np.finfo(np.float64).max
-        ranges: dict[str, tuple[float, float, str]] = {
-            "column": (0, last, f"names nodes outside 0 to {last}"),
-            "weight": (0, largest, "has weights that are negative, NaN or infinite"),
-            "y": (-1, self.classes - 1, f"has labels outside -1 to {self.classes - 1}"),
-            "split": (0, len(MASKS), f"has numbers outside 0 to {len(MASKS)}"),
-            "scale": (np.finfo(np.float64).tiny, largest, "has entries that are not positive"),
-        }
-        for name, (low, high, wrong) in ranges.items():
-            array = arrays[name]
-            for block in () if array is None else self._blocks(name, array):
-                if not low <= block.min() or not block.max() <= high:
-                    raise self._damaged(name, wrong)
-        y, split = arrays["y"], arrays["split"]
-        if y is not None and split is not None:
-            both = (self._blocks("y", y), self._blocks("split", split))
-            if any(((y < 0) & (split > 0)).any() for y, split in zip(*both, strict=True)):
-                raise self._damaged("split", "names nodes without a label")
+def _mapped(path: Path, name: str) -> Array:
+    try:
+        with path.open("rb") as file:
+            shape, dtype = read_header(file, path.stat().st_size)
+    except Exception as error:  # a header is parsed as Python, which may fail in any way
+        raise _damaged(path) from error
+    # Before numpy maps the file: it divides by the size of an entry, which may be 0.
+    dimensions, kinds = ARRAYS[name]
+    if len(shape) != dimensions or not all(type(size) is int and size >= 0 for size in shape):
+        raise _damaged(path)
+    if dtype not in kinds:
+        names = " or ".join(kind.__name__ for kind in kinds)
+        raise _damaged(path, f"holds {dtype}, not {names}")
+    try:
+        mapped: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except Exception as error:
+        raise _damaged(path) from error
+    return mapped
 
-    def _blocks(self, name: str, mapped: Array) -> Iterator[Array]:
-        """What a mapped file holds, a part at a time, without a page of it becoming resident."""
-        with self._path(name).open("rb") as file:
-            file.seek(mapped.offset)  # type: ignore[attr-defined]
-            for first in range(0, len(mapped), _BLOCK):
-                yield np.fromfile(file, mapped.dtype, min(_BLOCK, len(mapped) - first))
 
-    def _map(self, name: str) -> Array | None:
-        path = self._path(name)
-        if not path.is_file():
-            return None
-        try:
-            with path.open("rb") as file:
-                shape, dtype = read_header(file, path.stat().st_size)
-        except Exception as error:  # a header is parsed as Python, which may fail in any way
-            raise self._damaged(name) from error
-        # Before numpy maps the file: it divides by the size of an entry, which may be 0.
-        dimensions, kinds = ARRAYS[name]
-        if len(shape) != dimensions or not all(type(size) is int and size >= 0 for size in shape):
-            raise self._damaged(name)
-        if dtype not in kinds:
-            names = " or ".join(kind.__name__ for kind in kinds)
-            raise self._damaged(name, f"holds {dtype}, not {names}")
-        try:
-            mapped: Array = np.load(path, mmap_mode="r", allow_pickle=False)
-        except Exception as error:
-            raise self._damaged(name) from error
-        return mapped
-
-    def _damaged(self, name: str, why: str = "") -> RawlsError:
-        said = f"is damaged, it {why}" if why else "is damaged or cut short"
-        repair = "write the shards again"
-        if name == "scale":
-            repair = f"balance again: rawlsgcn balance --shards {self.folder}"
-        return RawlsError(f"{self._path(name)} {said}: {repair}")
+def _damaged(path: Path, why: str = "") -> RawlsError:
+    said = f"is damaged, it {why}" if why else "is damaged or cut short"
+    repair = "write the shards again"
+    if path.name.endswith("-scale.npy"):
+        repair = f"balance again: rawlsgcn balance --shards {path.parent}"
+    return RawlsError(f"{path} {said}: {repair}")

@@ -12,10 +12,10 @@ import torch
 from numpy.typing import NDArray
 
 from ..._core.progress import ProgressCallback, no_progress
-from ..._core.row_files import read_npy_header
+from ..._core.row_files import npy_blocks
 from ..._core.threads import ordered_map
 from ..catalog import MASKS
-from ..graph_statistics import TensorHash, fingerprint_text
+from ..graph_statistics import BlockTensor, Hashed, fingerprint_text, tensor_hash
 from ..node_features import SPARSE_BELOW
 from .shard_files import array_path
 
@@ -30,8 +30,8 @@ _BLOCK = 1 << 20
 
 def shard_fingerprint(
     folder: Path,
-    cuts: list[int],
     row_start: Array,
+    count: int,
     *,
     weighted: bool,
     features: FeatureFiles,
@@ -46,41 +46,22 @@ def shard_fingerprint(
     """
     nodes, arcs = len(row_start) - 1, int(row_start[-1])
 
-    def edges() -> str:
-        digest = TensorHash()
-        digest.add(torch.int64, (2, arcs), _ends(folder, len(cuts) - 1, row_start))
-        if weighted:
-            digest.add(torch.float32, (arcs,), _blocks(folder, len(cuts) - 1, "weight"))
-        else:
-            digest.add_missing()
-        return digest.hexdigest()
+    def edges() -> Hashed:
+        yield BlockTensor(torch.int64, (2, arcs), _ends(folder, count, row_start))
+        blocks = _blocks(folder, count, "weight")
+        yield BlockTensor(torch.float32, (arcs,), blocks) if weighted else None
 
-    def labels() -> str:
-        digest = TensorHash()
-        if y is None:
-            digest.add_missing()
-        else:
-            digest.add(torch.int64, (nodes,), [y])
-        return digest.hexdigest()
+    def labels() -> Hashed:
+        yield None if y is None else BlockTensor(torch.int64, (nodes,), [y])
 
-    def masks() -> str:
-        digest = TensorHash()
+    def masks() -> Hashed:
         for number, _ in enumerate(MASKS, start=1):
-            if y is None:
-                digest.add_missing()
-            else:
-                digest.add(torch.bool, (nodes,), [split == number])
-        return digest.hexdigest()
+            yield None if y is None else BlockTensor(torch.bool, (nodes,), [split == number])
 
-    parts = {
-        "features": lambda: _hash_features(features, progress),
-        "edges": edges,
-        "labels": labels,
-        "split": masks,
-    }
-    hashes = dict(zip(parts, ordered_map(lambda part: part(), parts.values()), strict=True))
-    ordered = {name: hashes[name] for name in ("edges", "features", "labels", "split")}
-    return fingerprint_text(nodes, arcs, ordered)
+    # What takes longest begins first.
+    parts = (_features(features, progress), edges(), labels(), masks())
+    of_features, of_edges, *others = ordered_map(tensor_hash, parts)
+    return fingerprint_text(nodes, arcs, [of_edges, of_features, *others])
 
 
 def shard_edge_digest(shards: Shards) -> str:
@@ -90,10 +71,9 @@ def shard_edge_digest(shards: Shards) -> str:
     row_start = np.concatenate(
         [[0], *(each + start for each, start in zip(ends, starts[:-1], strict=True))]
     )
-    digest = TensorHash()
-    digest.add(torch.int64, (), [np.array(shards.num_nodes, dtype=np.int64)])
-    digest.add(torch.int64, (2, int(row_start[-1])), _ends(shards.folder, len(shards), row_start))
-    return digest.hexdigest()
+    count = torch.tensor(shards.num_nodes)
+    edges = _ends(shards.folder, len(shards), row_start)
+    return tensor_hash([count, BlockTensor(torch.int64, (2, int(row_start[-1])), edges)])
 
 
 def _ends(folder: Path, count: int, row_start: Array) -> Iterator[Array]:
@@ -109,13 +89,10 @@ def _ends(folder: Path, count: int, row_start: Array) -> Iterator[Array]:
 
 def _blocks(folder: Path, count: int, name: str) -> Iterator[Array]:
     for shard in range(count):
-        with array_path(folder, shard, name).open("rb") as file:
-            (length,), kind = read_npy_header(file)
-            for first in range(0, length, _BLOCK):
-                yield np.fromfile(file, kind, min(_BLOCK, length - first))
+        yield from npy_blocks(array_path(folder, shard, name), _BLOCK)
 
 
-def _hash_features(features: FeatureFiles, progress: ProgressCallback) -> str:
+def _features(features: FeatureFiles, progress: ProgressCallback) -> Hashed:
     nodes, columns = len(features.nonzero), features.num_features
     rows = max(1, _BLOCK // columns)
     stored = int(features.nonzero.sum(dtype=np.int64))
@@ -127,14 +104,13 @@ def _hash_features(features: FeatureFiles, progress: ProgressCallback) -> str:
             done += len(block)
             progress(done, nodes * (1 + sparse), "hashing the graph")
 
-    digest = TensorHash()
     if not sparse:
-        digest.add(torch.float32, (nodes, columns), blocks())
-        return digest.hexdigest()
+        yield BlockTensor(torch.float32, (nodes, columns), blocks())
+        return
     start = np.zeros(nodes + 1, np.int64)
     np.cumsum(features.nonzero, out=start[1:])
-    digest.add(torch.int64, (2,), [np.array([nodes, columns])])
-    digest.add(torch.int64, start.shape, [start])
-    digest.add(torch.int64, (stored,), (np.nonzero(block)[1] for block in blocks()))
-    digest.add(torch.float32, (stored,), (block[block != 0] for block in blocks(nodes)))
-    return digest.hexdigest()
+    yield torch.tensor([nodes, columns])
+    yield torch.from_numpy(start)
+    yield BlockTensor(torch.int64, (stored,), (np.nonzero(block)[1] for block in blocks()))
+    values = (block[block != 0] for block in blocks(nodes))
+    yield BlockTensor(torch.float32, (stored,), values)

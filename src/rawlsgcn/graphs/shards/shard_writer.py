@@ -62,32 +62,22 @@ def write_shards(graph: Data, count: int, folder: str | Path) -> Shards:
     row, column = graph.edge_index.numpy()
     row_start = np.zeros(nodes + 1, dtype=np.int64)
     np.cumsum(np.bincount(row, minlength=nodes), out=row_start[1:])
-    x, y, weight, ids = (graph.get(name) for name in ("x", "y", "edge_weight", "node_ids"))
-    split = np.zeros(nodes, dtype=np.uint8)
-    for number, name in enumerate(MASKS, start=1):
-        if graph.get(name) is not None:
-            split[graph[name].numpy()] = number
+    x, weight = graph.get("x"), graph.get("edge_weight")
     with atomic_directory(folder, outdated) as temporary:
         writer = ShardWriter(temporary, row_start, count, weighted=weight is not None)
         writer.write_arcs(
             lambda first, last: column[first:last],
             None if weight is None else lambda first, last: weight[first:last].numpy(),
         )
-        # Texts stay objects: numpy's own would all be as long as the longest of them.
-        ids = np.array(ids, dtype=object) if isinstance(ids, list) else ids
-        writer.write_nodes(None if y is None else y.numpy(), split, ids)
+        writer.write_nodes(graph)
         features = writer.features(0 if x is None else x.shape[1])
         if x is not None:
             features.create()
             for first in range(0, nodes, _ROWS):
                 block = dense_rows(x, first, min(first + _ROWS, nodes))
-                features.write(first, block.astype(np.float32, copy=False))
-        writer.finish(
-            str(graph.get("name") or "graph"),
-            features,
-            fingerprint(graph),
-            class_names=graph.get("class_names"),
-        )
+                rows = np.arange(first, first + len(block))
+                features.add(rows, block.astype(np.float32, copy=False))
+        writer.finish(features, fingerprint(graph))
     return Shards(folder)
 
 
@@ -127,14 +117,22 @@ class ShardWriter:
                 with self._path(shard, name).open("wb") as into:
                     write_parts(into, (end - begin,), kind, parts)
 
-    def write_nodes(self, y: Array | None, split: Array, node_ids: Array | None = None) -> None:
-        """Write labels (int64) if any, the split (uint8; :mod:`.shard_files`), and the ids."""
+    def write_nodes(self, nodes: Data) -> None:
+        """Write the labels, masks and ids that a graph has; it also has the names for the end."""
+        self._nodes, y, ids = nodes, nodes.get("y"), nodes.get("node_ids")
+        self._y = None if y is None else y.numpy()
+        self._split = np.zeros(self.cuts[-1], np.uint8)
+        for number, name in enumerate(MASKS, start=1):
+            if nodes.get(name) is not None:
+                self._split[nodes[name].numpy()] = number
+        # Texts stay objects: numpy's own would all be as long as the longest of them.
+        ids = np.array(ids, dtype=object) if isinstance(ids, list) else ids
         for shard, (first, last) in enumerate(pairwise(self.cuts)):
-            if y is not None:
-                np.save(self._path(shard, "y"), y[first:last])
-            np.save(self._path(shard, "split"), split[first:last])
-            save_node_ids(self._folder, shard, None if node_ids is None else node_ids[first:last])
-        self._y, self._split = y, split
+            if self._y is not None:
+                np.save(self._path(shard, "y"), self._y[first:last])
+            np.save(self._path(shard, "split"), self._split[first:last])
+            if ids is not None:
+                save_node_ids(self._folder, shard, ids[first:last])
 
     def features(self, columns: int) -> FeatureFiles:
         """Return the files of the features, which may be there or not."""
@@ -142,34 +140,32 @@ class ShardWriter:
 
     def finish(
         self,
-        name: str,
         features: FeatureFiles,
         graph: str | None = None,
-        *,
-        class_names: list[str] | None = None,
         progress: ProgressCallback = no_progress,
     ) -> None:
         """Write the manifest; the fingerprint of the ``graph`` is that of the files by default."""
-        write_manifest(
-            self._folder,
-            name=name,
-            graph=graph
-            or shard_fingerprint(
+        if graph is None:
+            graph = shard_fingerprint(
                 self._folder,
-                self.cuts,
                 self._row_start,
+                len(self.cuts) - 1,
                 weighted=self._weighted,
                 features=features,
                 y=self._y,
                 split=self._split,
                 progress=progress,
-            ),
+            )
+        write_manifest(
+            self._folder,
+            name=str(self._nodes.get("name") or "graph"),
+            graph=graph,
             nodes=self.cuts[-1],
             arcs=int(self._row_start[-1]),
             classes=0 if self._y is None else int(self._y.max()) + 1,
             negative_features=features.negative,
             cuts=self.cuts,
-            class_names=class_names,
+            class_names=self._nodes.get("class_names"),
         )
 
     def _path(self, shard: int, name: str) -> Path:

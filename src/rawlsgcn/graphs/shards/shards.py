@@ -7,11 +7,10 @@ A folder of shards holds ``shards.json`` and, for shard 3, ``00003.json`` and ``
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import re
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 
 from ..._core.atomic_files import atomic_file
 from ..._core.errors import RawlsError
+from ..._core.row_files import npy_blocks
 from ..._core.serialization import (
     JsonFields,
     is_bool,
@@ -28,13 +28,15 @@ from ..._core.serialization import (
     is_string,
     read_json,
 )
-from .shard_files import ARRAYS, ShardFiles, array_path
+from .shard_files import ARRAYS, array_path, open_shard
 from .shard_files import Shard as Shard
 
 Array = NDArray[Any]
 
 MANIFEST = "shards.json"
 _FORMAT = 1
+#: Numbers of a scaling vector that are compared at a time.
+_BLOCK = 1 << 17
 #: The names of the files of a folder of shards, whatever it was cut into.
 _OURS = re.compile(
     rf"shards\.json|\d{{5}}\.json|\d{{5}}-({'|'.join(ARRAYS)})\.npy|\.?smoothed-[0-9a-f]{{10}}"
@@ -132,9 +134,7 @@ class Shards:
                 f"shard {shard} in {self.folder} is of another graph than {MANIFEST}: "
                 "write the shards again"
             )
-        files = ShardFiles(self.folder, shard, self.num_nodes, self.classes)
-        first, last = self.cuts[shard : shard + 2]
-        return files.open(first, last, self._arrays, scaled)
+        return open_shard(self.folder, shard, self.cuts, self.classes, self._arrays, scaled)
 
     @cached_property
     def _arrays(self) -> list[str]:
@@ -200,19 +200,12 @@ class Shards:
 
     def has_scale(self, shard: int, scale: Array) -> bool:
         """Whether exactly this piece of a scaling vector is kept for a shard."""
-        header = io.BytesIO()
-        np.lib.format.write_array_header_1_0(
-            header, np.lib.format.header_data_from_array_1_0(scale)
-        )
-        expected = np.ascontiguousarray(scale).data.cast("B")
+        parts = (scale[first : first + _BLOCK] for first in range(0, len(scale), _BLOCK))
         try:
-            with array_path(self.folder, shard, "scale").open("rb") as file:
-                same = file.read(len(header.getbuffer())) == header.getbuffer()
-                for first in range(0, len(expected), 1 << 20):
-                    part = expected[first : first + (1 << 20)]
-                    same = same and file.read(len(part)) == part
-                return same and not file.read(1)
-        except OSError:
+            kept = npy_blocks(array_path(self.folder, shard, "scale"), _BLOCK)
+            pairs = zip_longest(kept, parts, fillvalue=())
+            return all(np.array_equal(one, other) for one, other in pairs)
+        except Exception:  # a header is parsed as Python, which may fail in any way
             return False
 
     def write_residual(self, shard: int, residual: float) -> None:

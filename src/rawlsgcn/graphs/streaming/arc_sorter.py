@@ -11,10 +11,9 @@ memory: weights of repeated arcs are added up from the smallest to the largest.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,49 +36,22 @@ _SAMPLED = 1 << 8
 _TINY = float(np.finfo(np.float32).tiny)
 
 
-@dataclass
-class _Run:
-    """A sorted file of keys, with its weights beside it, and how far it has been merged."""
-
-    path: Path
-    length: int
-    position: int = 0
-
-    def take(self, end_key: int) -> slice:
-        """The entries below a key that have not been taken yet."""
-        keys = np.memmap(self.path, np.int64, "r", shape=(self.length,))
-        first = self.position
-        self.position = first + int(np.searchsorted(keys[first:], end_key))
-        return slice(first, self.position)
+#: Reads the columns or weights of the arcs from a first one up to a last one.
+ArcReader = Callable[[int, int], Array]
 
 
-@dataclass(frozen=True, eq=False)
-class SortedArcs:
-    """A symmetric matrix in CSR form: row starts in memory, columns and weights in plain files.
+class SortedArcs(NamedTuple):
+    """A symmetric matrix in CSR form: row starts in memory, columns and weights in files.
 
     Attributes:
         row_start: Where the arcs of each row begin, of the length nodes + 1.
-        column: The file of the columns, int32.
-        weight: The file of the weights, float32; None if all of them are one.
+        column: Reads the columns, int32.
+        weight: Reads the weights, float32; None if all of them are one.
     """
 
     row_start: NDArray[np.int64]
-    column: Path
-    weight: Path | None
-
-    @property
-    def num_arcs(self) -> int:
-        """The number of arcs, each edge counted twice."""
-        return int(self.row_start[-1])
-
-    def read_column(self, first: int, last: int) -> Array:
-        """Read the columns of some arcs."""
-        return _read([(self.column, slice(first, last))], np.int32)
-
-    def read_weight(self, first: int, last: int) -> Array:
-        """Read the weights of some arcs, if they have any."""
-        assert self.weight is not None
-        return _read([(self.weight, slice(first, last))], np.float32)
+    column: ArcReader
+    weight: ArcReader | None
 
 
 class _Merged(NamedTuple):
@@ -120,7 +92,7 @@ class ArcSorter:
         self._folder, self._facts = folder, facts
         self._bits = max(1, (num_nodes - 1).bit_length())
         self._size = min(max(memory // _BYTES_AN_ARC, _FEWEST), _MOST)
-        self._runs: list[_Run] = []
+        self._runs: list[tuple[Path, int]] = []  # sorted files of keys, and their lengths
         self._samples: list[Array] = []
         self._writer = ThreadPoolExecutor(1, "rawlsgcn-sort")
         self._writing: Future[None] | None = None
@@ -152,29 +124,24 @@ class ArcSorter:
         self._end_run()
         self._wait()
         del self._keys, self._weights
-        arcs = SortedArcs(
-            np.zeros(self._nodes + 1, np.int64),
-            self._folder / "column",
-            self._folder / "weight" if self._weighted else None,
-        )
+        row_start = np.zeros(self._nodes + 1, np.int64)
+        column, weight = self._folder / "column", self._folder / "weight"
         tally, all_ones = np.zeros(5, np.int64), True
-        with ExitStack() as files:
-            columns = files.enter_context(arcs.column.open("wb"))
-            weights = files.enter_context(arcs.weight.open("wb")) if arcs.weight else None
+        with column.open("wb") as columns, weight.open("wb") as weights:
             for part in ordered_map(self._merge, self._ranges()):
-                arcs.row_start[1:][part.rows] = part.counts
+                row_start[1:][part.rows] = part.counts
                 part.column.tofile(columns)
-                if weights is not None:
-                    part.weight.tofile(weights)
+                part.weight.tofile(weights)
                 all_ones &= part.all_ones
                 tally += part.tally
                 progress(int(tally[0]), 2 * self._kept, "merging the arcs")
-        for run in self._runs:
-            for path in (run.path, _weights_of(run.path)):
+        for run, _ in self._runs:
+            for path in (run, _weights_of(run)):
                 path.unlink(missing_ok=True)
         self._count_facts(*tally[1:].tolist())
-        np.cumsum(arcs.row_start, out=arcs.row_start)
-        return replace(arcs, weight=None) if all_ones else arcs
+        np.cumsum(row_start, out=row_start)
+        reader = None if all_ones else partial(_read, weight, np.float32)
+        return SortedArcs(row_start, partial(_read, column, np.int32), reader)
 
     def __enter__(self) -> ArcSorter:
         return self
@@ -239,26 +206,34 @@ class ArcSorter:
             weights[order].tofile(_weights_of(path))
         keys.tofile(path)
         self._samples.append(keys[::_SAMPLED] >> (self._bits + 1))
-        self._runs.append(_Run(path, len(keys)))
+        self._runs.append((path, len(keys)))
 
     # ---- ranges of rows --------------------------------------------------------------------------
 
-    def _ranges(self) -> Iterator[tuple[int, int, list[slice]]]:
+    def _ranges(self) -> Iterator[tuple[slice, list[tuple[Path, int, int]]]]:
         """Ranges of rows with the entries of each run in them, about evenly many in each."""
         samples = np.sort(np.concatenate([*self._samples, np.empty(0, np.int64)]))
         # As many ranges are in memory at a time as there are threads, and one more that waits.
         each = max(1, self._size // (2 * (num_threads() + 1)) // _SAMPLED)
         inner = np.unique(samples[each::each])
-        for first, last in pairwise([0, *inner[inner > 0].tolist(), self._nodes]):
-            yield first, last, [run.take(last << (self._bits + 1)) for run in self._runs]
+        rows = np.array([0, *inner[inner > 0], self._nodes])
+        paths, begins = [path for path, _ in self._runs], []
+        for path, length in self._runs:
+            keys = np.memmap(path, np.int64, "r", shape=(length,))
+            begins.append(np.searchsorted(keys, rows << (self._bits + 1)).tolist())
+        for place, (first, last) in enumerate(pairwise(rows.tolist())):
+            ends = ((begin[place], begin[place + 1]) for begin in begins)
+            parts = [(path, *both) for path, both in zip(paths, ends, strict=True)]
+            yield slice(first, last), parts
 
-    def _merge(self, range_: tuple[int, int, list[slice]]) -> _Merged:
-        first, last, slices = range_
-        parts = list(zip([run.path for run in self._runs], slices, strict=True))
-        keys, values = _read(parts, np.int64), np.empty(0)
+    def _merge(self, range_: tuple[slice, list[tuple[Path, int, int]]]) -> _Merged:
+        rows, parts = range_
+        none = np.empty(0, np.int64)
+        keys = np.concatenate([none, *(_read(path, np.int64, a, b) for path, a, b in parts)])
+        values = np.empty(0)
         if self._weighted:
-            weights = _read([(_weights_of(path), part) for path, part in parts], np.float64)
-            pairs, values, tally = _add_up(keys, weights)
+            read = [_read(_weights_of(path), np.float64, a, b) for path, a, b in parts]
+            pairs, values, tally = _add_up(keys, np.concatenate([values, *read]))
         else:
             taken = len(keys)
             keys.sort()
@@ -272,9 +247,8 @@ class ArcSorter:
         if not np.isfinite(weight).all():
             raise RawlsError("weights over 3e38 do not fit: divide them first")
         column = (pairs & ((1 << self._bits) - 1)).astype(np.int32)
-        counts = np.bincount((pairs >> self._bits) - first, minlength=last - first)
-        all_ones = bool((values == 1).all())
-        return _Merged(slice(first, last), counts, column, weight, all_ones, tally)
+        counts = np.bincount((pairs >> self._bits) - rows.start, minlength=rows.stop - rows.start)
+        return _Merged(rows, counts, column, weight, bool((values == 1).all()), tally)
 
 
 def _add_up(keys: Array, weights: Array) -> tuple[Array, Array, Array]:
@@ -319,11 +293,6 @@ def _weights_of(path: Path) -> Path:
     return path.with_name(f"{path.name}-weight")
 
 
-def _read(parts: list[tuple[Path, slice]], kind: type[np.generic]) -> Array:
-    """Some entries of each of several plain files, read and not mapped."""
-    size = np.dtype(kind).itemsize
-    read = [
-        np.fromfile(path, kind, part.stop - part.start, offset=part.start * size)
-        for path, part in parts
-    ]
-    return np.concatenate([np.empty(0, kind), *read])
+def _read(path: Path, kind: type[np.generic], first: int, last: int) -> Array:
+    """Some entries of a plain file, read and not mapped."""
+    return np.fromfile(path, kind, last - first, offset=first * np.dtype(kind).itemsize)

@@ -6,12 +6,10 @@ shards appears whole at the end.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,106 +17,166 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from torch_geometric.data import Data
 
-from ..._core import __version__
-from ..._core.atomic_files import atomic_file, cannot_write, own_folder, resolved, sync_tree
 from ..._core.atomic_folders import atomic_directory
+from ..._core.errors import RawlsError
+from ..._core.memory import memory_limit
 from ..._core.progress import ProgressCallback, no_progress
-from ..notes import GraphFacts
+from ..raw_graph import RawGraph, check_count
+from ..readers.edge_lists import EdgeBatch
+from ..readers.features import FeatureBatch
 from ..shards.feature_files import FeatureFiles
-from ..shards.shard_writer import ShardWriter
+from ..shards.shard_writer import ShardWriter, require_count
 from ..shards.shards import Shards, outdated
-from .arc_sorter import SortedArcs
-from .feature_batches import FeatureBatch
+from ..split_choice import choose_split
+from ..splits import Ratios
+from ..validation import check_labels, settle_labels
+from .arc_sorter import ArcSorter, SortedArcs
+from .unfinished import UnfinishedFolder, unfinished_folder
 
 Array = NDArray[Any]
-#: The facts that the sort finds out.
-_EDGE_FACTS = (
-    *("self_loops", "zero_weights", "repeated_edges", "weights_summed", "unequal_weights"),
-    *("tiny_weights", "arcs", "one_way_arcs"),
-)
 #: The files that the stages write.
 _STAGES = re.compile(r"\d{5}-(row_start|column|weight|x)\.npy")
+NO_ARCS: Array = np.empty(0, np.int64)
+"""For the ``raw`` of a :class:`GraphStream`, whose arcs come later."""
 #: What the progress says while another process has the unfinished folder.
 WAITING = "waiting for another process, which writes these shards"
 
 
 @dataclass(frozen=True, eq=False)
-class GraphParts:
-    """What a graph is made of: its nodes in memory, its arcs and features when they are asked for.
+class GraphStream:
+    """A graph whose nodes are in memory, and whose arcs and features come in batches.
 
     Attributes:
-        name: The name of the graph.
+        raw: The name, the labels, the masks, the ids of the nodes and the facts.
         num_nodes: The number of nodes.
-        y: The labels, int64; None if there are none.
-        split: 1, 2 and 3 for training, validation and test nodes, uint8.
         num_features: The number of features.
-        sort_arcs: Sorts the arcs in an empty folder.
-        feature_batches: Yields all rows of the features.
-        facts: Where the sort counts what it drops and merges.
-        node_ids: The ids of the nodes; None for the numbers of the rows.
-        class_names: The names of the classes, if they have any.
+        arcs: Yields all arcs, between nodes that there are.
+        features: Yields all rows of the features, each node's once.
+        key: All that the graph depends on, and that JSON can hold.
+        weighted: Whether the arcs have weights.
+        num_arcs: About how many arcs there are, for the progress.
     """
 
-    name: str
+    raw: RawGraph
     num_nodes: int
-    y: Array | None
-    split: Array
     num_features: int
-    sort_arcs: Callable[[Path], SortedArcs]
-    feature_batches: Callable[[], Iterator[FeatureBatch]]
-    facts: GraphFacts
-    node_ids: Array | None = None
-    class_names: list[str] | None = None
+    arcs: Callable[[], Iterator[EdgeBatch]]
+    features: Callable[[], Iterator[FeatureBatch]]
+    key: dict[str, Any]
+    weighted: bool = False
+    num_arcs: int = 0
 
 
 def build_shards(
     folder: str | Path,
     count: int,
-    graph: GraphParts,
-    key: Mapping[str, Any],
+    graph: GraphStream,
+    split: str | Ratios | None = None,
+    memory: int | None = None,
     progress: ProgressCallback = no_progress,
-) -> Shards:
+) -> tuple[Shards, Data]:
     """Write the shards of a graph, or go on where a killed process with the same key stopped.
 
     Args:
         folder: Where to write them.
         count: The number of shards.
         graph: The graph.
-        key: All that the graph depends on, and that JSON can hold.
+        split: The split; by default the stored one.
+        memory: The bytes to use for batches, about.
         progress: Called after each batch.
+
+    Returns:
+        The shards, and the nodes of the graph (labels, masks and facts).
     """
-    waiting = partial(progress, 0, 1, WAITING)
-    with unfinished_folder(folder, {"count": count, **key}, waiting) as unfinished:
+    raw = graph.raw
+    memory = memory_limit(None) if memory is None else memory
+    settle_labels(raw, split)
+    require_count(count, graph.num_nodes)
+    nodes = _checked_nodes(raw, graph.num_nodes, split)
+    key = {"count": count, "name": raw.name, "split": str(split), **graph.key}
+    with unfinished_folder(folder, key, partial(progress, 0, 1, WAITING)) as unfinished:
         made = unfinished.folder("shards")
-        writer = _arcs(unfinished, made, count, graph)
+        writer = _arcs(unfinished, made, count, graph, memory, progress)
         features = _features(unfinished, writer, graph, progress)
-        _remove_rest(made)
-        writer.write_nodes(graph.y, graph.split, graph.node_ids)
-        writer.finish(graph.name, features, class_names=graph.class_names, progress=progress)
+        for entry in made.iterdir():
+            if not _STAGES.fullmatch(entry.name):  # after a kill linked into a finished folder
+                entry.unlink()
+        writer.write_nodes(nodes)
+        writer.finish(features, progress=progress)
         with atomic_directory(folder, outdated) as temporary:
             _move_files(unfinished, made, temporary)
-    return Shards(folder)
+    nodes.facts = raw.facts.pairs()
+    return Shards(folder), nodes
 
 
-def _arcs(unfinished: UnfinishedFolder, made: Path, count: int, graph: GraphParts) -> ShardWriter:
-    noted = unfinished.finished("arcs")
+def _checked_nodes(raw: RawGraph, count: int, split: str | Ratios | None) -> Data:
+    """The labels and masks, if there are any, validated as those of a graph in memory."""
+    check_count(count, raw.graph_from if raw.y is None else raw.labels_from)
+    nodes = Data(num_nodes=count, name=raw.name)
+    if raw.y is not None:
+        nodes.y = check_labels(raw, count)
+        choose_split(nodes, raw, split)
+    for name in ("node_ids", "class_names"):
+        if getattr(raw, name) is not None:
+            nodes[name] = getattr(raw, name)
+    return nodes
+
+
+def _arcs(
+    unfinished: UnfinishedFolder,
+    made: Path,
+    count: int,
+    graph: GraphStream,
+    memory: int,
+    progress: ProgressCallback,
+) -> ShardWriter:
+    facts, noted = vars(graph.raw.facts), unfinished.finished("arcs")
     if noted is not None:
-        for name in _EDGE_FACTS:
-            setattr(graph.facts, name, noted["facts"][name])
+        facts |= noted["facts"]
         return ShardWriter.reopen(made, count, weighted=noted["weighted"])
-    work = unfinished.folder("work", empty=True)
-    arcs = graph.sort_arcs(work)
+    before, work = dict(facts), unfinished.folder("work", empty=True)
+    arcs = _sorted_arcs(graph, work, memory, progress)
     writer = ShardWriter(made, arcs.row_start, count, weighted=arcs.weight is not None)
-    writer.write_arcs(arcs.read_column, arcs.read_weight if arcs.weight is not None else None)
+    writer.write_arcs(arcs.column, arcs.weight)
     shutil.rmtree(work)
-    facts = {name: getattr(graph.facts, name) for name in _EDGE_FACTS}
-    unfinished.finish("arcs", weighted=arcs.weight is not None, facts=facts)
+    found = {name: value for name, value in facts.items() if value != before[name]}
+    unfinished.finish("arcs", weighted=arcs.weight is not None, facts=found)
     return writer
 
 
+def _sorted_arcs(
+    graph: GraphStream, work: Path, memory: int, progress: ProgressCallback
+) -> SortedArcs:
+    raw, rows = graph.raw, 0
+    what = "drawing the edges" if raw.synthetic else f"reading {raw.graph_from}"
+    with ArcSorter(
+        graph.num_nodes, weighted=graph.weighted, folder=work, memory=memory, facts=raw.facts
+    ) as sorter:
+        for batch in graph.arcs():
+            sorter.add(*batch)
+            rows += len(batch.source)
+            progress(rows, max(rows, graph.num_arcs), what)
+        if not rows:
+            raise RawlsError(f"{raw.graph_from} has no edges")
+        try:
+            arcs = sorter.finish(progress)
+        except RawlsError as error:
+            raise RawlsError(f"{raw.graph_from}: {error}") from error
+    if not arcs.row_start[-1] and raw.y is not None:
+        raise RawlsError(
+            f"{raw.graph_from} has no edges but self-loops or edges of weight zero: nothing to "
+            "learn from"
+        )
+    return arcs
+
+
 def _features(
-    unfinished: UnfinishedFolder, writer: ShardWriter, graph: GraphParts, progress: ProgressCallback
+    unfinished: UnfinishedFolder,
+    writer: ShardWriter,
+    graph: GraphStream,
+    progress: ProgressCallback,
 ) -> FeatureFiles:
     noted, counted = unfinished.finished("features"), unfinished.path / "nonzero.npy"
     files = writer.features(graph.num_features)
@@ -128,20 +186,13 @@ def _features(
         return files
     files.create()
     done = 0
-    for batch in graph.feature_batches():
+    for batch in graph.features():
         files.add(batch.nodes, batch.values)
         done += len(batch.nodes)
         progress(done, graph.num_nodes, "writing the features")
     np.save(counted, files.nonzero)
     unfinished.finish("features", negative=files.negative)
     return files
-
-
-def _remove_rest(made: Path) -> None:
-    """Remove the files of no stage: after a kill they may be linked into a finished folder."""
-    for entry in made.iterdir():
-        if not _STAGES.fullmatch(entry.name):
-            entry.unlink()
 
 
 def _move_files(unfinished: UnfinishedFolder, made: Path, temporary: Path) -> None:
@@ -152,85 +203,3 @@ def _move_files(unfinished: UnfinishedFolder, made: Path, temporary: Path) -> No
         except OSError:  # a disk without links
             unfinished.forget("arcs", "features")
             shutil.move(entry, temporary / entry.name)
-
-
-class UnfinishedFolder:
-    """A folder with stages, each finished or not begun."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def finished(self, stage: str) -> dict[str, Any] | None:
-        """Return what was noted at the end of a stage; None if it is not finished."""
-        try:
-            noted = json.loads((self.path / f"{stage}.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return None
-        return noted if isinstance(noted, dict) else None
-
-    def finish(self, stage: str, **noted: Any) -> None:
-        """Note that a stage is finished, when its files are on the disk."""
-        sync_tree(self.path)
-        self._write(stage, noted)
-
-    def forget(self, *stages: str) -> None:
-        """Count stages as not begun."""
-        for stage in stages:
-            (self.path / f"{stage}.json").unlink(missing_ok=True)
-
-    def begin(self, key: Mapping[str, Any]) -> None:
-        """Remove what another command left here."""
-        wanted = json.loads(json.dumps({"version": __version__, **key}))
-        if self.finished("command") == wanted:
-            return
-        for entry in self.path.iterdir():
-            if entry.is_dir() and not entry.is_symlink():
-                shutil.rmtree(entry)
-            else:
-                entry.unlink()
-        self._write("command", wanted)
-
-    def folder(self, name: str, *, empty: bool = False) -> Path:
-        """Return a folder in this one; what an interrupted stage left in it can be removed."""
-        path = self.path / name
-        if empty:
-            shutil.rmtree(path, ignore_errors=True)
-        path.mkdir(exist_ok=True)
-        return path
-
-    def _write(self, stage: str, content: Any) -> None:
-        with atomic_file(self.path / f"{stage}.json") as temporary:
-            temporary.write_text(json.dumps(content), encoding="utf-8")
-
-
-@contextmanager
-def unfinished_folder(
-    out: str | Path, key: Mapping[str, Any], waiting: Callable[[], None]
-) -> Iterator[UnfinishedFolder]:
-    """Open the hidden folder beside ``out`` in which its content is made; removed at the end.
-
-    A killed or interrupted process leaves it, and the next one with the same ``key`` goes on from
-    the last finished stage; one with another key begins again. An error removes it.
-
-    Args:
-        out: The folder that is made.
-        key: All that the content depends on.
-        waiting: Called while another process has the folder.
-    """
-    out = Path(out)
-    final = resolved(out, into=True)
-    # Beside a folder without the right to write, its content is made in it.
-    home = final if final.is_dir() and not os.access(final.parent, os.W_OK) else final.parent
-    path = home / f".{final.name}-unfinished"
-    try:
-        with own_folder(path, waiting):
-            folder = UnfinishedFolder(path)
-            try:
-                folder.begin(key)
-                yield folder
-            except Exception:
-                shutil.rmtree(path, ignore_errors=True)
-                raise
-            shutil.rmtree(path, ignore_errors=True)
-    except OSError as error:
-        raise cannot_write(out, error, into=True) from error

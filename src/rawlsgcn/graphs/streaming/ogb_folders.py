@@ -19,18 +19,19 @@ from numpy.typing import NDArray
 
 from ..._core.errors import RawlsError, reading
 from ..._core.progress import ProgressCallback, no_progress
-from ..._core.threads import ordered_map
 from ..catalog import MASKS
 from ..raw_graph import RawGraph, node_count
 from ..readers.arrays import Archive, checked_array, open_zip, read_header
+from ..readers.edge_lists import EdgeBatch, EdgeTable, array_batches
+from ..readers.features import ordered_batches
 from ..readers.node_numbers import NodeNumbers
+from ..readers.node_tables import ROWS
 from ..readers.table_formats import as_table
-from ..readers.tables import TableFile
+from ..readers.tables import TableFile, TableHeader
 from ..shards.shards import Shards, require_own
 from ..splits import SplitChoice, parse_split
-from .edge_batches import ROWS, EdgeArrays, EdgeBatch, EdgeSource, edge_batch
-from .feature_batches import OrderedFeatures
-from .file_shards import GraphStreams, write_streams
+from .build_shards import NO_ARCS, GraphStream, build_shards
+from .file_shards import identities
 
 Array = NDArray[Any]
 _TEXT, _BINARY = "edge.csv.gz", "data.npz"
@@ -79,37 +80,20 @@ def shard_ogb(
             "Open Graph Benchmark"
         )
     progress(0, 1, "reading the labels")
-    empty = np.empty(0, np.int64)
     home = raw_folder.parent if raw_folder.name == "raw" else raw_folder
-    raw = RawGraph(home.resolve().name, empty, empty)
-    edges: EdgeSource
-    if (raw_folder / _TEXT).is_file():
-        raw.graph_from, raw.features_from = _TEXT, "node-feat.csv.gz"
-        nodes = _num_nodes(_column(raw_folder / "num-node-list.csv.gz"), raw_folder)
-        labels = raw_folder / "node-label.csv.gz"
-        raw.y = _column(labels) if labels.is_file() else None
-        edges = _TextEdges(raw_folder / _TEXT, raw_folder / "num-edge-list.csv.gz")
-        features = _text_features(raw_folder / raw.features_from, nodes)
-    else:
-        raw.graph_from = raw.features_from = _BINARY
-        archive = Archive(raw_folder / _BINARY)
-        if "num_nodes_list" not in archive.keys:
-            raise RawlsError(f"{raw_folder / _BINARY} has no num_nodes_list")
-        nodes = _num_nodes(archive["num_nodes_list"], raw_folder)
-        labels = raw_folder / "node-label.npz"
-        raw.y = _stored_labels(labels) if labels.is_file() else None
-        edges = _binary_edges(raw_folder / _BINARY)
-        features = _binary_features(raw_folder / _BINARY, nodes)
-    raw.labels_from = labels.name
-    if raw.y is not None and len(raw.y) != nodes:
-        raise RawlsError(f"sizes disagree: {labels} has {len(raw.y)} labels for {nodes} nodes")
-    if raw.y is not None and raw.y.dtype.kind == "f":  # an unlabeled node has NaN there
-        raw.y = np.where(np.isnan(raw.y), -1, raw.y)
-    raw.masks = {} if raw.y is None else _masks(home, nodes, raw)
-    numbers = NodeNumbers(np.arange(nodes))
+    open_raw = _open_text if (raw_folder / _TEXT).is_file() else _open_binary
+    raw = RawGraph(home.resolve().name, NO_ARCS, NO_ARCS)
     files = sorted(path for path in home.rglob("*") if path.is_file())
-    streams = GraphStreams(raw, numbers, labels.name, edges, features, files)
-    return write_streams(folder, count, streams, chosen, memory, progress)
+    stream = open_raw(raw, raw_folder, {"files": identities(files)})
+    nodes = stream.num_nodes
+    if raw.y is not None:
+        if len(raw.y) != nodes:
+            labels = raw_folder / raw.labels_from
+            raise RawlsError(f"sizes disagree: {labels} has {len(raw.y)} labels for {nodes} nodes")
+        if raw.y.dtype.kind == "f":  # an unlabeled node has NaN there
+            raw.y = np.where(np.isnan(raw.y), -1, raw.y)
+        raw.masks = _masks(home, nodes, raw)
+    return build_shards(folder, count, stream, chosen, memory, progress)
 
 
 def _num_nodes(listed: Array, folder: Path) -> int:
@@ -137,6 +121,32 @@ def _masks(home: Path, nodes: int, raw: RawGraph) -> dict[str, Array]:
 # ---- text ----------------------------------------------------------------------------------------
 
 
+def _open_text(raw: RawGraph, folder: Path, key: dict[str, Any]) -> GraphStream:
+    edges, x, labels = (folder / f"{name}.csv.gz" for name in ("edge", "node-feat", "node-label"))
+    raw.graph_from, raw.features_from, raw.labels_from = edges.name, x.name, labels.name
+    nodes = _num_nodes(_column(folder / "num-node-list.csv.gz"), folder)
+    raw.y = _column(labels) if labels.is_file() else None
+    if _width(edges) != 2:
+        raise RawlsError(f"{edges} has {_width(edges)} columns, not 2")
+    arcs = EdgeTable(TableHeader(edges, None, 2), raw.facts)
+    counted, width = folder / "num-edge-list.csv.gz", _width(x)
+    rows, columns = TableHeader(x, None, width), list(range(width))
+    return GraphStream(
+        raw,
+        nodes,
+        width,
+        lambda: arcs.batches(NodeNumbers(np.arange(nodes)), labels.name),
+        lambda: ordered_batches(x, (nodes, width), rows.tables, lambda t: t.numbers(columns)),
+        key,
+        num_arcs=int(_column(counted).sum()) if counted.is_file() else 0,
+    )
+
+
+def _width(path: Path) -> int:
+    with as_table(path):
+        return int(pd.read_csv(path, header=None, compression="gzip", nrows=1).shape[1])
+
+
 def _column(path: Path) -> Array:
     """The numbers of a file of one column."""
     with as_table(path):
@@ -146,58 +156,48 @@ def _column(path: Path) -> Array:
         return TableFile(path, None, 1, frame).numbers([0])[:, 0]
 
 
-def _tables(path: Path, rows: int, columns: int | None = None) -> Iterator[TableFile]:
-    first = 0
-    with (
-        as_table(path),
-        pd.read_csv(
-            path, header=None, compression="gzip", chunksize=rows, low_memory=False
-        ) as chunks,
-    ):
-        for frame in chunks:
-            if columns is not None and frame.shape[1] != columns:
-                raise RawlsError(f"{path} has {frame.shape[1]} columns, not {columns}")
-            yield TableFile(path, None, frame.shape[1], frame, first)
-            first += len(frame)
-
-
-class _TextEdges:
-    """The arcs of ``edge.csv.gz``."""
-
-    weighted = False
-
-    def __init__(self, path: Path, counted: Path) -> None:
-        self.path = path
-        self.estimated_rows = int(_column(counted).sum()) if counted.is_file() else 0
-
-    def batches(self, numbers: NodeNumbers, named_in: str) -> Iterator[EdgeBatch]:
-        """Yield the arcs; both ends must be nodes."""
-        with reading(self.path, "edges"):
-            yield from ordered_map(
-                lambda table: edge_batch(table, (0, 1), None, numbers, named_in),
-                _tables(self.path, ROWS, 2),
-            )
-
-
-def _text_features(path: Path, nodes: int) -> OrderedFeatures:
-    """The rows of ``node-feat.csv.gz``."""
-    with as_table(path):
-        width = pd.read_csv(path, header=None, compression="gzip", nrows=1).shape[1]
-    columns = list(range(width))
-    return OrderedFeatures(
-        path,
-        (nodes, width),
-        lambda rows: _tables(path, rows, width),
-        lambda table: table.numbers(columns),
-    )
-
-
 # ---- arrays --------------------------------------------------------------------------------------
 
 
-def _stored_labels(path: Path) -> Array:
+def _open_binary(raw: RawGraph, folder: Path, key: dict[str, Any]) -> GraphStream:
+    path, labels = folder / _BINARY, folder / "node-label.npz"
+    raw.graph_from, raw.features_from, raw.labels_from = path.name, path.name, labels.name
     archive = Archive(path)
-    y = archive.first(("node_label",))
+    if "num_nodes_list" not in archive.keys:
+        raise RawlsError(f"{path} has no num_nodes_list")
+    nodes = _num_nodes(archive["num_nodes_list"], folder)
+    raw.y = _stored_labels(labels) if labels.is_file() else None
+    edges, x = NpzMember(path, "edge_index", "iu"), NpzMember(path, "node_feat", "biuf")
+    sides, arcs = edges.shape
+    if sides != 2:
+        raise RawlsError(f"{path}: edge_index has the shape {edges.shape}, not (2, edges)")
+    rows, columns = x.shape
+    if rows != nodes or not columns:
+        raise RawlsError(f"{path}: node_feat has the shape {x.shape} for {nodes} nodes")
+
+    def edge_batches() -> Iterator[EdgeBatch]:
+        ends = (edges.blocks(0, arcs, ROWS), edges.blocks(arcs, 2 * arcs, ROWS))
+        with reading(path, "edges"):
+            yield from array_batches(path.name, nodes, zip(*ends, strict=True))
+
+    return GraphStream(
+        raw,
+        nodes,
+        columns,
+        edge_batches,
+        lambda: ordered_batches(
+            path,
+            x.shape,
+            lambda size: x.blocks(0, rows * columns, size * columns),
+            lambda block: block.reshape(-1, columns),
+        ),
+        key,
+        num_arcs=arcs,
+    )
+
+
+def _stored_labels(path: Path) -> Array:
+    y = Archive(path).first(("node_label",))
     if y is None:
         raise RawlsError(f"{path} has no node_label")
     if y.ndim == 2 and y.shape[1] == 1:
@@ -205,32 +205,6 @@ def _stored_labels(path: Path) -> Array:
     if y.ndim != 1:
         raise RawlsError(f"{path} has labels of the shape {y.shape}: one is read for each node")
     return y
-
-
-def _binary_edges(path: Path) -> EdgeArrays:
-    """``edge_index`` of ``data.npz``: all sources, then all targets."""
-    member = NpzMember(path, "edge_index", "iu")
-    sides, arcs = member.shape
-    if sides != 2:
-        raise RawlsError(f"{path}: edge_index has the shape {member.shape}, not (2, edges)")
-    ends = ((0, arcs), (arcs, 2 * arcs))
-    return EdgeArrays(
-        path, arcs, lambda: zip(*(member.blocks(*each, ROWS) for each in ends), strict=True)
-    )
-
-
-def _binary_features(path: Path, nodes: int) -> OrderedFeatures:
-    """``node_feat`` of ``data.npz``."""
-    member = NpzMember(path, "node_feat", "biuf")
-    rows, columns = member.shape
-    if rows != nodes or not columns:
-        raise RawlsError(f"{path}: node_feat has the shape {member.shape} for {nodes} nodes")
-    return OrderedFeatures(
-        path,
-        member.shape,
-        lambda size: member.blocks(0, rows * columns, size * columns),
-        lambda block: block.reshape(-1, columns),
-    )
 
 
 class NpzMember:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,12 @@ from ..._core.errors import RawlsError
 from ..._core.progress import ProgressCallback, no_progress
 from ..catalog import MASKS
 from ..raw_graph import RawGraph, endpoints
-from ..readers.node_numbers import NodeNumbers
+from ..readers.edge_lists import EdgeBatch, array_batches
+from ..readers.features import ordered_batches
+from ..readers.node_tables import ROWS
 from ..shards.shards import Shards, require_own
 from ..splits import SplitChoice, parse_split
-from .edge_batches import ROWS, EdgeArrays
-from .feature_batches import OrderedFeatures
-from .file_shards import GraphStreams, write_streams
+from .build_shards import NO_ARCS, GraphStream, build_shards
 
 Array = NDArray[Any]
 
@@ -71,37 +72,41 @@ def shard_stores(
         raise RawlsError(f"{where} has {len(rows)} types of edges: give one of a single type")
     ends = torch.stack([next(iter(rows.values())), next(iter(columns.values()))]).numpy()
     source, target = endpoints(ends, where)
-    features = _stored_features(feature_store, attributes["x"])
-    arcs = len(source)
-    parts = [slice(first, first + ROWS) for first in range(0, arcs, ROWS)]
-    edges = EdgeArrays(Path(where), arcs, lambda: ((source[each], target[each]) for each in parts))
-    empty = np.empty(0, np.int64)
-    raw = RawGraph(name, empty, empty, graph_from=where, labels_from="the feature store")
-    if "y" in attributes:
-        raw.y = _whole(feature_store, attributes["y"])
-    raw.masks = {key: _whole(feature_store, attributes[key]) for key in MASKS if key in attributes}
-    numbers = NodeNumbers(np.arange(features.num_rows))
-    streams = GraphStreams(raw, numbers, where, edges, features, ())
-    return write_streams(folder, count, streams, parse_split(split), memory, progress)[0]
-
-
-def _whole(store: FeatureStore, attribute: TensorAttr) -> Array:
-    tensor = store.get_tensor(
-        group_name=attribute.group_name, attr_name=attribute.attr_name, index=None
-    )
-    return np.asarray(tensor)
-
-
-def _stored_features(store: FeatureStore, attribute: TensorAttr) -> OrderedFeatures:
-    """The tensor ``x`` of a feature store, some rows at a time."""
-    of = {"group_name": attribute.group_name, "attr_name": attribute.attr_name}
-    size = store.get_tensor_size(**of, index=None)
+    x = {"group_name": attributes["x"].group_name, "attr_name": attributes["x"].attr_name}
+    size = feature_store.get_tensor_size(**x, index=None)
     if size is None or len(size) != 2 or not size[1]:
         raise RawlsError(f"the feature store has an x of the shape {size}: it must be a matrix")
-    nodes = int(size[0])
+    nodes, width = map(int, size)
 
-    def blocks(rows: int) -> Iterator[Any]:
+    def whole(name: str) -> Array:
+        of = attributes[name]
+        tensor = feature_store.get_tensor(
+            group_name=of.group_name, attr_name=of.attr_name, index=None
+        )
+        return np.asarray(tensor)
+
+    def edge_batches() -> Iterator[EdgeBatch]:
+        parts = (slice(first, first + ROWS) for first in range(0, len(source), ROWS))
+        return array_batches(where, nodes, ((source[part], target[part]) for part in parts))
+
+    def feature_blocks(rows: int) -> Iterator[Any]:
         for first in range(0, nodes, rows):
-            yield store.get_tensor(**of, index=torch.arange(first, min(first + rows, nodes)))
+            index = torch.arange(first, min(first + rows, nodes))
+            yield feature_store.get_tensor(**x, index=index)
 
-    return OrderedFeatures(Path("the feature store"), size, blocks)
+    raw = RawGraph(name, NO_ARCS, NO_ARCS, graph_from=where)
+    raw.labels_from = "the feature store"
+    if "y" in attributes:
+        raw.y = whole("y")
+    raw.masks = {key: whole(key) for key in MASKS if key in attributes}
+    stream = GraphStream(
+        raw,
+        nodes,
+        width,
+        edge_batches,
+        lambda: ordered_batches(Path(raw.labels_from), (nodes, width), feature_blocks),
+        # Nobody knows whether a store is still the same: a killed run begins again.
+        {"once": secrets.token_hex()},
+        num_arcs=len(source),
+    )
+    return build_shards(folder, count, stream, parse_split(split), memory, progress)[0]

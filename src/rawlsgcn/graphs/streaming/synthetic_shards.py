@@ -10,18 +10,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ..._core.memory import memory_limit
 from ..._core.progress import ProgressCallback, no_progress
 from ..._core.threads import ordered_map
 from ..catalog import SYNTHETIC
-from ..notes import GraphFacts
+from ..raw_graph import RawGraph
+from ..readers.edge_lists import EdgeBatch
+from ..readers.features import FeatureBatch
 from ..shards.shard_writer import require_count
 from ..shards.shards import Shards, require_own
-from ..splits import SplitChoice, parse_split
+from ..splits import MASKS, SplitChoice, parse_split
 from ..synthetic_graph import BlockModel, check_arguments, draw_words, synthetic_split
-from .arc_sorter import ArcSorter, SortedArcs
-from .build_shards import GraphParts, build_shards
-from .feature_batches import FeatureBatch
+from .build_shards import NO_ARCS, GraphStream, build_shards
 
 Array = NDArray[Any]
 #: Words of a node for each word of the vocabulary, as in ``synthetic()``.
@@ -76,59 +75,40 @@ def synthetic_shards(
     require_count(count, num_nodes)
     require_own(folder)
     chosen = parse_split(split)
-    memory = memory_limit(None) if memory is None else memory
     label = np.sort(_generator(seed, 0).integers(classes, size=num_nodes))
     # Numbers that do not give the class away: the blocks of the model are contiguous.
     number = _generator(seed, 1).permutation(num_nodes)
     y = np.empty(num_nodes, np.int64)
     y[number] = label
-    marks = np.zeros(num_nodes, np.uint8)
-    for place, mask in enumerate(synthetic_split(torch.from_numpy(y), classes, chosen), start=1):
-        marks[mask.numpy()] = place
-
-    def sort_arcs(work: Path) -> SortedArcs:
-        model = BlockModel(_generator(seed, 2), label, classes, average_degree, isolated)
-        return _arcs(model, number, seed, work, memory, progress)
-
-    graph = GraphParts(
-        SYNTHETIC,
+    raw = RawGraph(SYNTHETIC, NO_ARCS, NO_ARCS, y=y, synthetic=True)
+    masks = synthetic_split(torch.from_numpy(y), classes, chosen)
+    raw.masks = {name: mask.numpy() for name, mask in zip(MASKS, masks, strict=True)}
+    how = [num_nodes, classes, average_degree, features, words, isolated, seed, str(chosen)]
+    stream = GraphStream(
+        raw,
         num_nodes,
-        y,
-        marks,
         features,
-        sort_arcs,
+        lambda: _arcs(
+            BlockModel(_generator(seed, 2), label, classes, average_degree, isolated), number, seed
+        ),
         lambda: _features(y, classes, features, words, seed),
-        GraphFacts(),
+        {"synthetic": how},
+        num_arcs=round(num_nodes * average_degree / 2),
     )
-    key = {
-        "synthetic": [num_nodes, classes, average_degree, features, words, isolated, seed],
-        "split": str(chosen),
-    }
-    return build_shards(folder, count, graph, key, progress)
+    return build_shards(folder, count, stream, None, memory, progress)[0]
 
 
 def _generator(seed: int, *place: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=place))
 
 
-def _arcs(
-    model: BlockModel, number: Array, seed: int, work: Path, memory: int, progress: ProgressCallback
-) -> SortedArcs:
-    edges = model.num_edges
-    sorter = ArcSorter(len(number), weighted=False, folder=work, memory=memory, facts=GraphFacts())
-
-    def draw(first: int) -> tuple[Array, Array]:
+def _arcs(model: BlockModel, number: Array, seed: int) -> Iterator[EdgeBatch]:
+    def draw(first: int) -> EdgeBatch:
         random = _generator(seed, 3, first // _EDGES)
-        source, target = model.draw_edges(random, min(_EDGES, edges - first))
-        return number[source], number[target]
+        source, target = model.draw_edges(random, min(_EDGES, model.num_edges - first))
+        return EdgeBatch(number[source], number[target], None)
 
-    with sorter:
-        done = 0
-        for source, target in ordered_map(draw, range(0, edges, _EDGES)):
-            sorter.add(source, target)
-            done += len(source)
-            progress(done, edges, "drawing the edges")
-        return sorter.finish(progress)
+    return ordered_map(draw, range(0, model.num_edges, _EDGES))
 
 
 def _features(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -98,17 +97,16 @@ class GraphConvolutionalNetwork(nn.Module):
             The scores of the nodes that the last layer's matrix has a row for.
         """
         h: Tensor | FixedMatrix = x
-        for index, layer in enumerate(self.layers):
+        steps = zip(self.layers, self._each(propagation), self._each(fair), strict=True)
+        for index, (layer, forward, gradient) in enumerate(steps):
             if index:
                 assert isinstance(h, Tensor)
                 h = self.dropout(torch.relu(h))
-            h = layer(h, _of_layer(propagation, index), _of_layer(fair, index))
+            h = layer(h, forward, gradient)
         assert isinstance(h, Tensor)
         return h
 
-
-M = TypeVar("M", FixedMatrix, FixedMatrix | None)
-
-
-def _of_layer(matrices: M | Sequence[FixedMatrix], index: int) -> M | FixedMatrix:
-    return matrices[index] if isinstance(matrices, Sequence) else matrices
+    def _each(
+        self, matrices: FixedMatrix | Sequence[FixedMatrix] | None
+    ) -> Sequence[FixedMatrix | None]:
+        return matrices if isinstance(matrices, Sequence) else [matrices] * len(self.layers)

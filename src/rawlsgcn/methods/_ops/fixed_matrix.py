@@ -104,9 +104,17 @@ def propagated(matrix: Tensor, x: Tensor) -> Tensor:
 
 
 def suited(matrix: Tensor) -> Tensor:
-    """A CSR matrix, made dense if it is dense enough."""
+    """A CSR matrix with 32-bit indices, or a dense one if it is dense enough."""
     share = matrix.values().numel() / max(1, matrix.shape[0] * matrix.shape[1])
-    return matrix.to_dense() if share > DENSE_ABOVE else matrix
+    return matrix.to_dense() if share > DENSE_ABOVE else short_indices(matrix)
+
+
+def short_indices(matrix: Tensor) -> Tensor:
+    """A matrix whose indices, if it is CSR, have 32 bits, for faster products."""
+    if matrix.layout == torch.strided:
+        return matrix
+    crow, columns = matrix.crow_indices().int(), matrix.col_indices().int()
+    return csr_tensor(crow, columns, matrix.values(), matrix.shape)
 
 
 def _sparse_product(a: Tensor, b: Tensor) -> Tensor:
@@ -119,9 +127,5 @@ def _sparse_product(a: Tensor, b: Tensor) -> Tensor:
 
     product = sparse.csr_array(to_scipy(a) @ to_scipy(b))
     product.sort_indices()
-    return csr_tensor(
-        torch.from_numpy(product.indptr.astype("int32", copy=False)),
-        torch.from_numpy(product.indices.astype("int32", copy=False)),
-        torch.from_numpy(product.data),
-        product.shape,
-    ).to(a.device)
+    crow, columns, values = map(torch.from_numpy, (product.indptr, product.indices, product.data))
+    return csr_tensor(crow, columns, values, product.shape).to(a.device)

@@ -16,11 +16,13 @@ M = TypeVar("M", bound=nn.Module)
 
 
 def draw_uniform(module: nn.Module, generator: torch.Generator | None) -> None:
-    """Every parameter uniform in ±1/√(d_out); d_out is its last dimension."""
-    for parameter in module.parameters():
-        bound = 1 / math.sqrt(parameter.shape[-1])
-        draw = torch.empty(parameter.shape).uniform_(-bound, bound, generator=generator)
-        parameter.data.copy_(draw)
+    """Every parameter uniform in ±1/√(d_out); d_out is its last dimension, but for linear maps."""
+    for part in module.modules():
+        for parameter in part.parameters(recurse=False):
+            outputs = part.out_features if isinstance(part, nn.Linear) else parameter.shape[-1]
+            bound = 1 / math.sqrt(outputs)
+            draw = torch.empty(parameter.shape).uniform_(-bound, bound, generator=generator)
+            parameter.data.copy_(draw)
 
 
 def empty(kind: type[M], *sizes: int) -> M:

@@ -19,12 +19,13 @@ from .fixed_matrix import FixedMatrix, propagated
 def reached_rows(matrix: Tensor, targets: Tensor, layers: int) -> list[Tensor]:
     """For layers 1 to L, the sorted nodes whose output in that layer the ``targets`` depend on.
 
-    ``matrix`` is any normalization of A + I in CSR form: only its pattern is used.
+    ``matrix`` is any normalization of A or A + I in CSR form: only its pattern is used.
     """
     rows = [targets]
     for _ in range(layers - 1):
         columns = select_rows(matrix, rows[0]).col_indices()
         seen = torch.zeros(matrix.shape[1], dtype=torch.bool, device=matrix.device)
+        seen[rows[0]] = True
         seen[columns.long()] = True
         rows.insert(0, seen.nonzero().view(-1))
     return rows

@@ -1,4 +1,4 @@
-"""Training in steps on batches, shared by the trainer on samples and the trainer on rows.
+"""Training in steps on batches, of samples of a graph or of rows of smoothed features.
 
 A step shares its batch out over the processes of a torchrun; ``DistributedDataParallel`` takes the
 mean of their gradients. Everything random is a function of the seed, the epoch and the step, so
@@ -10,8 +10,8 @@ from __future__ import annotations
 import copy
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, distributed, nn
@@ -21,12 +21,13 @@ from ..._core.distributed_context import DistributedContext
 from ..._core.errors import RawlsError
 from ...methods import Settings
 from ...methods._ops.convolution import GraphConvolutionalNetwork
+from ...methods._ops.fixed_matrix import FixedMatrix
 from ...methods.base import all_finite
 from ...sampling.neighbor_drawing import derive_key
+from ..sampled.blocks import Blocks
 
 # What a key is for: seeds of different uses must differ.
 ORDER, DRAW, DROPOUT = range(3)
-B = TypeVar("B")
 
 
 class DivergedError(RawlsError):
@@ -39,13 +40,20 @@ def require_average(average: float) -> None:
         raise RawlsError(f"average is a share of the steps, from 0 to 1, not {average:g}")
 
 
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """A process's share of a step: features, classes, sampled edges; ``total`` nodes in all."""
+
+    x: Tensor
+    y: Tensor
+    total: int
+    blocks: Blocks | None = None
+
+
 class BestEpoch(nn.Module):
     """The weights of the epoch with the best validation score, the epochs since, and all epochs.
 
-    The form of :class:`..early_stopping.EarlyStopping` that a checkpoint can keep.
-
-    Args:
-        network: The network.
+    The form of :class:`..reference.EarlyStopping` that a checkpoint can keep.
     """
 
     score: Tensor
@@ -60,12 +68,7 @@ class BestEpoch(nn.Module):
         self.register_buffer("epochs", torch.tensor(0))
 
     def compare(self, network: GraphConvolutionalNetwork, score: Tensor) -> None:
-        """Take the weights over if their score is the best so far.
-
-        Args:
-            network: The network after an epoch.
-            score: Its score, a number; NaN is never the best.
-        """
+        """Take the weights over if their score is the best so far, which NaN never is."""
         self.epochs += 1
         if bool(score > self.score) and all_finite(network.state_dict().values()):
             self.score.copy_(score)
@@ -75,44 +78,65 @@ class BestEpoch(nn.Module):
             self.since += 1
 
 
-class BatchTraining(ABC, Generic[B]):
-    """A network that learns from batches; ``B`` is a process's share of one.
+class BatchTraining(ABC):
+    """A network that learns from batches.
 
     Args:
-        network: The network, with its initial weights.
         settings: The settings of the method.
+        ends: The numbers of features and of classes.
+        nodes: The number of training nodes.
         steps: The steps of one epoch.
+        batch_size: Training nodes of one step, shared by all processes.
         seed: Decides the initial weights, the order, every draw and dropout.
-        context: Which of how many processes this one is.
+        context: Which of how many processes this one is; by default the only one.
         average: The share of all steps, the last ones, over which the weights that are kept are
             the mean (Polyak and Juditsky 1992): gradients of batches are noisy, and so are the
             weights after any single step. 0 keeps the last. With early stopping the weights of
             the best epoch are kept instead.
         dtype: The type of the weights.
         fused: Whether Adam updates all weights in one sweep.
+        label_smoothing: The share of a target that is spread evenly over the classes.
     """
 
     def __init__(
         self,
-        network: GraphConvolutionalNetwork,
         settings: Settings,
+        ends: tuple[int, int],
         *,
+        nodes: int,
         steps: int,
+        batch_size: int,
         seed: int,
-        context: DistributedContext,
+        context: DistributedContext | None,
         average: float,
-        dtype: torch.dtype = torch.float32,
+        dtype: torch.dtype,
         fused: bool = False,
+        label_smoothing: float = 0.0,
     ) -> None:
-        self.settings, self.steps, self.seed, self.context = settings, steps, seed, context
-        self.dtype = dtype
-        self.network = network.to(context.device, dtype)
+        self.settings, self.steps, self.seed, self.dtype = settings, steps, seed, dtype
+        self.context, self.label_smoothing = context or DistributedContext(), label_smoothing
+        processes, device = self.context.world_size, self.context.device
+        require_average(average)
+        if min(batch_size, nodes) < processes:
+            raise RawlsError(
+                f"{processes} processes cannot share batches of {batch_size} out of {nodes} "
+                "training nodes: each needs at least one training node"
+            )
+        random = torch.Generator(device)
+        hidden = [settings.hidden_channels] * (settings.num_layers - 1)
+        network = GraphConvolutionalNetwork([ends[0], *hidden, ends[1]], settings.dropout, random)
+        network.reset_parameters(torch.Generator().manual_seed(seed))
+        #: Begins the stream of the next step's masks.
+        self.seed_dropout: Callable[[int], object] = random.manual_seed
+        self.network = network.to(device, dtype)
         self.model: nn.Module = self.network
-        if context.world_size > 1:
+        if processes > 1:
             self.model = nn.parallel.DistributedDataParallel(self.network)
-        how: dict[str, Any] = {"fused": True} if fused else {}
         self.optimizer = torch.optim.Adam(
-            self.network.parameters(), lr=settings.lr, weight_decay=settings.weight_decay, **how
+            self.network.parameters(),
+            lr=settings.lr,
+            weight_decay=settings.weight_decay,
+            fused=fused or None,
         )
         self.mean = AveragedModel(self.network)
         self.averaged = 0 if settings.patience else math.ceil(average * self.total)
@@ -131,36 +155,11 @@ class BatchTraining(ABC, Generic[B]):
     @property
     def kept(self) -> GraphConvolutionalNetwork:
         """The network with the weights of the best epoch, the mean ones, or else the last."""
-        averaged = int(self.mean.n_averaged)
-        network = self.mean.module if averaged else self.network
+        network = self.mean.module if int(self.mean.n_averaged) else self.network
         if self.best is not None and bool(self.best.score.isfinite()):
             network = self.best.network
         assert isinstance(network, GraphConvolutionalNetwork)
         return network
-
-    @abstractmethod
-    def batches(self, epoch: int, first: int = 0) -> Iterator[B]:
-        """Make this process's shares of the steps of an epoch, from the step ``first`` on."""
-
-    @abstractmethod
-    def loss(self, batch: B) -> Tensor:
-        """Compute this share's part of the mean loss of the step, times the number of processes.
-
-        DistributedDataParallel takes the mean over processes, which makes it the step's loss
-        whatever the sizes of the shares.
-        """
-
-    @abstractmethod
-    def seed_dropout(self, key: int) -> None:
-        """Draw the masks of the next step from a generator with this seed, of 63 bits."""
-
-    def validation_accuracy(self) -> float:
-        """Compute the accuracy of the last weights on validation nodes, for early stopping.
-
-        Returns:
-            A share from 0 to 1; NaN if it is not known.
-        """
-        return math.nan
 
     @property
     def trained_epochs(self) -> int:
@@ -172,6 +171,14 @@ class BatchTraining(ABC, Generic[B]):
         """Whether validation has not improved for as many epochs as the settings have patience."""
         return self.best is not None and int(self.best.since) >= self.settings.patience
 
+    @abstractmethod
+    def batches(self, epoch: int, first: int = 0) -> Iterator[Batch]:
+        """Make this process's shares of the steps of an epoch, from the step ``first`` on."""
+
+    def validation_accuracy(self) -> float:
+        """The share of validation nodes that the last weights are right on; NaN if not known."""
+        return math.nan
+
     def watch(self) -> None:
         """Compare the weights after an epoch with the best ones, if there is early stopping."""
         if self.best is None:
@@ -182,11 +189,24 @@ class BatchTraining(ABC, Generic[B]):
             distributed.broadcast(score, src=0)
         self.best.compare(self.network, score.cpu())
 
-    def epoch_ended(self, epoch: int) -> str:
-        """Return what the progress says after an epoch, which is numbered from 0."""
-        return f"epoch {epoch + 1}"
+    def loss(self, batch: Batch) -> Tensor:
+        """Compute this share's part of the mean loss of the step, times the number of processes.
 
-    def step(self, batch: B, epoch: int, number: int) -> float:
+        DistributedDataParallel takes the mean over processes, which makes it the step's loss
+        whatever the sizes of the shares.
+        """
+        device, blocks = self.context.device, batch.blocks
+        x = batch.x.to(device, self.dtype)
+        if blocks is None:
+            scores = self.model(x, None)
+        else:
+            scores = self.model(FixedMatrix.of(x), blocks.forward(device), blocks.fair(device))
+        loss = nn.functional.cross_entropy(
+            scores, batch.y.to(device), label_smoothing=self.label_smoothing, reduction="sum"
+        )
+        return loss * (self.context.world_size / batch.total)
+
+    def step(self, batch: Batch, epoch: int, number: int) -> float:
         """Train on the batch of an epoch and a step, both from 0; return this share's loss.
 
         Raises:

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, distributed, nn
+from torch import Tensor, nn
 from torch.optim import Adam
 
 from ..._core.atomic_files import remove
 from ..._core.atomic_folders import atomic_directory
-from ..._core.distributed_context import require_equal
+from ..._core.distributed_context import meet, require_equal
 from ..._core.errors import RawlsError
 from ..._core.progress import ProgressCallback, no_progress
 from ..._core.serialization import (
@@ -52,29 +52,24 @@ class Position:
 
 
 def save_checkpoint(
-    folder: Path,
-    network: nn.Module,
-    optimizer: Adam,
-    position: Position,
-    run: dict[str, Any],
+    folder: Path, network: nn.Module, optimizer: Adam, position: Position, run: dict[str, Any]
 ) -> None:
     """Write a checkpoint and then delete those before it.
 
-    Args:
-        folder: The folder of the checkpoints.
-        network: Everything that is learned.
-        optimizer: The optimizer of the network.
-        position: Where the run will go on.
-        run: What must be the same when it goes on: settings, graph, seed.
+    ``run`` is what must be the same when it goes on: settings, graph, seed.
     """
     from safetensors.torch import save
 
     name = f"checkpoint-{position.epoch:06d}-{position.step:08d}"
+    moments = {
+        f"{at}/{kind}": value
+        for at, kept in optimizer.state_dict()["state"].items()
+        for kind, value in kept.items()
+    }
     with atomic_directory(folder / name) as temporary:
-        tensors = {key: value.cpu().contiguous() for key, value in network.state_dict().items()}
-        (temporary / _WEIGHTS).write_bytes(save(tensors))
-        moments = {key: value.cpu().contiguous() for key, value in _moments(optimizer).items()}
-        (temporary / _OPTIMIZER).write_bytes(save(moments))
+        for file, tensors in ((_WEIGHTS, network.state_dict()), (_OPTIMIZER, moments)):
+            kept = {key: value.cpu().contiguous() for key, value in tensors.items()}
+            (temporary / file).write_bytes(save(kept))
         about = {**asdict(position), "run": run}
         (temporary / _ABOUT).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
     for old in _checkpoints(folder):
@@ -85,21 +80,12 @@ def save_checkpoint(
 def load_checkpoint(
     folder: Path, network: nn.Module, optimizer: Adam, run: dict[str, Any]
 ) -> Position:
-    """Restore the newest checkpoint, if there is one.
+    """Restore the newest checkpoint, if there is one; return where the run goes on.
 
     Neither the network nor the optimizer is changed if a part of the checkpoint does not fit.
 
-    Args:
-        folder: The folder of the checkpoints.
-        network: Everything that is learned.
-        optimizer: The optimizer of the network.
-        run: What must be the same as in the checkpoint.
-
-    Returns:
-        Where the run goes on; the beginning without a checkpoint.
-
     Raises:
-        RawlsError: If the checkpoint is damaged or of another run.
+        RawlsError: If the checkpoint is damaged or of another ``run``.
     """
     checkpoints = _checkpoints(folder)
     if not checkpoints:
@@ -108,26 +94,29 @@ def load_checkpoint(
     try:
         about = read_json(newest / _ABOUT, _ENTRIES)
         weights, moments = (read_tensors(newest / name) for name in (_WEIGHTS, _OPTIMIZER))
+        differing = _differences(about["run"], run)
+        if not differing:
+            require_matching_tensors(weights, network.state_dict())
+            _require_moments(moments, optimizer)
     except (OSError, RawlsError) as error:
-        raise _unreadable(newest, error) from error
-    _require_same(about["run"], run, folder)
-    try:
-        require_matching_tensors(weights, network.state_dict())
-        _require_moments(moments, optimizer)
-    except RawlsError as error:
-        raise _unreadable(newest, error) from error
+        raise RawlsError(
+            f"the checkpoint {newest} cannot be read ({error}): delete it to start again"
+        ) from error
+    if differing:
+        raise RawlsError(
+            f"{folder} has a checkpoint of another run: {', '.join(differing)}; choose another "
+            "--out or delete it"
+        )
     network.load_state_dict(weights)
-    _set_moments(optimizer, moments)
+    state: dict[int, dict[str, Tensor]] = {}
+    for key, value in moments.items():
+        at, _, kind = key.partition("/")
+        state.setdefault(int(at), {})[kind] = value
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
     seconds = about.get("seconds")  # which an earlier version did not write
     if not isinstance(seconds, float) or not 0 <= seconds < math.inf:
         seconds = 0.0
     return Position(about["epoch"], about["step"], about["total"], seconds)
-
-
-def _moments(optimizer: Adam) -> dict[str, Tensor]:
-    """Adam's moments of each of its parameters, by number and name."""
-    state = optimizer.state_dict()["state"]
-    return {f"{at}/{name}": value for at, kept in state.items() for name, value in kept.items()}
 
 
 def _require_moments(moments: dict[str, Tensor], optimizer: Adam) -> None:
@@ -143,50 +132,28 @@ def _require_moments(moments: dict[str, Tensor], optimizer: Adam) -> None:
             raise RawlsError(f"the tensor '{name}' has negative numbers")
 
 
-def _set_moments(optimizer: Adam, moments: dict[str, Tensor]) -> None:
-    state: dict[int, dict[str, Tensor]] = {}
-    for key, value in moments.items():
-        at, _, name = key.partition("/")
-        state.setdefault(int(at), {})[name] = value
-    optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
-
-
-def _unreadable(checkpoint: Path, error: Exception) -> RawlsError:
-    return RawlsError(
-        f"the checkpoint {checkpoint} cannot be read ({error}): delete it to start again"
-    )
-
-
 def _checkpoints(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("checkpoint-*") if path.is_dir())
 
 
-def _require_same(kept: dict[str, Any], run: dict[str, Any], folder: Path) -> None:
-    differing = [
-        f"its {name} is {old!r}, not {new!r}"
-        for name, (old, new) in _differences(kept, json.loads(json.dumps(run))).items()
+def _differences(kept: dict[str, Any], run: dict[str, Any]) -> list[str]:
+    """What a checkpoint's run and this one differ in, in words."""
+    old, new = _flat(kept), _flat(json.loads(json.dumps(run)))
+    return [
+        f"its {name} is {old.get(name)!r}, not {new.get(name)!r}"
+        for name in new | old
+        if old.get(name) != new.get(name)
     ]
-    if differing:
-        raise RawlsError(
-            f"{folder} has a checkpoint of another run: {', '.join(differing)}; choose another "
-            "--out or delete it"
-        )
 
 
-def _differences(kept: dict[str, Any], run: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """What differs, by name, also in the tables of both."""
-    found: dict[str, tuple[Any, Any]] = {}
-    for name, new in run.items():
-        old = kept.get(name)
-        if isinstance(old, dict) and isinstance(new, dict):
-            found |= _differences(old, {**dict.fromkeys(old), **new})
-        elif old != new:
-            found[name] = (old, new)
-    return found
+def _flat(run: dict[str, Any]) -> dict[str, Any]:
+    """A run with the settings among the rest."""
+    settings = run.get("settings")
+    return {**run, "settings": None, **settings} if isinstance(settings, dict) else run
 
 
 def train_with_checkpoints(
-    training: BatchTraining[Any],
+    training: BatchTraining,
     folder: Path,
     run: dict[str, Any],
     checkpoint_every: int = 0,
@@ -212,23 +179,22 @@ def train_with_checkpoints(
         RawlsError: If the checkpoint is damaged, of another run or of more epochs, or the loss is
             not finite.
     """
-    context, started = training.context, time.perf_counter()
+    context, steps, epochs = training.context, training.steps, training.settings.epochs
+    started, written = time.perf_counter(), -math.inf
     position = load_checkpoint(folder, training.state, training.optimizer, run)
     require_equal([position.epoch, position.step], "checkpoints", context)
-    if position.step >= training.steps:
+    if position.step >= steps:
         raise RawlsError(
             f"{folder} has a checkpoint after {position.step} steps of an epoch, which has "
-            f"{training.steps}: it is damaged; delete it to start again"
+            f"{steps}: it is damaged; delete it to start again"
         )
-    if position.epoch * training.steps + position.step > training.total:
+    if position.epoch * steps + position.step > training.total:
         raise RawlsError(
             f"{folder} has a checkpoint after {plural(position.epoch, 'epoch')}, more than "
-            f"the {training.settings.epochs} to train for: give more --epochs or another --out"
+            f"the {epochs} to train for: give more --epochs or another --out"
         )
     if position.total != training.total:
         training.mean.n_averaged.zero_()  # the last steps of a shorter run are not the last now
-
-    written = -math.inf
 
     def seconds() -> float:
         return position.seconds + time.perf_counter() - started
@@ -240,23 +206,25 @@ def train_with_checkpoints(
             there = Position(epoch, step, training.total, seconds())
             save_checkpoint(folder, training.state, training.optimizer, there, run)
 
-    for epoch in range(position.epoch, training.settings.epochs):
+    def tell(done: int, words: str) -> None:
+        if context.rank == 0:
+            progress(done, training.total, words)
+
+    for epoch in range(position.epoch, epochs):
         if training.stopped:
             break
         first = position.step if epoch == position.epoch else 0
         for step, batch in enumerate(training.batches(epoch, first), start=first):
             training.step(batch, epoch, step)
-            done = epoch * training.steps + step + 1
-            if context.rank == 0:
-                progress(done, training.total, f"epoch {epoch + 1}")
-            if checkpoint_every and done % checkpoint_every == 0 and step + 1 < training.steps:
+            done = epoch * steps + step + 1
+            tell(done, f"epoch {epoch + 1}")
+            if checkpoint_every and done % checkpoint_every == 0 and step + 1 < steps:
                 save(epoch, step + 1)
         training.watch()
-        ended = training.stopped or epoch + 1 == training.settings.epochs
-        if ended or time.monotonic() - written >= _SECONDS:
+        if training.stopped or epoch + 1 == epochs or time.monotonic() - written >= _SECONDS:
             save(epoch + 1)
-        if context.rank == 0:
-            progress((epoch + 1) * training.steps, training.total, training.epoch_ended(epoch))
-    if context.world_size > 1:
-        distributed.barrier()
+        accuracy = training.validation_accuracy() if context.rank == 0 else math.nan
+        words = "" if math.isnan(accuracy) else f", validation accuracy {100 * accuracy:.1f} %"
+        tell((epoch + 1) * steps, f"epoch {epoch + 1}{words}")
+    meet(context)
     return seconds()

@@ -30,18 +30,18 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """One layer's sampled matrix Ŝ and, where the gradient has its own, F̂ on the same pattern."""
+    """One layer's sampled pattern and its transpose's, with the values of each matrix on them."""
 
     shape: tuple[int, int]
     pattern: tuple[Tensor, Tensor]
     flipped: tuple[Tensor, Tensor]
-    forward: tuple[Tensor, Tensor]
-    fair: tuple[Tensor, Tensor] | None
+    values: list[tuple[Tensor, Tensor]]
 
-    def matrix(self, values: tuple[Tensor, Tensor], device: torch.device) -> FixedMatrix:
-        """A matrix on the block's pattern, from its values and those of its transpose."""
-        matrix = csr_tensor(*self.pattern, values[0], self.shape)
-        transpose = csr_tensor(*self.flipped, values[1], self.shape[::-1])
+    def matrix(self, number: int, device: torch.device) -> FixedMatrix:
+        """The matrix with the values of this number."""
+        ours, theirs = self.values[number]
+        matrix = csr_tensor(*self.pattern, ours, self.shape)
+        transpose = csr_tensor(*self.flipped, theirs, self.shape[::-1])
         return FixedMatrix(matrix.to(device), transpose.to(device))
 
 
@@ -54,12 +54,11 @@ class Blocks:
 
     def forward(self, device: torch.device) -> list[FixedMatrix]:
         """Each layer's Ŝ."""
-        return [block.matrix(block.forward, device) for block in self.layers]
+        return [block.matrix(0, device) for block in self.layers]
 
     def fair(self, device: torch.device) -> list[FixedMatrix] | None:
         """Each layer's F̂, or None where the gradient has no matrix of its own."""
-        fair = [block.matrix(block.fair, device) for block in self.layers if block.fair is not None]
-        return fair or None
+        return [block.matrix(1, device) for block in self.layers if len(block.values) > 1] or None
 
 
 class BlockMaker:
@@ -74,16 +73,16 @@ class BlockMaker:
         dtype: torch.dtype = torch.float32,
     ) -> None:
         self.neighborhoods = Neighborhoods(adjacency)
-        self._adjacency, self._num_neighbors = adjacency, num_neighbors
-        self._forward, self._fair, self._dtype = forward, fair, dtype
+        self._adjacency, self._num_neighbors, self._dtype = adjacency, num_neighbors, dtype
+        self._factors = [forward] if fair is None else [forward, fair]
 
     def make(self, seeds: Array, key: int) -> Blocks:
         """Blocks that end in the ``seeds``, drawn as ``key`` says."""
         sample = self.neighborhoods.sample(seeds, self._num_neighbors, key, redraw=True)
-        met = np.cumsum(sample.new)
+        met = np.cumsum(sample.new)[1:]
         layers = [
-            self._block(hop, sample.nodes[: met[number + 1]])
-            for number, hop in enumerate(sample.hops)
+            self._block(hop, sample.nodes[:count])
+            for hop, count in zip(sample.hops, met, strict=True)
         ]
         return Blocks(sample.nodes, layers[::-1])
 
@@ -106,17 +105,13 @@ class BlockMaker:
         shape = (rows, len(nodes))
         # A counting sort; its values say where each entry of the transpose comes from.
         order = csr_array((np.arange(len(column), dtype=np.int32), column, crow), shape).tocsc()
+        flip = torch.from_numpy(order.data).long()
         ends = nodes[np.repeat(np.arange(rows), hop.drawn + 1)], nodes[column]
-
-        def entries(factors: Factors) -> tuple[Tensor, Tensor]:
-            values = factors.left[ends[0]] * factors.right[ends[1]] * weight
-            both = torch.from_numpy(values).to(self._dtype)
-            return both, both[torch.from_numpy(order.data).long()]
-
-        return Block(
-            shape=shape,
-            pattern=(torch.from_numpy(crow), torch.from_numpy(column)),
-            flipped=(torch.from_numpy(order.indptr), torch.from_numpy(order.indices)),
-            forward=entries(self._forward),
-            fair=None if self._fair is None else entries(self._fair),
-        )
+        values = []
+        for factors in self._factors:
+            entries = factors.left[ends[0]] * factors.right[ends[1]] * weight
+            ours = torch.from_numpy(entries).to(self._dtype)
+            values.append((ours, ours[flip]))
+        pattern = torch.from_numpy(crow), torch.from_numpy(column)
+        flipped = torch.from_numpy(order.indptr), torch.from_numpy(order.indices)
+        return Block(shape, pattern, flipped, values)

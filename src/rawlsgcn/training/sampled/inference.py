@@ -8,6 +8,8 @@ node, the hidden values of all nodes, and the blocks of rows in use.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +18,7 @@ from torch import Tensor
 
 from ..._core.memory import memory_left
 from ..._core.sparse import csr_tensor
+from ...methods import Settings
 from ...methods._ops.convolution import GraphConvolutionalNetwork
 from ...sampling import Factors
 from .sources import Source
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
 #: Nodes whose features are read at once, if the memory allows it, and at least.
 MOST_ROWS, LEAST_ROWS = 1 << 14, 1 << 8
 #: Row starts, factors of the normalization, labels, masks, degrees and the scaling vector.
-NODE_BYTES = 80
+_NODE_BYTES = 80
 #: A block of arcs that is multiplied at once: its numbers, columns, values and row starts.
 _ARC_BYTES, _ARCS = 48, 1 << 21
 
@@ -37,27 +40,44 @@ def rows_at_once(
 ) -> int:
     """Return how many rows of features are read at once while all nodes are scored.
 
-    Args:
-        shards: The graph.
-        features: The number of features.
-        width: The largest number of hidden values or classes of a node.
-        memory: Bytes that this process may use.
-        what: What is done, for the error.
-        before: The least bytes that what is done before it needs.
-
-    Returns:
-        As many as fit, at most 16,384.
+    ``width`` is the largest number of hidden values or classes of a node, and ``before`` the bytes
+    beside those of the nodes that ``what`` is done needs before it.
 
     Raises:
         RawlsError: If the limit is too small; it names the least.
     """
     row = 12 * features + 8 * width  # as read, divided by their sums, and aligned
-    nodes = shards.num_nodes * (NODE_BYTES + 8 * width)  # two matrices of hidden values
-    arcs = _ARC_BYTES * min(_ARCS, shards.num_arcs)
-    needed = nodes + arcs + LEAST_ROWS * row
-    most = max(needed, before)
+    nodes = shards.num_nodes * (_NODE_BYTES + 8 * width)  # two matrices of hidden values
+    needed = nodes + _ARC_BYTES * min(_ARCS, shards.num_arcs) + LEAST_ROWS * row
+    most = max(needed, _NODE_BYTES * shards.num_nodes + before)
     left: int = most - needed + memory_left(most, memory, what)
     return min(MOST_ROWS, LEAST_ROWS + left // row)
+
+
+def rows_after_training(
+    shards: Shards,
+    features: int,
+    settings: Settings,
+    num_neighbors: Sequence[int],
+    share: int,
+    memory: int,
+    workers: int = 0,
+) -> int:
+    """Return the rows that are read at once after sampled training, which must fit as well.
+
+    A process has ``share`` training nodes of each step, and each worker draws two batches ahead.
+
+    Raises:
+        RawlsError: If the limit is too small for a batch, or for the scores of all nodes at the
+            end; it names the least.
+    """
+    drawn = share
+    for most in num_neighbors:
+        drawn = shards.num_nodes if most < 0 else min(shards.num_nodes, drawn * (1 + most))
+    batch = drawn * (12 * features + 32 * settings.hidden_channels) * (1 + 2 * workers)
+    width = max(settings.hidden_channels, 4 * shards.classes)  # metrics are of double precision
+    what = f"train on samples of a graph of this size with batches of {share:,} nodes"
+    return rows_at_once(shards, features, width, memory, what, batch)
 
 
 @torch.no_grad()
@@ -72,6 +92,7 @@ def whole_graph_logits(
     nodes = source.adjacency.num_nodes
     cuts = np.linspace(0, nodes, context.world_size + 1).astype(int).tolist()
     first, last = cuts[context.rank : context.rank + 2]
+    left, right = (torch.from_numpy(each[first:last]) for each in (factors.left, factors.right))
     hidden: Tensor | None = None
     for number, layer in enumerate(network.layers):
         weight, bias = (parameter.detach().cpu() for parameter in layer.parameters())
@@ -83,11 +104,11 @@ def whole_graph_logits(
             else:
                 rows = torch.relu(hidden[start:stop])
             product[start:stop] = rows @ weight
-        product[first:last] *= _column(factors.right[first:last], weight)
+        product[first:last] *= right.to(weight.dtype)[:, None]
         exchange_rows(product, cuts, context.device)
         hidden = None  # two matrices at a time, not three
         hidden = _neighbor_sums(source, product, first, last)
-        hidden[first:last] *= _column(factors.left[first:last], weight)
+        hidden[first:last] *= left.to(weight.dtype)[:, None]
         hidden[first:last] += bias
         if number + 1 == len(network.layers):
             exchange_rows(hidden, cuts, context.device)
@@ -113,23 +134,15 @@ def _neighbor_sums(source: Source, product: Tensor, first: int, last: int) -> Te
     return sums
 
 
-def exchange_rows(rows: Tensor, cuts: list[int], device: torch.device) -> None:
+def exchange_rows(rows: Tensor, cuts: Sequence[int], device: torch.device) -> None:
     """Give every process the rows that the others computed, by way of their devices.
 
-    Args:
-        rows: A row for each, of which this process has computed its own.
-        cuts: The first row of each process, and the number of rows.
-        device: The device that the processes communicate by.
+    ``cuts`` has the first row of each process, and the number of rows.
     """
     from torch import distributed
 
-    if len(cuts) > 2:
-        for rank in range(len(cuts) - 1):
-            own = rows[cuts[rank] : cuts[rank + 1]]
-            sent = own.to(device)
+    for rank, (first, last) in enumerate(pairwise(cuts)):
+        if len(cuts) > 2:
+            sent = rows[first:last].to(device)
             distributed.broadcast(sent, rank)
-            own.copy_(sent)
-
-
-def _column(vector: np.ndarray[tuple[int], np.dtype[np.float64]], like: Tensor) -> Tensor:
-    return torch.from_numpy(vector).to(like.dtype)[:, None]
+            rows[first:last].copy_(sent)

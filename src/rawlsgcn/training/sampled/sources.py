@@ -65,17 +65,7 @@ class Source:
         return int((self.x if isinstance(self.x, Tensor) else self.x[0]).shape[1])
 
     def evaluated_on(self, which: str) -> Source:
-        """Return the graph with the nodes to evaluate as its test nodes; see ``--evaluate``.
-
-        Args:
-            which: ``"test"``, or ``"all"`` for every labeled node outside training and validation.
-
-        Returns:
-            The graph.
-
-        Raises:
-            RawlsError: If it is another word.
-        """
+        """Return the graph with the nodes to evaluate as its test nodes; see ``--evaluate``."""
         chosen = evaluate_on(Data(y=self.y, **self.masks), which)
         return replace(self, masks={name: chosen[name] for name in MASKS})
 
@@ -88,15 +78,6 @@ class Source:
     ) -> Source:
         """Return the graph with the scaling of its shards, which are balanced first if need be.
 
-        Args:
-            shards: The shards that the graph is in.
-            context: This process.
-            memory: The bytes that it may use.
-            progress: Called after each product.
-
-        Returns:
-            The graph.
-
         Raises:
             RawlsError: If the scaling that is there is a rough one, or balancing fails.
         """
@@ -108,14 +89,7 @@ class Source:
         return replace(self, scale=np.concatenate(scale))
 
     def features(self, nodes: Array) -> Tensor:
-        """Return the rows of X of some nodes.
-
-        Args:
-            nodes: Node numbers, of shape (k,).
-
-        Returns:
-            A tensor of shape (k, features).
-        """
+        """Return the rows of X of some nodes, given by their numbers."""
         if not isinstance(self.x, Tensor):
             x = aligned(torch.from_numpy(take_concatenated(self.x, nodes)))
             return row_normalized(x) if self.normalize else x
@@ -125,22 +99,13 @@ class Source:
 
     @classmethod
     def of(cls, graph: Data, *, normalize: bool = True) -> Source:
-        """Use a validated graph, symmetric and without self-loops.
-
-        Args:
-            graph: The graph.
-            normalize: Whether to divide each row of X by its sum (unless a feature is negative).
-
-        Returns:
-            The graph for sampled training.
-        """
+        """Use a validated graph; rows of X are only divided by their sums if none is negative."""
         weight = graph.get("edge_weight")
-        adjacency = Adjacency.of_symmetric(graph.edge_index, weight, int(graph.num_nodes))
         normalize = normalize and not has_negative_features(graph.x)
         return cls(
             name=graph.get("name") or "graph",
             fingerprint=fingerprint(graph),
-            adjacency=adjacency,
+            adjacency=Adjacency.of_symmetric(graph.edge_index, weight, int(graph.num_nodes)),
             x=row_normalized(graph.x) if normalize else graph.x,
             normalize=normalize,
             y=graph.y,
@@ -153,13 +118,7 @@ class Source:
     def of_shards(cls, shards: Shards, *, normalize: bool = True, labeled: bool = True) -> Source:
         """Use shards with features, labels and a split; edges and features stay on disk.
 
-        Args:
-            shards: The shards.
-            normalize: Whether to divide each row of X by its sum (unless a feature is negative).
-            labeled: Whether labels and a split are needed, as they are for training.
-
-        Returns:
-            The graph for sampled training.
+        Labels and a split are needed if ``labeled``, as they are for training.
 
         Raises:
             RawlsError: If features, labels or a split are missing.

@@ -32,18 +32,11 @@ PART_SIZE = 1 << 20
 
 
 class ColumnBlocks:
-    """The hidden folder of one smoothing.
-
-    Args:
-        shards: The shards.
-        form: What is computed.
-        features: The number of columns of F.
-    """
+    """The hidden folder of one smoothing of so many features of shards."""
 
     def __init__(self, shards: Shards, form: SmoothedForm, features: int) -> None:
         self.shards, self.form, self.features = shards, form, features
         self.folder = shards.folder / f".{form.name}"
-        self.final = shards.folder / form.name
         self._rows = self.folder / "rows"
         self._manifest = json.dumps(form.manifest(shards, features), indent=1) + "\n"
 
@@ -58,7 +51,7 @@ class ColumnBlocks:
                 self.prepare()
                 yield
             except BaseException:
-                if next(self._paths(), None) is None:
+                if next(self._blocks(), None) is None:
                     remove(self.folder)
                 raise
 
@@ -76,9 +69,9 @@ class ColumnBlocks:
             self._rows.mkdir(parents=True)
             with atomic_file(path) as temporary:
                 temporary.write_text(self._manifest, encoding="utf-8")
-        for shard, first, last, block in list(self._paths()):
+        for shard, first, last, block in list(self._blocks()):
             try:
-                map_rows(block, (self._height(shard), last - first), self.form.dtype)
+                self._map(shard, first, last, block)
             except RawlsError:
                 remove(block)  # which is then done again
 
@@ -91,12 +84,10 @@ class ColumnBlocks:
 
     def finished(self) -> NDArray[np.bool_]:
         """Which columns are there for every shard."""
-        counts = np.zeros((len(self.shards), self.features), dtype=bool)
-        for shard, first, last, _ in self._files():
-            counts[shard, first:last] = True
-        for shard in range(len(self.shards)):
-            counts[shard] |= self._row_file(shard).exists()
-        return np.logical_and.reduce(counts)  # type: ignore[no-any-return]
+        there = np.zeros((len(self.shards), self.features), dtype=bool)
+        for shard, first, last, _ in self._blocks():
+            there[shard, first:last] = True
+        return np.asarray(there.all(0))
 
     def write(self, shard: int, first: int, last: int, parts: Iterable[NDArray[Any]]) -> None:
         """Keep the columns ``first`` to ``last`` of a shard's rows, which come in parts."""
@@ -107,17 +98,16 @@ class ColumnBlocks:
 
     def join(self, shard: int) -> None:
         """Put the blocks of a shard side by side into its file of rows."""
-        if self._row_file(shard).exists():
-            return
-        shape = (self._height(shard), self.features)
-        write_rows(self._row_file(shard), shape, self.form.dtype, self._joined(shard))
+        if not self._row_file(shard).exists():
+            self.write(shard, 0, self.features, self._joined(shard))
 
     def publish(self) -> None:
         """Give the finished files of rows their final name, and remove everything else."""
         with atomic_file(self._rows / MANIFEST) as temporary:
             temporary.write_text(self._manifest, encoding="utf-8")
-        remove(self.final)  # of another graph, or damaged
-        os.rename(self._rows, self.final)
+        final = self.shards.folder / self.form.name
+        remove(final)  # of another graph, or damaged
+        os.rename(self._rows, final)
         sync(self.shards.folder)
         remove(self.folder)
 
@@ -127,34 +117,31 @@ class ColumnBlocks:
     def _row_file(self, shard: int) -> Path:
         return self._rows / f"{shard:05d}.npy"
 
-    def _files(self) -> Iterator[tuple[int, int, int, Path]]:
-        for path in sorted(self.folder.iterdir()):
+    def _map(self, shard: int, first: int, last: int, path: Path) -> np.memmap[Any, Any]:
+        return map_rows(path, (self._height(shard), last - first), self.form.dtype)
+
+    def _blocks(self) -> Iterator[tuple[int, int, int, Path]]:
+        """The shard, the columns and the path of every file, also of those of whole rows."""
+        for path in sorted(self.folder.glob("*.npy")):
             name = _BLOCK_NAME.fullmatch(path.name)
             if name:
                 shard, first, last = map(int, name.groups())
                 if shard < len(self.shards) and first < last <= self.features:
                     yield shard, first, last, path
-
-    def _paths(self) -> Iterator[tuple[int, int, int, Path]]:
-        """The blocks, and the files of rows."""
-        if self.folder.is_dir():
-            yield from self._files()
         for shard in range(len(self.shards)):
             if self._row_file(shard).exists():
                 yield shard, 0, self.features, self._row_file(shard)
 
     def _joined(self, shard: int) -> Iterator[NDArray[Any]]:
-        height, dtype = self._height(shard), self.form.dtype
         blocks = [
-            (first, last, map_rows(path, (height, last - first), dtype))
-            for number, first, last, path in self._files()
-            if number == shard
+            (slice(*block[1:3]), self._map(*block)) for block in self._blocks() if block[0] == shard
         ]
+        height, dtype = self._height(shard), self.form.dtype
         size = max(1, PART_SIZE // self.features)
         out = np.empty((min(size, height), self.features), dtype=dtype)
         for row in range(0, height, size):
             count = min(size, height - row)
-            for first, last, mapped in blocks:
-                part = np.empty((count, last - first), dtype=dtype)
-                out[:count, first:last] = read_rows(mapped, row, part)
+            for columns, mapped in blocks:
+                part = np.empty((count, mapped.shape[1]), dtype=dtype)
+                out[:count, columns] = read_rows(mapped, row, part)
             yield out[:count]

@@ -9,7 +9,7 @@ others, and the arcs' columns are rows of that matrix.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -52,10 +52,10 @@ class Exchange:
     count: int
     halo_rows: int = 0
     all_rows: int = 0
-    cuts: tuple[int, ...] = ()
+    cuts: Sequence[int] = ()
     sent: Tensor | None = None
-    send_counts: tuple[int, ...] = ()
-    receive_counts: tuple[int, ...] = ()
+    send_counts: Sequence[int] = ()
+    receive_counts: Sequence[int] = ()
 
     @property
     def packed_rows(self) -> int:
@@ -68,52 +68,40 @@ class Exchange:
         return {"none": 0, "halo": self.halo_rows, "all-gather": self.all_rows}[self.kind]
 
     def __call__(self, held: Tensor, packed: Tensor) -> None:
-        """Fill in the other processes' rows of a matrix that has this process's own rows.
-
-        Args:
-            held: The matrix, of shape (rows, columns).
-            packed: A buffer of shape (packed_rows, columns).
-        """
-        if self.kind == "halo":
-            assert self.sent is not None
+        """Fill in the other processes' rows of a matrix; ``packed`` has room for those to send."""
+        if self.sent is not None:
             torch.index_select(held[: self.count], 0, self.sent, out=packed)
-            distributed.all_to_all_single(
-                held[self.count :], packed, list(self.receive_counts), list(self.send_counts)
-            )
+            received, counts = list(self.receive_counts), list(self.send_counts)
+            distributed.all_to_all_single(held[self.count :], packed, received, counts)
         elif self.kind == "all-gather":
             for rank, (first, last) in enumerate(pairwise(self.cuts)):
                 distributed.broadcast(held[first:last], src=rank)
 
 
 def plan_exchange(
-    opened: Sequence[Shard],
-    cuts: Sequence[int],
-    context: DistributedContext,
-    folder: Path,
+    opened: Sequence[Shard], cuts: Sequence[int], context: DistributedContext, folder: Path
 ) -> tuple[Exchange, list[Shard]]:
-    """Choose what moves fewer bytes, and renumber the columns for it.
+    """Choose what moves fewer bytes, and renumber the columns of the shards for it, in a folder.
 
-    Args:
-        opened: The shards of this process.
-        cuts: The first row of each process, and the number of nodes.
-        context: This process.
-        folder: Where renumbered columns are written.
-
-    Returns:
-        The exchange, and the shards with columns that are rows of its matrix.
+    ``cuts`` has the first row of each process, and the number of nodes. The columns of the shards
+    that are returned are rows of the matrix of the exchange.
     """
     nodes, (first, last) = cuts[-1], cuts[context.rank : context.rank + 2]
+    count = last - first
     if context.world_size == 1:
         return Exchange("none", nodes, 0, nodes), list(opened)
-    halo = _named_rows(opened, nodes, first, last)
+    named = np.zeros(nodes, dtype=bool)
+    for shard in opened:
+        for columns in _columns(shard):
+            named[columns] = True
+    named[first:last] = False
+    halo = np.flatnonzero(named)  # rows of other processes
     all_rows = (context.world_size - 1) * nodes
     totals = torch.tensor([len(halo)], device=context.device)
     distributed.all_reduce(totals)
     halo_rows = int(totals)
     if halo_rows > _WORTH_PACKING * all_rows:
-        exchange = Exchange(
-            "all-gather", nodes, first, last - first, halo_rows, all_rows, tuple(cuts)
-        )
+        exchange = Exchange("all-gather", nodes, first, count, halo_rows, all_rows, cuts)
         return exchange, list(opened)
     receive = np.diff(np.searchsorted(halo, cuts)).tolist()
     counts = torch.tensor(receive, device=context.device)
@@ -123,47 +111,26 @@ def plan_exchange(
     wanted = torch.from_numpy(halo).to(context.device)
     asked = wanted.new_empty(sum(send))
     distributed.all_to_all_single(asked, wanted, send, receive)
+    held = count + len(halo)
     exchange = Exchange(
-        kind="halo",
-        rows=last - first + len(halo),
-        own=0,
-        count=last - first,
-        halo_rows=halo_rows,
-        all_rows=all_rows,
-        cuts=tuple(cuts),
-        sent=asked - first,
-        send_counts=tuple(send),
-        receive_counts=tuple(receive),
+        "halo", held, 0, count, halo_rows, all_rows, cuts, asked - first, send, receive
     )
-    return exchange, _renumbered(opened, halo, nodes, first, last, folder)
-
-
-def _named_rows(opened: Sequence[Shard], nodes: int, first: int, last: int) -> NDArray[np.int64]:
-    """The rows of other processes that the arcs' columns name, in their order."""
-    named = np.zeros(nodes, dtype=bool)
-    for shard in opened:
-        for at in range(0, len(shard.column), _BLOCK):
-            named[_columns(shard, at)] = True
-    named[first:last] = False
-    return np.flatnonzero(named)
-
-
-def _renumbered(
-    opened: Sequence[Shard], halo: NDArray[np.int64], nodes: int, first: int, last: int, to: Path
-) -> list[Shard]:
-    """Columns as rows of the matrix that has this process's own rows and then the halo."""
+    # The matrix has this process's own rows and then the halo.
     place = np.empty(nodes, dtype=opened[0].column.dtype)
-    place[first:last] = np.arange(last - first)
-    place[halo] = np.arange(last - first, last - first + len(halo))
-    found = []
+    place[first:last] = np.arange(count)
+    place[halo] = np.arange(count, held)
+    renumbered = []
     for shard in opened:
-        path = to / f"{shard.first:012d}-column.npy"
-        parts = (place[_columns(shard, at)] for at in range(0, len(shard.column), _BLOCK))
+        path = folder / f"{shard.first:012d}-column.npy"
+        parts = (place[columns] for columns in _columns(shard))
         write_rows(path, shard.column.shape, place.dtype, parts)
-        found.append(replace(shard, column=np.load(path, mmap_mode="r", allow_pickle=False)))
-    return found
+        column = np.load(path, mmap_mode="r", allow_pickle=False)
+        renumbered.append(replace(shard, column=column))
+    return exchange, renumbered
 
 
-def _columns(shard: Shard, at: int) -> NDArray[np.integer]:
-    count = min(_BLOCK, len(shard.column) - at)
-    return read_rows(shard.column, at, np.empty(count, dtype=shard.column.dtype))
+def _columns(shard: Shard) -> Iterator[NDArray[np.integer]]:
+    """The columns of a shard's arcs, some at a time."""
+    column = shard.column
+    for at in range(0, len(column), _BLOCK):
+        yield read_rows(column, at, np.empty(min(_BLOCK, len(column) - at), dtype=column.dtype))

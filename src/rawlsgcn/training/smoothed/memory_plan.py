@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -27,19 +26,6 @@ _ARCS_SHARE = 0.125
 _GPU_SHARE = 0.85
 
 
-@dataclass(frozen=True)
-class MemoryPlan:
-    """What a process does with its memory.
-
-    Attributes:
-        lines: The most cache lines of a row that a block of columns may have.
-        arcs_bytes: The memory that the arcs may take, for :class:`ArcBlocks`.
-    """
-
-    lines: int
-    arcs_bytes: int
-
-
 def plan_memory(
     opened: Sequence[Shard],
     exchange: Exchange,
@@ -47,24 +33,20 @@ def plan_memory(
     device: torch.device,
     itemsize: int,
     training: int = 0,
-) -> MemoryPlan:
-    """Divide the memory between arcs and columns.
+) -> tuple[int, int]:
+    """Divide the memory of a process between columns and the arcs of its shards.
 
     The matrix that is gathered from, the rows that are written, the rows that are added and those
     that are sent have to be there together; they take, for every line of columns,
 
         64 bytes · (rows that columns name + 2 · own rows + rows to send).
 
-    Args:
-        opened: The shards of this process.
-        exchange: The rows that it holds.
-        limit: The bytes that the process may have, of the CPU.
-        device: Where the products are computed; on a GPU its own free memory counts.
-        itemsize: The bytes of a number.
-        training: The least bytes that the training on the rows needs after it, if there is one.
+    On a GPU its own free memory counts, and the ``limit`` is for the ``training`` alone, which
+    needs at least so many bytes after the smoothing.
 
     Returns:
-        The plan.
+        The most cache lines of a row that a block of columns may have, and the bytes that the arcs
+        may take, for :class:`ArcBlocks`.
 
     Raises:
         RawlsError: If the limit is too small for a single line or the training; it names the least.
@@ -84,14 +66,14 @@ def plan_memory(
                 f"at least {math.ceil((free - left + line) / 10**6):,} MB are needed; use "
                 "--device cpu"
             )
-    else:
-        arcs = min(whole, least_bytes(opened))
-        needed = _PARTS + vectors + arcs + line
-        most = max(needed, training)
-        left = line + most - needed + memory_left(most, limit, what)
-        if whole <= min(_ARCS_SHARE * (left + arcs), left + arcs - line):
-            left, arcs = left + arcs - whole, whole
-    return MemoryPlan(left // line, arcs)
+        return left // line, arcs
+    arcs = min(whole, least_bytes(opened))
+    needed = _PARTS + vectors + arcs + line
+    most = max(needed, training)
+    left = line + most - needed + memory_left(most, limit, what)
+    if whole <= min(_ARCS_SHARE * (left + arcs), left + arcs - line):
+        left, arcs = left + arcs - whole, whole
+    return left // line, arcs
 
 
 def column_blocks(
@@ -99,16 +81,11 @@ def column_blocks(
 ) -> list[tuple[int, int]]:
     """Divide the columns that are not finished into blocks of about equal width.
 
-    Args:
-        finished: Whether each column is there already.
-        lines: The most cache lines of a block.
-        line_columns: The columns of a line.
-
-    Returns:
-        The first column of each block, and the one after its last.
+    A block has at most so many cache lines of so many columns. Returned are the first column of
+    each, and the one after its last.
     """
     found = []
-    edges = np.flatnonzero(np.diff(np.concatenate([[True], finished, [True]]).astype(np.int8)))
+    edges = np.flatnonzero(np.diff(finished.astype(np.int8), prepend=1, append=1))
     for first, last in edges.reshape(-1, 2).tolist():
         whole = math.ceil((last - first) / line_columns)
         count = math.ceil(whole / lines)

@@ -17,39 +17,38 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._core.distributed_context import DistributedContext
 from ...sampling.neighbor_drawing import derive_key
 from ..in_steps.batch_training import ORDER
+from .smoothed_files import READ_BYTES
 
 Ints = NDArray[np.int64]
+#: Rows of a step by default.
+BATCH_ROWS = 4096
 #: Bytes of a chunk, and chunks of a window: about 256 MB of rows are shuffled together.
 CHUNK_BYTES, WINDOW_CHUNKS = 1 << 20, 256
 #: Small sets of rows are cut into so many chunks, so that processes can share them.
 FEWEST_CHUNKS = 64
+#: The share that the rows of a process may fill of its memory beside Python and torch.
+_SHARE = 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """Some chunks, and the order of their rows.
+    """Rows that are read together, in rising order, and shared evenly by so many steps.
 
-    Attributes:
-        chunks: The numbers of the chunks, in rising order.
-        order: The rows in the order of training, as places among those of the chunks in turn.
-        steps: The number of steps that share the rows evenly.
+    ``order`` has the order of training, as places among the rows.
     """
 
-    chunks: Ints
+    rows: Ints
     order: Ints
     steps: int
 
 
 class RowOrder:
-    """The steps of every epoch over so many training rows.
+    """The steps of every epoch over so many training rows of so many bytes each.
 
-    Args:
-        rows: The number of training rows.
-        row_bytes: The bytes of one row.
-        batch_size: Rows of a step, about.
-        seed: Decides the order.
+    A step has about ``batch_size`` rows; the ``seed`` decides the order.
 
     Attributes:
         cuts: The first training row of each chunk, and the number of rows.
@@ -68,57 +67,32 @@ class RowOrder:
         self._steps: Ints = -(-least // batch_size)
         self.steps = int(self._steps.sum())
 
-    def __len__(self) -> int:
-        return int(self.cuts[-1])
-
-    @property
-    def chunks(self) -> int:
-        """The number of chunks."""
-        return len(self.cuts) - 1
-
-    def own_chunks(self, rank: int, world_size: int) -> tuple[int, int]:
-        """Return the range of chunks of a process.
-
-        Args:
-            rank: Which process it is.
-            world_size: The number of processes.
-
-        Returns:
-            The first chunk, and the one after the last.
-        """
-        return rank * self.chunks // world_size, (rank + 1) * self.chunks // world_size
+    def own_rows(self, context: DistributedContext) -> tuple[int, int]:
+        """The first row of a process, and the one after its last."""
+        chunks, ends = len(self.cuts) - 1, (context.rank, context.rank + 1)
+        first, last = (int(self.cuts[end * chunks // context.world_size]) for end in ends)
+        return first, last
 
     def windows(self, epoch: int, first: int = 0) -> Iterator[tuple[int, Window]]:
-        """Draw the windows of an epoch in their order.
-
-        Args:
-            epoch: The epoch, from 0.
-            first: The first step that is needed; windows before it are left out.
-
-        Yields:
-            The number of the first step of a window, and the window.
-        """
+        """Draw the windows of an epoch, from the step ``first`` on, each with its first step."""
         random = np.random.default_rng(derive_key(self.seed, epoch, ORDER))
-        chunks = random.permutation(self.chunks)
         sizes = np.diff(self.cuts)
+        chunks = random.permutation(len(sizes))
         step = 0
         for number, steps in enumerate(self._steps.tolist()):
             if step + steps > first:
                 chosen = np.sort(chunks[slice(*self._windows[number : number + 2])])
+                counts = sizes[chosen]
+                before = self.cuts[chosen] - (np.cumsum(counts) - counts)
+                rows = np.repeat(before, counts) + np.arange(counts.sum())
                 own = np.random.default_rng(derive_key(self.seed, epoch, number, ORDER))
-                yield step, Window(chosen, own.permutation(int(sizes[chosen].sum())), steps)
+                yield step, Window(rows, own.permutation(len(rows)), steps)
             step += steps
 
-    def rows_of(self, chunks: Ints) -> Ints:
-        """Return the numbers of the training rows of some chunks, one chunk after another.
 
-        Args:
-            chunks: The numbers of the chunks.
-
-        Returns:
-            Numbers of training rows.
-        """
-        sizes = np.diff(self.cuts)[chunks]
-        starts = np.cumsum(sizes) - sizes
-        rows: Ints = np.repeat(self.cuts[chunks] - starts, sizes) + np.arange(sizes.sum())
-        return rows
+def row_bytes(rows: int, num_features: int, context: DistributedContext) -> tuple[int, int]:
+    """Return what a process needs to keep its training rows in memory, and to stream them."""
+    row = 4 * num_features
+    first, last = RowOrder(rows, row, BATCH_ROWS, 0).own_rows(context)
+    kept = int(((last - first) * row + 2 * READ_BYTES) / _SHARE)
+    return kept, int(2 * WINDOW_CHUNKS * max(CHUNK_BYTES, row) / _SHARE)

@@ -14,8 +14,6 @@ from ...methods._ops.convolution import GraphConvolutionalNetwork
 from ...methods.ensemble import scores_of
 from .smoothed_files import READ_BYTES, SmoothedRows, read_blocks
 
-Ints = NDArray[np.int64]
-
 
 @dataclass(frozen=True, eq=False)
 class RowModel:
@@ -37,18 +35,15 @@ class RowModel:
 
 def row_scores(
     models: Sequence[RowModel],
-    nodes: Ints,
+    nodes: NDArray[np.int64],
     temperature: float | None = None,
     block_bytes: int = READ_BYTES,
 ) -> Iterator[tuple[slice, Tensor]]:
-    """Compute the class scores of some nodes, a block at a time.
+    """Compute the class scores of some nodes, in rising order, a block at a time.
 
-    Args:
-        models: The model, or several whose probabilities are averaged with their weights.
-        nodes: The numbers of the nodes, in rising order.
-        temperature: What the scores of the mean are divided by; None for those of a single model
-            as they are.
-        block_bytes: Bytes of a file's rows that are read at once.
+    Of several models the probabilities are averaged with their weights, and the scores of the mean
+    divided by the ``temperature``; without one the scores are those of a single model. Of every
+    file ``block_bytes`` are read at once.
 
     Yields:
         Which of the nodes a block holds, and their scores, on the CPU.

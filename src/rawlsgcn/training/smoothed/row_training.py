@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -19,40 +18,14 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ..._core.distributed_context import DistributedContext
-from ..._core.errors import RawlsError
 from ..._core.memory import memory_left
-from ...methods._ops.convolution import GraphConvolutionalNetwork
 from ...methods.smoothed_mlp_inputs import SmoothedMLPSettings
-from ..in_steps.batch_training import BatchTraining, require_average
+from ..in_steps.batch_training import Batch, BatchTraining
 from ..stacked.dropout import Dropout as Masks
-from .row_order import CHUNK_BYTES, WINDOW_CHUNKS, RowOrder, Window
-from .smoothed_files import READ_BYTES, SmoothedRows, take_rows
+from .row_order import BATCH_ROWS, RowOrder, Window, row_bytes
+from .smoothed_files import SmoothedRows, take_rows
 
 Ints = NDArray[np.int64]
-#: Rows of a step by default.
-BATCH_ROWS = 4096
-#: The share that the rows of a process may fill of its memory beside Python and torch.
-_SHARE = 0.5
-
-
-def row_bytes(rows: int, num_features: int, context: DistributedContext) -> tuple[int, int]:
-    """Return what a process needs to keep its training rows in memory, and to stream them.
-
-    Args:
-        rows: The number of training rows of all processes.
-        num_features: The numbers of a row.
-        context: Which of how many processes this one is.
-
-    Returns:
-        The bytes where all are kept, and where they are read a window at a time.
-    """
-    row = 4 * num_features
-    order = RowOrder(rows, row, BATCH_ROWS, 0)
-    first, last = (
-        int(order.cuts[chunk]) for chunk in order.own_chunks(context.rank, context.world_size)
-    )
-    kept = int(((last - first) * row + 2 * READ_BYTES) / _SHARE)
-    return kept, int(2 * WINDOW_CHUNKS * max(CHUNK_BYTES, row) / _SHARE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,22 +49,11 @@ class LabeledRows:
     val_y: Ints
 
 
-@dataclass(frozen=True, eq=False)
-class RowBatch:
-    """A process's share of one step: rows and classes; ``total`` rows in all."""
-
-    x: Tensor
-    y: Tensor
-    total: int
-
-
 class RowDropout(nn.Module):
     """Dropout with masks of a stream of its own, drawn as the stacked engine draws them.
 
     torch draws one random number for each entry, which takes as long as everything else of a step.
-
-    Args:
-        p: The probability with which an entry is set to zero, met to 1 part in 65,536.
+    Entries are set to zero with probability ``p``, met to 1 part in 65,536.
     """
 
     def __init__(self, p: float) -> None:
@@ -100,22 +62,11 @@ class RowDropout(nn.Module):
         self.reseed(0)
 
     def reseed(self, seed: int) -> None:
-        """Draw the next masks from a new stream.
-
-        Args:
-            seed: The seed of the stream.
-        """
+        """Draw the next masks from a new stream."""
         self.masks = Masks([seed], self.p, torch.device("cpu"))
 
     def forward(self, h: Tensor) -> Tensor:
-        """Set entries to zero in training, and scale the others.
-
-        Args:
-            h: A matrix of shape (rows, width).
-
-        Returns:
-            A matrix of the same shape.
-        """
+        """Set entries of a matrix to zero in training, and scale the others."""
         if not self.training or self.p == 0:
             return h
         mask = np.empty((h.shape[0], 1, h.shape[1]), dtype=np.float32)
@@ -123,16 +74,16 @@ class RowDropout(nn.Module):
         return h * torch.from_numpy(mask.reshape(h.shape))
 
 
-class RowTraining(BatchTraining[RowBatch]):
+class RowTraining(BatchTraining):
     """An MLP that learns from mini-batches of labeled rows.
 
     Args:
         rows: The training rows.
         settings: The settings of smoothed-mlp.
-        batch_size: Rows of one step, about, shared by all processes.
         memory: Bytes that this process may use; rows that take more than half of what Python
             and torch leave of them are streamed.
-        seed, context, average, dtype: As for :class:`..in_steps.batch_training.BatchTraining`.
+        batch_size, seed, context, average, dtype: As for
+            :class:`..in_steps.batch_training.BatchTraining`.
 
     Attributes:
         in_memory: Whether the rows of this process are kept in memory.
@@ -153,99 +104,67 @@ class RowTraining(BatchTraining[RowBatch]):
         memory: int = 1 << 40,
         dtype: torch.dtype = torch.float32,
     ) -> None:
-        context = context or DistributedContext()
-        require_average(average)
-        if min(batch_size, len(rows.nodes)) < context.world_size:
-            raise RawlsError(
-                f"{context.world_size} processes cannot share batches of {batch_size} out of "
-                f"{len(rows.nodes)} training nodes: each needs at least one training node"
-            )
-        self.rows, self.smoothing = rows, settings.label_smoothing
-        self.order = RowOrder(len(rows.nodes), 4 * rows.file.num_features, batch_size, seed)
-        self.own = self.order.own_chunks(context.rank, context.world_size)
-        kept, streamed = row_bytes(len(rows.nodes), rows.file.num_features, context)
-        what = f"train on rows of {rows.file.num_features:,} features"
-        least = min(kept, streamed)
-        self.in_memory = least + memory_left(least, memory, what) >= kept
-        self._kept: Tensor | None = None
-        self._val: Tensor | None = None
-        on_cpu = context.device.type == "cpu"
-        self.random = torch.Generator(context.device)
-        hidden = [settings.hidden_channels] * (settings.num_layers - 1)
-        sizes = [rows.file.num_features, *hidden, rows.num_classes]
-        network = GraphConvolutionalNetwork(sizes, settings.dropout, self.random)
-        network.reset_parameters(torch.Generator().manual_seed(seed))
-        if on_cpu:
-            network.dropout = RowDropout(settings.dropout)  # type: ignore[assignment]
+        count, width = len(rows.nodes), rows.file.num_features
+        self.rows, self.order = rows, RowOrder(count, 4 * width, batch_size, seed)
         super().__init__(
-            network,
             settings,
+            (width, rows.num_classes),
+            nodes=count,
             steps=self.order.steps,
+            batch_size=batch_size,
             seed=seed,
             context=context,
             average=average,
             dtype=dtype,
             fused=True,
+            label_smoothing=settings.label_smoothing,
         )
+        if self.context.device.type == "cpu":
+            dropout = RowDropout(settings.dropout)
+            self.network.dropout, self.seed_dropout = dropout, dropout.reseed  # type: ignore[assignment]
+        kept, streamed = row_bytes(count, width, self.context)
+        least = min(kept, streamed)
+        left = memory_left(least, memory, f"train on rows of {width:,} features")
+        self.in_memory = least + left >= kept
+        self._kept: tuple[Tensor, Tensor] | None = None
+        self._val: Tensor | None = None
 
-    def batches(self, epoch: int, first: int = 0) -> Iterator[RowBatch]:
+    def batches(self, epoch: int, first: int = 0) -> Iterator[Batch]:
         windows = self.order.windows(epoch, first)
         with ThreadPoolExecutor(max_workers=1) as reader:
-            waiting: Future[Any] | None = None
             ahead = next(windows, None)
-            while ahead is not None:
-                (start, window), task = ahead, waiting
-                if task is None:
-                    task = reader.submit(self._read, window)
-                ahead = next(windows, None)
+            task = None if ahead is None else reader.submit(self._read, ahead[1])
+            while ahead is not None and task is not None:
+                start, window = ahead
                 x, y, place = task.result()
-                waiting = None if ahead is None else reader.submit(self._read, ahead[1])
+                ahead = next(windows, None)
+                task = None if ahead is None else reader.submit(self._read, ahead[1])
                 cuts = np.arange(window.steps + 1) * len(window.order) // window.steps
                 for step in range(max(0, first - start), window.steps):
                     chosen = window.order[cuts[step] : cuts[step + 1]]
                     places = place[chosen]
                     own = torch.from_numpy(places[places >= 0]).to(x.device)
-                    yield RowBatch(x.index_select(0, own), y.index_select(0, own), len(chosen))
+                    yield Batch(x.index_select(0, own), y.index_select(0, own), len(chosen))
 
     def _read(self, window: Window) -> tuple[Tensor, Tensor, Ints]:
         """This process's rows of a window or of all, and the place of the window's rows there."""
-        rows, device = self.order.rows_of(window.chunks), self.context.device
-        low, high = (int(self.order.cuts[chunk]) for chunk in self.own)
-        own = (rows >= low) & (rows < high)
-        if self.in_memory:
-            if self._kept is None:
-                self._kept = torch.from_numpy(take_rows(self.rows.file, self.rows.nodes[low:high]))
-                self._kept = self._kept.to(device, self.dtype)
-                self._y = torch.from_numpy(self.rows.y[low:high]).to(device)
-            return self._kept, self._y, np.where(own, rows - low, -1)
-        x = np.empty((int(own.sum()), self.rows.file.num_features), dtype=np.float32)
+        low, high = self.order.own_rows(self.context)
+        own = (window.rows >= low) & (window.rows < high)
+        if not self.in_memory:
+            return *self._load(window.rows[own]), np.where(own, np.cumsum(own) - 1, -1)
+        if self._kept is None:
+            self._kept = self._load(np.arange(low, high))
+        return *self._kept, np.where(own, window.rows - low, -1)
+
+    def _load(self, rows: Ints) -> tuple[Tensor, Tensor]:
+        """Training rows and their classes, read in consecutive pieces."""
+        x = np.empty((len(rows), self.rows.file.num_features), dtype=np.float32)
         at = 0
-        for chunk in window.chunks[(window.chunks >= self.own[0]) & (window.chunks < self.own[1])]:
-            nodes = self.rows.nodes[self.order.cuts[chunk] : self.order.cuts[chunk + 1]]
+        for nodes in np.split(self.rows.nodes[rows], np.flatnonzero(np.diff(rows) > 1) + 1):
             take_rows(self.rows.file, nodes, x[at : at + len(nodes)])
             at += len(nodes)
-        place = np.where(own, np.cumsum(own) - 1, -1)
-        y = torch.from_numpy(self.rows.y[rows[own]])
-        return torch.from_numpy(x).to(device, self.dtype), y.to(device), place
-
-    def loss(self, batch: RowBatch) -> Tensor:
-        loss = nn.functional.cross_entropy(
-            self.model(batch.x, None),
-            batch.y,
-            label_smoothing=self.smoothing,
-            reduction="sum",
-        )
-        return loss * (self.context.world_size / batch.total)
-
-    def seed_dropout(self, key: int) -> None:
-        if isinstance(self.network.dropout, RowDropout):
-            self.network.dropout.reseed(key)
-        else:
-            self.random.manual_seed(key)
-
-    def epoch_ended(self, epoch: int) -> str:
-        accuracy = self.validation_accuracy()
-        return f"epoch {epoch + 1}, validation accuracy {100 * accuracy:.1f} %"
+        y, device = torch.from_numpy(self.rows.y[rows]), self.context.device
+        return torch.from_numpy(x).to(device, self.dtype), y.to(device)
 
     @torch.no_grad()
     def validation_accuracy(self) -> float:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ from ...methods.inputs import row_sums
 from .column_blocks import PART_SIZE, ColumnBlocks
 from .exchange import Exchange, plan_exchange
 from .memory_plan import LINE, column_blocks, padded, plan_memory
-from .row_training import row_bytes
+from .row_order import row_bytes
 from .smoothed_files import SmoothedForm, SmoothedRows, open_smoothed
 from .smoothing_step import row_scale, smooth_rows
 
@@ -53,7 +53,7 @@ class SmoothingResult:
     """
 
     rows: SmoothedRows
-    blocks: list[tuple[int, int]]
+    blocks: list[tuple[int, int]] = field(default_factory=list)
     exchange: Exchange | None = None
     arcs_read: bool = False
 
@@ -81,9 +81,6 @@ def smooth_shards(
         training_rows: The rows that are trained on after it, for which the memory must do too.
         progress: Called after each part of the work.
 
-    Returns:
-        The smoothed features.
-
     Raises:
         RawlsError: If there are no features, the scaling is a rough one, the memory is too small,
             or a process has no shard.
@@ -102,7 +99,7 @@ def smooth_shards(
             with only_writer(hidden):
                 remove(hidden)  # which a kill may have left
     if found is not None and not missing:
-        return SmoothingResult(found, [])
+        return SmoothingResult(found)
     progress(0, 1, "reading the shards")
     opened = [shards.open(shard) for shard in own]
     features = _num_features(shards, opened)
@@ -118,21 +115,20 @@ def smooth_shards(
         balance_and_save(shards, context, memory=memory, progress=progress)
         opened = [shards.open(shard) for shard in own]
     files = ColumnBlocks(shards, form, features)
+    smoothing: _Smoothing | None = None
     with ExitStack() as stack:
         if context.rank == 0:
             stack.enter_context(files.only_here(lambda: progress(0, 1, WAITING)))
         # Another run may have finished while this one waited for the folder.
         found = open_smoothed(shards, form) if context.rank == 0 else None
-        if holds_anywhere(found is not None, context):
-            smoothing, blocks = None, []
-            if context.rank == 0:
-                remove(files.folder)
-        else:
+        if not holds_anywhere(found is not None, context):
             smoothing = _Smoothing(files, opened, own, context, memory, progress)
-            blocks = smoothing.run(most_columns)
+            smoothing.run(most_columns)
             meet(context)
             if context.rank == 0:
                 files.publish()
+        elif context.rank == 0:
+            remove(files.folder)
     meet(context)
     found = open_smoothed(shards, form)
     if found is None:
@@ -140,12 +136,14 @@ def smooth_shards(
             f"the shards in {shards.folder} were balanced or written again meanwhile: smooth again"
         )
     if smoothing is None:
-        return SmoothingResult(found, [])
-    return SmoothingResult(found, blocks, smoothing.exchange, not smoothing.arcs.kept)
+        return SmoothingResult(found)
+    return SmoothingResult(found, smoothing.blocks, smoothing.exchange, not smoothing.arcs.kept)
 
 
 class _Smoothing:
     """The work of one process: its rows of all column blocks, one block after another."""
+
+    blocks: list[tuple[int, int]]
 
     def __init__(
         self,
@@ -156,55 +154,52 @@ class _Smoothing:
         memory: int,
         progress: ProgressCallback,
     ) -> None:
-        shards, self.form = files.shards, files.form
-        self.files, self.own, self.context = files, own, context
-        self.opened, self.progress = opened, progress
-        ranges = [
-            shards_of_process(shards, rank, context.world_size)
+        self.files, self.form, self.opened, self.own = files, files.form, opened, own
+        self.context, self.device, self.progress = context, context.device, progress
+        starts = [
+            files.shards.cuts[shards_of_process(files.shards, rank, context.world_size)[0]]
             for rank in range(context.world_size)
         ]
-        cuts = [*(shards.cuts[each[0]] for each in ranges), shards.num_nodes]
         progress(0, 1, "looking for the rows to exchange")
-        local = files.local_folder(context.rank)
-        self.exchange, renumbered = plan_exchange(opened, cuts, context, local)
-        self.device = context.device
-        self.dtype = getattr(torch, self.form.dtype)
+        self.exchange, renumbered = plan_exchange(
+            opened, [*starts, files.shards.num_nodes], context, files.local_folder(context.rank)
+        )
+        self.dtype: torch.dtype = getattr(torch, self.form.dtype)
         self.line = LINE // self.dtype.itemsize
-        plan = plan_memory(renumbered, self.exchange, memory, self.device, self.dtype.itemsize)
-        self.lines = int(least(plan.lines, context))
-        self.arcs = ArcBlocks(renumbered, plan.arcs_bytes, self.device, self.dtype)
+        lines, arcs = plan_memory(
+            renumbered, self.exchange, memory, self.device, self.dtype.itemsize
+        )
+        self.lines = int(least(lines, context))
+        self.arcs = ArcBlocks(renumbered, arcs, self.device, self.dtype)
         scale = torch.from_numpy(row_scale(self.form.normalization, opened, self.arcs))
         self.scale = scale.to(self.device, self.dtype)
         self.factor = scale.square().mul_(1 - self.form.teleport).to(self.device, self.dtype)
+        #: Rows of F or Z that are read or written at a time.
+        self.part = max(1, PART_SIZE // files.features)
 
-    def run(self, most_columns: int | None) -> list[tuple[int, int]]:
-        """Smooth what is not finished, and join the columns; return the blocks."""
+    def run(self, most_columns: int | None) -> None:
+        """Smooth what is not finished, a block of columns at a time, and join the columns."""
+        finished = torch.from_numpy(self.files.finished()).to(self.device, torch.uint8)
+        if self.context.world_size > 1:  # as the first process sees them
+            distributed.broadcast(finished, src=0)
         lines = self.lines
         if most_columns is not None:
             lines = min(lines, max(1, most_columns // self.line))
-        blocks = column_blocks(self._finished(), lines, self.line)
-        features, steps = self.files.features, self.form.steps
-        left = sum(last - first for first, last in blocks)
-        self._total = features * (steps + 2) + features
-        self._done = float(features * (steps + 2) - left * (steps + 2))
-        for number, (first, last) in enumerate(blocks, start=1):
+        self.blocks = column_blocks(finished.bool().cpu().numpy(), lines, self.line)
+        # A column is read, smoothed in steps and written, and in the end joined.
+        features, parts = self.files.features, self.form.steps + 2
+        left = sum(last - first for first, last in self.blocks)
+        self._total, self._done = features * (parts + 1), float((features - left) * parts)
+        for number, (first, last) in enumerate(self.blocks, start=1):
             self._words = f"smoothing columns {first} to {last - 1}"
-            if len(blocks) > 1:
-                self._words += f", block {number} of {len(blocks)}"
+            if len(self.blocks) > 1:
+                self._words += f", block {number} of {len(self.blocks)}"
             self._smooth(first, last)
             meet(self.context)
         self._words = "joining the columns"
         for shard in self.own:
             self.files.join(shard)
             self._advance(features / len(self.own))
-        return blocks
-
-    def _finished(self) -> NDArray[np.bool_]:
-        """The columns that are there already, as the first process sees them."""
-        found = torch.from_numpy(self.files.finished()).to(self.device, torch.uint8)
-        if self.context.world_size > 1:
-            distributed.broadcast(found, src=0)
-        return found.bool().cpu().numpy()
 
     def _advance(self, work: float) -> None:
         self._done += work
@@ -212,12 +207,19 @@ class _Smoothing:
 
     def _smooth(self, first: int, last: int) -> None:
         """Compute columns of this process's rows of Π F, and keep them."""
-        exchange, width = self.exchange, padded(last - first, self.line)
-        held = self._matrix(exchange.rows, width)
-        out, added = self._matrix(exchange.count, width), self._matrix(exchange.count, width)
-        packed = self._matrix(exchange.packed_rows, width)
+        exchange, width = self.exchange, last - first
+        held, out, added, packed = (
+            as_tensor(empty_array((rows, padded(width, self.line)), self.device, self.dtype))
+            for rows in (exchange.rows, exchange.count, exchange.count, exchange.packed_rows)
+        )
         own = slice(exchange.own, exchange.own + exchange.count)
-        self._load(first, last, held[own], added)
+        for each in (held[own], added):
+            each[:, width:] = 0
+        for rows, part in self._features(first, last):  # diag(s) F and α diag(s) F
+            scaled = held[own][rows, :width]
+            torch.mul(part.to(self.dtype), self.scale[rows, None], out=scaled)
+            torch.mul(scaled, self.form.teleport, out=added[rows, :width])
+            self._advance((rows.stop - rows.start) / exchange.count * width)
         for step in range(self.form.steps):
             if step and exchange.kind == "none":
                 held, out = out, held
@@ -226,47 +228,28 @@ class _Smoothing:
             exchange(held, packed)
             for block in self.arcs:
                 smooth_rows(block, held, held[own], self.factor, added, out)
-                done = (last - first) * len(block.column) / max(1, self.arcs.num_arcs)
-                self._advance(done)
-        result = out if self.form.steps else held[own]
-        for shard, opened in zip(self.own, self.opened, strict=True):
-            parts = self._unscaled(result[:, : last - first], opened)
-            self.files.write(shard, first, last, parts)
-            self._advance((last - first) / len(self.own))
-
-    def _matrix(self, rows: int, width: int) -> Tensor:
-        return as_tensor(empty_array((rows, width), self.device, self.dtype))
-
-    def _load(self, first: int, last: int, scaled: Tensor, added: Tensor) -> None:
-        """Write diag(s) F and α diag(s) F, columns ``first`` to ``last``; zeros behind them."""
-        columns = slice(0, last - first)
-        scaled[:, last - first :] = 0
-        added[:, last - first :] = 0
-        for rows, part in self._features(first, last):
-            values = part.to(self.dtype)
-            torch.mul(values, self.scale[rows, None], out=scaled[rows, columns])
-            torch.mul(scaled[rows, columns], self.form.teleport, out=added[rows, columns])
-            self._advance((rows.stop - rows.start) / self.exchange.count * (last - first))
+                self._advance(width * len(block.column) / max(1, self.arcs.num_arcs))
+        result = (out if self.form.steps else held[own])[:, :width]
+        for number, shard in zip(self.own, self.opened, strict=True):
+            self.files.write(number, first, last, self._unscaled(result, shard))
+            self._advance(width / len(self.own))
 
     def _features(self, first: int, last: int) -> Iterator[tuple[slice, Tensor]]:
         """Columns of F, float32, for some of this process's rows at a time."""
         for shard in self.opened:
             assert shard.x is not None
-            start, size = shard.first - self.arcs.first, self._part_rows
-            room = np.empty((min(size, len(shard.x)), shard.x.shape[1]), np.float32)
-            for row in range(0, len(shard.x), size):
-                count = min(size, len(shard.x) - row)
-                whole = torch.from_numpy(read_rows(shard.x, row, room[:count])).to(self.device)
+            room = np.empty((min(self.part, len(shard.x)), shard.x.shape[1]), np.float32)
+            for rows in self._parts(shard):
+                at, count = rows.start + self.arcs.first - shard.first, rows.stop - rows.start
+                whole = torch.from_numpy(read_rows(shard.x, at, room[:count])).to(self.device)
                 part = whole[:, first:last]
                 if self.form.row_normalized:
                     part = part / row_sums(whole)
-                yield slice(start + row, start + row + count), part.float()
+                yield rows, part.float()
 
     def _unscaled(self, result: Tensor, shard: Shard) -> Iterator[NDArray[Any]]:
         """Z = diag(s)⁻¹ Y for the rows of a shard, some at a time."""
-        end = shard.last - self.arcs.first
-        for row in range(shard.first - self.arcs.first, end, self._part_rows):
-            rows = slice(row, min(row + self._part_rows, end))
+        for rows in self._parts(shard):
             part = result[rows] / self.scale[rows, None]
             # One number tells, unless it overflows itself.
             if not part.sum(dtype=torch.float64).isfinite() and not part.isfinite().all():
@@ -278,21 +261,21 @@ class _Smoothing:
                 )
             yield part.cpu().numpy()
 
-    @property
-    def _part_rows(self) -> int:
-        """Rows of F or Z that are read or written at a time."""
-        return max(1, PART_SIZE // self.files.features)
+    def _parts(self, shard: Shard) -> Iterator[slice]:
+        """The rows of a shard, some at a time, counted from the first of this process."""
+        end = shard.last - self.arcs.first
+        for row in range(shard.first - self.arcs.first, end, self.part):
+            yield slice(row, min(row + self.part, end))
 
 
 def _num_features(shards: Shards, opened: Sequence[Shard]) -> int:
-    for shard in opened:
-        if shard.x is None:
-            raise RawlsError(
-                f"the shards in {shards.folder} have no features to smooth: write them from a "
-                "graph with features"
-            )
-    widths = {shard.x.shape[1] for shard in opened if shard.x is not None}
-    if len(widths) > 1 or widths == {0}:
+    widths = {0 if shard.x is None else shard.x.shape[1] for shard in opened}
+    if 0 in widths:
+        raise RawlsError(
+            f"the shards in {shards.folder} have no features to smooth: write them from a graph "
+            "with features"
+        )
+    if len(widths) > 1:
         raise RawlsError(
             f"the shards in {shards.folder} have features of {sorted(widths)} columns: write the "
             "shards again"

@@ -39,8 +39,6 @@ _ENTRIES: JsonFields = {
     "format": (f"{_FORMAT}, which this version reads", lambda value: value == _FORMAT),
     "features": ("a whole number of at least 1", is_positive_int),
 }
-
-
 #: The settings that smoothed rows depend on; and the values of those that need a graph in memory
 #: with any other.
 SMOOTHING_SETTINGS = ("normalization", "teleport", "steps", "normalize_features")
@@ -48,15 +46,7 @@ ON_DISK = {"features": "raw", "inputs": "smoothed", "min_degree": 0}
 
 
 def why_not_rows(settings: Settings, method: str = "the method") -> str | None:
-    """Say why a method cannot be trained on smoothed rows on disk.
-
-    Args:
-        settings: Its settings.
-        method: Its name.
-
-    Returns:
-        The reason; None if it can.
-    """
+    """Say why a method cannot be trained on smoothed rows on disk; None if it can."""
     if not isinstance(settings, SmoothedMLPSettings):
         return f"{method} needs the edges while it trains: use smoothed-mlp"
     for name, only in ON_DISK.items():
@@ -88,13 +78,6 @@ class SmoothedForm:
     def of(cls, shards: Shards, settings: Settings) -> SmoothedForm:
         """Take what matters from the settings of a smoothed MLP.
 
-        Args:
-            shards: The shards, which say whether a feature is negative.
-            settings: The settings.
-
-        Returns:
-            What their smoothed features are made of.
-
         Raises:
             RawlsError: If the features of these settings can only be made in memory.
         """
@@ -116,15 +99,7 @@ class SmoothedForm:
         return f"smoothed-{hashlib.blake2b(text.encode(), digest_size=5).hexdigest()}"
 
     def manifest(self, shards: Shards, features: int) -> dict[str, Any]:
-        """The content of ``smoothed.json``.
-
-        Args:
-            shards: The shards.
-            features: The number of features.
-
-        Returns:
-            A dictionary for JSON.
-        """
+        """The content of ``smoothed.json`` for so many features of these shards."""
         read = ["row_start", "column", "weight", "x"]
         if self.normalization == "doubly-stochastic":
             read.append("scale")
@@ -139,14 +114,7 @@ class SmoothedForm:
 
 
 class SmoothedRows:
-    """The rows of Π F of all nodes, in files: mapped, or read a range at a time.
-
-    Attributes:
-        folder: The folder of the files.
-        parts: One mapped array of shape (rows, features) for each shard.
-        cuts: The first row of each shard, and the number of nodes.
-        num_features: The number of columns.
-    """
+    """The rows of Π F of all nodes, in the mapped files of a folder, one for each shard."""
 
     def __init__(self, folder: Path, parts: Sequence[np.memmap[Any, Any]]) -> None:
         self.folder, self.parts = folder, list(parts)
@@ -158,13 +126,6 @@ class SmoothedRows:
 
     def read(self, first: int, last: int) -> Rows:
         """Read rows into memory; no page of the files becomes part of this process.
-
-        Args:
-            first: The first row.
-            last: The row after the last one.
-
-        Returns:
-            The rows, of shape (last − first, features).
 
         Raises:
             RawlsError: If a file was cut short, or has numbers that are not finite.
@@ -186,12 +147,7 @@ class SmoothedRows:
 def read_blocks(
     file: SmoothedRows, nodes: Ints, block_bytes: int = READ_BYTES
 ) -> Iterator[tuple[slice, Rows]]:
-    """Read the rows of some nodes, a block at a time.
-
-    Args:
-        file: The rows of all nodes.
-        nodes: The numbers of the nodes, in rising order.
-        block_bytes: Bytes of rows that are read at once.
+    """Read the rows of some nodes, in rising order, about so many bytes at a time.
 
     Yields:
         Which of the nodes a block holds, and their rows.
@@ -201,24 +157,13 @@ def read_blocks(
     while at < len(nodes):
         first = int(nodes[at])
         stop = int(np.searchsorted(nodes, first + block))
-        last = int(nodes[stop - 1]) + 1
-        rows = file.read(first, last)
-        part = slice(at, stop)
+        rows, part = file.read(first, int(nodes[stop - 1]) + 1), slice(at, stop)
         yield part, rows if len(rows) == stop - at else rows[nodes[part] - first]
         at = stop
 
 
 def take_rows(file: SmoothedRows, nodes: Ints, out: Rows | None = None) -> Rows:
-    """Read the rows of some nodes.
-
-    Args:
-        file: The rows of all nodes.
-        nodes: The numbers of the nodes, in rising order.
-        out: Where to write them; by default a new array.
-
-    Returns:
-        Their rows, of shape (number of nodes, features).
-    """
+    """Read the rows of some nodes, in rising order, into ``out`` or a new array."""
     rows = np.empty((len(nodes), file.num_features), dtype=np.float32) if out is None else out
     for part, block in read_blocks(file, nodes):
         rows[part] = block
@@ -228,9 +173,8 @@ def take_rows(file: SmoothedRows, nodes: Ints, out: Rows | None = None) -> Rows:
 def open_smoothed(shards: Shards, form: SmoothedForm) -> SmoothedRows | None:
     """Open the smoothed features of that form; None if there are none of this graph and scaling."""
     folder = shards.folder / form.name
-    path = folder / MANIFEST
     try:
-        about = read_json(path, _ENTRIES)
+        about = read_json(folder / MANIFEST, _ENTRIES)
     except OSError:
         return None
     except RawlsError as error:
@@ -238,10 +182,9 @@ def open_smoothed(shards: Shards, form: SmoothedForm) -> SmoothedRows | None:
     features = about["features"]
     if any(about.get(name) != value for name, value in form.manifest(shards, features).items()):
         return None
-    shapes = [(last - first, features) for first, last in pairwise(shards.cuts)]
     parts = [
-        map_rows(folder / f"{shard:05d}.npy", shape, form.dtype)
-        for shard, shape in enumerate(shapes)
+        map_rows(folder / f"{shard:05d}.npy", (last - first, features), form.dtype)
+        for shard, (first, last) in enumerate(pairwise(shards.cuts))
     ]
     return SmoothedRows(folder, parts)
 

@@ -29,13 +29,9 @@ def smooth_rows(
 ) -> None:
     """Write diag(f) (A + I) Y + T for the rows of a block, compiled where that is possible.
 
-    Args:
-        block: The rows of A; its columns are rows of ``right``.
-        right: Y, of shape (rows that columns name, columns).
-        own: The rows of Y of this process; the block's are among them.
-        factor: f, one number for each of these rows.
-        added: T, of the shape of ``own``.
-        out: Where the rows are written, of the shape of ``own``.
+    The block's columns are rows of ``right``, which is Y; its own rows are among those of ``own``,
+    which are the rows of Y of this process. The ``factor`` f, T, which is ``added``, and ``out``
+    have a row for each of these.
     """
     whole_lines = right.shape[1] * right.element_size() % LINE == 0
     fitting = right.device.type == "cpu" and block.column.dtype == torch.int32 and whole_lines
@@ -57,13 +53,7 @@ def smooth_rows(
 def row_scale(normalization: str, opened: Sequence[Shard], arcs: ArcBlocks) -> NDArray[np.float64]:
     """Return s with P = diag(s) (A + I) diag(s), for the rows of this process.
 
-    Args:
-        normalization: ``"doubly-stochastic"``, whose s the shards have, or ``"renormalized"``.
-        opened: The shards of this process.
-        arcs: Their arcs.
-
-    Returns:
-        One number for each row.
+    It is ``"doubly-stochastic"``, and the shards have s, or ``"renormalized"``.
     """
     scale = np.empty(arcs.last - arcs.first)
     if normalization == "doubly-stochastic":

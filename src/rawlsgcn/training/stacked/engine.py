@@ -40,8 +40,8 @@ class StackedEngine:
         self.stack = method.stack(inputs, settings)
         self.sizes, self.layers = self.stack.sizes, self.stack.layers
         self.label_smoothing = method.label_smoothing(settings)
-        #: A remark for the user about how the last jobs were trained.
-        self.note: str | None = None
+        #: Remarks for the user about how the last jobs were trained.
+        self.notes: list[str] = []
 
     def train(
         self, jobs: Sequence[Job], progress: ProgressCallback = no_progress, workers: int = 1
@@ -87,10 +87,10 @@ class StackedEngine:
             rates = () if self.on_gpu else (each.lr, each.weight_decay)
             alike.setdefault((*rates, each.dropout, each.epochs), []).append(place)
         if self.on_gpu and size < max(map(len, alike.values()), default=0):
-            self.note = (
+            self.notes = [
                 f"the GPU's free memory fits {size:,} of the runs at once, so they were trained "
                 "in blocks of that size."
-            )
+            ]
         return [
             places[at : at + size]
             for places in alike.values()

@@ -19,7 +19,7 @@ import rawlsgcn as rg
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn._core.machine import peak_resident_bytes
 from rawlsgcn.evaluation.node_index import NodeIndex, read_column
-from rawlsgcn.evaluation.prediction_files import PredictionFile
+from rawlsgcn.evaluation.predictions import Predictions
 
 NODES = 6
 NAMES = [f"n{i}" for i in range(NODES)]
@@ -34,7 +34,7 @@ def frame(ids: Any = None) -> pd.DataFrame:
 
 def rows(path: Path, ids: Any = None) -> tuple[list[int], np.ndarray]:
     """The positions and the scores in a file."""
-    parts = list(PredictionFile(path, NodeIndex(ids, NODES)).chunks())
+    parts = list(Predictions(path, NodeIndex(ids, NODES)).chunks())
     scores = np.concatenate([part.values for part in parts])
     return np.concatenate([part.nodes for part in parts]).tolist(), scores
 
@@ -206,7 +206,7 @@ def test_a_wide_table_is_refused_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["x" * 5000 + ".csv", "x\0y.csv"])
 def test_a_name_that_no_file_can_have_does_not_exist(name: str) -> None:
     with pytest.raises(RawlsError, match="does not exist"):
-        PredictionFile(name, NodeIndex(None, NODES))
+        Predictions(name, NodeIndex(None, NODES))
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ import torch
 from torch_geometric.data import Data
 
 import rawlsgcn as rg
-from rawlsgcn.experiments.model_search import auto_search, pool
-from rawlsgcn.experiments.model_search.auto_search import Search
+from rawlsgcn.experiments.model_search import auto, pool, search
+from rawlsgcn.experiments.model_search.search import Search
 from tests.small_pool import small_pool
 
 
@@ -87,8 +87,8 @@ def test_transferable_models_leave_their_graph(graph: Data, tmp_path: Path) -> N
 def test_a_member_that_cannot_leave_its_graph_is_refused(
     graph: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    only = tuple(each for each in auto_search.POOL if not each.transferable)
-    monkeypatch.setattr(auto_search, "POOL", only)
+    only = tuple(each for each in search.POOL if not each.transferable)
+    monkeypatch.setattr(search, "POOL", only)
     bound = rg.auto(graph)
     assert any("another graph" in sentence for sentence in bound.explanation)
     bound.save(tmp_path / "model")
@@ -116,7 +116,7 @@ def test_an_interruption_keeps_the_best_so_far(
             raise KeyboardInterrupt
         return original(*arguments, **options)
 
-    monkeypatch.setattr(auto_search, "train_member", train)
+    monkeypatch.setattr(search, "train_member", train)
     if after == 0:
         with pytest.raises(KeyboardInterrupt):
             rg.auto(graph)
@@ -163,7 +163,7 @@ def test_three_classes_and_sixty_labels() -> None:
 def test_a_gcn_that_diverges_ends_only_the_comparison(
     graph: Data, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool, "rival_settings", lambda: [pool.GCN.settings(lr=1e30)])
+    monkeypatch.setattr(search, "rival_settings", lambda: [pool.GCN.settings(lr=1e30)])
     found = rg.auto(graph, baseline=True)
     assert any("GCN to compare with: training diverged" in note for note in found.notes)
     assert found.baseline is not None  # that of the pool
@@ -173,10 +173,10 @@ def test_a_gcn_that_diverges_ends_only_the_comparison(
 def test_every_diverged_member_is_left_out_and_named(
     graph: Data, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wild = replace(auto_search.POOL[0], changes={"lr": 1e30, "epochs": 5})
-    monkeypatch.setattr(auto_search, "POOL", (wild, *auto_search.POOL[1:3]))
+    wild = replace(search.POOL[0], changes={"lr": 1e30, "epochs": 5})
+    monkeypatch.setattr(search, "POOL", (wild, *search.POOL[1:3]))
     monkeypatch.setattr(
-        auto_search, "grid", lambda each: [each.settings()] if each is wild else pool.grid(each)
+        search, "grid", lambda each: [each.settings()] if each is wild else pool.grid(each)
     )
     found = rg.auto(graph)
     assert "GCN" not in set(found.leaderboard["member"])
@@ -219,15 +219,15 @@ def test_progress_never_goes_back(graph: Data) -> None:
 
 
 def test_ctrl_c_in_the_choice_is_answered(graph: Data, monkeypatch: pytest.MonkeyPatch) -> None:
-    result, calls = Search.result, []
+    answer, calls = auto.answer, []
 
     def interrupted(search: Search) -> Any:
         calls.append(search)
         if len(calls) == 1:
             raise KeyboardInterrupt
-        return result(search)
+        return answer(search)
 
-    monkeypatch.setattr(Search, "result", interrupted)
+    monkeypatch.setattr(auto, "answer", interrupted)
     assert len(rg.auto(graph).leaderboard) == 7 + 4
 
 
@@ -269,7 +269,7 @@ def test_members_that_a_graph_does_not_allow_are_left_out(
     found = rg.auto(graph)
     assert "balanced" in set(found.leaderboard["member"])
     assert any("'lifted'" in note and "rawlsgcn[ann]" in note for note in found.notes)
-    monkeypatch.setattr(auto_search, "POOL", auto_search.POOL[-1:])
+    monkeypatch.setattr(search, "POOL", search.POOL[-1:])
     with pytest.raises(rg.RawlsError, match=r"rawlsgcn\[ann\]"):
         rg.auto(graph)
 

@@ -12,8 +12,9 @@ import torch
 
 import rawlsgcn as rg
 from rawlsgcn.evaluation.run_metrics import evaluate_run
-from rawlsgcn.experiments.large_graphs import row_fit
-from rawlsgcn.experiments.large_graphs.row_fit import evenly, fit_rows, usual_epochs
+from rawlsgcn.experiments.large_graphs import step_fits
+from rawlsgcn.experiments.large_graphs.row_evaluation import evenly
+from rawlsgcn.experiments.large_graphs.step_fits import fit_rows, usual_epochs
 from rawlsgcn.graphs.shards import write_shards
 from rawlsgcn.graphs.shards.shard_graph import ShardNodes
 from rawlsgcn.methods import find_method
@@ -52,7 +53,7 @@ def test_epochs_are_named_or_follow_from_the_steps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graph = rg.synthetic(300)
-    monkeypatch.setattr(row_fit, "USUAL_STEPS", int(graph.train_mask.sum()) * 2)
+    monkeypatch.setattr(step_fits, "USUAL_STEPS", int(graph.train_mask.sum()) * 2)
     first = fitted(graph, tmp_path / "a", tmp_path / "shards", batch_size=2)
     assert first["epochs"] == 4
     second = fitted(graph, tmp_path / "b", tmp_path / "shards", epochs=2)

@@ -1,0 +1,67 @@
+"""Learning on the rows that some nodes depend on: the others change no score and no gradient."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..base import Learner, accuracy_of, fused_adam, take_step
+from ..inputs import Inputs
+from ..settings import Settings
+from .random_draws import draw_uniform
+
+
+class RestrictedLearner(Learner):
+    """A run whose network is given only what :meth:`prepare` computes for the nodes in question."""
+
+    def __init__(
+        self, inputs: Inputs, settings: Settings, module: nn.Module, generator: torch.Generator
+    ) -> None:
+        self.inputs, self.settings, self.module = inputs, settings, module
+        draw_uniform(module, generator)
+        module.to(inputs.device, inputs.dtype)
+
+    @abstractmethod
+    def prepare(self, nodes: Tensor) -> tuple[Tensor, Any]:
+        """The nodes in the order of their scores, and what :meth:`scores` needs for them."""
+
+    def scores(self, prepared: Any) -> Tensor:
+        """The class scores of prepared nodes; by default the network's output."""
+        out: Tensor = self.module(*prepared)
+        return out
+
+    @cached_property
+    def training(self) -> tuple[Tensor, Any]:
+        return self.prepare(self.inputs.train)
+
+    @cached_property
+    def validation(self) -> tuple[Tensor, Any]:
+        return self.prepare(self.inputs.val)
+
+    @cached_property
+    def optimizer(self) -> torch.optim.Optimizer:
+        return fused_adam(self.module.parameters(), self.settings)
+
+    def epoch(self) -> float:
+        self.module.train()
+        nodes, prepared = self.training
+        loss = nn.functional.cross_entropy(self.scores(prepared), self.inputs.y[nodes])
+        return take_step(self.optimizer, loss)
+
+    @torch.no_grad()
+    def logits(self) -> Tensor:
+        self.module.eval()
+        everything = torch.arange(self.inputs.num_nodes, device=self.inputs.device)
+        nodes, prepared = self.prepare(everything)
+        scores = self.scores(prepared)
+        return torch.empty_like(scores).index_copy_(0, nodes, scores)
+
+    @torch.no_grad()
+    def validation_score(self) -> float:
+        self.module.eval()
+        nodes, prepared = self.validation
+        return accuracy_of(self.scores(prepared), self.inputs.y[nodes])
