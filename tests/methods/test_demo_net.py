@@ -128,7 +128,7 @@ def test_dropout_is_on_both_terms_separately() -> None:
     around = learner.logits() - own - layer.bias
     order, arguments = learner.training
     learner.module.train()
-    draws = torch.stack([learner.module(*arguments) - layer.bias for _ in range(400)]) * 0.4
+    draws = torch.stack([learner.scores(arguments) - layer.bias for _ in range(400)]) * 0.4
     options = torch.stack([0 * own, own, around, own + around])[:, None, order]
     distance, which = (draws - options).abs().min(0)
     assert distance.max() < 1e-9

@@ -264,3 +264,24 @@ def test_the_layers_after_the_first_of_a_network_are_left_alone() -> None:
     plain.load_state_dict(network.state_dict())
     plain(x).sum().backward()
     assert torch.equal(gradient(), plain[0].weight.grad)
+
+
+def test_a_linear_layer_that_replaces_a_layers_own_learns_by_the_fair_gradient() -> None:
+    torch.manual_seed(0)
+    layer, x, grad = FairGCNConv(3, 2), torch.rand(4, 3), torch.rand(4, 2)
+    layer.lin = nn.Linear(3, 2, bias=False)
+    layer(x, EDGES).backward(grad)
+    B = balanced(with_loops(adjacency(Data(edge_index=EDGES, num_nodes=4)))).float()
+    torch.testing.assert_close(layer.lin.weight.grad, grad.t() @ B @ x)
+
+
+def test_a_parametrized_weight_learns_by_the_fair_gradient() -> None:
+    torch.manual_seed(0)
+    layer, fair = GCNConv(3, 2), FairGCNConv(3, 2)
+    fair.lin.weight.data = layer.lin.weight.detach().clone()
+    nn.utils.parametrize.register_parametrization(layer.lin, "weight", nn.Identity())
+    x, grad = torch.rand(4, 3), torch.rand(4, 2)
+    for each in (make_fair(layer), fair):
+        each(x, EDGES).backward(grad)
+    original = layer.lin.parametrizations.weight.original
+    torch.testing.assert_close(original.grad, fair.lin.weight.grad)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -143,10 +143,23 @@ class Kernels:
         for name, (result, arguments) in _FUNCTIONS.items():
             self._call[name].restype, self._call[name].argtypes = result, arguments
 
-    def multiplication(self, matrix: CSRArrays, loops: bool) -> Multiplication:
-        """Prepare products with M, or with M + I."""
-        pieces = len(matrix.column) // self._entries + 1
-        return Multiplication(self._call["product"], matrix, loops, pieces)
+    def multiplication(
+        self, matrix: CSRArrays, loops: bool
+    ) -> Callable[[Tensor, Tensor, Tensor], float]:
+        """Prepare products with M, or with M + I, or with some of their rows.
+
+        The function takes x, its part for these rows and where to write M x; it returns xᵀ M x.
+        """
+        given, room = matrix.arguments(), np.empty(len(matrix.column) // self._entries + 1)
+        product, at_room = self._call["product"], room.ctypes.data
+
+        kept = matrix, room  # what the addresses point to lives as long as the function
+
+        def multiply(x: Tensor, own: Tensor, out: Tensor, _: Any = kept) -> float:
+            vectors = x.numel(), x.data_ptr(), own.data_ptr(), loops, out.data_ptr()
+            return float(product(*given, *vectors, at_room, torch.get_num_threads()))
+
+        return multiply
 
     def wide_product(self, matrix: CSRArrays, right: Tensor, out: Tensor) -> None:
         """Write M ``right`` to ``out``: both contiguous, of the values' type, rows of 64 bytes."""
@@ -215,23 +228,6 @@ class Kernels:
         self._call["move"](*where, size, *vectors, *numbers, *memory, torch.get_num_threads())
         sums: list[float] = room[0].tolist()
         return sums
-
-
-class Multiplication:
-    """Products with one matrix, whose arguments are prepared once."""
-
-    def __init__(self, function: Any, matrix: CSRArrays, loops: bool, pieces: int) -> None:
-        self._function, self._matrix, self._room = function, matrix, np.empty(pieces)
-        self._given, self._loops, self._at_room = matrix.arguments(), loops, self._room.ctypes.data
-
-    def __call__(self, x: Tensor, own: Tensor, out: Tensor) -> float:
-        """Write M x to ``out``; return xᵀ M x.
-
-        ``own`` is x, or its part for these rows.
-        """
-        vectors = x.numel(), x.data_ptr(), own.data_ptr(), self._loops, out.data_ptr()
-        threads = torch.get_num_threads()
-        return float(self._function(*self._given, *vectors, self._at_room, threads))
 
 
 def addresses(*arrays: Any) -> list[int]:

@@ -13,6 +13,7 @@ doubly-stochastic  Â_DS = diag(x) (A + I) diag(x); every row and every column s
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -59,11 +60,8 @@ def renormalized_laplacian(
     graph, _ = read_matrix(edge_index, edge_weight, num_nodes)
     if bool((graph.rows() == graph.column).any()):
         graph = without_diagonal(graph)
-    graph = with_stored_loops(SparseMatrix(graph.row_start, graph.column, graph.values, True))
-    row = graph.rows()
-    ones = graph.entries(0, len(graph.column))
-    factor = _sums(row, ones, graph.size).rsqrt()
-    values = (factor[row] * factor[graph.column]) * ones
+    graph = with_stored_loops(replace(graph, loops=True))
+    values = _divided_twice(graph, graph.entries(0, len(graph.column)))
     return _csr(graph.row_start, graph.column, values.to(dtype))
 
 
@@ -86,17 +84,14 @@ def normalize(A_hat: Tensor, normalization: str) -> Tensor:
         scaling = balance(A_hat, tol=tolerance(A_hat.dtype)).usable("the matrix")
         return _csr(*scaling.csr(A_hat.dtype))
     matrix, _ = read_matrix(A_hat, None, None)
-    row, column = matrix.rows(), matrix.column
-    values = matrix.entries(0, len(column))
+    values = matrix.entries(0, len(matrix.column))
     # A row of Â without entries (no self-loops) has nothing to divide and stays empty.
-    if normalization == "row":
-        values = values / _sums(row, values, matrix.size)[row]
-    elif normalization == "column":
-        values = values / _sums(column, values, matrix.size)[column]
+    if normalization == "symmetric":
+        values = _divided_twice(matrix, values)
     else:
-        factor = _sums(row, values, matrix.size).rsqrt()
-        values = (factor[row] * factor[column]) * values
-    return _csr(matrix.row_start, column, values.to(A_hat.dtype))
+        group = matrix.rows() if normalization == "row" else matrix.column
+        values = values / _sums(group, values, matrix.size)[group]
+    return _csr(matrix.row_start, matrix.column, values.to(A_hat.dtype))
 
 
 def propagation_matrix(
@@ -143,14 +138,20 @@ def propagation_matrix(
     else:
         matrix = renormalized_laplacian(edge_index, edge_weight, num_nodes)
         matrix = matrix if normalization == "renormalized" else normalize(matrix, normalization)
-        starts, column, values = matrix.crow_indices(), matrix.col_indices(), matrix.values()
-        matrix = _csr(starts, column, values.to(dtype))
+        matrix = _csr(matrix.crow_indices(), matrix.col_indices(), matrix.values().to(dtype))
     return matrix if device is None else matrix.to(device)
 
 
 def _sums(group: Tensor, values: Tensor, size: int) -> Tensor:
     sums = torch.zeros(size, dtype=values.dtype, device=values.device)
     return sums.index_add_(0, group, values)
+
+
+def _divided_twice(matrix: SparseMatrix, values: Tensor) -> Tensor:
+    """Divide each entry by the roots of the sums of its row and of the row of its column."""
+    row = matrix.rows()
+    factor = _sums(row, values, matrix.size).rsqrt()
+    return (factor[row] * factor[matrix.column]) * values
 
 
 def _csr(starts: Tensor, column: Tensor, values: Tensor) -> Tensor:

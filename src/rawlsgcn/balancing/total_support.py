@@ -58,12 +58,8 @@ def require_support(matrix: SparseMatrix, symmetric: bool, diagonal: Tensor) -> 
 
 
 def _refuse_empty(starts: Any, column: Any, n: int) -> None:
-    filled = np.zeros(n, dtype=bool)
-    filled[column] = True
-    for what, lost in (
-        ("row", np.flatnonzero(np.diff(starts) == 0)),
-        ("column", np.flatnonzero(~filled)),
-    ):
+    for what, counts in ("row", np.diff(starts)), ("column", np.bincount(column, minlength=n)):
+        lost = np.flatnonzero(counts == 0)
         if len(lost):
             raise RawlsError(
                 f"the matrix has no doubly stochastic form: {_names(what, lost)} "
@@ -77,16 +73,14 @@ def _refuse_deficient(pattern: Any, partner: Any) -> None:
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import breadth_first_order
 
-    n = len(partner)
-    row_of = np.full(n, -1)
     matched = np.flatnonzero(partner >= 0)
+    row_of = np.full(len(partner), -1)
     row_of[partner[matched]] = matched
-    row = np.repeat(np.arange(n), np.diff(pattern.indptr))
+    row = np.repeat(np.arange(len(partner)), np.diff(pattern.indptr))
     target = row_of[pattern.indices]
     usable = target >= 0
-    graph = csr_array(
-        (np.ones(usable.sum(), dtype=np.int8), (row[usable], target[usable])), shape=(n, n)
-    )
+    entries = np.ones(usable.sum(), dtype=np.int8), (row[usable], target[usable])
+    graph = csr_array(entries, shape=pattern.shape)
     unmatched = int(np.flatnonzero(partner < 0)[0])
     rows = np.sort(breadth_first_order(graph, unmatched, return_predecessors=False))
     columns = np.unique(pattern[rows].indices)

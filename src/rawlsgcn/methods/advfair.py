@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, pairwise
 from typing import Any, ClassVar
 
@@ -41,16 +41,19 @@ class AdvFairNetwork(nn.Module):
     """Embedding, filter and classifier, and the discriminator of ``groups`` degrees."""
 
     def __init__(
-        self, inputs: Inputs, settings: Settings, groups: int, random: torch.Generator
+        self, sizes: list[int], dropout: float, random: torch.Generator, hidden: int, groups: int
     ) -> None:
         super().__init__()
-        hidden = settings.hidden_channels
-        sizes = [inputs.num_features, *[hidden] * settings.num_layers]
-        self.convolutions = nn.ModuleList(GraphConvolution(a, b) for a, b in pairwise(sizes))
+        pairs = pairwise([*sizes[:-1], hidden])
+        self.convolutions = nn.ModuleList(GraphConvolution(a, b) for a, b in pairs)
         self.filter = perceptron(hidden, 2 * hidden, hidden)
-        self.classifier = empty(nn.Linear, hidden, inputs.num_classes)
+        self.classifier = empty(nn.Linear, hidden, sizes[-1])
         self.discriminator = perceptron(hidden, hidden, groups)
-        self.dropout = Dropout(settings.dropout, random)
+        self.dropout = Dropout(dropout, random)
+        if random.device.type == "cpu":
+            # Masks begin after as many numbers as torch draws for linear maps, as they always did.
+            linear = [m for m in self.modules() if isinstance(m, nn.Linear)]
+            torch.rand(sum(p.numel() for m in linear for p in m.parameters()), generator=random)
 
     def forward(self, matrices: list[FixedMatrix]) -> Tensor:
         """The filtered embedding of some nodes, from the layers' ``restricted`` matrices."""
@@ -85,14 +88,10 @@ class AdvFairLearner(RestrictedLearner):
     settings: AdvFairSettings
 
     def __init__(self, inputs: Inputs, settings: Settings, seed: int, groups: int) -> None:
-        random = torch.Generator(inputs.device).manual_seed(seed)
-        network = AdvFairNetwork(inputs, settings, groups, random)
-        if inputs.device.type == "cpu":
-            # Masks begin after as many numbers as torch draws for linear maps, as they always did.
-            linear = [m for m in network.modules() if isinstance(m, nn.Linear)]
-            torch.rand(sum(p.numel() for m in linear for p in m.parameters()), generator=random)
-        super().__init__(inputs, settings, network, torch.Generator().manual_seed(seed))
+        network_of = partial(AdvFairNetwork, hidden=settings.hidden_channels, groups=groups)
+        super().__init__(inputs, settings, seed, network_of)
         self.propagation = normalized_adjacency(inputs)
+        network = self.module
         model = (network.convolutions, network.filter, network.classifier)
         self.model_optimizer, self.discriminator_optimizer = (
             fused_adam(chain(*(part.parameters() for part in parts)), settings)

@@ -16,9 +16,9 @@ degrees that did not occur in training, a node uses the weights of the nearest d
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,9 +30,9 @@ from .._core.sparse import csr_entries, csr_from_entries
 from ._ops.fixed_matrix import FixedMatrix, propagated, suited, times
 from ._ops.random_draws import Dropout
 from ._ops.receptive_field import select_rows
-from ._ops.restricted_learner import RestrictedLearner
+from ._ops.restricted_learner import LayeredNetwork, RestrictedLearner
 from ._ops.rows_by_degree import Step, grouped_steps
-from .base import Learner, Method, layer_sizes
+from .base import Learner, Method
 from .inputs import Inputs
 from .settings import Settings
 
@@ -77,39 +77,15 @@ class DemoNetLayer(nn.Module):
         return out
 
 
-class DemoNetNetwork(nn.Module):
-    """L layers with ELU between them; ``degrees`` says which degree each W_k is for."""
-
-    degrees: Tensor
-
-    def __init__(
-        self, sizes: list[int], p: float, degrees: Tensor, random: torch.Generator
-    ) -> None:
-        super().__init__()
-        self.register_buffer("degrees", degrees)
-        pairs = itertools.pairwise(sizes)
-        self.layers = nn.ModuleList(DemoNetLayer(a, b, len(degrees)) for a, b in pairs)
-        self.dropout = Dropout(p, random)
-
-    def forward(
-        self, x: Tensor | FixedMatrix, m: Means, later: list[tuple[Step, Groups]]
-    ) -> Tensor:
-        """The last step's scores, from the rows that the first layer needs."""
-        h: Tensor = self.layers[0](x, m, self.dropout)
-        for layer, (step, groups) in zip(list(self.layers)[1:], later, strict=True):
-            h = nn.functional.elu(h)
-            h = layer(h[step.own], Means(times(step.matrix, h), groups), self.dropout)
-        return h
-
-
 class DemoNetLearner(RestrictedLearner):
-    """Early stopping watches the accuracy on the validation nodes."""
+    """ELU between the layers; ``degrees`` says which degree each W_k is for."""
+
+    module: LayeredNetwork
 
     def __init__(self, inputs: Inputs, settings: Settings, seed: int, degrees: Tensor) -> None:
-        sizes = layer_sizes(inputs, settings)
-        random = torch.Generator(inputs.device).manual_seed(seed)
-        network = DemoNetNetwork(sizes, settings.dropout, degrees, random)
-        super().__init__(inputs, settings, network, torch.Generator().manual_seed(seed))
+        layer = partial(DemoNetLayer, degrees=len(degrees))
+        super().__init__(inputs, settings, seed, partial(LayeredNetwork, layer))
+        self.module.register_buffer("degrees", degrees)
         self.degrees = degrees
 
     def prepare(self, nodes: Tensor) -> tuple[Tensor, Any]:
@@ -118,6 +94,16 @@ class DemoNetLearner(RestrictedLearner):
         steps = grouped_steps(neighbor_mean(i), group, number, nodes, self.settings.num_layers)
         first, *later = ((step, Groups.of(step)) for step in steps)
         return steps[-1].nodes, (*first_rows(*first, i.x), later)
+
+    def scores(self, prepared: Any) -> Tensor:
+        x, means, later = prepared
+        first, *rest = self.module.layers
+        h: Tensor = first(x, means, self.module.dropout)
+        for layer, (step, groups) in zip(rest, later, strict=True):
+            h = nn.functional.elu(h)
+            means = Means(times(step.matrix, h), groups)
+            h = layer(h[step.own], means, self.module.dropout)
+        return h
 
 
 def nearest(degrees: Tensor, wanted: Tensor) -> Tensor:

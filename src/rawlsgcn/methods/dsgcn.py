@@ -11,8 +11,8 @@ rows of Z in each group. On a weighted graph Â includes the weights; k(i) still
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import torch
@@ -20,11 +20,11 @@ from torch import Tensor, nn
 
 from ..balancing import propagation_matrix
 from ._ops.fixed_matrix import FixedMatrix, propagated, times
-from ._ops.random_draws import Dropout, empty
+from ._ops.random_draws import empty
 from ._ops.receptive_field import select_rows
-from ._ops.restricted_learner import RestrictedLearner
-from ._ops.rows_by_degree import Step, grouped_steps
-from .base import Learner, Method, layer_sizes
+from ._ops.restricted_learner import LayeredNetwork, RestrictedLearner
+from ._ops.rows_by_degree import grouped_steps
+from .base import Learner, Method
 from .inputs import Inputs
 from .settings import Settings
 
@@ -40,7 +40,7 @@ class DSGCN(Method):
     grid: ClassVar[Mapping[str, Sequence[float]]] = {"lr": (0.05, 0.025, 0.01, 0.005)}
 
     def learner(self, inputs: Inputs, settings: Settings, seed: int) -> Learner:
-        return DSGCNLearner(inputs, settings, seed)
+        return DSGCNLearner(inputs, settings, seed, partial(LayeredNetwork, DSGCNLayer))
 
 
 class DSGCNLayer(nn.Module):
@@ -62,30 +62,10 @@ class DSGCNLayer(nn.Module):
         return torch.cat(outputs) + self.bias
 
 
-class DSGCNNetwork(nn.Module):
-    """L layers with ReLU and dropout between them."""
-
-    def __init__(self, sizes: list[int], p: float, random: torch.Generator) -> None:
-        super().__init__()
-        self.layers = nn.ModuleList(DSGCNLayer(a, b) for a, b in itertools.pairwise(sizes))
-        self.dropout = Dropout(p, random)
-
-    def forward(self, z: Sequence[Tensor | FixedMatrix], later: Sequence[Step]) -> Tensor:
-        """The last step's scores; ``z`` has the rows of Â X that the first layer needs."""
-        h: Tensor = self.layers[0](z)
-        for layer, step in zip(list(self.layers)[1:], later, strict=True):
-            h = self.dropout(torch.relu(h))
-            h = layer(torch.split(times(step.matrix, h), step.counts))
-        return h
-
-
 class DSGCNLearner(RestrictedLearner):
-    """Full-graph training on the rows that the training nodes depend on."""
+    """ReLU and dropout between the layers; trained on the rows that training nodes depend on."""
 
-    def __init__(self, inputs: Inputs, settings: Settings, seed: int) -> None:
-        random = torch.Generator(inputs.device).manual_seed(seed)
-        network = DSGCNNetwork(layer_sizes(inputs, settings), settings.dropout, random)
-        super().__init__(inputs, settings, network, torch.Generator().manual_seed(seed))
+    module: LayeredNetwork
 
     def prepare(self, nodes: Tensor) -> tuple[Tensor, Any]:
         i = self.inputs
@@ -99,3 +79,12 @@ class DSGCNLearner(RestrictedLearner):
         groups = torch.split(torch.arange(len(z), device=z.device), first.counts)
         parts = [FixedMatrix.of(select_rows(z, rows)) for rows in groups]
         return steps[-1].nodes, (parts, later)
+
+    def scores(self, prepared: Any) -> Tensor:
+        z, later = prepared
+        first, *rest = self.module.layers
+        h: Tensor = first(z)
+        for layer, step in zip(rest, later, strict=True):
+            h = self.module.dropout(torch.relu(h))
+            h = layer(torch.split(times(step.matrix, h), step.counts))
+        return h

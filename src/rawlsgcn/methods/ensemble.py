@@ -53,9 +53,12 @@ class EnsembleSettings(Settings):
     @classmethod
     def of(cls, runs: Iterable[EnsembleRun], temperature: float = 1.0) -> EnsembleSettings:
         """Describe an ensemble of these runs."""
-        each = [
-            {"method": run.method, "settings": _changes(run), "weight": run.weight} for run in runs
-        ]
+        each = []
+        for run in runs:
+            defaults = asdict(find_method(run.method).defaults)
+            settings = asdict(run.settings).items()
+            changes = {name: value for name, value in settings if value != defaults[name]}
+            each.append({"method": run.method, "settings": changes, "weight": run.weight})
         return cls(runs=json.dumps(each), temperature=temperature)
 
     @cached_property
@@ -65,14 +68,20 @@ class EnsembleSettings(Settings):
         Raises:
             RawlsError: If the text does not describe runs of known methods.
         """
+        runs = []
         try:
-            each = json.loads(self.runs)
-            runs = tuple(_run(one["method"], one["settings"], one["weight"]) for one in each)
+            for one in json.loads(self.runs):
+                method, changes = find_method(str(one["method"])), one["settings"]
+                # An ensemble in an ensemble would never end.
+                if not (isinstance(method, Stackable) and isinstance(changes, Mapping)):
+                    raise TypeError
+                settings = method.configure(changes)
+                runs.append(EnsembleRun(method.name, settings, float(one["weight"])))
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise RawlsError("runs must be a list of runs in JSON, as auto writes it") from error
         if not all(run.weight >= 0 and math.isfinite(run.weight) for run in runs):
             raise RawlsError("runs must have weights of zero or more")
-        return runs
+        return tuple(runs)
 
     def described(self) -> dict[str, Any]:
         """Describe the ensemble for tables.
@@ -84,28 +93,13 @@ class EnsembleSettings(Settings):
         methods = Counter(run.method for run in self.parsed)
         described = {"runs": ", ".join(f"{count} of {name}" for name, count in methods.items())}
         for name in dict.fromkeys(key for run in self.parsed for key in asdict(run.settings)):
-            values = {getattr(run.settings, name, None): None for run in self.parsed}
+            values = dict.fromkeys(getattr(run.settings, name, None) for run in self.parsed)
             described[name] = ", ".join(_text(value) for value in values if value is not None)
         return described | {"temperature": f"{self.temperature:.3g}"}
 
 
 def _text(value: object) -> str:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else f"{value}"
-
-
-def _changes(run: EnsembleRun) -> dict[str, Any]:
-    """The settings in which a run differs from the defaults of its method."""
-    defaults = asdict(find_method(run.method).defaults)
-    return {key: value for key, value in asdict(run.settings).items() if value != defaults[key]}
-
-
-def _run(name: Any, settings: Any, weight: Any) -> EnsembleRun:
-    method = find_method(str(name))
-    if not isinstance(method, Stackable):  # an ensemble in an ensemble would never end
-        raise RawlsError(f"the runs of an ensemble cannot be of the method {name}")
-    if not isinstance(settings, Mapping):
-        raise TypeError
-    return EnsembleRun(method.name, method.configure(settings), float(weight))
 
 
 class Ensemble(Method):
@@ -162,12 +156,8 @@ def scores_of(probabilities: Tensor, temperature: float = 1.0) -> Tensor:
 
 def state_of_run(state: Mapping[str, Tensor], number: int) -> dict[str, Tensor]:
     """The state of one run by its own names, from that of its ensemble."""
-    prefix = f"{number}."
-    return {
-        name.removeprefix(prefix): tensor
-        for name, tensor in state.items()
-        if name.startswith(prefix)
-    }
+    prefix, size = f"{number}.", len(f"{number}.")
+    return {name[size:]: tensor for name, tensor in state.items() if name.startswith(prefix)}
 
 
 def joined_states(states: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:

@@ -111,8 +111,7 @@ class FeatureLists:
 
 def ranking_loss(logits: Tensor, features: FeatureLists, sigma: float) -> Tensor:
     """R, whose gradient is LambdaRank's: a sum over nodes and over the pairs of their lists."""
-    size = logits.norm(dim=1, keepdim=True)
-    units = logits / torch.where(size > 0, size, 1)
+    units = _units(logits)
     lists = output_lists(units.detach(), features.k)
     # embedding and not units[lists]: its backward adds in a fixed order, whatever the threads
     chosen = nn.functional.embedding(lists, units)
@@ -134,12 +133,15 @@ def lambda_rank(t: Tensor, s: Tensor, ideal: Tensor, sigma: float) -> Tensor:
 
 
 def feature_cosines(x: Tensor) -> Tensor:
-    """cos(x_i, x_j) of all rows, dense, from dense or CSR features."""
-    if x.layout == torch.sparse_csr:
-        x = x.to_dense()  # of the training nodes only
-    size = x.norm(dim=1, keepdim=True)
-    units = x / torch.where(size > 0, size, 1)
+    """cos(x_i, x_j) of all rows, dense, from dense or CSR features of the training nodes."""
+    units = _units(x.to_dense() if x.layout == torch.sparse_csr else x)
     return units @ units.t()
+
+
+def _units(rows: Tensor) -> Tensor:
+    """The rows divided by their lengths; rows of zeros stay."""
+    size = rows.norm(dim=1, keepdim=True)
+    return rows / torch.where(size > 0, size, 1)
 
 
 def _without_self(similarity: Tensor) -> Tensor:

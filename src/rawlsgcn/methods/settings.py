@@ -111,19 +111,19 @@ def with_changes(settings: S, changes: Mapping[str, Any]) -> S:
 
 def _convert(name: str, value: Any, kind: type) -> Any:
     """A value as the type of its field."""
-    if kind is bool and isinstance(value, str):
-        truth = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-        if value.lower() in truth:
-            return truth[value.lower()]
+    truth = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+    fits = not isinstance(value, bool)
+    if kind is bool:
+        value = truth.get(value.lower(), value) if isinstance(value, str) else value
+        fits = not isinstance(value, str)
     elif kind is str:
-        if isinstance(value, str):
-            return value
-    elif kind is int and isinstance(value, float) and not value.is_integer():
-        pass
-    elif kind is bool or not isinstance(value, bool):
-        try:
+        fits = isinstance(value, str)
+    elif kind is int and isinstance(value, float):
+        fits = value.is_integer()
+    try:
+        if fits:
             return kind(value)
-        except (TypeError, ValueError, OverflowError):
-            pass
+    except (TypeError, ValueError, OverflowError):
+        pass
     words = {int: "a whole number", float: "a number", bool: "true or false"}
     raise RawlsError(f"{name} must be {words.get(kind, 'text')}, not {value!r}")

@@ -111,31 +111,30 @@ class SmoothedStack(LayerStack):
 
     def _checked(self, fixed: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """What a file has beside the weights, valid for this graph."""
-        i = self.inputs
-        kinds: dict[str, tuple[torch.dtype, int | None]] = {}
-        if self._uses_tf_idf:
-            kinds["idf"] = (torch.float32, i.num_features)
-        if self.settings.inputs == "adjacency":
-            kinds |= {"columns": (torch.int64, None), "graph": (torch.int64, 1)}
+        i, adjacency = self.inputs, self.settings.inputs == "adjacency"
+        kinds = {"idf": (torch.float32, i.num_features)} if self._uses_tf_idf else {}
+        if adjacency:
+            count = fixed.get("columns", i.train).numel()
+            kinds |= {"columns": (torch.int64, count), "graph": (torch.int64, 1)}
         for name, (dtype, size) in kinds.items():
             tensor = fixed.get(name)
-            if tensor is None or tensor.dtype != dtype or tensor.dim() != 1:
-                raise RawlsError(f"its weights have no {name}: they were changed; train again")
-            if size is not None and len(tensor) != size:
-                raise RawlsError(f"its {name} has {len(tensor)} numbers, not {size}: train again")
-        if "graph" in kinds:
-            if not torch.equal(fixed["graph"].cpu(), self._digest().cpu()):
+            if tensor is None or tensor.dtype != dtype or tensor.shape != (size,):
+                raise RawlsError(
+                    f"its weights have no {name} of {size} numbers: they were changed; train again"
+                )
+        kept = {name: fixed[name].to(i.device) for name in kinds}
+        if adjacency:
+            if not torch.equal(kept["graph"], self._digest()):
                 raise RawlsError(
                     "it was trained on the rows of its graph's adjacency matrix and can only be "
                     "used on that graph, with the nodes in the order of the training: train with "
                     "inputs 'smoothed' or 'both', or rawlsgcn auto with --transferable"
                 )
-            columns = fixed["columns"]
-            if len(columns) and (columns[0] < 0 or columns[-1] >= i.num_nodes):
-                raise RawlsError("its columns are outside the graph: train again")
-            if bool((columns.diff() <= 0).any()):
-                raise RawlsError("its columns are not in order: train again")
-        return {name: fixed[name].to(i.device) for name in kinds}
+            columns = kept["columns"]
+            inside = (columns >= 0) & (columns < i.num_nodes)
+            if not bool(inside.all()) or not bool((columns.diff() > 0).all()):
+                raise RawlsError("its columns are not nodes of the graph in order: train again")
+        return kept
 
     def _digest(self) -> Tensor:
         """The edges of the graph as a number."""
@@ -153,15 +152,12 @@ class SmoothedStack(LayerStack):
     @cached_property
     def _features(self) -> FixedMatrix:
         """F with its transpose."""
-        kind = self.settings.features
-        key = ("features", kind, self._idf_key if kind == "tf-idf" else "")
-        x = self.inputs.x
-        return self._shared(
-            key,
-            lambda: FixedMatrix.of(
-                short_indices(tf_idf(x, self.fixed["idf"]) if kind == "tf-idf" else x)
-            ),
-        )
+        x, weighted = self.inputs.x, self.settings.features == "tf-idf"
+
+        def compute() -> FixedMatrix:
+            return FixedMatrix.of(short_indices(tf_idf(x, self.fixed["idf"]) if weighted else x))
+
+        return self._shared(("features", self._idf_key if weighted else ""), compute)
 
     @cached_property
     def _idf_key(self) -> str:
@@ -174,15 +170,14 @@ class SmoothedStack(LayerStack):
         least, i = self.settings.min_degree, self.inputs
         if not least:
             return None
-        return self._shared(
-            ("lifted", least, self._idf_key),
-            lambda: lift_low_degrees(
-                i.edge_index,
-                tf_idf(i.x, self.fixed["idf"]),
-                edge_weight=i.edge_weight,
-                min_degree=least,
-            ),
-        )
+
+        def compute() -> LiftedGraph:
+            features = tf_idf(i.x, self.fixed["idf"])
+            return lift_low_degrees(
+                i.edge_index, features, edge_weight=i.edge_weight, min_degree=least
+            )
+
+        return self._shared(("lifted", least, self._idf_key), compute)
 
     @property
     def notes(self) -> tuple[str, ...]:

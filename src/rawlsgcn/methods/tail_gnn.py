@@ -28,8 +28,8 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy,
 from ._ops.fixed_matrix import FixedMatrix, times
 from ._ops.random_draws import Dropout
 from ._ops.receptive_field import reached_rows
-from ._ops.restricted_learner import RestrictedLearner
-from .base import Method, fused_adam, layer_sizes, take_step
+from ._ops.restricted_learner import LayeredNetwork, RestrictedLearner
+from .base import Method, fused_adam, take_step
 from .inputs import Inputs
 from .settings import Settings
 from .tail_gnn_forged_tails import Branch, Hop, Plan, View, forged
@@ -108,14 +108,12 @@ class Discriminator(nn.Module):
         return binary_cross_entropy_with_logits(logits, torch.full_like(logits, label))
 
 
-class TailNetwork(nn.Module):
+class TailNetwork(LayeredNetwork):
     """The layers, with ELU and dropout between them, and the discriminator of their outputs."""
 
     def __init__(self, sizes: list[int], dropout: float, random: torch.Generator) -> None:
-        super().__init__()
-        self.layers = nn.ModuleList(TailLayer(a, b) for a, b in pairwise(sizes))
+        super().__init__(TailLayer, sizes, dropout, random)
         self.discriminator = Discriminator(sizes[-1], random)
-        self.dropout = Dropout(dropout, random)
 
     def first(self, plan: Plan) -> Tensor:
         """The first layer's output, before ELU and dropout."""
@@ -153,18 +151,15 @@ class TailLearner(RestrictedLearner):
     settings: TailSettings
 
     def __init__(self, inputs: Inputs, settings: TailSettings, seed: int) -> None:
-        random = torch.Generator(inputs.device).manual_seed(seed)
-        generator = torch.Generator().manual_seed(seed)
-        network = TailNetwork(layer_sizes(inputs, settings), settings.dropout, random)
-        super().__init__(inputs, settings, network, generator)
+        super().__init__(inputs, settings, seed, TailNetwork)
         row, column = inputs.edge_index
         weight = torch.ones_like(row) if inputs.edge_weight is None else inputs.edge_weight
         self.head = Branch(row, column, weight.to(inputs.dtype), inputs.num_nodes, tail=False)
         self.tail = replace(self.head, tail=True)
-        self.forged = forged(self.tail, inputs.train, settings.tail_degree, generator)
+        self.forged = forged(self.tail, inputs.train, settings.tail_degree, self.generator)
         self.model_optimizer, self.discriminator_optimizer = (
             fused_adam(part.parameters(), settings)
-            for part in (network.layers, network.discriminator)
+            for part in (self.module.layers, self.module.discriminator)
         )
 
     @cached_property

@@ -7,11 +7,11 @@ from typing import Any
 from torch import Tensor
 from torch_geometric.nn import APPNP
 
-from .fair_gradient import FairMatrix, redirect
-from .fair_layer import HomogeneousFairLayer
+from .fair_gradient import redirect
+from .fair_layer import FairLayer
 
 
-class FairAPPNP(HomogeneousFairLayer, APPNP):  # type: ignore[misc]
+class FairAPPNP(FairLayer, APPNP):  # type: ignore[misc]
     r"""The personalized PageRank propagation ``APPNP`` with the fair gradient of its input.
 
     .. math:: E = \Pi(\hat A)\, Z, \qquad \Pi(M) =
@@ -56,13 +56,16 @@ class FairAPPNP(HomogeneousFairLayer, APPNP):  # type: ignore[misc]
         torch.Size([4, 3])
     """
 
-    def _learned(self, x: Tensor) -> list[Tensor]:
-        return [x]
+    def _learning(self) -> list[tuple[Any, int]]:
+        return []
 
-    def _fair_forward(
-        self, x: Tensor, edge_index: Any, edge_weight: Tensor | None, matrix: FairMatrix
-    ) -> Tensor:
-        out: Tensor = APPNP.forward(self, x.detach(), edge_index, edge_weight)
+    def _compute(self, x: Any, adjacency: Any, fair_weight: Tensor | None, **graph: Any) -> Tensor:
+        if not isinstance(x, Tensor) or not self._learns(adjacency, x):
+            plain: Tensor = APPNP.forward(self, x, adjacency, **graph)
+            return plain
+        sizes = (x.shape[self.node_dim],) * 2
+        matrix = self._fair_matrix(adjacency, graph["edge_weight"], fair_weight, sizes, x.dtype)
+        out: Tensor = APPNP.forward(self, x.detach(), adjacency, **graph)
         coefficients = [self.alpha * (1 - self.alpha) ** k for k in range(self.K)]
         coefficients.append((1 - self.alpha) ** self.K)
         return redirect(out, x, matrix, coefficients, self.node_dim)

@@ -95,15 +95,16 @@ def _symmetrized(indices: Tensor, values: Tensor, num_nodes: int) -> Tensor:
     shape = (num_nodes, num_nodes)
     matrix = torch.sparse_coo_tensor(indices, values, shape, check_invariants=False).coalesce()
     other = matrix.t().coalesce()
-    if matrix.indices().shape == other.indices().shape and torch.equal(
-        matrix.indices(), other.indices()
+    one, two = matrix.values(), other.values()
+    if (
+        not torch.equal(matrix.indices(), other.indices())
+        or torch.equal(one, two)
+        or not torch.allclose(one, two, rtol=_ROUNDING, atol=0.0)
     ):
-        one, two = matrix.values(), other.values()
-        if not torch.equal(one, two) and torch.allclose(one, two, rtol=_ROUNDING, atol=0.0):
-            return torch.sparse_coo_tensor(
-                matrix.indices(), (one + two) / 2, shape, is_coalesced=True, check_invariants=False
-            )
-    return matrix
+        return matrix
+    return torch.sparse_coo_tensor(
+        matrix.indices(), (one + two) / 2, shape, is_coalesced=True, check_invariants=False
+    )
 
 
 def edges_of(adjacency: Any, edge_weight: Tensor | None) -> tuple[Tensor, Tensor | None]:

@@ -1,23 +1,21 @@
-"""The base classes of the fair layers: where the entries of B come from, and the forward passes."""
+"""The base of the fair layers: where the entries of B come from, and the forward pass."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 from torch_geometric.nn.aggr import MeanAggregation, SumAggregation
-from torch_geometric.nn.dense.linear import is_uninitialized_parameter
-from torch_geometric.typing import Size, SparseTensor
+from torch_geometric.typing import SparseTensor
 from torch_geometric.utils import is_sparse
 
 from .._core.argument_checks import require_edges
 from .._core.errors import RawlsError
 from .balanced_weights import Loops, edges_of, fair_weight_of
 from .fair_gradient import FairMatrix, attach
+from .fair_linear import FairLinear, fair_class
 from .fair_weights import FairWeightHolder, require_fair_weight
 
 
@@ -29,8 +27,12 @@ class FairLayer(FairWeightHolder):
     the balanced form of the graph that the layer receives.
     """
 
+    #: Whether features are aggregated before the Linear layer, and may be a pair.
+    _aggregates_first = _bipartite = False
     #: A class attribute, so that a layer turned fair in place has it too.
     _cached_fair: FairMatrix | None = None
+    lin: Any
+    node_dim: int
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Make every constructor raise the errors of ``make_fair``, and keep its signature."""
@@ -61,6 +63,72 @@ class FairLayer(FairWeightHolder):
 
     def prepare(self) -> None:
         """Complete the conversion of a layer after its class was changed."""
+        for linear, _ in self._learning():
+            if not isinstance(linear, FairLinear):
+                linear.__class__ = fair_class(type(linear))
+
+    def forward(
+        self,
+        x: Any,
+        edge_index: Any,
+        edge_weight: Tensor | None = None,
+        fair_weight: Tensor | None = None,
+    ) -> Tensor:
+        """Compute the layer.
+
+        Args:
+            x: Node features (nodes, inputs); of SAGEConv, GraphConv and GINConv also a pair of
+                those of sources and of targets.
+            x_0: Initial node features (nodes, channels), of GCN2Conv.
+            edge_index: Edge indices (2, edges), or the transposed adjacency as a sparse matrix.
+            edge_weight: Edge weights (edges,) where the layer takes them; by default all are one.
+            size: The numbers of source and target nodes of a bipartite block.
+            fair_weight: B's entries at the edges (edges,), or at the edges and on the diagonal
+                (edges + targets,); by default the graph is balanced.
+
+        Returns:
+            Node features (targets, outputs).
+
+        Raises:
+            RawlsError: If the graph has no doubly stochastic form, or ``fair_weight`` is invalid.
+        """
+        return self._compute(x, edge_index, fair_weight, edge_weight=edge_weight)
+
+    def _compute(self, x: Any, adjacency: Any, fair_weight: Tensor | None, **graph: Any) -> Tensor:
+        """Compute the parent's layer of ``x`` and ``graph`` with the fair gradient."""
+        learning, single = self._learning(), isinstance(x, Tensor)
+        weights = [linear.weight for linear, _ in learning]
+        if not self._learns(adjacency, *weights) or not (single or self._bipartite):
+            return super().forward(x, adjacency, **graph)  # type: ignore[misc,no-any-return]
+        self.prepare()  # a Linear layer may be new
+        h, root = (x, x) if single else x
+        size, sources = graph.get("size"), h.shape[self.node_dim]
+        if root is not None:
+            targets = root.shape[self.node_dim]
+        elif size is not None and size[1] is not None:
+            targets = size[1]
+        else:
+            targets = adjacency.size(0) if is_sparse(adjacency) else sources
+        weighted, edge_weight = adjacency, graph.get("edge_weight")
+        if isinstance(adjacency, SparseTensor) and "edge_weight" not in graph:
+            weighted = adjacency.set_value(None, layout=None)  # as the parent's aggregation
+        sizes, dtype = (sources, targets), weights[0].dtype
+        matrix = self._fair_matrix(weighted, edge_weight, fair_weight, sizes, dtype)
+        for linear, power in learning:
+            linear.route = (h, matrix, power, self.node_dim) if self._aggregates_first else ()
+        try:
+            out: Tensor = super().forward(x, adjacency, **graph)  # type: ignore[misc]
+        finally:
+            for linear, _ in learning:
+                linear.route = None
+        if self._aggregates_first:
+            return out
+        powers = [power for _, power in learning]
+        return attach(out, h, matrix, [each.weight for each, _ in learning], powers, self.node_dim)
+
+    def _learning(self) -> list[tuple[Any, int]]:
+        """Return the Linear layers that act on aggregated features, each with the power of B."""
+        return [(self.lin, 1)]
 
     def _learns(self, adjacency: Any, *weights: Tensor) -> bool:
         """Whether any of these weights gets a gradient from this forward pass.
@@ -138,112 +206,3 @@ class FairLayer(FairWeightHolder):
         """Draw new parameters and empty the caches."""
         super().reset_parameters()  # type: ignore[misc]
         self._cached_fair = None
-
-
-class HomogeneousFairLayer(FairLayer):
-    """A fair layer between nodes of one kind, with weights of the edges; ``lin`` has the weight."""
-
-    lin: Any
-    node_dim: int
-    #: Compute the layer of (x, edge_index, edge_weight) with the fair gradient by a FairMatrix.
-    _fair_forward: Callable[..., Tensor]
-
-    def forward(
-        self,
-        x: Tensor,
-        edge_index: Any,
-        edge_weight: Tensor | None = None,
-        fair_weight: Tensor | None = None,
-    ) -> Tensor:
-        """Compute the layer.
-
-        Args:
-            x: Node features (nodes, inputs).
-            edge_index: Edge indices (2, edges), or the transposed adjacency as a sparse matrix.
-            edge_weight: Edge weights (edges,); by default all are one.
-            fair_weight: B's entries at the edges (edges,), or at the edges and on the diagonal
-                (edges + nodes,); by default the graph is balanced.
-
-        Returns:
-            Node features (nodes, outputs).
-
-        Raises:
-            RawlsError: If the graph has no doubly stochastic form, or ``fair_weight`` is invalid.
-        """
-        learned = self._learned(x)
-        if isinstance(x, (tuple, list)) or not self._learns(edge_index, *learned):
-            return super().forward(x, edge_index, edge_weight)  # type: ignore[misc,no-any-return]
-        nodes = x.shape[self.node_dim]
-        sizes, dtype = (nodes, nodes), learned[0].dtype
-        matrix = self._fair_matrix(edge_index, edge_weight, fair_weight, sizes, dtype)
-        return self._fair_forward(x, edge_index, edge_weight, matrix)
-
-    def _learned(self, x: Tensor) -> list[Tensor]:
-        """Return what gets the fair gradient: the weight, unless a layer says otherwise."""
-        return [self.lin.weight]
-
-
-class BipartiteFairLayer(FairLayer):
-    """A fair layer that aggregates features, applies a Linear layer, and adds the node itself."""
-
-    node_dim: int
-    #: Return the Linear layer that acts on the aggregated features.
-    _linear: Callable[[], Any]
-    #: Compute the layer of (aggregated features, x, root) with the fair gradient by a FairMatrix.
-    _fair_forward: Callable[..., Tensor]
-
-    def forward(
-        self, x: Any, edge_index: Any, size: Size = None, fair_weight: Tensor | None = None
-    ) -> Tensor:
-        """Compute the layer.
-
-        Args:
-            x: Node features (nodes, inputs), or a pair of those of sources and of targets.
-            edge_index: Edge indices (2, edges), or the transposed adjacency as a sparse matrix.
-            edge_weight: Edge weights (edges,) where the layer takes them; by default all are one.
-            size: The numbers of source and target nodes of a bipartite block.
-            fair_weight: B's entries at the edges (edges,), or at the edges and on the diagonal
-                (edges + targets,); by default the graph is balanced.
-
-        Returns:
-            Node features (targets, outputs).
-
-        Raises:
-            RawlsError: If the graph has no doubly stochastic form, or ``fair_weight`` is invalid.
-        """
-        return self._compute(x, edge_index, size, fair_weight)
-
-    def _compute(
-        self, x: Any, edge_index: Any, size: Size, fair_weight: Tensor | None, **weights: Any
-    ) -> Tensor:
-        """Compute the layer; ``weights`` is ``edge_weight`` where the layer takes such weights."""
-        linear, name = self._linear(), type(self).__name__
-        if not self._learns(edge_index, linear.weight):
-            return super().forward(x, edge_index, size=size, **weights)  # type: ignore[misc,no-any-return]
-        if not is_sparse(edge_index):
-            require_edges(edge_index, weights.get("edge_weight"), name)
-        x, root = (x, x) if isinstance(x, Tensor) else x
-        dtype = ready(linear, x).dtype
-        out = self.propagate(edge_index, x=(x, root), size=size, **weights)  # type: ignore[attr-defined]
-        sizes = (x.shape[self.node_dim], out.shape[self.node_dim])
-        if isinstance(edge_index, SparseTensor) and not weights:
-            edge_index = edge_index.set_value(None, layout=None)  # as the parent's aggregation
-        edge_weight = weights.get("edge_weight")
-        matrix = self._fair_matrix(edge_index, edge_weight, fair_weight, sizes, dtype)
-        return self._fair_forward(out, x, root, matrix)
-
-
-def fair_linear(
-    linear: Any, inputs: Tensor, h: Tensor, matrix: FairMatrix, power: int, node_dim: int
-) -> Tensor:
-    """Apply a Linear layer to ``inputs``, P^k h; its weight learns by the k-th power of B."""
-    out = functional.linear(inputs, linear.weight.detach(), linear.bias)
-    return attach(out, h, matrix, [linear.weight], [power], node_dim)
-
-
-def ready(linear: Any, inputs: Tensor) -> Tensor:
-    """Return the weight of a Linear layer, initialized first if its size was not known."""
-    if is_uninitialized_parameter(linear.weight):
-        linear.initialize_parameters(linear, (inputs,))
-    weight: Tensor = linear.weight
-    return weight

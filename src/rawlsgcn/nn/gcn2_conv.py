@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch_geometric.nn import GCN2Conv
-from torch_geometric.typing import OptTensor
+from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
 from .fair_gradient import attach
 from .fair_layer import FairLayer
-from .gcn_conv import normalized_edges
 
 
 class FairGCN2Conv(FairLayer, GCN2Conv):  # type: ignore[misc]
@@ -60,9 +59,7 @@ class FairGCN2Conv(FairLayer, GCN2Conv):  # type: ignore[misc]
         torch.Size([4, 3])
     """
 
-    propagate_type: ClassVar = {"x": Tensor, "edge_weight": OptTensor}
-
-    def forward(
+    def forward(  # type: ignore[override]
         self,
         x: Tensor,
         x_0: Tensor,
@@ -70,29 +67,13 @@ class FairGCN2Conv(FairLayer, GCN2Conv):  # type: ignore[misc]
         edge_weight: Tensor | None = None,
         fair_weight: Tensor | None = None,
     ) -> Tensor:
-        """Compute the layer.
-
-        Args:
-            x: Node features (nodes, channels).
-            x_0: Initial node features (nodes, channels).
-            edge_index: Edge indices (2, edges), or the transposed adjacency as a sparse matrix.
-            edge_weight: Edge weights (edges,); by default all are one.
-            fair_weight: B's entries at the edges (edges,), or at the edges and on the diagonal
-                (edges + nodes,); by default the graph is balanced.
-
-        Returns:
-            Node features (nodes, channels).
-
-        Raises:
-            RawlsError: If the graph has no doubly stochastic form, or ``fair_weight`` is invalid.
-        """
         if not self._learns(edge_index, self.weight1):
-            plain: Tensor = super().forward(x, x_0, edge_index, edge_weight)
+            plain: Tensor = GCN2Conv.forward(self, x, x_0, edge_index, edge_weight)
             return plain
         nodes, weight = x.shape[self.node_dim], self.weight1
         sizes = (nodes, nodes)
         matrix = self._fair_matrix(edge_index, edge_weight, fair_weight, sizes, weight.dtype)
-        edge_index, edge_weight = normalized_edges(self, x, edge_index, edge_weight)
+        edge_index, edge_weight = self._normalized(x, edge_index, edge_weight)
         h = self.propagate(edge_index, x=x, edge_weight=edge_weight) * (1 - self.alpha)
         initial = self.alpha * x_0[: h.size(0)]
         first = h + initial if self.weight2 is None else h
@@ -104,3 +85,22 @@ class FairGCN2Conv(FairLayer, GCN2Conv):  # type: ignore[misc]
             return attach(out, initial, matrix, [self.beta * weight.t()], [0], self.node_dim)
         second = torch.addmm(initial, initial, self.weight2, beta=1 - self.beta, alpha=self.beta)
         return out + second
+
+    def _learning(self) -> list[tuple[Any, int]]:
+        return []
+
+    def _normalized(
+        self, x: Tensor, edge_index: Any, edge_weight: Tensor | None
+    ) -> tuple[Any, Tensor | None]:
+        """Return the edges and weights of Â as the parent makes and caches them."""
+        if not self.normalize:
+            return edge_index, edge_weight
+        tensor = isinstance(edge_index, Tensor)
+        cache = "_cached_edge_index" if tensor else "_cached_adj_t"
+        edges = getattr(self, cache)
+        if edges is None:
+            options = x.size(self.node_dim), False, self.add_self_loops, self.flow, x.dtype
+            edges = gcn_norm(edge_index, edge_weight, *options)
+            if self.cached:
+                setattr(self, cache, edges)
+        return edges if tensor else (edges, None)

@@ -1,24 +1,14 @@
-"""The graph convolution of Kipf and Welling with the fair gradient (RawlsGCN-Grad).
-
-As in torch_geometric, its normalization ``gcn_norm`` is here for the other layers that use it.
-"""
+"""The graph convolution of Kipf and Welling with the fair gradient (RawlsGCN-Grad)."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
-from torch import Tensor
-from torch.nn import functional
 from torch_geometric.nn import GCNConv
-from torch_geometric.nn.conv.gcn_conv import gcn_norm
-from torch_geometric.typing import OptTensor
 
 from .balanced_weights import Loops
-from .fair_gradient import FairMatrix, attach
-from .fair_layer import HomogeneousFairLayer, ready
+from .fair_layer import FairLayer
 
 
-class FairGCNConv(HomogeneousFairLayer, GCNConv):  # type: ignore[misc]
+class FairGCNConv(FairLayer, GCNConv):  # type: ignore[misc]
     r"""The graph convolution ``GCNConv`` with the fair gradient of `RawlsGCN-Grad
     <https://arxiv.org/abs/2202.13547>`_.
 
@@ -69,39 +59,5 @@ class FairGCNConv(HomogeneousFairLayer, GCNConv):  # type: ignore[misc]
         torch.Size([4, 2])
     """
 
-    propagate_type: ClassVar = {"x": Tensor, "edge_weight": OptTensor}
-
-    def _fair_forward(
-        self, x: Tensor, edge_index: Any, edge_weight: Tensor | None, matrix: FairMatrix
-    ) -> Tensor:
-        weight = ready(self.lin, x)
-        edge_index, edge_weight = normalized_edges(self, x, edge_index, edge_weight)
-        h = functional.linear(x, weight.detach())
-        out = self.propagate(edge_index, x=h, edge_weight=edge_weight)
-        out = attach(out, x, matrix, [weight], [1], self.node_dim)
-        return out if self.bias is None else out + self.bias
-
     def _loops(self) -> Loops:
         return Loops(2.0 if self.improved else 1.0, last=super()._loops().last)
-
-
-def normalized_edges(
-    layer: Any, x: Tensor, edge_index: Any, edge_weight: Tensor | None
-) -> tuple[Any, Tensor | None]:
-    """Return the edges and weights of Â as ``gcn_norm`` makes them for a layer, if it normalizes.
-
-    The caches of GCNConv and GCN2Conv are torch_geometric's own, so a layer means the same before
-    and after ``make_fair``, and ``reset_parameters`` empties them.
-    """
-    if not getattr(layer, "normalize", True):
-        return edge_index, edge_weight
-    tensor = isinstance(edge_index, Tensor)
-    cache = "_cached_edge_index" if tensor else "_cached_adj_t"
-    edges = getattr(layer, cache, None)
-    if edges is None:
-        nodes, loops = x.size(layer.node_dim), getattr(layer, "add_self_loops", False)
-        improved = getattr(layer, "improved", False)
-        edges = gcn_norm(edge_index, edge_weight, nodes, improved, loops, layer.flow, x.dtype)
-        if getattr(layer, "cached", False) and hasattr(layer, cache):
-            setattr(layer, cache, edges)
-    return edges if tensor else (edges, None)

@@ -2,55 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from torch import Tensor, nn
 from torch.nn import LazyLinear
 from torch_geometric.nn import MLP, GINConv, MeanAggregation
-from torch_geometric.nn.dense.linear import Linear
-from torch_geometric.typing import OptPairTensor
+from torch_geometric.typing import Size
 
 from .balanced_weights import Loops
-from .fair_gradient import FairMatrix
-from .fair_layer import BipartiteFairLayer, FairLayer, fair_linear
-
-
-class _FirstLinear:
-    """A Linear layer that learns by the fair gradient while its convolution runs."""
-
-    _route: tuple[Tensor, FairMatrix, int, int] | None = None
-
-    def forward(self, inputs: Tensor) -> Tensor:
-        if self._route is None:
-            plain: Tensor = super().forward(inputs)  # type: ignore[misc]
-            return plain
-        return fair_linear(self, inputs, *self._route)
-
-
-class FairLinear(_FirstLinear, Linear):  # type: ignore[misc]
-    """torch_geometric's Linear as the first layer of a fair GINConv's network."""
-
-
-class FairTorchLinear(_FirstLinear, nn.Linear):
-    """torch's Linear as the first layer of a fair GINConv's network."""
-
-
-_FAIR = {Linear: FairLinear, nn.Linear: FairTorchLinear}
-
-
-def first_linear(network: Any) -> Any:
-    """Return the Linear layer that a GINConv's network begins with, or None."""
-    first = _first(network)
-    return first if isinstance(first, _FirstLinear) or type(first) in _FAIR else None
+from .fair_layer import FairLayer
+from .fair_linear import PLAIN_LINEAR, FairLinear
 
 
 def _first(network: Any) -> Any:
+    """Return the layer that a GINConv's network begins with."""
     if isinstance(network, MLP):
         return network.lins[0]
     return network[0] if isinstance(network, nn.Sequential) and len(network) else network
 
 
-class FairGINConv(BipartiteFairLayer, GINConv):  # type: ignore[misc]
+class FairGINConv(FairLayer, GINConv):  # type: ignore[misc]
     r"""The graph isomorphism convolution ``GINConv`` with the fair gradient of its first weight.
 
     .. math:: E = h(M X), \qquad M = A + (1 + \epsilon) I, \qquad h(U) = h'(U W_1^\top + b_1),
@@ -90,7 +61,7 @@ class FairGINConv(BipartiteFairLayer, GINConv):  # type: ignore[misc]
         torch.Size([4, 2])
     """
 
-    propagate_type: ClassVar = {"x": OptPairTensor}
+    _aggregates_first = _bipartite = True
 
     @staticmethod
     def refusal(layer: Any) -> str | None:
@@ -106,7 +77,7 @@ class FairGINConv(BipartiteFairLayer, GINConv):  # type: ignore[misc]
                 "its network begins with a LazyLinear without a size; set the "
                 "size, or call the layer once before"
             )
-        if first_linear(layer.nn) is None:
+        if not isinstance(first, FairLinear) and type(first) not in PLAIN_LINEAR:
             return (
                 f"its network begins with {type(first).__name__}, not with torch's or "
                 "torch_geometric's own Linear layer (by itself, in a Sequential or in an MLP), "
@@ -114,26 +85,13 @@ class FairGINConv(BipartiteFairLayer, GINConv):  # type: ignore[misc]
             )
         return FairLayer.refusal(layer)
 
-    def prepare(self) -> None:
-        """Make the network's first Linear layer learn by the fair gradient."""
-        first = first_linear(self.nn)
-        first.__class__ = _FAIR.get(type(first), type(first))
-
-    def _linear(self) -> Any:
-        return first_linear(self.nn)
-
-    def _fair_forward(
-        self, out: Tensor, x: Tensor, root: Tensor | None, matrix: FairMatrix
+    def forward(
+        self, x: Any, edge_index: Any, size: Size = None, fair_weight: Tensor | None = None
     ) -> Tensor:
-        if root is not None:
-            out = out + (1 + self.eps) * root
-        first = self._linear()
-        first._route = x, matrix, 1, self.node_dim
-        try:
-            answer: Tensor = self.nn(out)
-        finally:
-            first._route = None
-        return answer
+        return self._compute(x, edge_index, fair_weight, size=size)
+
+    def _learning(self) -> list[tuple[Any, int]]:
+        return [(_first(self.nn), 1)]
 
     def _loops(self) -> Loops:
         return Loops(1 + self.eps.detach(), everywhere=True)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from torch import Tensor
 from torch_geometric.nn import GraphConv
-from torch_geometric.typing import OptPairTensor, OptTensor, Size
+from torch_geometric.typing import Size
 
-from .fair_gradient import FairMatrix
-from .fair_layer import BipartiteFairLayer, fair_linear
+from .fair_layer import FairLayer
 
 
-class FairGraphConv(BipartiteFairLayer, GraphConv):  # type: ignore[misc]
+class FairGraphConv(FairLayer, GraphConv):  # type: ignore[misc]
     r"""The convolution ``GraphConv`` of k-GNNs with the fair gradient of the neighbors' weight.
 
     .. math:: E = A X W_{rel}^\top + b + X W_{root}^\top, \qquad
@@ -41,7 +40,7 @@ class FairGraphConv(BipartiteFairLayer, GraphConv):  # type: ignore[misc]
         - **output:** node features :math:`(|V_t|, F_{out})`
     """
 
-    propagate_type: ClassVar = {"x": OptPairTensor, "edge_weight": OptTensor}
+    _aggregates_first = _bipartite = True
 
     def forward(  # type: ignore[override]
         self,
@@ -51,13 +50,7 @@ class FairGraphConv(BipartiteFairLayer, GraphConv):  # type: ignore[misc]
         size: Size = None,
         fair_weight: Tensor | None = None,
     ) -> Tensor:
-        return self._compute(x, edge_index, size, fair_weight, edge_weight=edge_weight)
+        return self._compute(x, edge_index, fair_weight, edge_weight=edge_weight, size=size)
 
-    def _linear(self) -> Any:
-        return self.lin_rel
-
-    def _fair_forward(
-        self, out: Tensor, x: Tensor, root: Tensor | None, matrix: FairMatrix
-    ) -> Tensor:
-        out = fair_linear(self.lin_rel, out, x, matrix, 1, self.node_dim)
-        return out if root is None else out + self.lin_root(root)
+    def _learning(self) -> list[tuple[Any, int]]:
+        return [(self.lin_rel, 1)]

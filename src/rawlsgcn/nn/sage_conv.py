@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from torch import Tensor
-from torch.nn import functional
 from torch_geometric.nn import SAGEConv
-from torch_geometric.typing import OptPairTensor
+from torch_geometric.typing import Size
 
-from .fair_gradient import FairMatrix
-from .fair_layer import BipartiteFairLayer, FairLayer, fair_linear
+from .fair_layer import FairLayer
 
 
-class FairSAGEConv(BipartiteFairLayer, SAGEConv):  # type: ignore[misc]
+class FairSAGEConv(FairLayer, SAGEConv):  # type: ignore[misc]
     r"""The GraphSAGE convolution ``SAGEConv`` with the fair gradient of the neighbors' weight.
 
     .. math:: E = P X W_l^\top + b + X W_r^\top, \qquad
@@ -45,7 +43,7 @@ class FairSAGEConv(BipartiteFairLayer, SAGEConv):  # type: ignore[misc]
         - **output:** node features :math:`(|V_t|, F_{out})`
     """
 
-    propagate_type: ClassVar = {"x": OptPairTensor}
+    _aggregates_first = _bipartite = True
 
     @staticmethod
     def refusal(layer: Any) -> str | None:
@@ -54,13 +52,10 @@ class FairSAGEConv(BipartiteFairLayer, SAGEConv):  # type: ignore[misc]
             return "with project=True it has a weight before the aggregation; use project=False"
         return FairLayer.refusal(layer)
 
-    def _linear(self) -> Any:
-        return self.lin_l
-
-    def _fair_forward(
-        self, out: Tensor, x: Tensor, root: Tensor | None, matrix: FairMatrix
+    def forward(
+        self, x: Any, edge_index: Any, size: Size = None, fair_weight: Tensor | None = None
     ) -> Tensor:
-        out = fair_linear(self.lin_l, out, x, matrix, 1, self.node_dim)
-        if self.root_weight and root is not None:
-            out = out + self.lin_r(root)
-        return functional.normalize(out, p=2.0, dim=-1) if self.normalize else out
+        return self._compute(x, edge_index, fair_weight, size=size)
+
+    def _learning(self) -> list[tuple[Any, int]]:
+        return [(self.lin_l, 1)]

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
-from torch import Tensor
 from torch_geometric.nn import SGConv
-from torch_geometric.typing import OptTensor
 
-from .fair_gradient import FairMatrix
-from .fair_layer import HomogeneousFairLayer, fair_linear, ready
-from .gcn_conv import normalized_edges
+from .fair_layer import FairLayer
 
 
-class FairSGConv(HomogeneousFairLayer, SGConv):  # type: ignore[misc]
+class FairSGConv(FairLayer, SGConv):  # type: ignore[misc]
     r"""The simplified graph convolution ``SGConv`` with the fair gradient.
 
     .. math:: E = \hat A^K X W^\top + b, \qquad
@@ -45,20 +41,7 @@ class FairSGConv(HomogeneousFairLayer, SGConv):  # type: ignore[misc]
         - **output:** node features :math:`(|V|, F_{out})`
     """
 
-    propagate_type: ClassVar = {"x": Tensor, "edge_weight": OptTensor}
-    _cached_x: Tensor | None
+    _aggregates_first = True
 
-    def _fair_forward(
-        self, x: Tensor, edge_index: Any, edge_weight: Tensor | None, matrix: FairMatrix
-    ) -> Tensor:
-        ready(self.lin, x)
-        h = self._cached_x
-        if h is None:
-            edge_index, edge_weight = normalized_edges(self, x, edge_index, edge_weight)
-            h = x
-            for _ in range(self.K):
-                h = self.propagate(edge_index, x=h, edge_weight=edge_weight)
-            self._cached_x = h if self.cached else None
-        else:
-            h = h.detach()
-        return fair_linear(self.lin, h, x, matrix, self.K, self.node_dim)
+    def _learning(self) -> list[tuple[Any, int]]:
+        return [(self.lin, self.K)]

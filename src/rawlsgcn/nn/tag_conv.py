@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
-from torch import Tensor
-from torch.nn import functional
 from torch_geometric.nn import TAGConv
-from torch_geometric.typing import OptTensor
 
-from .fair_gradient import FairMatrix, attach
-from .fair_layer import HomogeneousFairLayer, ready
-from .gcn_conv import normalized_edges
+from .fair_layer import FairLayer
 
 
-class FairTAGConv(HomogeneousFairLayer, TAGConv):  # type: ignore[misc]
+class FairTAGConv(FairLayer, TAGConv):  # type: ignore[misc]
     r"""The topology-adaptive convolution ``TAGConv`` with the fair gradient.
 
     .. math:: E = \sum_{k=0}^K P^k X W_k^\top + b, \qquad P = D^{-1/2} A D^{-1/2},
@@ -45,19 +40,5 @@ class FairTAGConv(HomogeneousFairLayer, TAGConv):  # type: ignore[misc]
         - **output:** node features :math:`(|V|, F_{out})`
     """
 
-    propagate_type: ClassVar = {"x": Tensor, "edge_weight": OptTensor}
-
-    def _learned(self, x: Tensor) -> list[Tensor]:
-        return [lin.weight for lin in self.lins]
-
-    def _fair_forward(
-        self, x: Tensor, edge_index: Any, edge_weight: Tensor | None, matrix: FairMatrix
-    ) -> Tensor:
-        weights = [ready(lin, x) for lin in self.lins]
-        edge_index, edge_weight = normalized_edges(self, x, edge_index, edge_weight)
-        h, out = x, functional.linear(x, weights[0].detach())
-        for weight in weights[1:]:
-            h = self.propagate(edge_index, x=h, edge_weight=edge_weight)
-            out = out + functional.linear(h, weight.detach())
-        out = attach(out, x, matrix, weights, list(range(self.K + 1)), self.node_dim)
-        return out if self.bias is None else out + self.bias
+    def _learning(self) -> list[tuple[Any, int]]:
+        return [(linear, power) for power, linear in enumerate(self.lins)]

@@ -55,37 +55,31 @@ def paper_figures(
 
 
 def accuracy_bias_figures(results: Mapping[str, Any]) -> dict[str, tuple[str, Figure]]:
-    """Return each graph's title and figure, with the settings chosen by validation accuracy."""
-    cells = [
-        cell
-        for cell in ordered(results["cells"])
-        if cell["protocol"] == "paper" and not cell["variant"] and _has_numbers(cell)
-    ]
+    """Return each graph's title and figure, with the settings chosen by validation accuracy.
+
+    Every method of a graph is drawn: low bias to the left, high accuracy above, and the front.
+    """
+    points: dict[str, list[MethodPoint]] = {}
+    titles = {}
+    for cell in ordered(results["cells"]):
+        chosen, paper = cell["chosen"]["validation"], cell["paper"]
+        if cell["protocol"] != "paper" or cell["variant"] or chosen is None:
+            continue
+        bias, accuracy = (
+            (chosen[name]["mean"], chosen[name]["std"]) for name in ("bias", "accuracy")
+        )
+        if None not in (bias[0], accuracy[0]):
+            published = paper and paper["bias"] and paper["accuracy"]
+            place = (paper["bias"][0], paper["accuracy"][0]) if published else None
+            point = MethodPoint(cell["title"], bias, accuracy, place)
+            points.setdefault(cell["dataset"], []).append(point)
+            titles[cell["dataset"]] = cell["graph"]
     drawn = {}
-    for dataset in dict.fromkeys(cell["dataset"] for cell in cells):
-        own = [cell for cell in cells if cell["dataset"] == dataset]
-        drawn[dataset] = own[0]["graph"], _accuracy_bias_figure(own)
+    for dataset, own in points.items():
+        figure = Figure(figsize=(6.8, 4.6), layout="constrained")
+        axes = figure.subplots()
+        draw_accuracy_bias(axes, own)
+        axes.set_title(titles[dataset], color=INK)
+        legend(figure, axes)
+        drawn[dataset] = titles[dataset], figure
     return drawn
-
-
-def _has_numbers(cell: Mapping[str, Any]) -> bool:
-    chosen = cell["chosen"]["validation"]
-    return chosen is not None and None not in (chosen["bias"]["mean"], chosen["accuracy"]["mean"])
-
-
-def _accuracy_bias_figure(cells: Sequence[Mapping[str, Any]]) -> Figure:
-    """Draw every method of one graph: low bias to the left, high accuracy above, the front."""
-    figure = Figure(figsize=(6.8, 4.6), layout="constrained")
-    axes = figure.subplots()
-    draw_accuracy_bias(axes, [_point(cell) for cell in cells])
-    axes.set_title(cells[0]["graph"], color=INK)
-    legend(figure, axes)
-    return figure
-
-
-def _point(cell: Mapping[str, Any]) -> MethodPoint:
-    chosen, paper = cell["chosen"]["validation"], cell["paper"]
-    bias, accuracy = ((chosen[name]["mean"], chosen[name]["std"]) for name in ("bias", "accuracy"))
-    published = paper and paper["bias"] and paper["accuracy"]
-    place = (paper["bias"][0], paper["accuracy"][0]) if published else None
-    return MethodPoint(cell["title"], bias, accuracy, place)

@@ -35,7 +35,7 @@ def check_folder(out: Path) -> None:
     require_folder(out)
     if not out.exists():
         return
-    ours = (out / STUDIES).is_file() or any(_read(out / name) is not None for name in _KEYS)
+    ours = (out / STUDIES).is_file() or any(read_document(out / name) is not None for name in _KEYS)
     # A temporary file that a killed run left is no sign of anything.
     if not ours and not all(is_temporary(path) for path in out.iterdir()):
         raise RawlsError(
@@ -44,7 +44,7 @@ def check_folder(out: Path) -> None:
         )
 
 
-def _read(path: Path) -> dict[str, Any] | None:
+def read_document(path: Path) -> dict[str, Any] | None:
     """Read a document of ours; None where there is none."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
@@ -56,7 +56,7 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 def read_results(out: Path) -> dict[str, Any] | None:
     """Read the results of an earlier run, with the verdicts of today's rule; None if none."""
-    results = _read(out / RESULTS)
+    results = read_document(out / RESULTS)
     return None if results is None else with_current_verdicts(results)
 
 
@@ -72,16 +72,11 @@ def training_hours(out: str | Path) -> float:
     Raises:
         RawlsError: If there are no results in it.
     """
-    results = _read(Path(out) / RESULTS)
+    results = read_document(Path(out) / RESULTS)
     if results is None:
         raise RawlsError(f"{out} has no {RESULTS}: name a folder that 'rawlsgcn reproduce' wrote")
     trials = [trial for cell in results["cells"] for trial in cell["trials"]]
     return sum(sum(trial["seconds"].values()) for trial in trials) / 3600
-
-
-def read_significance(out: Path) -> dict[str, Any] | None:
-    """Read the significance tests of an earlier run; None if there are none."""
-    return _read(out / SIGNIFICANCE)
 
 
 def write_results(results: Mapping[str, Any], out: Path) -> None:
@@ -120,7 +115,7 @@ def redraw(out: str | Path, page: str | Path | None = None) -> None:
         RawlsError: If the folder has no results, or the page none of these lines.
     """
     out = Path(out)
-    results, significance = read_results(out), read_significance(out)
+    results, significance = read_results(out), read_document(out / SIGNIFICANCE)
     sections = {}
     if results is not None:
         write_results(results, out)

@@ -17,10 +17,11 @@ from .agreement import DIFFERS, NEW, REPRODUCED, published
 from .figures import paper_figures
 from .output import (
     RESULTS,
+    SIGNIFICANCE,
     STUDIES,
     check_folder,
+    read_document,
     read_results,
-    read_significance,
     write_results,
     write_significance,
 )
@@ -76,7 +77,7 @@ def reproduce(
     where = str(pick_device(device))
     check_folder(out)
     _check_datasets(plan, root)
-    tested = read_significance(out) if "significance" in plan.parts else None
+    tested = read_document(out / SIGNIFICANCE) if "significance" in plan.parts else None
     if tested is not None and not (resume and _is_of(tested, plan)):
         cure = "use the same settings" if resume else "add --resume to keep them"
         raise RawlsError(f"{out} already has significance tests: {cure}, or choose another --out")
@@ -157,11 +158,11 @@ def _significance_methods(plan: Plan) -> tuple[str, ...]:
 
 def _is_of(document: dict[str, Any], plan: Plan) -> bool:
     """Whether kept significance tests are those of a plan, made by this version."""
+    methods = len(_significance_methods(plan))
     graphs = [(graph["dataset"], len(graph["methods"])) for graph in document["graphs"]]
-    wanted = [(dataset, len(_significance_methods(plan))) for dataset in plan.datasets]
     settings = [document[name] for name in ("rawlsgcn", "seeds", "evaluate", "draws")]
     same = settings == [__version__, len(plan.seeds), plan.evaluate, DRAWS]
-    return same and graphs == wanted
+    return same and graphs == [(dataset, methods) for dataset in plan.datasets]
 
 
 def _check_datasets(plan: Plan, root: Path | None) -> None:
@@ -171,10 +172,8 @@ def _check_datasets(plan: Plan, root: Path | None) -> None:
             try:
                 load(name, root=root, sparse=True)
             except RawlsError as error:
-                folder = data_root(root)
-                raise RawlsError(
-                    f"dataset missing in {folder}, nothing was run: {error}"
-                ) from error
+                missing = f"dataset missing in {data_root(root)}, nothing was run: {error}"
+                raise RawlsError(missing) from error
 
 
 def _statistics(plan: Plan, root: Path | None) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ with GCN by paired tests over seeds and nodes (:mod:`.claims`), before and after
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -160,66 +160,42 @@ def _method(result: Result, nodes: NodeLosses, draws: int) -> dict[str, Any]:
 
 
 def significance_tables(document: Mapping[str, Any]) -> list[Table]:
-    """Return two tables: which biases are significant, and which differ from GCN's.
-
-    Args:
-        document: What :func:`bias_significance` returned, or ``significance.json`` holds.
-
-    Returns:
-        The tables, whose cells are text.
-    """
-    chance = Table(
-        "significance",
-        "Which biases are more than chance",
-        (
-            *("graph", "method", "accuracy", "bias", "shuffled", "p", "seeds with p ≤ 0.05"),
-            *("net of noise", "loss per doubling", "correlation"),
-        ),
-        list(_bias_rows(document)),
-        [_NOTES[0]],
-    )
-    measures = ("p by nodes", "p by seeds", "bias is")
-    against = Table(
-        "significance-gcn",
-        "Which biases differ from GCN's",
-        (
-            *("graph", "method", "bias over GCN's", *measures),
-            *("calibrated: bias over GCN's", *measures),
-        ),
-        list(_paired_rows(document)),
-        [_NOTES[1]],
-    )
-    return [chance, against]
-
-
-def _bias_rows(document: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    """Return two tables: which biases are significant, and which differ from GCN's."""
+    biases, pairs = [], []
     for graph in document["graphs"]:
         for each in graph["methods"]:
-            runs = len(each["p"])
             rejected = sum(p <= LEVEL for p in each["p"])
             clear = sum(direction != 0 for direction in each["slope_clear"])
-            yield (
-                *(graph["title"], each["title"], f"{each['accuracy']:.1f}"),
-                *(f"{np.mean(each['bias']):.3f}", f"{np.mean(each['shuffled']):.3f}"),
-                *(f"{np.median(each['p']):.3f}", f"{rejected} of {runs}"),
-                f"{np.mean(each['net']):.3f}",
-                f"{np.mean(each['slope']):+.3f} ({clear} of {runs} clear)",
-                f"{np.mean(each['correlation']):+.2f}",
+            runs = len(each["p"])
+            biases.append(
+                (
+                    *(graph["title"], each["title"], f"{each['accuracy']:.1f}"),
+                    *(f"{np.mean(each['bias']):.3f}", f"{np.mean(each['shuffled']):.3f}"),
+                    *(f"{np.median(each['p']):.3f}", f"{rejected} of {runs}"),
+                    f"{np.mean(each['net']):.3f}",
+                    f"{np.mean(each['slope']):+.3f} ({clear} of {runs} clear)",
+                    f"{np.mean(each['correlation']):+.2f}",
+                )
             )
-
-
-def _paired_rows(document: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
-    for graph in document["graphs"]:
         for each in graph["against_gcn"]:
             row = [graph["title"], each["title"]]
-            for measure in ("loss", "calibrated"):
-                test = each[measure]
+            for test in (each["loss"], each["calibrated"]):
                 # One-sided, towards the side that was observed.
                 side = "p" if test["difference"] <= 0 else "q"
-                row += [
-                    f"{np.exp(test['difference']):.2f}",
-                    f"{test[f'{side}_nodes']:.3f}",
-                    f"{test[f'{side}_seeds']:.3f}",
-                    _OUTCOMES[test["outcome"]],
-                ]
-            yield tuple(row)
+                row.append(f"{np.exp(test['difference']):.2f}")
+                row += [f"{test[f'{side}_{by}']:.3f}" for by in ("nodes", "seeds")]
+                row.append(_OUTCOMES[test["outcome"]])
+            pairs.append(tuple(row))
+    head = (
+        *("graph", "method", "accuracy", "bias", "shuffled", "p", "seeds with p ≤ 0.05"),
+        *("net of noise", "loss per doubling", "correlation"),
+    )
+    tested = ("p by nodes", "p by seeds", "bias is")
+    ratio = "bias over GCN's"
+    against = ("graph", "method", ratio, *tested, f"calibrated: {ratio}", *tested)
+    title = "Which biases are more than chance"
+    other = "Which biases differ from GCN's"
+    return [
+        Table("significance", title, head, biases, [_NOTES[0]]),
+        Table("significance-gcn", other, against, pairs, [_NOTES[1]]),
+    ]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import pandas as pd
 
 from .._core.text import plural
 from .agreement import PUBLISHED_VERDICTS
@@ -17,60 +18,35 @@ CHOICE_WORDS = {
 Cells = Sequence[Mapping[str, Any]]
 
 
-@dataclass(frozen=True)
-class Gain:
-    """A method on a graph of the fair comparison: accuracies, and its calibrated bias as a
-    multiple of the tuned GCN's.
+def tuning_gains(results: Mapping[str, Any]) -> pd.DataFrame:
+    """Split the gain in accuracy over the paper's GCN into tuning and method.
 
-    ``gcn`` is the accuracy of a GCN with the paper's settings, ``tuned_gcn`` with its own.
+    A row is a method on a graph of the fair comparison: ``gcn`` is the accuracy of a GCN with the
+    paper's settings, ``tuned_gcn`` with its own, ``accuracy`` the method's; ``bias_ratio`` is the
+    method's calibrated bias as a multiple of the tuned GCN's.
     """
-
-    graph: str
-    title: str
-    gcn: float
-    tuned_gcn: float
-    method: float
-    bias_ratio: float
-
-    @property
-    def by_tuning(self) -> float:
-        """Points that tuning adds to the paper's GCN."""
-        return self.tuned_gcn - self.gcn
-
-    @property
-    def by_method(self) -> float:
-        """Points that the method adds to the tuned GCN."""
-        return self.method - self.tuned_gcn
-
-
-def tuning_gains(results: Mapping[str, Any]) -> list[Gain]:
-    """Split the gain in accuracy over the paper's GCN into tuning and method."""
-    cells = {
-        (cell["dataset"], cell["method"]): cell
-        for cell in results["cells"]
-        if cell["protocol"] == "fair" and cell["chosen"]["validation"] is not None
-    }
-    gains = []
-    for (dataset, method), cell in cells.items():
-        gcn = cells.get((dataset, "gcn"))
-        before = None if gcn is None else _with_the_papers_settings(gcn)
-        if method not in OWN or gcn is None or before is None:
-            continue
-        both = [each["chosen"]["validation"] for each in (gcn, cell)]
-        tuned, own = (each["accuracy"]["mean"] for each in both)
-        base, bias = (each["calibrated_bias"]["mean"] for each in both)
-        if None not in (tuned, own, base, bias):
-            gains.append(Gain(cell["graph"], cell["title"], before, tuned, own, bias / base))
+    figures = ("accuracy", "calibrated_bias")
+    names = ("dataset", "graph", "method", "title")
+    rows = []
+    for cell in results["cells"]:
+        chosen = cell["chosen"]["validation"]
+        if cell["protocol"] == "fair" and chosen is not None:
+            # The paper's rate and weight decay are a point of the fair grid.
+            papers = [
+                t for t in cell["trials"] if t["values"] == {"lr": 0.01, "weight_decay": 5e-4}
+            ]
+            means = [chosen[name]["mean"] for name in figures]
+            before = papers[0]["accuracy"]["mean"] if papers else None
+            rows.append([*(cell[name] for name in names), *means, before])
+    tuned = pd.DataFrame(rows, columns=[*names, *figures, "gcn"])
+    gcn = tuned[tuned["method"] == "gcn"].set_index("dataset")
+    gains = tuned[tuned["method"].isin(OWN)].drop(columns="gcn")
+    gains = gains.join(gcn[["gcn", *figures]].add_prefix("tuned_"), on="dataset")
+    gains = gains.rename(columns={"tuned_gcn": "gcn", "tuned_accuracy": "tuned_gcn"}).dropna()
+    gains["by_tuning"] = gains["tuned_gcn"] - gains["gcn"]
+    gains["by_method"] = gains["accuracy"] - gains["tuned_gcn"]
+    gains["bias_ratio"] = gains["calibrated_bias"] / gains["tuned_calibrated_bias"]
     return gains
-
-
-def _with_the_papers_settings(gcn: Mapping[str, Any]) -> float | None:
-    """The accuracy at the paper's rate and weight decay, which are a point of the fair grid."""
-    for trial in gcn["trials"]:
-        if trial["values"] == {"lr": 0.01, "weight_decay": 5e-4}:
-            mean: float | None = trial["accuracy"]["mean"]
-            return mean
-    return None
 
 
 def sentences(results: Mapping[str, Any]) -> list[str]:
@@ -104,24 +80,22 @@ def _agreement(cells: Cells) -> Iterator[str]:
                 )
 
 
-def _tuning(gains: Sequence[Gain]) -> Iterator[str]:
-    if not gains:
+def _tuning(gains: pd.DataFrame) -> Iterator[str]:
+    if gains.empty:
         return
-    tuned = {gain.graph: gain.by_tuning for gain in gains}
-    most = sorted(tuned.items(), key=lambda pair: -pair[1])[:3]
-    named = ", ".join(f"{graph} {value:+.1f}" for graph, value in most)
+    tuned = gains.drop_duplicates("graph").set_index("graph")["by_tuning"]
+    most = tuned.sort_values(ascending=False, kind="stable").head(3)
+    named = ", ".join(f"{graph} {value:+.1f}" for graph, value in most.items())
     yield (
         "When every method is tuned in the same way, tuning the rate and the weight decay changes "
-        f"the accuracy of a plain GCN by {_range(list(tuned.values()))} points ({named}): this "
-        "gain is due to the tuning, not to a method."
+        f"the accuracy of a plain GCN by {_range(tuned)} points ({named}): this gain is due to the "
+        "tuning, not to a method."
     )
-    for title in dict.fromkeys(gain.title for gain in gains):
-        own = [gain for gain in gains if gain.title == title]
-        lower = sum(gain.bias_ratio < 1 for gain in own)
+    for title, own in gains.groupby("title", sort=False):
         yield (
             f"Compared with the tuned GCN, {title} changes the accuracy by "
-            f"{_range([gain.by_method for gain in own])} points, and its calibrated bias is lower "
-            f"on {lower} of {len(own)} graphs."
+            f"{_range(own['by_method'])} points, and its calibrated bias is lower on "
+            f"{(own['bias_ratio'] < 1).sum()} of {len(own)} graphs."
         )
 
 
@@ -177,5 +151,5 @@ def _diverged(cells: Cells) -> list[str]:
     return [f"{said}, and there are no results for {', '.join(names)}." if names else f"{said}."]
 
 
-def _range(values: Sequence[float]) -> str:
-    return f"{min(values):+.1f} to {max(values):+.1f}"
+def _range(values: pd.Series[float]) -> str:
+    return f"{values.min():+.1f} to {values.max():+.1f}"

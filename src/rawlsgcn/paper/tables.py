@@ -168,14 +168,15 @@ def fair(results: Mapping[str, Any]) -> Table:
 
 def tuning(results: Mapping[str, Any]) -> Table:
     """Return how much of the gain in accuracy is the tuning, and how much the method."""
-    rows = [
-        (
-            *(gain.graph, gain.title),
-            *(f"{gain.gcn:.1f}", f"{gain.tuned_gcn:.1f}", f"{gain.method:.1f}"),
-            *(f"{gain.by_tuning:+.1f}", f"{gain.by_method:+.1f}", f"{gain.bias_ratio:.2f}"),
-        )
-        for gain in tuning_gains(results)
-    ]
+    forms = {
+        **dict.fromkeys(("graph", "title"), "{}"),
+        **dict.fromkeys(("gcn", "tuned_gcn", "accuracy"), "{:.1f}"),
+        **dict.fromkeys(("by_tuning", "by_method"), "{:+.1f}"),
+        "bias_ratio": "{:.2f}",
+    }
+    gains = tuning_gains(results)
+    columns = [gains[name].map(form.format) for name, form in forms.items()]
+    rows = list(zip(*columns, strict=True))
     head = (
         *("graph", "method", "GCN, the paper's decay", "GCN, tuned", "method, tuned"),
         *("gained by tuning", "gained by the method", "calibrated bias over tuned GCN's"),
