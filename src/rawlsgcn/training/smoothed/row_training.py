@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import torch
@@ -18,6 +17,7 @@ from torch import Tensor, nn
 
 from ..._core.distributed_context import DistributedContext
 from ..._core.memory import memory_left
+from ..._core.threads import ordered_map
 from ...graphs.shards.shard_graph import ShardNodes
 from ...methods.smoothed_mlp_inputs import SmoothedMLPSettings
 from ..batch_training import Batch, BatchTraining
@@ -117,21 +117,18 @@ class RowTraining(BatchTraining):
         self._val: Tensor | None = None
 
     def batches(self, epoch: int, first: int = 0) -> Iterator[Batch]:
-        windows = self.order.windows(epoch, first)
-        with ThreadPoolExecutor(max_workers=1) as reader:
-            ahead = next(windows, None)
-            task = None if ahead is None else reader.submit(self._read, ahead[1])
-            while ahead is not None and task is not None:
-                start, window = ahead
-                x, y, place = task.result()
-                ahead = next(windows, None)
-                task = None if ahead is None else reader.submit(self._read, ahead[1])
-                cuts = np.arange(window.steps + 1) * len(window.order) // window.steps
-                for step in range(max(0, first - start), window.steps):
-                    chosen = window.order[cuts[step] : cuts[step + 1]]
-                    places = place[chosen]
-                    own = torch.from_numpy(places[places >= 0]).to(x.device)
-                    yield Batch(x.index_select(0, own), y.index_select(0, own), len(chosen))
+        def read(part: tuple[int, Window]) -> tuple[int, Window, Tensor, Tensor, Ints]:
+            return *part, *self._read(part[1])
+
+        # One window is read ahead.
+        for start, window, x, y, place in ordered_map(read, self.order.windows(epoch, first), 1):
+            cuts = np.arange(window.steps + 1) * len(window.order) // window.steps
+            for step in range(max(0, first - start), window.steps):
+                chosen = window.order[cuts[step] : cuts[step + 1]]
+                places = place[chosen]
+                own = torch.from_numpy(places[places >= 0]).to(x.device)
+                yield Batch(x.index_select(0, own), y.index_select(0, own), len(chosen))
+            del x, y  # before the window after the next one is read
 
     def _read(self, window: Window) -> tuple[Tensor, Tensor, Ints]:
         """This process's rows of a window or of all, and the place of the window's rows there."""
