@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -15,7 +16,7 @@ from torch_geometric.data import Data
 from ..._core.errors import RawlsError
 from ..node_features import compact
 from ..splits import MASKS, SPLIT_WORDS, require_evaluated
-from .shards import Shards
+from .shards import Shard, Shards
 
 Ints = NDArray[np.int64]
 
@@ -47,8 +48,8 @@ class ShardNodes:
     degree: Ints
 
     @classmethod
-    def of(cls, shards: Shards) -> ShardNodes:
-        """Read what shards with labels say of every node.
+    def of(cls, shards: Shards, parts: Sequence[Shard] = ()) -> ShardNodes:
+        """Read what shards with labels, or all of them that are open already, say of every node.
 
         Raises:
             RawlsError: If there are no labels, or a file is damaged.
@@ -57,8 +58,7 @@ class ShardNodes:
         y = np.full(shards.num_nodes, -1, dtype=np.int64)
         split = np.zeros(shards.num_nodes, dtype=np.uint8)
         degree = np.empty(shards.num_nodes, dtype=np.int64)
-        for number in range(len(shards)):
-            part = shards.open(number)
+        for part in parts or map(shards.open, range(len(shards))):
             rows = slice(part.first, part.last)
             if part.y is not None:
                 y[rows] = part.y
