@@ -44,6 +44,7 @@ from .pool import (
     Member,
     WeightedMean,
     grid,
+    ranked,
     require_members,
     seeds_of,
     train_member,
@@ -138,7 +139,7 @@ def auto_rows(
             "runs": member.trained,
             "seconds": member.seconds,
         }
-        for member in sorted(members, key=lambda each: each.losses.rank)
+        for member in ranked(members)
     ]
     metrics = {
         "dataset": shards.name,
