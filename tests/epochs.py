@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rawlsgcn.training.in_steps.batch_training import BatchTraining
+from rawlsgcn.training.batch_training import BatchTraining
 
 
 def train_epoch(training: BatchTraining, epoch: int) -> float:

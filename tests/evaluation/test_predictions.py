@@ -101,7 +101,7 @@ def test_numbers_of_any_type_are_read(tmp_path: Path, column: Any) -> None:
     ("text", "said"),
     [
         ("node,p_0,p_1\n0,0.5\n1,0.5\n", "line 2 has 2 cells, but the first line has 3"),
-        ("node,p_0,p_1\n0,0.5,0.5,0.1\n", "line 2 has 4 cells, but the first line has 3"),
+        ("node,p_0,p_1\n0,0.5,0.5,0.1\n", "line 2 has 4 cells, but the lines above it have 3"),
         ("node,p_0,p_1\n0,0.5,0.5\n1,0.5\n", "line 3, column 'p_1' is empty"),
         (
             "node,p_0,p_1\n0,0.5,0.5\n1,0.5,0.5,7\n",

@@ -20,7 +20,7 @@ from rawlsgcn.methods import Inputs, Learner, find_method, method_names, with_ch
 from rawlsgcn.methods.base import accuracy_of
 from rawlsgcn.reporting.tables import results_table, tuning_table
 from rawlsgcn.training import Job, TrainedRun
-from rawlsgcn.training.reference import EarlyStopping
+from rawlsgcn.training.reference import BestEpoch
 
 
 @pytest.fixture(scope="module")
@@ -156,12 +156,11 @@ class Scripted(Learner):
 
 def test_early_stopping_never_keeps_weights_that_are_not_numbers() -> None:
     learner = Scripted([1.0, math.nan, math.inf, 2.0], [0.3, 0.9, 0.8, math.nan])
-    best = EarlyStopping(learner, patience=10)
+    best = BestEpoch(learner.module)
     for _ in range(4):
         learner.epoch()
-        best.should_stop()
-    best.restore_best()
-    assert learner.module.weight.item() == 1.0
+        best.compare(learner.module, learner.validation_score())
+    assert best.network.weight.item() == 1.0
 
 
 @pytest.mark.parametrize("name", method_names())

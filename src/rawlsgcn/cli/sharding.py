@@ -68,38 +68,46 @@ def shard(
     room = memory_left(least, memory_limit(memory), "cut a graph into shards")
     require_own(out)  # an error before a large graph is read
     of_nodes = {"average_degree": average_degree, "features": num_features, "seed": seed}
-    given: dict[str, Any] = {key: value for key, value in of_nodes.items() if value is not None}
+    drawn: dict[str, Any] = {key: value for key, value in of_nodes.items() if value is not None}
     how: dict[str, Any] = {"split": split, "memory": room}
     read = ""
     if nodes is not None:
         from torch_geometric.data import Data
 
+        from ..graphs.catalog import SYNTHETIC
         from ..graphs.streaming.synthetic_shards import synthetic_shards
 
-        _refuse_beside_nodes(dataset, graph, features, labels)
+        if dataset is None or dataset.lower() != SYNTHETIC:
+            raise RawlsError("--nodes is the size of a synthetic graph: add --dataset synthetic")
+        if any((graph, features, labels)):
+            raise RawlsError("a synthetic graph has no files: leave out --graph and its files")
         with progress("drawing the graph") as tell:
-            shards = synthetic_shards(out, count, num_nodes=nodes, progress=tell, **given, **how)
+            shards = synthetic_shards(out, count, num_nodes=nodes, progress=tell, **drawn, **how)
         data = Data(synthetic=True, num_nodes=nodes)
-    elif given:
-        option = _WITH_NODES[next(iter(given))]
+    elif drawn:
+        option = _WITH_NODES[next(iter(drawn))]
         raise RawlsError(f"{option} is for a synthetic graph of any size: add --nodes")
     elif graph is not None and dataset is None and _in_batches(graph, features, labels, room):
         from ..graphs.streaming.file_shards import shard_files
         from ..graphs.streaming.ogb_folders import shard_ogb
 
         with progress("reading the graph") as tell:
-            how["progress"] = tell
             if graph.expanduser().is_dir():
-                shards, data = shard_ogb(out, count, graph, **how)
+                shards, data = shard_ogb(out, count, graph, progress=tell, **how)
             else:
                 assert features is not None
-                shards, data = shard_files(out, count, graph, features, labels, **how)
+                shards, data = shard_files(
+                    out, count, graph, features, labels, progress=tell, **how
+                )
         read = ", read in batches"
     else:
-        data = _read_at_once(dataset, graph, features, labels, split, data_root)
+        if graph is None or dataset is not None:
+            data = read_graph(dataset, graph, features, labels, split, data_root)
+        else:
+            data = _read_files(graph, features, labels, split)
+            read = ", read at once"
         require_features(data, "cutting a graph into shards")
         shards = write_shards(data, count, out)
-        read = ", read at once" if graph is not None else ""
     console = people(None)
     say_notes(graph_notes(data), console)
     console.print(
@@ -109,31 +117,11 @@ def shard(
     )
 
 
-def _refuse_beside_nodes(
-    dataset: str | None, graph: Path | None, features: Path | None, labels: Path | None
-) -> None:
-    from ..graphs.catalog import SYNTHETIC
-
-    if dataset is None or dataset.lower() != SYNTHETIC:
-        raise RawlsError("--nodes is the size of a synthetic graph: add --dataset synthetic")
-    if graph is not None or features is not None or labels is not None:
-        raise RawlsError("a synthetic graph has no files: leave out --graph, --features, --labels")
-
-
-def _read_at_once(
-    dataset: str | None,
-    graph: Path | None,
-    features: Path | None,
-    labels: Path | None,
-    split: str | None,
-    data_root: Path | None,
-) -> Data:
+def _read_files(graph: Path, features: Path | None, labels: Path | None, split: str | None) -> Data:
     """The graph, which may have no labels: a saved model predicts them."""
     from ..graphs.readers.read_graph import read_raw_graph
     from ..graphs.validation import settle_labels, validate
 
-    if graph is None or dataset is not None:
-        return read_graph(dataset, graph, features, labels, split, data_root)
     with reading(graph, "a graph", [each.name for each in (features, labels) if each]):
         raw = read_raw_graph(graph, features=features, labels=labels)
         labeled = settle_labels(raw, split)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -61,27 +62,25 @@ def smooth(
             result = smooth_shards(folder, form, context, memory=limit, progress=show_progress)
         if context.rank:
             return
-        seconds = time.perf_counter() - started
         rows, exchange = result.rows, result.exchange
         words = f"{rows.num_features} features of {len(rows):,} nodes, smoothed in {rows.folder}"
+        settings_of_form = asdict(form)
+        del settings_of_form["dtype"]
         about = {
             "folder": str(rows.folder),
             "nodes": len(rows),
             "features": rows.num_features,
-            "normalization": form.normalization,
-            "teleport": form.teleport,
-            "steps": form.steps,
-            "row_normalized": form.row_normalized,
+            **settings_of_form,
             "processes": context.world_size,
             "blocks": result.blocks,
             "arcs_read": result.arcs_read,
-            "seconds": seconds,
+            "seconds": time.perf_counter() - started,
             "peak_bytes": peak_resident_bytes(),
         }
         if context.device.type == "cuda":
             about["device_peak_bytes"] = round(2**20 * peak_memory_mb(context.device))
         if exchange is None:
-            words = f"{words} already"
+            words += " already"
         elif exchange.kind != "none":
             moved = 4 * exchange.rows_moved
             words += f"; {exchange.kind} of {size_text(moved)} for each step and feature"

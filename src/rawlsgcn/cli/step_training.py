@@ -112,7 +112,7 @@ def train_on_rows(
     from ..graphs.shards.shard_graph import ShardNodes
     from ..methods.smoothed_mlp_inputs import SmoothedMLPSettings
     from ..reporting.progress import progress
-    from ..training.in_steps.batch_training import require_average
+    from ..training.batch_training import require_average
     from ..training.smoothed.row_order import BATCH_ROWS
     from ..training.smoothed.smooth_shards import smooth_shards
     from ..training.smoothed.smoothed_files import SmoothedForm

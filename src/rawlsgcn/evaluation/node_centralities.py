@@ -24,12 +24,7 @@ a group of the bootstrap, whose memory grows with their number."""
 
 @dataclass(frozen=True)
 class NodeColumn:
-    """A number or a text of every node of the graph, by which nodes are grouped.
-
-    Attributes:
-        name: The column's name.
-        values: Its values, (nodes,).
-    """
+    """A number or a text of every node of the graph, (nodes,), by which nodes are grouped."""
 
     name: str
     values: npt.NDArray[Any]
@@ -50,15 +45,8 @@ class NodeColumn:
 def column_of(graph: Data, by: Any) -> NodeColumn:
     """Make the column that nodes are grouped by.
 
-    Args:
-        graph: The graph.
-        by: A name of ``BUILT_IN``, one value for each node, or a pair (name, such values).
-
-    Returns:
-        The column. A user's column with a built-in name gets "(yours)" after it.
-
-    Raises:
-        RawlsError: If the name is unknown or there is not one value for each node.
+    ``by`` is a name of ``BUILT_IN``, one value for each node, or a pair (name, such values). A
+    user's column with a built-in name gets "(yours)" after it.
     """
     if isinstance(by, str):
         if by not in BUILT_IN:
@@ -127,25 +115,23 @@ def in_degrees(graph: Data) -> npt.NDArray[np.int64]:
     return np.asarray(counts, dtype=np.int64)
 
 
-def pagerank(graph: Data, damping: float = 0.85) -> npt.NDArray[np.float64]:
+def pagerank(graph: Data) -> npt.NDArray[np.float64]:
     """Compute PageRank, r = (1 - d)/n + d P^T r, by power iteration to 1e-12 in the largest entry.
 
     The rank of isolated nodes is spread evenly over all nodes.
     """
     import scipy.sparse as sp
 
-    nodes = int(graph.num_nodes)
+    damping = 0.85
+    nodes, degree = int(graph.num_nodes), degrees(graph)
     row, column = graph.edge_index.numpy()
-    degree = degrees(graph)
     share = np.divide(1.0, degree, out=np.zeros(nodes), where=degree > 0)
     onward = sp.csr_matrix((share[row], (column, row)), shape=(nodes, nodes))
     rank = np.full(nodes, 1 / nodes)
     for _ in range(200):
         lost = rank[degree == 0].sum()
-        new = (1 - damping) / nodes + damping * (onward @ rank + lost / nodes)
-        done = np.abs(new - rank).max() < 1e-12
-        rank = new
-        if done:
+        before, rank = rank, (1 - damping) / nodes + damping * (onward @ rank + lost / nodes)
+        if np.abs(rank - before).max() < 1e-12:
             break
     return rank
 

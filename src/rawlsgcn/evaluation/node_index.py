@@ -20,10 +20,7 @@ Ints = npt.NDArray[np.int64]
 
 
 class NodeIndex:
-    """From the ids in the user's files to positions in the graph.
-
-    ``node_ids`` are those of the graph's nodes; None if they are numbered from 0.
-    """
+    """The positions of ids in the graph, whose nodes have ``node_ids``, or are numbered from 0."""
 
     def __init__(self, node_ids: Any, nodes: int) -> None:
         self.nodes, self.numbered = nodes, node_ids is None
@@ -43,14 +40,28 @@ class NodeIndex:
                 f"{row_name(first + int(empty.argmax()))}: the node id is empty: fill it in or "
                 "remove that row"
             )
-        wanted: Any = (
-            ids.astype(str).str.strip() if self.as_text else _whole_ids(ids, row_name, first)
-        )
+        texts = ids.astype(str).str.strip() if self.as_text else None
+        wanted: Any = _whole_ids(ids, row_name, first) if texts is None else texts
         positions = self._index.get_indexer(pd.Index(wanted))
         unknown = np.flatnonzero(positions < 0)
-        if len(unknown):
-            raise self._unknown(ids, unknown, row_name, first)
-        return np.asarray(positions, dtype=np.int64)
+        if not len(unknown):
+            return np.asarray(positions, dtype=np.int64)
+        some = ids.iloc[unknown[:3]].astype(str).tolist()
+        row = row_name(first + int(unknown[0]))
+        numbered = f"numbered from 0 to {self.nodes - 1}" if self.numbered else ""
+        if len(unknown) > len(ids) / 2:
+            counts = self.as_text and pd.api.types.is_integer_dtype(ids.dtype)
+            raise RawlsError(
+                f"the graph and the predictions do not belong together: {len(unknown):,} of "
+                f"{len(ids):,} predicted nodes are not among the graph's {self.nodes:,}"
+                f"{numbered and f' ({numbered})'}; the first is {some[0]} ({row})"
+                f"{'; of a DataFrame give the node ids as index= or column' * counts}"
+            )
+        more = f" (of {len(unknown):,} such, the first are {', '.join(some)})"
+        raise RawlsError(
+            f"{row}: node {some[0]} is not in the graph"
+            f"{numbered and f', whose nodes are {numbered}'}{more * (len(unknown) > 1)}: remove it"
+        )
 
     def with_ids(self, values: Any, name: str) -> pd.DataFrame:
         """A DataFrame or Series of predictions as a table with a column of node ids.
@@ -87,25 +98,6 @@ class NodeIndex:
             )
         return values.iloc[np.argsort(places)]
 
-    def _unknown(self, ids: pd.Series[Any], unknown: Ints, row_name: Any, first: int) -> RawlsError:
-        row = int(unknown[0])
-        named = ", ".join(str(ids.iloc[int(i)]) for i in unknown[:3])
-        counts = self.as_text and pd.api.types.is_integer_dtype(ids.dtype)
-        numbered = f"numbered from 0 to {self.nodes - 1}" if self.numbered else ""
-        here = f"{ids.iloc[row]} ({row_name(first + row)})"
-        if len(unknown) > len(ids) / 2:
-            return RawlsError(
-                f"the graph and the predictions do not belong together: {len(unknown):,} of "
-                f"{len(ids):,} predicted nodes are not among the graph's {self.nodes:,}"
-                f"{numbered and f' ({numbered})'}; the first is {here}"
-                f"{'; of a DataFrame give the node ids as index= or column' * counts}"
-            )
-        more = f" (of {len(unknown):,} such, the first are {named})" if len(unknown) > 1 else ""
-        return RawlsError(
-            f"{row_name(first + row)}: node {ids.iloc[row]} is not in the graph"
-            f"{numbered and f', whose nodes are {numbered}'}{more}: remove it"
-        )
-
 
 def require_all(rows: int, nodes: int, name: str) -> None:
     """Refuse predictions in node order that are not of all nodes."""
@@ -126,14 +118,13 @@ def _whole_ids(ids: pd.Series[Any], row_name: Any, first: int) -> Ints:
     numbers = ids
     if not pd.api.types.is_integer_dtype(ids.dtype):
         numbers = pd.to_numeric(ids.astype(object), errors="coerce")
-    if ids.dtype.kind in "bmM":
-        bad = np.ones(len(ids), bool)  # True, or a date, is no number
-    elif pd.api.types.is_integer_dtype(numbers.dtype):
+    if pd.api.types.is_integer_dtype(numbers.dtype):
         bad = (numbers > np.iinfo(np.int64).max).to_numpy(dtype=bool)
     else:
         numbers = pd.Series(numbers_of(ids))
         # From 2^53 on not every whole number is a float.
         bad = ~((numbers.abs() < 2**53) & (numbers == np.floor(numbers))).to_numpy()
+    bad = bad | (ids.dtype.kind in "bmM")  # True, or a date, is no number
     if bad.any():
         row = int(bad.argmax())
         raise RawlsError(
@@ -150,15 +141,11 @@ def read_column(path: Path, index: NodeIndex) -> tuple[str, Array]:
     with reading(path, "a table"):
         table = read_table(path, lambda cells, numeric: not all(map(is_number, cells[1:])))
         key, others = node_columns(table)
-        if not others:
+        if len(others) != 1:
+            found = ", ".join([*map(table.column, others[:5]), "…"][: len(others)])
+            has = f"several columns of values ({found})" if others else "one column"
             raise RawlsError(
-                f"{path} has one column: give the node id first and its value after it"
-            )
-        if len(others) > 1:
-            columns = ", ".join([*map(table.column, others[:5]), "…"][: len(others)])
-            raise RawlsError(
-                f"{path} has several columns of values ({columns}): keep the node ids and the "
-                "column to group by"
+                f"{path} has {has}: give the node id first and the value to group by after it"
             )
         name = table.names[others[0]] if table.names else path.stem
         ids = table.ids(key, as_text=True) if index.as_text else table.frame[key]
@@ -167,11 +154,10 @@ def read_column(path: Path, index: NodeIndex) -> tuple[str, Array]:
         if again.any():
             raise RawlsError(f"{table.row(int(again.argmax()))}: this node appears twice")
         column = table.frame[others[0]]
-        values: Array
+        values: Array = np.full(index.nodes, "", dtype=object)
         if pd.api.types.is_numeric_dtype(column.dtype):
             values = np.full(index.nodes, np.nan)
             values[positions] = numbers_of(column)
         else:
-            values = np.full(index.nodes, "", dtype=object)
             values[positions] = column.astype(str).str.strip().where(column.notna(), "").to_numpy()
     return name, values

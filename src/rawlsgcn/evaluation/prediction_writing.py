@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
+from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -45,15 +44,8 @@ def write_predictions(
 ) -> None:
     """Write node, predicted, p_0 … p_(C-1) and split, in the format that the suffix names.
 
-    Args:
-        probabilities: Of the shape (nodes, classes).
-        node_ids: The ids of the nodes; None for 0 to n - 1.
-        path: A .csv, .tsv, .parquet or .npz file. One that is there is replaced.
-        class_names: The names of the classes in their order, which are written instead of numbers.
-        split: "train", "val", "test" or "" for each node; without it there is no such column.
-
-    Raises:
-        RawlsError: If the suffix is another one, or the file cannot be written.
+    Without ``node_ids`` these are 0 to n - 1; ``split`` is "train", "val", "test" or "" for each
+    node, without which there is no such column. See :func:`prediction_writer`.
     """
     values = probabilities.numpy()
     nodes = node_id_array(node_ids, len(values))
@@ -79,14 +71,17 @@ def prediction_writer(
     Raises:
         RawlsError: If the suffix is another one, or the file cannot be written.
     """
-    path = Path(path)
     check_path(path)
-    suffix = path.suffix.lower()
     writers = {".npz": _npz_writer, ".parquet": _parquet_writer}
-    writer = writers.get(suffix) or partial(_text_writer, separator=SEPARATORS[suffix])
+    writer = writers.get(Path(path).suffix.lower(), _text_writer)
     names = None if class_names is None else np.array(list(class_names))
     with atomic_file(path) as temporary, writer(temporary, rows, names) as write:
         yield write
+
+
+def _predicted(values: Array, names: Array | None) -> Array:
+    predicted: Array = values.argmax(1)
+    return predicted if names is None else names[predicted]
 
 
 def _frame(nodes: Array, values: Array, split: Array | None, names: Array | None) -> pd.DataFrame:
@@ -97,15 +92,9 @@ def _frame(nodes: Array, values: Array, split: Array | None, names: Array | None
     return pd.DataFrame({"node": nodes, "predicted": predicted, **columns, **about})
 
 
-def _predicted(values: Array, names: Array | None) -> Array:
-    predicted: Array = values.argmax(1)
-    return predicted if names is None else names[predicted]
-
-
 @contextmanager
-def _text_writer(
-    path: Path, rows: int, names: Array | None, separator: str
-) -> Iterator[WriteBlock]:
+def _text_writer(path: Path, rows: int, names: Array | None) -> Iterator[WriteBlock]:
+    separator = SEPARATORS[path.suffix.lower()]
     with path.open("w", encoding="utf-8", newline="") as file:
 
         def write(nodes: Array, values: Array, split: Array | None) -> None:
@@ -122,19 +111,16 @@ def _parquet_writer(path: Path, rows: int, names: Array | None) -> Iterator[Writ
     import pyarrow as pa
     from pyarrow.parquet import ParquetWriter
 
-    writer: Any = None
+    with ExitStack() as stack:
+        writers: list[Any] = []
 
-    def write(nodes: Array, values: Array, split: Array | None) -> None:
-        nonlocal writer
-        table = pa.Table.from_pandas(_frame(nodes, values, split, names), preserve_index=False)
-        writer = writer or ParquetWriter(path, table.schema)
-        writer.write_table(table)
+        def write(nodes: Array, values: Array, split: Array | None) -> None:
+            table = pa.Table.from_pandas(_frame(nodes, values, split, names), preserve_index=False)
+            if not writers:
+                writers.append(stack.enter_context(ParquetWriter(path, table.schema)))
+            writers[0].write_table(table)
 
-    try:
         yield write
-    finally:
-        if writer is not None:
-            writer.close()
 
 
 @contextmanager
@@ -142,26 +128,20 @@ def _npz_writer(path: Path, rows: int, names: Array | None) -> Iterator[WriteBlo
     """The probabilities are written at once, the other arrays at the end: one entry at a time."""
     kept: dict[str, list[Array]] = {"node": [], "predicted": [], "split": []}
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, allowZip64=True) as archive:
-        entry: Any = None
+        with archive.open("probabilities.npy", "w", force_zip64=True) as entry:
 
-        def write(nodes: Array, values: Array, split: Array | None) -> None:
-            nonlocal entry
-            if entry is None:
-                entry = archive.open("probabilities.npy", "w", force_zip64=True)
-                shape = (rows, values.shape[1])
-                about = {"descr": values.dtype.str, "fortran_order": False, "shape": shape}
-                np.lib.format.write_array_header_1_0(entry, about)
-            entry.write(np.ascontiguousarray(values).data)
-            kept["node"].append(nodes)
-            kept["predicted"].append(_predicted(values, names))
-            if split is not None:
-                kept["split"].append(split)
+            def write(nodes: Array, values: Array, split: Array | None) -> None:
+                if not kept["node"]:
+                    shape = (rows, values.shape[1])
+                    about = {"descr": values.dtype.str, "fortran_order": False, "shape": shape}
+                    np.lib.format.write_array_header_1_0(entry, about)
+                entry.write(np.ascontiguousarray(values).data)
+                kept["node"].append(nodes)
+                kept["predicted"].append(_predicted(values, names))
+                if split is not None:
+                    kept["split"].append(split)
 
-        try:
             yield write
-        finally:
-            if entry is not None:
-                entry.close()
         for name, pieces in kept.items():
             if pieces:
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as file:

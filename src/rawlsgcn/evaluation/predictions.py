@@ -33,15 +33,11 @@ _LISTS = 4096
 
 @dataclass(frozen=True)
 class PredictionChunk:
-    """Some rows of predictions, numbered from ``first``.
+    """Some rows of predictions."""
 
-    ``nodes`` (rows,) are their positions in the graph; ``values`` are scores (rows, classes), or
-    the numbers of the predicted classes (rows,).
-    """
-
-    nodes: Ints
-    first: int
-    values: Floats
+    nodes: Ints  #: the positions of their nodes in the graph, (rows,)
+    first: int  #: the number of the first row, counted from 0
+    values: Floats  #: scores (rows, classes), or the numbers of the predicted classes (rows,)
 
 
 class Predictions:
@@ -56,13 +52,6 @@ class Predictions:
         class_names: The names of the classes in their order, where the labels are words.
         source: Where an array comes from, in words.
         kind: "probabilities" or "logits" if it is known what an array holds.
-
-    Raises:
-        RawlsError: If there is no such file or a column is missing.
-
-    Attributes:
-        named_format: "probabilities" or "logits" where the names of the columns say so.
-        path: The file, if it is one.
     """
 
     def __init__(
@@ -171,23 +160,18 @@ class Predictions:
 
     def _listed(self, column: pd.Series[Any], first: int, wide: int | None) -> Floats:
         """The lists as rows (nodes, classes), each as long as the first one, or ``wide``."""
+
+        def refuse(wrong: Any, said: str) -> None:
+            if wrong.any():
+                row = self.row(first + int(wrong.argmax()))
+                raise RawlsError(f"{row}: the list {said}: {self._cure}")
+
         lengths = column.str.len().fillna(0).to_numpy(dtype=np.int64)
         wide = wide or int(lengths[0])
-        wrong = (lengths == 0) | (lengths != wide)
-        if wrong.any():
-            row = int(wrong.argmax())
-            where = self.row(first + row)
-            if lengths[row] == 0:
-                raise RawlsError(f"{where}: the list of scores is empty: {self._cure}")
-            raise RawlsError(
-                f"{where}: the list has {lengths[row]} scores, the first one has {wide}: give a "
-                "score of every class"
-            )
+        refuse(lengths == 0, "of scores is empty")
+        refuse(lengths != wide, f"does not have {wide} scores, as the first one has")
         values = np.stack(column.to_list()).astype(np.float64)
-        bad = np.isnan(values).any(1)
-        if bad.any():
-            where = self.row(first + int(bad.argmax()))
-            raise RawlsError(f"{where}: the list has an empty or NaN score: {self._cure}")
+        refuse(np.isnan(values).any(1), "has an empty or NaN score")
         return values
 
     @property

@@ -31,15 +31,7 @@ STEPWISE = ("smoothed", "sampled")
 
 @dataclass(frozen=True)
 class GraphSize:
-    """What the memory of training depends on.
-
-    Attributes:
-        nodes: The number of nodes.
-        arcs: The number of arcs, each edge counted twice.
-        features: The stored numbers of the features of all nodes.
-        classes: The number of classes.
-        in_shards: Whether the graph is in shards on disk.
-    """
+    """What the memory of training depends on: an edge is two arcs, and features are numbers."""
 
     nodes: int
     arcs: int

@@ -10,7 +10,8 @@ import copy
 import math
 from collections.abc import Iterator, Sequence
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 
 from .._core.progress import ProgressCallback, no_progress
 from ..methods import Inputs, Learner, Method
@@ -18,34 +19,32 @@ from ..methods.base import all_finite
 from .runs import Job
 
 
-class EarlyStopping:
-    """The best weights on validation, and the number of epochs since.
+class BestEpoch(nn.Module):
+    """A network of the epoch with the best validation score, the epochs since, and all epochs.
 
-    Weights or scores that are not finite numbers are never the best. With a ``patience`` of 0
-    nothing is watched and nothing is restored.
+    It is a module, so that a checkpoint can keep it.
     """
 
-    def __init__(self, learner: Learner, patience: int) -> None:
-        self.learner, self.patience = learner, patience
-        self.score, self.since = -math.inf, 0
-        self.state: dict[str, Tensor] | None = None
+    score: Tensor
+    since: Tensor
+    epochs: Tensor
 
-    def should_stop(self) -> bool:
-        """Compute the learner's score after an epoch; True when patience has run out."""
-        if self.patience == 0:
-            return False
-        score = self.learner.validation_score()
-        if score > self.score and all_finite(self.learner.module.state_dict().values()):
-            self.score, self.since = score, 0
-            self.state = copy.deepcopy(self.learner.module.state_dict())
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = copy.deepcopy(network).requires_grad_(False)
+        self.register_buffer("score", torch.tensor(-math.inf, dtype=torch.float64))
+        self.register_buffer("since", torch.tensor(0))
+        self.register_buffer("epochs", torch.tensor(0))
+
+    def compare(self, network: nn.Module, score: float) -> None:
+        """Take weights over that are all finite, if their score is the best; NaN never is."""
+        self.epochs += 1
+        if score > float(self.score) and all_finite(network.state_dict().values()):
+            self.score.fill_(score)
+            self.since.zero_()
+            self.network.load_state_dict(network.state_dict())
         else:
             self.since += 1
-        return self.since >= self.patience
-
-    def restore_best(self) -> None:
-        """Give the learner the weights with the best score."""
-        if self.state is not None:
-            self.learner.module.load_state_dict(self.state)
 
 
 def train_reference(
@@ -58,13 +57,16 @@ def train_reference(
     total, done = sum(job.settings.epochs for job in jobs), 0
     for job in jobs:
         learner = method.learner(inputs, job.settings, job.seed)
-        stopping = EarlyStopping(learner, job.settings.patience)
+        best = BestEpoch(learner.module) if job.settings.patience else None
         for epoch in range(1, job.settings.epochs + 1):
             learner.epoch()
             progress(done + epoch, total)
-            if stopping.should_stop():
-                break
-        stopping.restore_best()
+            if best is not None:
+                best.compare(learner.module, learner.validation_score())
+                if int(best.since) >= job.settings.patience:
+                    break
+        if best is not None and bool(best.score.isfinite()):
+            learner.module.load_state_dict(best.network.state_dict())
         done += job.settings.epochs
         progress(done, total)
         yield learner

@@ -259,7 +259,7 @@ def test_a_parquet_column_of_lists(
     assert figures(found) == pytest.approx(expected, abs=1e-9)
     assert found.models[0].format_reason == "the columns are called so"
     for wrong, said in (
-        ([0.5, 0.5], r"row 4 .*: the list has 2 scores, the first one has 3"),
+        ([0.5, 0.5], r"row 4 .*: the list does not have 3 scores, as the first one has"),
         (None, r"row 4 .*: the list of scores is empty"),
         ([0.5, 0.5, None], r"row 4 .*: the list has an empty or NaN score"),
     ):

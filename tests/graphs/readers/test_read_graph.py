@@ -327,7 +327,7 @@ def test_labels_of_some_nodes_of_an_npz(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "said"),
     [
-        ({"g": "0,1\n1,x,3\n"}, "g.csv, line 2 has 3 cells, but the first line has 2"),
+        ({"g": "0,1\n1,x,3\n"}, "g.csv, line 2 has 3 cells, but the lines above it have 2"),
         (
             {"g": "0,1\n1,2\n1,x,3\n"},
             "g.csv, line 3 has 3 cells, but the lines above it have 2: give",

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.graphs.edges import clean_edges
 from rawlsgcn.graphs.notes import GraphFacts
+from rawlsgcn.graphs.readers.edge_lists import EdgeBatch
 from rawlsgcn.graphs.streaming import arc_sorter
-from rawlsgcn.graphs.streaming.arc_sorter import ArcSorter
+from rawlsgcn.graphs.streaming.arc_sorter import sort_arcs
 
 
 def sort(
@@ -23,13 +24,14 @@ def sort(
 ) -> tuple[np.ndarray, np.ndarray | None, GraphFacts]:
     facts = GraphFacts()
     with tempfile.TemporaryDirectory() as folder:
-        with ArcSorter(
-            nodes, weighted=weight is not None, folder=Path(folder), memory=1, facts=facts
-        ) as sorter:
-            for first in range(0, len(source), batch):
-                part = slice(first, first + batch)
-                sorter.add(source[part], target[part], None if weight is None else weight[part])
-            arcs = sorter.finish()
+        parts = [slice(first, first + batch) for first in range(0, len(source), batch)]
+        batches = [
+            EdgeBatch(source[part], target[part], None if weight is None else weight[part])
+            for part in parts
+        ]
+        arcs = sort_arcs(
+            batches, nodes, weighted=weight is not None, folder=Path(folder), memory=1, facts=facts
+        )
         rows = np.repeat(np.arange(nodes), np.diff(arcs.row_start))
         columns = arcs.column(0, arcs.row_start[-1])
         weights = None if arcs.weight is None else arcs.weight(0, len(columns))
@@ -101,4 +103,4 @@ def test_weights_beyond_single_precision_are_refused() -> None:
 
 def test_more_nodes_than_the_keys_hold_are_refused(tmp_path: Path) -> None:
     with pytest.raises(RawlsError, match="at most 2,147,483,647"):
-        ArcSorter(2**31, weighted=False, folder=tmp_path, memory=1, facts=GraphFacts())
+        sort_arcs([], 2**31, weighted=False, folder=tmp_path, memory=1, facts=GraphFacts())

@@ -41,7 +41,7 @@ def killed(*arguments: Any, **options: Any) -> None:
 
 #: What is interrupted, and the stages that need not be done again.
 INTERRUPTED = [
-    (build_shards.ArcSorter, "finish", set()),
+    (build_shards, "sort_arcs", set()),
     (ShardWriter, "write_nodes", {"arcs", "features"}),
     (FeatureFiles, "add", {"arcs"}),
     (ShardWriter, "finish", {"arcs", "features"}),

@@ -19,7 +19,7 @@ from rawlsgcn._core import memory
 from rawlsgcn._core.distributed_context import DistributedContext, distributed_context
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.methods import find_method
-from rawlsgcn.training.in_steps.checkpoints import train_with_checkpoints
+from rawlsgcn.training.checkpoints import train_with_checkpoints
 from rawlsgcn.training.smoothed import row_order
 from rawlsgcn.training.smoothed.row_order import RowOrder
 from rawlsgcn.training.smoothed.row_training import LabeledRows, RowTraining

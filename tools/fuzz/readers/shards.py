@@ -14,7 +14,7 @@ from rawlsgcn.balancing.distributed import balance_shards
 from rawlsgcn.graphs import check
 from rawlsgcn.graphs.shards import Shards, write_shards
 from rawlsgcn.methods import find_method
-from rawlsgcn.training.in_steps.checkpoints import Position, load_checkpoint, save_checkpoint
+from rawlsgcn.training.checkpoints import Position, load_checkpoint, save_checkpoint
 from rawlsgcn.training.sampled.sources import Source
 from rawlsgcn.training.sampled.trainer import SampledTraining
 from rawlsgcn.training.smoothed.smooth_shards import smooth_shards

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, astuple, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..._core.atomic_files import atomic_file
 from ..._core.errors import needs_extra, unknown_name
 from ..._core.serialization import jsonable
-from ...evaluation.audit.findings import GroupAudit, ModelAudit, ModelComparison
+from ...evaluation.audit.findings import ModelAudit, ModelComparison
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -121,10 +121,10 @@ class Audit:
         Raises:
             RawlsError: If there is no such model.
         """
-        for model in self.models:
-            if model.name == name:
-                return model
-        raise unknown_name("model", name, [model.name for model in self.models])
+        known = {model.name: model for model in self.models}
+        if name not in known:
+            raise unknown_name("model", name, known)
+        return known[name]
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values, as ``--json`` writes it.
@@ -162,7 +162,20 @@ class Audit:
         """
         import pandas as pd
 
-        return pd.DataFrame([_row(model, group) for model in self.models for group in model.groups])
+        columns = ("accuracy", "accuracy_against_rest", "loss", "loss_against_rest")
+        rows = []
+        for model in self.models:
+            for group in model.groups:
+                row: dict[str, Any] = {"model": model.name, "group": group.label}
+                row |= {"nodes": group.nodes, "share": group.share}
+                for name in columns:
+                    value, low, high = astuple(getattr(group, name))
+                    row |= {name: value, f"{name}_low": low, f"{name}_high": high}
+                known = group.calibration
+                row["confidence_excess"] = math.nan if known is None else known.excess.value
+                row["calibration_error"] = math.nan if known is None else known.error
+                rows.append({**row, "too_small": group.too_small, "pooled": group.pooled})
+        return pd.DataFrame(rows)
 
     def to_html(self, path: str | Path) -> Path:
         """Write the report as one self-contained HTML page: see :func:`rawlsgcn.report`.
@@ -197,18 +210,3 @@ class Audit:
         except ModuleNotFoundError:  # without the extra ``report``: the text is shown
             return None
         return audit_html(self)
-
-
-def _row(model: ModelAudit, group: GroupAudit) -> dict[str, Any]:
-    """The figures of one group, by column."""
-    row = {"model": model.name, "group": group.label, "nodes": group.nodes, "share": group.share}
-    for name in ("accuracy", "accuracy_against_rest", "loss", "loss_against_rest"):
-        estimate = getattr(group, name)
-        row |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
-    known = group.calibration
-    return row | {
-        "confidence_excess": math.nan if known is None else known.excess.value,
-        "calibration_error": math.nan if known is None else known.error,
-        "too_small": group.too_small,
-        "pooled": group.pooled,
-    }

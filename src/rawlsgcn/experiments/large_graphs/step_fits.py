@@ -27,8 +27,8 @@ from ...graphs.shards.shard_graph import ShardNodes
 from ...methods import Method, Settings
 from ...methods.base import accuracy_of
 from ...methods.smoothed_mlp_inputs import SmoothedMLPSettings
-from ...training.in_steps.batch_training import BatchTraining
-from ...training.in_steps.checkpoints import train_with_checkpoints
+from ...training.batch_training import BatchTraining
+from ...training.checkpoints import train_with_checkpoints
 from ...training.sampled.inference import MOST_ROWS
 from ...training.sampled.sources import Source
 from ...training.sampled.trainer import SampledTraining

@@ -24,8 +24,8 @@ from ...methods import Method
 from ...methods.ensemble import Ensemble, EnsembleSettings
 from ...methods.smoothed_mlp_inputs import SmoothedMLPSettings
 from ...training import Job, TrainedRun
-from ...training.in_steps.batch_training import DivergedError
-from ...training.in_steps.checkpoints import train_with_checkpoints
+from ...training.batch_training import DivergedError
+from ...training.checkpoints import train_with_checkpoints
 from ...training.smoothed.row_order import BATCH_ROWS, RowOrder
 from ...training.smoothed.row_scores import RowModel
 from ...training.smoothed.row_training import LabeledRows, RowTraining
@@ -44,6 +44,7 @@ from .pool import (
     Member,
     WeightedMean,
     grid,
+    ranked,
     require_members,
     seeds_of,
     train_member,
@@ -138,7 +139,7 @@ def auto_rows(
             "runs": member.trained,
             "seconds": member.seconds,
         }
-        for member in sorted(members, key=lambda each: each.losses.rank)
+        for member in ranked(members)
     ]
     metrics = {
         "dataset": shards.name,

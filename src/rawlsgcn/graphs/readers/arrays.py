@@ -116,9 +116,10 @@ class Archive:
         return {key: self[key] for key in MASKS if key in self.keys}
 
     def features(self) -> Any | None:
-        """``attr_*``, or a dense ``x`` or ``features``."""
+        """``attr_*``, the matrix of the file, or a dense ``x`` or ``features``."""
         sparse = self.csr("attr")
-        return self.first(FEATURE_KEYS) if sparse is None else sparse
+        sparse = self.whole() if sparse is None else sparse
+        return self.first(FEATURE_KEYS) if sparse is None else sparse.tocsr()
 
 
 def graph_parts(path: Path) -> dict[str, Any]:

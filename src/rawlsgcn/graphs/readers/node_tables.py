@@ -224,11 +224,7 @@ def read_array(path: Path, what: str) -> tuple[Any, dict[str, Array]]:
         )
     archive = Archive(path)
     keys = LABEL_KEYS if what == "labels" else ("attr_data", *FEATURE_KEYS)
-    if what == "labels":
-        found = archive.first(LABEL_KEYS)
-    else:
-        whole = archive.whole()
-        found = archive.features() if whole is None else whole.tocsr()
+    found = archive.first(LABEL_KEYS) if what == "labels" else archive.features()
     if found is None and len(archive.keys) == 1:
         found = archive[next(iter(archive.keys))]
     if found is None:

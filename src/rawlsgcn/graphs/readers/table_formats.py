@@ -6,11 +6,9 @@ In .txt files the separator is found in the first line, and lines of comments ma
 from __future__ import annotations
 
 import contextlib
-import csv
 import gzip
-import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +24,8 @@ BLANKS = r"\s+"
 TEXTS = (".txt", ".edges", ".edgelist")
 """Text files separated by blanks, tabs, commas or semicolons, with comments at their beginning."""
 TABLES = (*SEPARATORS, *TEXTS, ".parquet")
+#: The lines of a text file, and about the cells in them, that show whether it has a header.
+_SAMPLE, _SAMPLE_CELLS = 100, 1_000_000
 _PARQUET_INDEX = re.compile(r"__index_level_\d+__")
 """What pandas calls an index without a name in a .parquet file."""
 
@@ -58,13 +58,13 @@ def text_format(path: Path) -> TextFormat:
             if line.strip() and not line.lstrip().startswith(comments):
                 found = next((each for each in ("\t", ",", ";") if each in line), BLANKS)
                 return TextFormat(number, line.strip("\r\n"), SEPARATORS.get(suffix, found))
-    raise _empty(path)
+    raise RawlsError(f"{path} is empty: write it or copy it again")
 
 
-def first_line(path: Path) -> list[str]:
-    """The cells of the first line, as text; the second line may not have more of them.
+def first_lines(path: Path, most_columns: int) -> pd.DataFrame:
+    """The cells of the first lines of a text file, as texts, of which none is missing.
 
-    pandas needs time and memory for each column.
+    pandas needs time and memory for each column: a line of more than ``most_columns`` is refused.
     """
     suffix = path.suffix.lower()
     with path.open("rb") as binary:
@@ -73,35 +73,34 @@ def first_line(path: Path) -> list[str]:
             raise RawlsError(
                 f"{path} holds NUL bytes, as UTF-16 text or a foreign file does: save it as UTF-8"
             )
-    before, line, separator = text_format(path)
+    _, line, separator = text_format(path)
     if suffix in TEXTS and "{" in line and not line.endswith("{}"):
         raise RawlsError(
             f"{path} has Python dicts in its lines, as networkx.write_edgelist writes attributes: "
             "write it with data=['weight'] or data=False, or as JSON with node_link_data"
         )
-    with as_table(path), path.open(encoding="utf-8-sig", newline="") as file:
-        rows = itertools.islice(file, before, None)
-        lines: Iterable[list[str]] = (re.split(r"#|{}", row)[0].split() for row in rows)
-        if separator != BLANKS:
-            lines = csv.reader(rows, delimiter=separator, skipinitialspace=True)
-        found: list[list[str]] = [*itertools.islice(filter(None, lines), 2), [], []]
-    first, second = found[:2]
-    if not first:
-        raise _empty(path)
-    other = next((each for each in (";", "\t", ",", "|") if each in first[0]), None)
-    if len(first) == 1 and suffix in SEPARATORS and other is not None:
+    width = len(line.split(None if separator == BLANKS else separator))
+    require_width(path, width, most_columns)
+    rows = max(2, min(_SAMPLE, _SAMPLE_CELLS // width))
+    frame = read_text(path, False, nrows=rows, dtype=str).fillna("")
+    other = next((each for each in (";", "\t", ",", "|") if each in str(frame.iloc[0, 0])), None)
+    if frame.shape[1] == 1 and suffix in SEPARATORS and other is not None:
         name = {"\t": "tabs", ",": "commas"}.get(other, f"'{other}'")
         format_of = {"\t": ", or call it .tsv", ",": ", or call it .csv", ";": ", or call it .txt"}
         raise RawlsError(
             f"{path} has one column, as its cells are separated by {name}: separate them by "
             f"{separator_name(path)}{format_of.get(other, '')}"
         )
-    if len(second) > len(first):
+    return frame
+
+
+def require_width(path: Path, width: int, most_columns: int) -> None:
+    """Refuse a table with more columns than may be read, or with none."""
+    if not 0 < width <= most_columns:
         raise RawlsError(
-            f"{path}, line 2 has {len(second)} cells, but the first line has {len(first)}: give "
-            "every row a cell for each column, and remove titles and comments above them"
+            f"{path} has {width:,} columns, more than the {most_columns:,} that are read from a "
+            "table: give the numbers as .npy or .npz"
         )
-    return first
 
 
 def read_text(path: Path, header: bool, **options: Any) -> pd.DataFrame:
@@ -137,10 +136,6 @@ def _options(path: Path, header: bool, more: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _empty(path: Path) -> RawlsError:
-    return RawlsError(f"{path} is empty: write it or copy it again")
-
-
 def no_rows(path: Path) -> RawlsError:
     """Return the error for a table that has names of columns alone."""
     return RawlsError(f"{path} has no rows: write it or copy it again")
@@ -169,7 +164,7 @@ def _flaw(reason: str) -> str:
         width, line, cells = found.groups()
         return (
             f", line {line} has {cells} cells, but the lines above it have {width}: give every "
-            "row a cell for each column"
+            "row a cell for each column, and remove titles and comments above them"
         )
     if found := re.search(r"EOF inside string starting at row (\d+)", reason):
         line = str(int(found[1]) + 1)

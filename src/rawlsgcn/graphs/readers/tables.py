@@ -24,16 +24,17 @@ from .column_names import (
 )
 from .table_formats import (
     ParquetTable,
-    first_line,
+    first_lines,
     is_parquet,
     no_rows,
     read_text,
+    require_width,
     text_chunks,
     text_format,
 )
 
 Array = NDArray[Any]
-_SAMPLE, _CHUNK = 100, 1 << 20
+_CHUNK = 1 << 20
 MOST_COLUMNS = 20_000
 """pandas needs its time for every column, also of a single row."""
 _MISSING = frozenset({"nan", "na", "n/a", "<na>", "none", "null", "?", "-"})
@@ -85,7 +86,10 @@ class TableHeader:
     @property
     def first_id(self) -> str:
         """The id in the first line of a table without a header; empty if it has one."""
-        return "" if self.names is not None else first_line(self.path)[0].strip()
+        if self.names is not None:
+            return ""
+        first = read_text(self.path, False, nrows=1, usecols=[0], dtype=str).fillna("")
+        return str(first.iloc[0, 0]).strip()
 
     def chunks(
         self, rows: int, text: Collection[int] = (), only: list[int] | None = None
@@ -203,17 +207,22 @@ def read_header(
 
     If the first lines do not say so, ``whole`` columns show whether there is a header.
     """
-    table = ParquetTable(path) if is_parquet(path) else None
-    cells = first_line(path) if table is None else table.names
-    width = len(cells) if table is None else table.num_columns  # also those within others
-    if not 0 < width <= most_columns:
-        raise RawlsError(
-            f"{path} has {width:,} columns, more than the {most_columns:,} that are read from a "
-            "table: give the numbers as .npy or .npz"
-        )
-    named = table is not None or has_header(cells, lambda index: _numeric_sample(path, index))
-    if named and whole and table is None:
-        named = has_header(cells, lambda index: _whole_below(path, index))
+    if is_parquet(path):
+        table = ParquetTable(path)
+        require_width(path, table.num_columns, most_columns)  # also of those within others
+        return TableHeader(path, table.names, len(table.names))
+    sample = first_lines(path, most_columns)
+
+    def numeric_sample(index: int) -> bool:
+        return len(sample) > 1 and all(map(is_number, sample[index][1:]))
+
+    def numeric_below(index: int) -> bool:
+        frames = text_chunks(path, True, _CHUNK, usecols=[index])  # up to the first text
+        return all(_is_numeric(frame[index]) for frame in frames)
+
+    cells = sample.iloc[0].tolist()
+    named = has_header(cells, numeric_sample)
+    named = named and (not whole or has_header(cells, numeric_below))
     return TableHeader(path, cells if named else None, len(cells))
 
 
@@ -243,18 +252,6 @@ def _is_numeric(column: pd.Series[Any]) -> bool:
 
 def _is_int64(column: pd.Series[Any]) -> bool:
     return column.dtype.kind in "iu" and column.dtype != np.uint64
-
-
-def _numeric_sample(path: Path, index: int) -> bool:
-    """Whether a column is all numbers below the first line, as far as a sample says."""
-    sample = read_text(path, False, nrows=_SAMPLE, usecols=[index], dtype=str).fillna("")
-    return len(sample) > 1 and all(map(is_number, sample[index][1:]))
-
-
-def _whole_below(path: Path, index: int) -> bool:
-    """Whether a column is all numbers below the first line; reads up to the first text."""
-    frames = text_chunks(path, True, _CHUNK, usecols=[index])
-    return all(_is_numeric(frame[index]) for frame in frames)
 
 
 def _is_number_or_empty(cell: Any) -> bool:

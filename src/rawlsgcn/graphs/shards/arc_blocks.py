@@ -11,8 +11,7 @@ from __future__ import annotations
 import warnings
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -93,17 +92,34 @@ class ArcBlocks:
     ) -> None:
         self.first, self.last = shards[0].first, shards[-1].last
         self.num_arcs = sum(len(shard.column) for shard in shards)
-        self._shards, self._dtype = shards, weight_dtype
+        self._dtype = weight_dtype
         self._blocks: list[ArcBlock] | None = None
         whole = sum(shard.graph_bytes for shard in shards)
-        converts = any(
-            shard.weight is not None and _convert(shard.weight, weight_dtype) for shard in shards
-        )
+        weights = [tensor_of(shard.weight) for shard in shards if shard.weight is not None]
+        converts = any(each.dtype != (weight_dtype or each.dtype) for each in weights)
         if device.type != "cpu":
             self._cuts = _cuts(shards, _CUDA_BLOCK_SIZE)
-            self._blocks = [_moved(block, device) for block in self._read()]
+            self._blocks = [
+                ArcBlock(
+                    block.first,
+                    block.last,
+                    block.row_start.to(device, copy=True),
+                    block.column.to(device, copy=True),
+                    None if block.weight is None else block.weight.to(device),
+                )
+                for block in self._read()
+            ]
         elif whole <= memory and not converts:
-            self._blocks = [self._mapped(shard) for shard in shards]
+            self._blocks = [
+                ArcBlock(
+                    shard.first - self.first,
+                    shard.last - self.first,
+                    tensor_of(shard.row_start),
+                    tensor_of(shard.column),
+                    None if shard.weight is None else tensor_of(shard.weight),
+                )
+                for shard in shards
+            ]
         else:
             self._cuts = _cuts(shards, block_size)
         self.kept = self._blocks is not None
@@ -113,12 +129,6 @@ class ArcBlocks:
         """Go over the blocks; the arrays of one that is read are valid until the next one."""
         return self._read() if self._blocks is None else iter(self._blocks)
 
-    def _mapped(self, shard: Shard) -> ArcBlock:
-        at = self._shards[0].first
-        weight = None if shard.weight is None else tensor_of(shard.weight)
-        parts = tensor_of(shard.row_start), tensor_of(shard.column), weight
-        return ArcBlock(shard.first - at, shard.last - at, *parts)
-
     def _read(self) -> Iterator[ArcBlock]:
         rooms: dict[str, NDArray[Any]] = {}
 
@@ -127,15 +137,15 @@ class ArcBlocks:
                 rooms[name] = np.empty(last - first, dtype=mapped.dtype)
             return torch.from_numpy(read_rows(mapped, first, rooms[name][: last - first]))
 
-        at = self._shards[0].first
         for shard, a, b in self._cuts:
+            at = shard.first - self.first
             row_start = read("row_start", shard.row_start, a, b + 1)
             begin, end = int(row_start[0]), int(row_start[-1])
             column = read("column", shard.column, begin, end)
             weight = None
             if shard.weight is not None:
                 weight = read("weight", shard.weight, begin, end).to(self._dtype)
-            yield ArcBlock(shard.first - at + a, shard.first - at + b, row_start, column, weight)
+            yield ArcBlock(at + a, at + b, row_start, column, weight)
 
 
 def least_bytes(shards: Sequence[Shard], block_size: int = BLOCK_SIZE) -> int:
@@ -175,7 +185,10 @@ def _cuts(shards: Sequence[Shard], size: int) -> list[tuple[Shard, int, int]]:
     found = []
     for shard in shards:
         rows, a = shard.last - shard.first, 0
-        load = partial(_load, shard)
+
+        def load(row: int, shard: Shard = shard) -> int:
+            return _start(shard, row) + row
+
         while a < rows:
             b = bisect_right(range(rows + 1), load(a) + size, lo=a + 2, key=load) - 1
             found.append((shard, a, b))
@@ -186,17 +199,3 @@ def _cuts(shards: Sequence[Shard], size: int) -> list[tuple[Shard, int, int]]:
 def _start(shard: Shard, row: int) -> int:
     """Where a row begins, read without a page of the file becoming part of this process."""
     return int(read_rows(shard.row_start, row, np.empty(1, dtype=np.int64))[0])
-
-
-def _load(shard: Shard, row: int) -> int:
-    return _start(shard, row) + row
-
-
-def _convert(weight: NDArray[Any], dtype: torch.dtype | None) -> bool:
-    return dtype is not None and torch.from_numpy(weight[:0].copy()).dtype != dtype
-
-
-def _moved(block: ArcBlock, device: torch.device) -> ArcBlock:
-    weight = None if block.weight is None else block.weight.to(device)
-    rows = block.row_start.to(device, copy=True)
-    return replace(block, row_start=rows, column=block.column.to(device, copy=True), weight=weight)

@@ -9,25 +9,14 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 from torch_geometric.data import Data
 
 from ..._core.errors import RawlsError
 from ..node_features import compact
 from ..splits import MASKS, SPLIT_WORDS, require_evaluated
-from .shards import Shards
+from .shards import Shard, Shards
 
 Ints = NDArray[np.int64]
-
-
-def shard_node_ids(shards: Shards) -> Any:
-    """Read the ids of all nodes: whole numbers, texts, or None if they are numbered from 0."""
-    parts = [shards.open(number) for number in range(len(shards))]
-    if all(part.node_id is not None for part in parts):
-        return np.concatenate([part.node_id for part in parts])
-    if all(part.id_start is not None for part in parts):
-        return [each for part in parts for each in part.node_ids(part.first, part.last)]
-    return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,18 +43,12 @@ class ShardNodes:
             RawlsError: If there are no labels, or a file is damaged.
         """
         shards.require_labels()
-        y = np.full(shards.num_nodes, -1, dtype=np.int64)
-        split = np.zeros(shards.num_nodes, dtype=np.uint8)
-        degree = np.empty(shards.num_nodes, dtype=np.int64)
-        for number in range(len(shards)):
-            part = shards.open(number)
-            rows = slice(part.first, part.last)
-            if part.y is not None:
-                y[rows] = part.y
-            degree[rows] = np.diff(part.row_start)
-            if part.split is not None:
-                split[rows] = part.split
-        return cls(shards, y, split, degree)
+        parts = [shards.open(number) for number in range(len(shards))]
+        y, split = _joined(parts, "y"), _joined(parts, "split")
+        assert y is not None  # every shard has labels if the manifest says so
+        split = np.zeros(shards.num_nodes) if split is None else split
+        degree = np.concatenate([np.diff(part.row_start) for part in parts])
+        return cls(shards, y, split.astype(np.uint8), degree)
 
     def evaluated_on(self, which: str) -> ShardNodes:
         """Return the nodes with those to evaluate as the test nodes; see ``--evaluate``.
@@ -100,25 +83,12 @@ class ShardNodes:
     @cached_property
     def graph(self) -> Data:
         """A graph without edges and features, whose attribute ``degree`` has the degrees."""
-        graph = graph_of_nodes(self.shards, torch.from_numpy(self.split))
+        parts = [self.shards.open(number) for number in range(len(self.shards))]
+        graph = _graph_of_nodes(self.shards, parts, self.split)
         graph.edge_index = torch.empty(2, 0, dtype=torch.long)
         graph.y, graph.degree = torch.from_numpy(self.y), torch.from_numpy(self.degree)
         graph.num_arcs = self.shards.num_arcs
         return graph
-
-
-def graph_of_nodes(shards: Shards, split: Tensor | None) -> Data:
-    """Make a graph of the name, the ids, the names of classes and the masks of shards alone."""
-    graph = Data(num_nodes=shards.num_nodes, name=shards.name)
-    ids = shard_node_ids(shards)
-    if ids is not None:
-        graph.node_ids = ids
-    if shards.class_names is not None:
-        graph.class_names = shards.class_names
-    if split is not None and bool(split.any()):
-        for number, name in enumerate(MASKS, start=1):
-            graph[name] = split == number
-    return graph
 
 
 def graph_of_shards(shards: Shards) -> Data:
@@ -130,20 +100,35 @@ def graph_of_shards(shards: Shards) -> Data:
         RawlsError: If a file is missing or damaged.
     """
     parts = shards.open_all()
-    arrays: dict[str, Tensor] = {}
-    for name in ("weight", "x", "y", "split"):
-        pieces = [piece for part in parts if (piece := getattr(part, name)) is not None]
-        if len(pieces) == len(parts):
-            arrays[name] = torch.from_numpy(np.concatenate(pieces))
+    graph = _graph_of_nodes(shards, parts, _joined(parts, "split"))
     counts = np.concatenate([np.diff(part.row_start) for part in parts])
     row = np.repeat(np.arange(shards.num_nodes), counts)
     column = np.concatenate([part.column for part in parts]).astype(np.int64, copy=False)
-    graph = graph_of_nodes(shards, arrays.get("split"))
     graph.edge_index = torch.from_numpy(np.stack([row, column]))
-    if "weight" in arrays:
-        graph.edge_weight = arrays["weight"]
-    if "x" in arrays:
-        graph.x = compact(arrays["x"])
-    if "y" in arrays:
-        graph.y = arrays["y"]
+    for name, key in (("weight", "edge_weight"), ("x", "x"), ("y", "y")):
+        array = _joined(parts, name)
+        if array is not None:
+            graph[key] = compact(array) if name == "x" else torch.from_numpy(array)
     return graph
+
+
+def _graph_of_nodes(shards: Shards, parts: list[Shard], split: NDArray[Any] | None) -> Data:
+    """Make a graph of the name, the ids, the names of classes and the masks of shards alone."""
+    graph = Data(num_nodes=shards.num_nodes, name=shards.name)
+    ids = _joined(parts, "node_id")
+    if ids is not None:
+        graph.node_ids = ids
+    elif parts[0].id_start is not None:
+        graph.node_ids = [each for part in parts for each in part.node_ids(part.first, part.last)]
+    if shards.class_names is not None:
+        graph.class_names = shards.class_names
+    if split is not None and split.any():
+        for number, name in enumerate(MASKS, start=1):
+            graph[name] = torch.from_numpy(split == number)
+    return graph
+
+
+def _joined(parts: list[Shard], name: str) -> NDArray[Any] | None:
+    """An array of all shards, which all of them have or none."""
+    pieces = [getattr(part, name) for part in parts]
+    return None if pieces[0] is None else np.concatenate(pieces)

@@ -32,7 +32,7 @@ from ..shards.shards import Shards, outdated
 from ..split_choice import choose_split
 from ..splits import Ratios
 from ..validation import check_labels, settle_labels
-from .arc_sorter import ArcSorter, SortedArcs
+from .arc_sorter import SortedArcs, sort_arcs
 from .unfinished import UnfinishedFolder, unfinished_folder
 
 Array = NDArray[Any]
@@ -151,19 +151,26 @@ def _sorted_arcs(
 ) -> SortedArcs:
     raw, rows = graph.raw, 0
     what = "drawing the edges" if raw.synthetic else f"reading {raw.graph_from}"
-    with ArcSorter(
-        graph.num_nodes, weighted=graph.weighted, folder=work, memory=memory, facts=raw.facts
-    ) as sorter:
+
+    def counted() -> Iterator[EdgeBatch]:
+        nonlocal rows
         for batch in graph.arcs():
-            sorter.add(*batch)
+            yield batch
             rows += len(batch.source)
             progress(rows, max(rows, graph.num_arcs), what)
         if not rows:
             raise RawlsError(f"{raw.graph_from} has no edges")
-        try:
-            arcs = sorter.finish(progress)
-        except RawlsError as error:
-            raise RawlsError(f"{raw.graph_from}: {error}") from error
+
+    arcs = sort_arcs(
+        counted(),
+        graph.num_nodes,
+        weighted=graph.weighted,
+        folder=work,
+        memory=memory,
+        facts=raw.facts,
+        where=raw.graph_from,
+        progress=progress,
+    )
     if not arcs.row_start[-1] and raw.y is not None:
         raise RawlsError(
             f"{raw.graph_from} has no edges but self-loops or edges of weight zero: nothing to "

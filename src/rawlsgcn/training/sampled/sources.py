@@ -36,17 +36,12 @@ class Source:
     """A graph to train on, in memory or in shards.
 
     Attributes:
-        name: The name of the graph.
         fingerprint: Distinguishes it from other graphs, splits, features and labels.
-        adjacency: The edges.
         x: The features, or a mapped array of them for each shard.
         normalize: Whether rows of X are divided by their sums: features in memory once, those of
             shards as they are read.
-        y: The labels.
         masks: ``train_mask``, ``val_mask`` and ``test_mask``.
-        num_classes: The number of classes.
         scale: The vector of the doubly stochastic form, if it is known.
-        class_names: The names of the classes in their order, if they are known.
     """
 
     name: str

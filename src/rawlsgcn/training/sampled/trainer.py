@@ -20,8 +20,8 @@ from ..._core.errors import RawlsError
 from ...methods import Convolutional, Method, Settings
 from ...sampling import Factors
 from ...sampling.neighbor_drawing import derive_key
+from ..batch_training import DRAW, ORDER, Batch, BatchTraining, require_average
 from ..engine_choice import convolutional
-from ..in_steps.batch_training import DRAW, ORDER, Batch, BatchTraining, require_average
 from .blocks import BlockMaker
 from .inference import MOST_ROWS, whole_graph_logits
 from .sources import Source
@@ -49,7 +49,7 @@ class SampledTraining(BatchTraining):
         num_neighbors: Neighbors drawn for each node and layer, outermost layer first; −1 for all.
         workers: Further processes that draw batches ahead.
         batch_size, seed, context, average, dtype: As for
-            :class:`..in_steps.batch_training.BatchTraining`.
+            :class:`..batch_training.BatchTraining`.
     """
 
     def __init__(

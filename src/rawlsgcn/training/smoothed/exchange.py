@@ -41,9 +41,7 @@ class Exchange:
         halo_rows: Rows that all processes together would receive as halos.
         all_rows: Rows that they would receive if all went to all.
         cuts: The first row of each process, and the number of nodes.
-        sent: Own rows to send, by receiver, for a halo.
-        send_counts: How many go to each process.
-        receive_counts: How many come from each.
+        sent: Own rows to send, by receiver, for a halo; so many to each process, and from each.
     """
 
     kind: str

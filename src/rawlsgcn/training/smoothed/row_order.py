@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..._core.distributed_context import DistributedContext
 from ...sampling.neighbor_drawing import derive_key
-from ..in_steps.batch_training import ORDER
+from ..batch_training import ORDER
 from .smoothed_files import READ_BYTES
 
 Ints = NDArray[np.int64]

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from ..._core.distributed_context import DistributedContext
 from ..._core.memory import memory_left
 from ...methods.smoothed_mlp_inputs import SmoothedMLPSettings
-from ..in_steps.batch_training import Batch, BatchTraining
+from ..batch_training import Batch, BatchTraining
 from ..stacked.dropout import Dropout as Masks
 from .row_order import BATCH_ROWS, RowOrder, Window, row_bytes
 from .smoothed_files import SmoothedRows, take_rows
@@ -30,15 +30,9 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class LabeledRows:
-    """The rows that training and its progress need.
+    """The rows of all nodes, and the training nodes, in rising order, with their classes.
 
-    Attributes:
-        file: The rows of all nodes.
-        nodes: The numbers of the training nodes, in rising order.
-        y: Their classes.
-        num_classes: The number of classes.
-        val_nodes: Some validation nodes, in rising order, for the accuracy after each epoch.
-        val_y: Their classes.
+    The accuracy after each epoch is that of some validation nodes, in rising order.
     """
 
     file: SmoothedRows
@@ -83,7 +77,7 @@ class RowTraining(BatchTraining):
         memory: Bytes that this process may use; rows that take more than half of what Python
             and torch leave of them are streamed.
         batch_size, seed, context, average, dtype: As for
-            :class:`..in_steps.batch_training.BatchTraining`.
+            :class:`..batch_training.BatchTraining`.
 
     Attributes:
         in_memory: Whether the rows of this process are kept in memory.

@@ -13,12 +13,13 @@ from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from ..._core.progress import ProgressCallback, no_progress
 from ..._core.random_state import kept_random_state
-from ..._core.threads import TrainingThreads
+from ..._core.threads import training_threads
 from ...methods import Inputs, Settings, Stackable
 from ...methods._ops.convolution import GraphConvolutionalNetwork
 from ..runs import Job
@@ -57,9 +58,9 @@ class StackedEngine:
         def train(block: list[int]) -> list[list[Tensor]]:
             replicas = self.replicas([jobs[place] for place in block])
             step = self.step(replicas, [jobs[place] for place in block])
-            with TrainingThreads() as threads:
+            with training_threads() as update_threads:
                 for _ in range(jobs[block[0]].settings.epochs):
-                    threads.update()
+                    update_threads()
                     step()
                     counter()
             return [replicas.state(run) for run in range(len(block))]
@@ -69,10 +70,9 @@ class StackedEngine:
                 trained = [train(block) for block in blocks]
         else:
             trained = train_side_by_side(train, blocks, workers, counter)
-        states: dict[int, list[Tensor]] = {}
-        for block, each in zip(blocks, trained, strict=True):
-            states.update(zip(block, each, strict=True))
-        return [states[place] for place in range(len(jobs))]
+        places = np.argsort(np.concatenate(blocks))
+        states = [state for each in trained for state in each]
+        return [states[place] for place in places]
 
     def _blocks(self, jobs: Sequence[Job]) -> list[list[int]]:
         """The jobs' indices, in blocks that are trained at once.
@@ -86,16 +86,17 @@ class StackedEngine:
             each = job.settings
             rates = () if self.on_gpu else (each.lr, each.weight_decay)
             alike.setdefault((*rates, each.dropout, each.epochs), []).append(place)
-        if self.on_gpu and size < max(map(len, alike.values()), default=0):
-            self.notes = [
-                f"the GPU's free memory fits {size:,} of the runs at once, so they were trained "
-                "in blocks of that size."
-            ]
-        return [
+        blocks = [
             places[at : at + size]
             for places in alike.values()
             for at in range(0, len(places), size)
         ]
+        if self.on_gpu and len(blocks) > len(alike):
+            self.notes = [
+                f"the GPU's free memory fits {size:,} of the runs at once, so they were trained "
+                "in blocks of that size."
+            ]
+        return blocks
 
     @property
     def on_gpu(self) -> bool:

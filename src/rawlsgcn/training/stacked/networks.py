@@ -8,6 +8,7 @@ backward are written out, because with the first product precomputed they are a 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -51,9 +52,8 @@ class Replicas:
         self.weights, self.biases = self._views(self.parameters)
         self.weight_gradients, self.bias_gradients = self._views(self.gradients)
         for run, state in enumerate(states):
-            for view, tensor in zip(
-                self._of_run(run, self.weights, self.biases), state, strict=True
-            ):
+            views = self._of_run(run, self.weights, self.biases)
+            for view, tensor in zip(views, state, strict=True):
                 view.copy_(tensor)
         # The gradient of the mean cross entropy is (softmax - one-hot) / nodes.
         self.target = torch.zeros(len(labels), self.sizes[-1], device=device, dtype=dtype)
@@ -63,18 +63,13 @@ class Replicas:
         self.weight = None if weight is None else weight.to(device, dtype)[None, :, None]
 
     def _views(self, flat: Tensor) -> tuple[list[Tensor], list[Tensor]]:
-        weights, biases, at = [], [], 0
-
-        def piece(*shape: int) -> Tensor:
-            nonlocal at
-            count = torch.Size(shape).numel()
-            at += count
-            return flat[at - count : at].view(shape)
-
-        for index, (a, b) in enumerate(zip(self.sizes[:-1], self.sizes[1:], strict=True)):
-            weights.append(piece(self.runs, a, b) if index else piece(a, self.runs * b))
-            biases.append(piece(self.runs, b))
-        return weights, biases
+        shapes: list[torch.Size] = []
+        for index, (a, b) in enumerate(pairwise(self.sizes)):
+            weight = (self.runs, a, b) if index else (a, self.runs * b)
+            shapes += [torch.Size(weight), torch.Size((self.runs, b))]
+        pieces = torch.split(flat, [shape.numel() for shape in shapes])
+        views = [piece.view(shape) for piece, shape in zip(pieces, shapes, strict=True)]
+        return views[::2], views[1::2]
 
     def _of_run(self, run: int, weights: list[Tensor], biases: list[Tensor]) -> list[Tensor]:
         """One run's part of the views, as weight, bias, weight, bias, …"""
@@ -90,13 +85,10 @@ class Replicas:
     def spread(self, values: list[float]) -> Tensor:
         """A vector as long as the parameters, with every run's value at its own parameters."""
         flat = torch.empty_like(self.parameters)
-        each = torch.tensor(values, device=flat.device, dtype=flat.dtype)
-        weights, biases = self._views(flat)
-        weights[0].view(self.sizes[0], self.runs, -1).copy_(each[None, :, None])
-        for weight in weights[1:]:
-            weight.copy_(each[:, None, None])
-        for bias in biases:
-            bias.copy_(each[:, None])
+        views = self._views(flat)
+        for run, value in enumerate(values):
+            for view in self._of_run(run, *views):
+                view.fill_(value)
         return flat
 
     @torch.no_grad()

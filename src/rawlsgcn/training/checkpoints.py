@@ -17,19 +17,19 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Adam
 
-from ..._core.atomic_files import remove
-from ..._core.atomic_folders import atomic_directory
-from ..._core.distributed_context import meet, require_equal
-from ..._core.errors import RawlsError
-from ..._core.progress import ProgressCallback, no_progress
-from ..._core.serialization import (
+from .._core.atomic_files import remove
+from .._core.atomic_folders import atomic_directory
+from .._core.distributed_context import meet, require_equal
+from .._core.errors import RawlsError
+from .._core.progress import ProgressCallback, no_progress
+from .._core.serialization import (
     JsonFields,
     is_nonnegative_int,
     read_json,
     read_tensors,
     require_matching_tensors,
 )
-from ..._core.text import plural
+from .._core.text import plural
 from .batch_training import BatchTraining
 
 _WEIGHTS, _OPTIMIZER, _ABOUT = "weights.safetensors", "optimizer.safetensors", "checkpoint.json"
@@ -162,15 +162,9 @@ def train_with_checkpoints(
     """Train to the end, from the newest checkpoint in a folder if there is one.
 
     Training ends earlier if the settings have patience and validation does not improve any more. A
-    checkpoint is written after the first epoch and the last one, and after each of the others
-    that ends a second or more after the last was written.
-
-    Args:
-        training: The training, with its initial weights.
-        folder: The folder of the checkpoints.
-        run: What must be the same when a run goes on: settings, graph, seed.
-        checkpoint_every: Write a checkpoint also after so many steps; 0 for only after epochs.
-        progress: Called by the first process with the steps done, the steps in total and the epoch.
+    checkpoint is written after the first epoch and the last one, after each of the others that
+    ends a second or more after the last was written, and with ``checkpoint_every`` after so many
+    steps. The first process calls ``progress`` with the steps done and in total, and the epoch.
 
     Returns:
         The seconds that it took, with those up to the checkpoint.
@@ -220,10 +214,9 @@ def train_with_checkpoints(
             tell(done, f"epoch {epoch + 1}")
             if checkpoint_every and done % checkpoint_every == 0 and step + 1 < steps:
                 save(epoch, step + 1)
-        training.watch()
+        accuracy = training.watch()
         if training.stopped or epoch + 1 == epochs or time.monotonic() - written >= _SECONDS:
             save(epoch + 1)
-        accuracy = training.validation_accuracy() if context.rank == 0 else math.nan
         words = "" if math.isnan(accuracy) else f", validation accuracy {100 * accuracy:.1f} %"
         tell((epoch + 1) * steps, f"epoch {epoch + 1}{words}")
     meet(context)

@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.training.in_steps.checkpoints import Position, load_checkpoint, save_checkpoint
+from rawlsgcn.training.checkpoints import Position, load_checkpoint, save_checkpoint
 
 RUN = {"seed": 1, "num_neighbors": [10, 10]}
 

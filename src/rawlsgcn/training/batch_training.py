@@ -7,7 +7,6 @@ that a restart repeats what an unbroken run does.
 
 from __future__ import annotations
 
-import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -17,14 +16,14 @@ import torch
 from torch import Tensor, distributed, nn
 from torch.optim.swa_utils import AveragedModel
 
-from ..._core.distributed_context import DistributedContext
-from ..._core.errors import RawlsError
-from ...methods import Settings
-from ...methods._ops.convolution import GraphConvolutionalNetwork
-from ...methods._ops.fixed_matrix import FixedMatrix
-from ...methods.base import all_finite
-from ...sampling.neighbor_drawing import derive_key
-from ..sampled.blocks import Blocks
+from .._core.distributed_context import DistributedContext
+from .._core.errors import RawlsError
+from ..methods import Settings
+from ..methods._ops.convolution import GraphConvolutionalNetwork
+from ..methods._ops.fixed_matrix import FixedMatrix
+from ..sampling.neighbor_drawing import derive_key
+from .reference import BestEpoch
+from .sampled.blocks import Blocks
 
 # What a key is for: seeds of different uses must differ.
 ORDER, DRAW, DROPOUT = range(3)
@@ -50,39 +49,10 @@ class Batch:
     blocks: Blocks | None = None
 
 
-class BestEpoch(nn.Module):
-    """The weights of the epoch with the best validation score, the epochs since, and all epochs.
-
-    The form of :class:`..reference.EarlyStopping` that a checkpoint can keep.
-    """
-
-    score: Tensor
-    since: Tensor
-    epochs: Tensor
-
-    def __init__(self, network: GraphConvolutionalNetwork) -> None:
-        super().__init__()
-        self.network = copy.deepcopy(network).requires_grad_(False)
-        self.register_buffer("score", torch.tensor(-math.inf, dtype=torch.float64))
-        self.register_buffer("since", torch.tensor(0))
-        self.register_buffer("epochs", torch.tensor(0))
-
-    def compare(self, network: GraphConvolutionalNetwork, score: Tensor) -> None:
-        """Take the weights over if their score is the best so far, which NaN never is."""
-        self.epochs += 1
-        if bool(score > self.score) and all_finite(network.state_dict().values()):
-            self.score.copy_(score)
-            self.since.zero_()
-            self.network.load_state_dict(network.state_dict())
-        else:
-            self.since += 1
-
-
 class BatchTraining(ABC):
     """A network that learns from batches.
 
     Args:
-        settings: The settings of the method.
         ends: The numbers of features and of classes.
         nodes: The number of training nodes.
         steps: The steps of one epoch.
@@ -93,7 +63,6 @@ class BatchTraining(ABC):
             the mean (Polyak and Juditsky 1992): gradients of batches are noisy, and so are the
             weights after any single step. 0 keeps the last. With early stopping the weights of
             the best epoch are kept instead.
-        dtype: The type of the weights.
         fused: Whether Adam updates all weights in one sweep.
         label_smoothing: The share of a target that is spread evenly over the classes.
     """
@@ -179,15 +148,15 @@ class BatchTraining(ABC):
         """The share of validation nodes that the last weights are right on; NaN if not known."""
         return math.nan
 
-    def watch(self) -> None:
-        """Compare the weights after an epoch with the best ones, if there is early stopping."""
-        if self.best is None:
-            return
-        score = torch.tensor(self.validation_accuracy(), dtype=torch.float64)
-        if self.context.world_size > 1:  # all processes must decide alike
-            score = score.to(self.context.device)
-            distributed.broadcast(score, src=0)
-        self.best.compare(self.network, score.cpu())
+    def watch(self) -> float:
+        """Return the validation accuracy after an epoch, and keep the best weights if asked for."""
+        accuracy = self.validation_accuracy()
+        if self.best is not None:
+            score = torch.tensor(accuracy, dtype=torch.float64, device=self.context.device)
+            if self.context.world_size > 1:  # all processes must decide alike
+                distributed.broadcast(score, src=0)
+            self.best.compare(self.network, float(score))
+        return accuracy
 
     def loss(self, batch: Batch) -> Tensor:
         """Compute this share's part of the mean loss of the step, times the number of processes.

@@ -1,1 +1,0 @@
-"""What trainers in steps share: the loop over batches, and checkpoints."""
