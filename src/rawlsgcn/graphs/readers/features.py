@@ -69,7 +69,11 @@ def open_features(
             nodes.progress = progress
             return nodes
         values = _mapped(path) if suffix == ".npy" else read_array(path, "features")[0]
-        require_matrix(path, values.shape)
+        if len(values.shape) != 2 or 0 in values.shape:
+            raise RawlsError(
+                f"{path.name}: features must be a matrix with a row for each node, they have the "
+                f"shape {tuple(values.shape)}"
+            )
         return NodeTable(path, values if suffix == ".npy" else compact(values))
 
 
@@ -99,7 +103,6 @@ def _mapped(path: Path) -> Array:
     with path.open("rb") as file:
         shape, kind = read_npy_header(file, path.stat().st_size)
         left = path.stat().st_size - file.tell()
-    require_matrix(path, shape)
     if kind.kind not in "biuf":
         raise RawlsError(f"{path.name}: features must be real numbers, not {kind}")
     if math.prod(shape) * kind.itemsize > left:
@@ -108,23 +111,10 @@ def _mapped(path: Path) -> Array:
     return mapped
 
 
-def require_matrix(path: Path, shape: tuple[int, ...]) -> None:
-    """Refuse features that are not in rows and columns."""
-    if len(shape) != 2 or not all(int(size) == size > 0 for size in shape):
-        raise RawlsError(
-            f"{path.name}: features must be a matrix with a row for each node, they have the "
-            f"shape {tuple(shape)}"
-        )
-
-
-def use_one_file_for_both(labels: NodeTable, features: NodeTable) -> bool:
-    """Whether the features are in the file of the labels, which then has no unused columns.
-
-    Raises:
-        RawlsError: If the column of the labels is a feature too.
-    """
+def use_one_file_for_both(labels: NodeTable, features: NodeTable) -> None:
+    """Of one file of labels and features, no column is unused, and the labels are no feature."""
     if labels.table is None or features.table is None or not features.path.samefile(labels.path):
-        return False
+        return
     if labels.columns[0] in features.columns:
         raise RawlsError(
             f"{features.path} has features and labels, and "
@@ -132,7 +122,6 @@ def use_one_file_for_both(labels: NodeTable, features: NodeTable) -> bool:
             "labels 'label'"
         )
     labels.ignored = features.ignored = []
-    return True
 
 
 def feature_batches(

@@ -105,14 +105,14 @@ class ShardWriter:
     def write_arcs(self, column: ArcReader, weight: ArcReader | None) -> None:
         """Write the rows of all shards; columns and weights are read some at a time."""
         small = np.int32 if self.cuts[-1] < 2**31 else np.int64
+        readers = [("column", small, column)]
+        if weight is not None:
+            readers.append(("weight", weight(0, 0).dtype.type, weight))
         for shard, (first, last) in enumerate(pairwise(self.cuts)):
             start = self._row_start[first : last + 1]
             np.save(self._path(shard, "row_start"), start - start[0])
             begin, end = int(start[0]), int(start[-1])
-            for name, read in (("column", column), ("weight", weight)):
-                if read is None:
-                    continue
-                kind = small if name == "column" else read(0, 0).dtype
+            for name, kind, read in readers:
                 parts = (read(at, min(at + _ARCS, end)) for at in range(begin, end, _ARCS))
                 with self._path(shard, name).open("wb") as into:
                     write_parts(into, (end - begin,), kind, parts)
