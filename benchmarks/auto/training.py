@@ -15,7 +15,7 @@ from torch.nn.utils import parameters_to_vector
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn._core.progress import ProgressCallback, no_progress
 from rawlsgcn._core.random_state import kept_random_state
-from rawlsgcn._core.threads import TrainingThreads, threads_for_graph
+from rawlsgcn._core.threads import threads_for_graph, training_threads
 from rawlsgcn.experiments.model_search import pool
 from rawlsgcn.experiments.model_search.pool import RATES, RUNS_OF_SETTING
 from rawlsgcn.methods import Inputs, find_method
@@ -254,9 +254,9 @@ def _train_block(
 
     if isinstance(adam[0], VectorAdam):
         step = recorded(step, adam[0].state)
-    with TrainingThreads() as threads:
+    with training_threads() as update_threads:
         for epoch in range(epochs):
-            threads.update()
+            update_threads()
             step()
             report(epoch + 1)
     return _by_name(flat.detach(), shapes)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn._core.row_files import read_npy_header, read_rows, write_rows
+from rawlsgcn._core.row_files import npy_blocks, read_npy_header, read_rows, write_rows
 
 
 @pytest.mark.parametrize("shape", [(10, 3), (10,), (0, 4)])
@@ -18,6 +18,15 @@ def test_what_is_written_in_parts_is_an_array(tmp_path: Path, shape: tuple[int, 
     path = tmp_path / "rows.npy"
     write_rows(path, shape, np.float32, (rows[at : at + 4] for at in range(0, len(rows), 4)))
     np.testing.assert_array_equal(np.load(path), rows)
+
+
+@pytest.mark.parametrize("shape", [(10, 3), (10,), (0, 4)])
+def test_blocks_are_the_rows_in_their_order(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    rows = np.random.default_rng(0).random(shape)
+    np.save(tmp_path / "rows.npy", rows)
+    blocks = list(npy_blocks(tmp_path / "rows.npy", 4))
+    assert [len(block) for block in blocks] == ([4, 4, 2] if len(rows) else [])
+    np.testing.assert_array_equal(np.concatenate([rows[:0], *blocks]), rows)
 
 
 def test_an_error_leaves_the_old_file(tmp_path: Path) -> None:

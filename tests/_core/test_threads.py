@@ -12,7 +12,7 @@ import torch
 
 import rawlsgcn as rg
 from rawlsgcn._core import threads
-from rawlsgcn._core.threads import TrainingThreads, limited_threads, threads_for, threads_for_graph
+from rawlsgcn._core.threads import limited_threads, threads_for, threads_for_graph, training_threads
 from rawlsgcn.graphs.synthetic_graph import synthetic
 
 
@@ -63,11 +63,11 @@ def test_a_limit_holds_for_the_calling_thread_alone(two_threads):
 @pytest.mark.parametrize("busy", [False, True])
 def test_training_gives_way_on_a_busy_machine(monkeypatch, two_threads, busy):
     monkeypatch.setattr(threads, "_is_busy", lambda: busy)
-    with TrainingThreads() as training:
-        training.update()
+    with training_threads() as update:
+        update()
         assert torch.get_num_threads() == (1 if busy else 2)
         monkeypatch.setattr(threads, "_is_busy", lambda: False)
-        with TrainingThreads():  # one inside another knows the whole number
+        with training_threads():  # one inside another knows the whole number
             assert torch.get_num_threads() == 2
     assert torch.get_num_threads() == 2
 
@@ -91,7 +91,7 @@ def test_the_load_of_the_machine_changes_no_bit(monkeypatch, two_threads):
 
 
 def test_limits_end_with_an_error_too(two_threads):
-    with pytest.raises(ZeroDivisionError), TrainingThreads():
+    with pytest.raises(ZeroDivisionError), training_threads():
         raise ZeroDivisionError
     with pytest.raises(ZeroDivisionError), limited_threads(1):
         raise ZeroDivisionError

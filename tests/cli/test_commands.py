@@ -507,7 +507,7 @@ def test_the_page_of_a_training_knows_the_options_of_its_graph(
     assert done.exit_code == 0, done.output
     assert "Written to out; page: out/report.html" in done.output
     page = Path("out/report.html").read_text()
-    rows = dict(re.findall(r'<tr><th scope="row">(.*?)</th><td class="words">(.*?)</td>', page))
+    rows = dict(re.findall(r'<tr><th scope="row">(.*?)</th><td>(.*?)</td></tr>', page))
     assert rows["split"] == "0.6,0.2,0.2"
     assert [rows[name] for name in ("graph", "features", "labels")] == [
         "edges.csv",

@@ -190,7 +190,10 @@ S = " ".join(SAMPLED)
         (f"{S} --set num_layers=", "num_layers must be a whole number, not ''"),
         (f"{S} --set patience=5", "sampled training has no early stopping"),
         (f"{S} --seeds 3 --seed 1", "--seed is of one run, --seeds the number of several"),
-        ("train --dataset synthetic --batch-size 9", "--batch-size is for training on samples"),
+        (
+            "train --dataset synthetic --batch-size 9",
+            "--batch-size does not apply to training on the whole",
+        ),
         ("train --num-neighbors 10,10", "name one graph"),
         ("train --shards nowhere", "holds no whole set of shards"),
         ("train --shards nowhere --dataset synthetic", "--shards has the whole graph"),

@@ -17,11 +17,11 @@ from torch_geometric.data import Data
 import rawlsgcn as rg
 from rawlsgcn.evaluation.audit.findings import Estimate, PairedBiasTest
 from rawlsgcn.experiments.auditing.audit_result import Audit
-from rawlsgcn.reporting.audit_tables import audit_table
 from rawlsgcn.reporting.audit_verdict import verdict
 from rawlsgcn.reporting.formatting import p_text
 from rawlsgcn.reporting.next_steps import next_steps
 from rawlsgcn.reporting.page import render
+from rawlsgcn.reporting.tables import audit_table
 
 NODES = 600
 

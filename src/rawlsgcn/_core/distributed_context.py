@@ -94,20 +94,19 @@ def _own_store() -> dict[str, Any]:
     differ; there TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 gives every start a store of its own.
     """
     known = os.environ
-    if known.get("LOCAL_WORLD_SIZE") != known["WORLD_SIZE"] or not _agent_has_the_store():
+    together = known.get("LOCAL_WORLD_SIZE") == known["WORLD_SIZE"]
+    store = _agent_store(seconds=_JOIN_SECONDS) if together else None
+    if store is None:
         return {}
-    store = distributed.PrefixStore(  # type: ignore[attr-defined]
-        f"rawlsgcn-start-{known.get('TORCHELASTIC_RESTART_COUNT', 0)}",
-        _agent_store(seconds=_JOIN_SECONDS),
-    )
-    return {"store": store, "rank": int(known["RANK"]), "world_size": int(known["WORLD_SIZE"])}
-
-
-def _agent_has_the_store() -> bool:
-    return os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+    start = f"rawlsgcn-start-{known.get('TORCHELASTIC_RESTART_COUNT', 0)}"
+    own = distributed.PrefixStore(start, store)  # type: ignore[attr-defined]
+    return {"store": own, "rank": int(known["RANK"]), "world_size": int(known["WORLD_SIZE"])}
 
 
 def _agent_store(seconds: float) -> Any:
+    """Return the store of torchrun's agent; None if it has none."""
+    if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
+        return None
     where = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
     return distributed.TCPStore(  # type: ignore[attr-defined]
         *where, is_master=False, timeout=timedelta(seconds=seconds)
@@ -120,11 +119,9 @@ def already_reported(message: str) -> bool:
     All processes mostly make a mistake alike, and torchrun starts them again after any exit
     status but 0. Its agent keeps a store that outlives them, where each message is counted.
     """
-    if not under_torchrun() or not _agent_has_the_store():
-        return False
     try:
-        count: int = _agent_store(seconds=5).add(f"rawlsgcn-{zlib.crc32(message.encode())}", 1)
-        return count > 1
+        store = _agent_store(seconds=5) if under_torchrun() else None
+        return store is not None and store.add(f"rawlsgcn-{zlib.crc32(message.encode())}", 1) > 1
     except (KeyError, ValueError, RuntimeError):
         return False
 

@@ -106,34 +106,35 @@ def one_product_thread(count: int = 1) -> Iterator[None]:
         set_products(before)
 
 
-class TrainingThreads:
-    """The threads of a training loop, such that the machine's load does not change its result.
+@contextmanager
+def training_threads() -> Iterator[Callable[[], None]]:
+    """Set the threads of a training loop, such that the machine's load does not change its result.
 
     Torch's elementwise loops, its sums over one dimension and the compiled kernels give the same
     bits for any number of threads, so they use one thread while the machine is busy. MKL may split
     a long sum between its threads, so its products always use all, or always one where they are
     small (:func:`one_product_thread`).
+
+    Yields:
+        A function that adapts to the machine's load, which is read at most once in 20 ms.
     """
+    set_loops, _ = _setters()
+    before = torch.get_num_threads()
+    # Inside another such loop the number may be one now, because of the load.
+    outer: int | None = getattr(_training, "threads", None)
+    count = 1 if _forked else outer or before
 
-    def __enter__(self) -> TrainingThreads:
-        self._set_loops, self._set_products = _setters()
-        self._before = torch.get_num_threads()
-        # Inside another such loop the number may be one now, because of the load.
-        self._outer: int | None = getattr(_training, "threads", None)
-        self._count = 1 if _forked else self._outer or self._before
-        self._products_before = self._set_products(self._count)
-        _training.threads = self._count
-        self.update()
-        return self
+    def update() -> None:
+        set_loops(1 if _is_busy() else count)
 
-    def __exit__(self, *error: object) -> None:
-        _training.threads = self._outer
-        self._set_loops(self._before)
-        self._set_products(self._products_before)
-
-    def update(self) -> None:
-        """Adapt to the machine's load, which is read at most once in 20 ms."""
-        self._set_loops(1 if _is_busy() else self._count)
+    _training.threads = count
+    try:
+        with one_product_thread(count):
+            update()
+            yield update
+    finally:
+        _training.threads = outer
+        set_loops(before)
 
 
 #: For every thread, the number of threads of the training loop that it runs.

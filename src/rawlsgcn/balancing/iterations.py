@@ -21,7 +21,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from .._core.kernels import StepCoefficients
+from .._core.kernels import StepCoefficients, kernels
 from .._core.sparse import Array, array_module, as_array, as_tensor
 from .sparse_matrix import SparseMatrix, transposed
 
@@ -100,8 +100,9 @@ class Symmetric(Iteration):
     def _write_first_point(self, sums: Array, x: Array) -> None:
         """Solve m_ii x² + (d_i − m_ii) s x = 1, given the row sums d."""
         mean = _neighbor_mean(self._library, sums, self._diagonal)
-        if self._matrix.fast is not None:
-            self._matrix.fast.roots(sums, self._diagonal, mean, x)
+        fast = kernels() if self._matrix.stored.usable else None
+        if fast is not None:
+            fast.roots(sums, self._diagonal, mean, x)
             return
         linear = self._library.clip(sums - self._diagonal, 0, None)
         linear *= mean

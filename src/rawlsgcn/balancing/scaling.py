@@ -15,14 +15,7 @@ from .sparse_matrix import SparseMatrix, with_stored_loops
 
 
 class StopReason(Enum):
-    """Why a balancing stopped; the value is a sentence that says what to do next.
-
-    Attributes:
-        CONVERGED: The sums are within ``tol`` of 1.
-        OUT_OF_ITERATIONS: ``max_iterations`` products were computed.
-        STAGNATED: Rounding allows nothing better.
-        OVERFLOWED: The scaling left the range of float64.
-    """
+    """Why a balancing stopped; the value is a sentence that says what to do next."""
 
     CONVERGED = "The row and column sums are within tol of 1."
     OUT_OF_ITERATIONS = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._core.kernels import CSRArrays, Kernels, MatrixInspection, kernels
+from .._core.kernels import CSRArrays, MatrixInspection, kernels
 from .._core.sparse import as_array, csr_tensor, dot, row_spans
 
 #: Nonzeros in a block. On the CPU its values (2 MB in float64) stay in the cache between blocks.
@@ -41,20 +40,10 @@ class SparseMatrix:
     def device(self) -> torch.device:
         return self.column.device
 
-    @cached_property
-    def degree(self) -> Tensor:
-        """The number of stored entries of each row."""
-        return self.row_start.diff()
-
     @property
     def stored(self) -> CSRArrays:
         """The stored entries, for compiled code."""
         return CSRArrays(self.row_start, self.column, self.values)
-
-    @property
-    def fast(self) -> Kernels | None:
-        """The compiled kernels, where there are any for this matrix."""
-        return kernels() if self.stored.usable else None
 
     def product(self) -> Product:
         """Prepare products with the matrix."""
@@ -63,7 +52,7 @@ class SparseMatrix:
     def rows(self, start: int = 0, stop: int | None = None) -> Tensor:
         """The row of each stored entry, of the rows ``start`` to ``stop``."""
         stop = self.size if stop is None else stop
-        lengths = self.degree[start:stop]
+        lengths = self.row_start[start : stop + 1].diff()
         row = torch.arange(start, stop, dtype=self.column.dtype, device=self.device)
         if self.device.type == "cpu":
             # A tenth of the time that torch's own takes.

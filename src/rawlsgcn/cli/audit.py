@@ -62,9 +62,9 @@ def audit(
     from ..experiments.auditing.audit_predictions import audit as audit_predictions
     from ..graphs.readers.read_graph import read_raw_graph
     from ..graphs.shards.shards import Shards
-    from ..reporting.audit_tables import audit_table
     from ..reporting.audit_verdict import verdict
     from ..reporting.progress import spinner
+    from ..reporting.tables import audit_table
 
     column = None if by in BUILT_IN else by
     check_outputs(json_path, file=out, inputs=[*predictions, graph, labels, column])

@@ -93,8 +93,7 @@ def interruptible(said: str) -> Iterator[list[int]]:
             print(f"rawlsgcn: {said}", file=sys.stderr, flush=True)
         raise KeyboardInterrupt
 
-    both = (signal.SIGINT, signal.SIGTERM)
-    before = {each: signal.getsignal(each) for each in both}
+    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
     before = {each: way for each, way in before.items() if way is not signal.SIG_IGN}
     for each in before:
         signal.signal(each, interrupt)
@@ -103,11 +102,6 @@ def interruptible(said: str) -> Iterator[list[int]]:
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
-
-
-def _takes_settings(context: Any) -> bool:
-    """Whether the command has the option ``--set``."""
-    return context is not None and any("--set" in each.opts for each in context.command.params)
 
 
 class OneSentence(TyperGroup):
@@ -124,31 +118,33 @@ class OneSentence(TyperGroup):
             # A terminal that knows no ± shows a question mark for it.
             getattr(stream, "reconfigure", lambda **_: None)(errors="replace")
         try:
-            status = self._run(*args, **options)
+            try:
+                status = super().main(*args, **options | {"standalone_mode": False})
+            except typer.Abort:
+                fail("interrupted: nothing unfinished was written", 130)
+            except Exception as error:
+                if not hasattr(error, "format_message"):
+                    raise
+                if type(error).__name__ == "NoArgsIsHelpError":
+                    error.show()  # type: ignore[attr-defined]
+                    raise typer.Exit(2) from None
+                fail(_sentence(error))
         except typer.Exit as leaving:
             status = leaving.exit_code
         sys.exit(status if isinstance(status, int) else 0)
 
-    def _run(self, *args: Any, **options: Any) -> Any:
-        try:
-            return super().main(*args, **options | {"standalone_mode": False})
-        except typer.Abort:
-            fail("interrupted: nothing unfinished was written", 130)
-        except Exception as error:
-            if type(error).__name__ == "NoArgsIsHelpError":
-                error.show()  # type: ignore[attr-defined]
-                raise typer.Exit(2) from None
-            if not hasattr(error, "format_message"):
-                raise
-            message = error.format_message().rstrip(".").replace(". ", ": ")
-            context = getattr(error, "ctx", None)
-            option = getattr(error, "option_name", "")
-            if option and not getattr(error, "possibilities", None) and _takes_settings(context):
-                setting = option.lstrip("-").replace("-", "_")
-                message += f"; if it is a setting, give it as --set {setting}=VALUE"
-            if context is not None and not message.endswith("?"):
-                message += f"; see '{context.command_path} --help'"
-            fail(message[:1].lower() + message[1:])
+
+def _sentence(error: Any) -> str:
+    """An error of the parser with its cure."""
+    message = error.format_message().rstrip(".").replace(". ", ": ")
+    context, option = getattr(error, "ctx", None), getattr(error, "option_name", "")
+    options = [name for each in context.command.params for name in each.opts] if context else []
+    if option and "--set" in options and not getattr(error, "possibilities", None):
+        setting = option.lstrip("-").replace("-", "_")
+        message += f"; if it is a setting, give it as --set {setting}=VALUE"
+    if context is not None and not message.endswith("?"):
+        message += f"; see '{context.command_path} --help'"
+    return f"{message[:1].lower()}{message[1:]}"
 
 
 app = typer.Typer(

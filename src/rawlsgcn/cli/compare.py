@@ -12,18 +12,9 @@ import typer
 from .._core.errors import RawlsError
 from ..methods import MAIN_METHODS, find_method
 from . import options as opt
+from . import outputs
 from .base import command
 from .options import naming, parse_grid, parse_settings, read_graph, split_names
-from .outputs import (
-    audited,
-    check_outputs,
-    graph_options,
-    people,
-    say_notes,
-    show,
-    typed_command,
-    write_json,
-)
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -40,7 +31,7 @@ def demo(
     """Compare GCN and both RawlsGCN methods on the embedded synthetic graph."""
     from ..graphs import synthetic
 
-    check_outputs(json_path, folder=out)
+    outputs.check_outputs(json_path, folder=out)
     how = {"command": "rawlsgcn demo", "graph_options": {}}
     _compare(synthetic(nodes), MAIN_METHODS, out, json_path, how, seeds=seeds, device=device)
 
@@ -83,9 +74,9 @@ def compare(
     names = split_names(methods)
     changes = parse_settings(settings, lr=lr, epochs=epochs, normalization=normalization)
     configure_all([find_method(name) for name in names], changes)
-    check_outputs(json_path, folder=out, inputs=[graph, features, labels])
+    outputs.check_outputs(json_path, folder=out, inputs=[graph, features, labels])
     data = evaluate_on(read_graph(dataset, graph, features, labels, split, data_root), evaluate)
-    how = {"command": typed_command(), "graph_options": graph_options(context)}
+    how = {"command": outputs.typed_command(), "graph_options": outputs.graph_options(context)}
     changes |= {"seeds": seeds, "device": device, "engine": engine, "tune": tune}
     _compare(data, names, out, json_path, how, **changes)
 
@@ -100,33 +91,28 @@ def _compare(
 ) -> None:
     """Compare methods; the page shows ``how``: the command and the options of the graph."""
     from ..experiments.comparison import compare as compare_methods
-    from ..reporting.progress import progress, spinner
+    from ..reporting import figures
+    from ..reporting.progress import progress
 
     with progress("training") as tell:
         results = compare_methods(data, names, progress=tell, **settings)
     figures_json = [result.to_dict() for result in results]
-    audit = audited(results, **how)
-    if out is not None:
-        from .._core.atomic_folders import atomic_directory
-        from ..reporting import figures
-        from ..reporting.page import report
 
-        with atomic_directory(out) as folder, spinner("drawing"):
-            for result in results:
-                picture = folder / f"by_degree-{result.method}.png"
-                figures.save(figures.by_degree(result), picture)
-                if len(result.diverged) < len(result.seeds):
-                    result.to_predictions(folder / f"predictions-{result.method}.csv")
-            figures.save(figures.degrees(results[0].graph), folder / "degrees.png")
-            figures.save(figures.side_by_side(results), folder / "side_by_side.png")
-            figures.save(results.accuracy_bias_plot(), folder / "accuracy_bias.png")
-            report(audit or results, folder / "report.html", command=how["command"])
-            (folder / "results.json").write_text(json.dumps(figures_json, indent=2) + "\n")
-    show(results, audit, json_path)
+    def write(folder: Path) -> None:
+        for result in results:
+            figures.save(figures.by_degree(result), folder / f"by_degree-{result.method}.png")
+            if len(result.diverged) < len(result.seeds):
+                result.to_predictions(folder / f"predictions-{result.method}.csv")
+        figures.save(figures.degrees(results[0].graph), folder / "degrees.png")
+        figures.save(figures.side_by_side(results), folder / "side_by_side.png")
+        figures.save(results.accuracy_bias_plot(), folder / "accuracy_bias.png")
+        (folder / "results.json").write_text(json.dumps(figures_json, indent=2) + "\n")
+
+    outputs.present(results, out, json_path, write, **how)
     if out is not None:
         where = f"Page: {out / 'report.html'}   Picture: {out / 'side_by_side.png'}"
-        people(json_path).print(where)
-    write_json(json_path, figures_json)
+        outputs.people(json_path).print(where)
+    outputs.write_json(json_path, figures_json)
 
 
 @command(
@@ -175,7 +161,7 @@ def tune(
         for value in each:
             with naming(f"--grid {name}={','.join(each)}"):
                 chosen.configure({**changes, name: value})
-    check_outputs(json_path, folder=out, inputs=[graph, features, labels])
+    outputs.check_outputs(json_path, folder=out, inputs=[graph, features, labels])
     data = read_graph(dataset, graph, features, labels, split, data_root)
     with progress("training") as tell:
         tuning = tune_method(
@@ -196,10 +182,10 @@ def tune(
             tuning.best.write_model(folder)
             text = json.dumps(tuning.to_dict(), indent=2, allow_nan=False) + "\n"
             (folder / "tuning.json").write_text(text, encoding="utf-8")
-    console = people(json_path)
-    say_notes(tuning.best.notes, console)
+    console = outputs.people(json_path)
+    outputs.say_notes(tuning.best.notes, console)
     console.print(tuning_table(tuning))
     took = f"{len(tuning.trials) * seeds} runs in {sum(tuning.seconds.values()):.1f} s"
     kept = "" if out is None else f"; the chosen model is in {out}"
     console.print(f"{took}{kept}")
-    write_json(json_path, tuning.to_dict())
+    outputs.write_json(json_path, tuning.to_dict())

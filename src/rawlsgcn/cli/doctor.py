@@ -6,7 +6,7 @@ import os
 import platform
 import re
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.metadata import PackageNotFoundError, distributions, requires
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +36,11 @@ def doctor(data_root: opt.DataRoot = None, json_path: opt.Json = None) -> None:
     console = people(json_path)
     width = max(map(len, report))
     for name, value in report.items():
-        line = f"{name.replace('_', ' '):<{width}}  {_text(value)}"
-        console.print(line, soft_wrap=True)
+        if isinstance(value, dict):
+            value = "; ".join(f"{extra}: {state}" for extra, state in value.items()) or "–"
+        elif isinstance(value, list):
+            value = ", ".join(value) or "none on disk (they are downloaded when first used)"
+        console.print(f"{name.replace('_', ' '):<{width}}  {value}", soft_wrap=True)
     for problem in problems:
         console.print(f"Problem: {problem}", style="red")
     if not problems:
@@ -49,14 +52,18 @@ def doctor(data_root: opt.DataRoot = None, json_path: opt.Json = None) -> None:
 
 def examine(data_root: Path | None = None) -> tuple[dict[str, Any], list[str]]:
     """The report of this installation and machine, and what does not work, in sentences."""
-    problems: list[str] = []
     report: dict[str, Any] = {
         "rawlsgcn": __version__,
         "python": f"{platform.python_version()} ({platform.python_implementation()})",
         "system": f"{platform.system()} {platform.release()}, {platform.machine()}",
     }
+    problems = []
     for name in NEEDED:
-        report[name] = _import(name, problems)
+        try:  # an installed package may be broken
+            report[name] = str(import_module(name).__version__)
+        except Exception as error:
+            report[name] = "cannot be imported"
+            problems.append(f"{name} cannot be imported: {_first_line(error)}")
     for section, look in {"kernels": _kernels, "threads": _threads, "gpu": _gpu}.items():
         try:
             report[section] = look()
@@ -69,18 +76,7 @@ def examine(data_root: Path | None = None) -> tuple[dict[str, Any], list[str]]:
     return report, problems
 
 
-def _import(name: str, problems: list[str]) -> str:
-    """The version of a package, which is imported: an installed one may be broken."""
-    try:
-        module = import_module(name)
-    except Exception as error:
-        problems.append(f"{name} cannot be imported: {_first_line(error)}")
-        return "cannot be imported"
-    return str(module.__version__)
-
-
 def _kernels() -> str:
-    """Whether the compiled kernels are in use, and if not why."""
     from .._core import kernels
 
     reason = kernels.missing_reason()
@@ -92,11 +88,8 @@ def _kernels() -> str:
 def _threads() -> str:
     import torch
 
-    given = [
-        f"{name}={os.environ[name]}"
-        for name in ("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "MKL_NUM_THREADS")
-        if name in os.environ
-    ]
+    names = ("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "MKL_NUM_THREADS")
+    given = [f"{name}={os.environ[name]}" for name in names if name in os.environ]
     said = f" ({', '.join(given)})" if given else ""
     return f"{torch.get_num_threads()} of {os.cpu_count()} processors{said}"
 
@@ -123,27 +116,15 @@ def _extras() -> dict[str, str]:
         found = re.match(r"([\w.-]+).*extra\s*==\s*['\"]([\w-]+)['\"]", line)
         if found and found[2] not in _FOR_DEVELOPERS and found[1] != "rawlsgcn":
             packages = missing.setdefault(found[2], [])
-            try:
-                version(found[1])
-            except PackageNotFoundError:
-                packages.append(found[1])
+            packages += [] if any(distributions(name=found[1])) else [found[1]]
     return {
         name: f"without {', '.join(packages)}" if packages else "installed"
         for name, packages in sorted(missing.items())
     }
 
 
-def _text(value: Any) -> str:
-    if isinstance(value, dict):
-        return "; ".join(f"{name}: {each}" for name, each in value.items()) or "–"
-    if isinstance(value, list):
-        return ", ".join(value) or "none on disk (they are downloaded when first used)"
-    return str(value)
-
-
 def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 
 def _without_home(path: str | Path) -> str:

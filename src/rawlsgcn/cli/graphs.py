@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .._core.errors import RawlsError
+from .._core.text import plural
 from . import options as opt
 from .base import command, require_one_process
 from .options import read_graph
-from .outputs import check_outputs, people, say_notes, say_predictions, write_json
+from .outputs import check_outputs, people, say_notes, write_json
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-    from ..experiments.saved_models import TrainedModel
-    from ..graphs.shards.shards import Shards
 
 
 @command("", "--data-root data --json datasets.json")
@@ -76,76 +76,76 @@ def predict(
 
     With --shards the predictions are computed and written block by block.
     """
+    import numpy as np
+    import torch
+
+    from .._core.argument_checks import node_id_array
+    from .._core.machine import pick_device
     from .._core.memory import memory_limit
-    from ..evaluation.prediction_writing import check_path, write_predictions
+    from ..evaluation.prediction_writing import check_path, prediction_writer
+    from ..experiments.large_graphs.shard_predictions import block_ids, predict_shards, shard_split
     from ..experiments.saved_models import load_model
     from ..graphs import graph_notes
     from ..graphs.node_features import has_negative_features
     from ..graphs.shards.shards import Shards
+    from ..reporting.progress import progress
 
     check_path(out)
     check_outputs(json_path, file=out, inputs=[graph, features, labels], shards=shards)
     trained = load_model(model, seed)
     notes: list[str] = []
-    made = trained.structural_features
-    if shards is not None:
-        if any(each is not None for each in (dataset, graph, features, labels)):
-            raise RawlsError("--shards has the whole graph: leave out --dataset and files")
-        require_one_process("predict")
-        opened = Shards(shards)
-        counts = _predict_on_disk(trained, opened, out, device, memory_limit(memory))
-        name, negative = opened.name, opened.negative_features
-    else:
-        data = read_graph(
-            dataset,
-            graph,
-            features,
-            labels,
-            data_root=data_root,
-            need_labels=False,
-            need_features=not made,
-        )
-        probabilities = trained.predict(data, device=device)
-        write_predictions(
-            probabilities,
-            data.get("node_ids"),
-            out,
-            class_names=trained.class_names,
-            split=trained.split(data),
-        )
-        notes += graph_notes(data)
-        name, negative = data.get("name"), not made and has_negative_features(data.x)
-        counts = probabilities.argmax(1).bincount(minlength=trained.num_classes)
+    with progress("predicting") as tell:
+        blocks: Iterable[tuple[int, Tensor]]
+        split: Sequence[str] | np.ndarray[Any, Any] | None
+        if shards is not None:
+            if any(each is not None for each in (dataset, graph, features, labels)):
+                raise RawlsError("--shards has the whole graph: leave out --dataset and files")
+            require_one_process("predict")
+            opened, limit = Shards(shards), memory_limit(memory)
+            name, num_nodes, negative = opened.name, opened.num_nodes, opened.negative_features
+            ids, where = block_ids(opened), pick_device(device)
+            split = shard_split(trained, opened)
+            blocks = predict_shards(trained, opened, memory=limit, device=where, progress=tell)
+        else:
+            made = trained.structural_features
+            needs = {"need_labels": False, "need_features": not made}
+            data = read_graph(dataset, graph, features, labels, None, data_root, **needs)
+            blocks = [(0, trained.predict(data, device=device))]
+            name, num_nodes, split = data.get("name"), int(data.num_nodes), trained.split(data)
+            ids = partial(_part, node_id_array(data.get("node_ids"), num_nodes))
+            negative = not made and has_negative_features(data.x)
+            notes += graph_notes(data)
+        words = None if split is None else np.array(split, dtype=str)
+        counts = torch.zeros(trained.num_classes, dtype=torch.int64)
+        with prediction_writer(out, num_nodes, trained.class_names) as write:
+            for first, probabilities in blocks:
+                last = first + len(probabilities)
+                part = None if words is None else words[first:last]
+                write(ids(first, last), probabilities.numpy(), part)
+                counts += probabilities.argmax(1).bincount(minlength=trained.num_classes)
     if trained.row_normalized and negative:
         notes.append("some features are negative, unlike those that the model was trained on.")
-    say_predictions(trained, name, counts.tolist(), trained.class_names, notes, out, json_path)
+    console = people(json_path)
+    say_notes(notes, console)
+    said = f"{trained.method.title}: predictions of {plural(num_nodes, 'node')} in {out}"
+    console.print(said, soft_wrap=True)
+    summary = {
+        "dataset": name,
+        "nodes": num_nodes,
+        "method": trained.method.name,
+        "seed": trained.seed,
+        "trained_on": trained.dataset,
+        "classes": trained.num_classes,
+        "class_names": trained.class_names,
+        "predicted": counts.tolist(),
+        "out": str(out),
+        "notes": notes,
+    }
+    write_json(json_path, summary)
 
 
-def _predict_on_disk(
-    model: TrainedModel, shards: Shards, out: Path, device: str, memory: int
-) -> Tensor:
-    """Predict block by block, into the file at once; return the nodes of each predicted class."""
-    import torch
-
-    from .._core.machine import pick_device
-    from ..evaluation.prediction_writing import prediction_writer
-    from ..experiments.large_graphs.shard_predictions import block_ids, predict_shards, shard_split
-    from ..reporting.progress import progress
-
-    ids, split = block_ids(shards), shard_split(model, shards)
-    counts = torch.zeros(model.num_classes, dtype=torch.int64)
-    where = pick_device(device)
-    with (
-        progress("predicting") as tell,
-        prediction_writer(out, shards.num_nodes, model.class_names) as write,
-    ):
-        blocks = predict_shards(model, shards, memory=memory, device=where, progress=tell)
-        for first, probabilities in blocks:
-            last = first + len(probabilities)
-            part = None if split is None else split[first:last]
-            write(ids(first, last), probabilities.numpy(), part)
-            counts += probabilities.argmax(1).bincount(minlength=model.num_classes)
-    return counts
+def _part(ids: Any, first: int, last: int) -> Any:
+    return ids[first:last]
 
 
 @command("--dataset cora-ml --out balanced.npz")
@@ -172,10 +172,40 @@ def balance(
     With --shards, also under torchrun, the scaling is kept in the shards; arcs that do not fit in
     --memory are read again for each product.
     """
+    from ..balancing.solver import require_limits
+    from ..reporting.progress import progress
+
+    require_limits(tol, max_iterations)
     if shards is not None:
+        from .._core.distributed_context import distributed_context
+        from .._core.memory import memory_limit
+        from ..balancing.distributed import balance_and_save
+        from ..graphs.shards.shards import Shards
+
         if dataset is not None or graph is not None or out is not None:
             raise RawlsError("--shards has the whole graph: leave out --dataset, --graph and --out")
-        _balance_on_disk(shards, tol, max_iterations, device, memory, json_path)
+        check_outputs(json_path)
+        limit, folder = memory_limit(memory), Shards(shards)
+        with distributed_context(device) as context:
+            started = time.perf_counter()
+            with progress("balancing") as tell:
+                part = balance_and_save(folder, context, tol, max_iterations, limit, tell)
+            if context.rank:
+                return
+            people(json_path).print(
+                f"residual {part.residual:.1e} after {part.iterations} products; rows "
+                f"{part.first:,} to {part.last:,} here, {part.held_bytes / 2**20:,.1f} MB",
+                soft_wrap=True,
+            )
+            about = {
+                "iterations": part.iterations,
+                "residual": part.residual,
+                "rows": [part.first, part.last],
+                "held_bytes": part.held_bytes,
+                "processes": context.world_size,
+                "seconds": time.perf_counter() - started,
+            }
+            write_json(json_path, about)
         return
     if memory is not None:
         raise RawlsError("--memory is for shards: add --shards, or leave it out")
@@ -223,45 +253,3 @@ def balance(
         soft_wrap=True,
     )
     write_json(json_path, summary)
-
-
-def _balance_on_disk(
-    shards: Path,
-    tol: float,
-    max_iterations: int,
-    device: str,
-    memory: str | None,
-    json_path: str | None,
-) -> None:
-    """The command ``balance`` with --shards: each process balances a range of them."""
-    from .._core.distributed_context import distributed_context
-    from .._core.memory import memory_limit
-    from ..balancing.distributed import balance_and_save
-    from ..balancing.solver import require_limits
-    from ..graphs.shards.shards import Shards
-    from ..reporting.progress import progress
-
-    check_outputs(json_path)
-    require_limits(tol, max_iterations)
-    limit = memory_limit(memory)
-    folder = Shards(shards)
-    with distributed_context(device) as context:
-        started = time.perf_counter()
-        with progress("balancing") as show_progress:
-            scaling = balance_and_save(folder, context, tol, max_iterations, limit, show_progress)
-        if context.rank == 0:
-            people(json_path).print(
-                f"residual {scaling.residual:.1e} after {scaling.iterations} products; "
-                f"rows {scaling.first:,} to {scaling.last:,} here, "
-                f"{scaling.held_bytes / 2**20:,.1f} MB",
-                soft_wrap=True,
-            )
-            about = {
-                "iterations": scaling.iterations,
-                "residual": scaling.residual,
-                "rows": [scaling.first, scaling.last],
-                "held_bytes": scaling.held_bytes,
-                "processes": context.world_size,
-                "seconds": time.perf_counter() - started,
-            }
-            write_json(json_path, about)

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._core.errors import RawlsError
-from .._core.text import plural
 
 if TYPE_CHECKING:
     import typer
     from rich.console import Console
 
-    from ..experiments.auditing.audit_result import Audit
-    from ..experiments.result import Result
-    from ..experiments.saved_models import TrainedModel
+    from ..experiments.comparison import Comparison
 
 
 def check_outputs(
@@ -91,26 +88,35 @@ def graph_options(context: typer.Context) -> dict[str, str]:
     }
 
 
-def audited(results: Sequence[Result], **how: Any) -> Audit | None:
-    """The audit that the page of the results is about; None if every run diverged.
+def present(
+    results: Comparison,
+    out: Path | None,
+    json_path: str | None,
+    write: Callable[[Path], None],
+    outdated: Callable[[str], bool] = lambda name: False,
+    **how: Any,
+) -> None:
+    """Audit the results, ``write`` them and a page into the folder ``out``, and print them.
 
-    ``how`` has the ``command`` and the ``graph_options`` that the page shows.
+    ``outdated`` names files in the folder to remove, ``how`` has the ``command`` and the
+    ``graph_options`` that the page shows.
     """
-    from ..experiments.comparison import Comparison
-    from ..reporting.progress import spinner
-
-    if all(len(result.diverged) == len(result.seeds) for result in results):
-        return None
-    with spinner("auditing"):
-        return Comparison.of(results).audit(**how)
-
-
-def show(results: Sequence[Result], audit: Audit | None, json_path: str | None) -> None:
-    """Print the notes, the table, and the page's verdict."""
+    from .._core.atomic_folders import atomic_directory
     from ..reporting.audit_verdict import DIVERGED, verdict
     from ..reporting.formatting import judged_runs
+    from ..reporting.progress import spinner
     from ..reporting.tables import results_table
 
+    audit = None
+    if any(len(result.diverged) < len(result.seeds) for result in results):
+        with spinner("auditing"):
+            audit = results.audit(**how)
+    if out is not None:
+        from ..reporting.page import report
+
+        with atomic_directory(out, outdated) as folder, spinner("drawing"):
+            write(folder)
+            report(audit or results, folder / "report.html", command=how["command"])
     console = people(json_path)
     say_notes([note for result in results for note in result.notes], console)
     console.print(results_table(results))
@@ -142,34 +148,3 @@ def typed_command(program: str = "rawlsgcn") -> str:
     from .._core.text import shown_word
 
     return shlex.join([*program.split(), *map(shown_word, sys.argv[1:])])
-
-
-def say_predictions(
-    model: TrainedModel,
-    dataset: str | None,
-    counts: list[int],
-    class_names: list[str] | None,
-    notes: Sequence[str],
-    out: Path,
-    json_path: str | None,
-) -> None:
-    """Print and write what ``predict`` did, given the number of nodes of each predicted class."""
-    console = people(json_path)
-    say_notes(notes, console)
-    console.print(
-        f"{model.method.title}: predictions of {plural(sum(counts), 'node')} in {out}",
-        soft_wrap=True,
-    )
-    summary = {
-        "dataset": dataset,
-        "nodes": sum(counts),
-        "method": model.method.name,
-        "seed": model.seed,
-        "trained_on": model.dataset,
-        "classes": model.num_classes,
-        "class_names": class_names,
-        "predicted": counts,
-        "out": str(out),
-        "notes": list(notes),
-    }
-    write_json(json_path, summary)

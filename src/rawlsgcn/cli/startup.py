@@ -8,7 +8,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Sequence
-from importlib.abc import Loader, MetaPathFinder
+from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import LazyLoader
 from types import ModuleType
@@ -61,35 +61,15 @@ def postpone_unused_imports() -> None:
 
 
 class _PostponingFinder(MetaPathFinder):
-    def __init__(self) -> None:
-        self.inside = False  # while torch_geometric is imported
-
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname == "transformers" and self.inside:
+        importer = sys.modules.get("torch_geometric")  # has a version when its parts are imported
+        if fullname == "transformers" and importer and not hasattr(importer, "__version__"):
             raise ModuleNotFoundError("no command of rawlsgcn uses transformers", name=fullname)
-        if fullname not in ("torch_geometric", "torch._dynamo"):
+        if fullname != "torch._dynamo":
             return None
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.loader is not None:
-            lazy = fullname == "torch._dynamo"
-            spec.loader = LazyLoader(spec.loader) if lazy else _WatchedLoader(spec.loader, self)
+            spec.loader = LazyLoader(spec.loader)
         return spec
-
-
-class _WatchedLoader(Loader):
-    """The loader of torch_geometric, which tells the finder while it works."""
-
-    def __init__(self, loader: Loader, finder: _PostponingFinder) -> None:
-        self.loader, self.finder = loader, finder
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        return self.loader.create_module(spec)
-
-    def exec_module(self, module: ModuleType) -> None:
-        self.finder.inside = True
-        try:
-            self.loader.exec_module(module)
-        finally:
-            self.finder.inside = False

@@ -11,18 +11,9 @@ import typer
 from .._core.errors import RawlsError
 from ..methods import find_method
 from . import options as opt
+from . import outputs
 from .base import command, require_one_process
 from .options import parse_settings, read_graph
-from .outputs import (
-    audited,
-    check_outputs,
-    graph_options,
-    people,
-    say_written,
-    show,
-    typed_command,
-    write_json,
-)
 from .step_training import StepOptions, train_on_rows, train_on_samples
 
 if TYPE_CHECKING:
@@ -80,14 +71,18 @@ def train(
     torchrun, and goes on from the checkpoint in --out if there is one.
     """
     from .._core.memory import memory_limit
+    from ..experiments.comparison import Comparison
     from ..experiments.fitting import fit
+    from ..experiments.model_files import outdated_in
     from ..graphs.shards.shards import Shards
     from ..graphs.splits import require_evaluated
     from ..reporting.progress import progress
     from ..training.engine_choice import EngineChoice, GraphSize, choose_engine
 
     changes = parse_settings(settings, lr=lr, epochs=epochs, normalization=normalization)
-    given, chosen, limit = _given_options(context), find_method(method), memory_limit(memory)
+    chosen, limit = find_method(method), memory_limit(memory)
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    given = {name for name, source in sources.items() if source and source.name == "COMMANDLINE"}
     names = ("dataset", "graph", "features", "labels", "split", "data_root")
     files = {name: context.params[name] for name in names}
     require_evaluated(evaluate)  # an error before a graph is read or balanced
@@ -108,16 +103,16 @@ def train(
             opened.require_labels()
             size = GraphSize.of_shards(opened)
         else:
-            _require_options(given, "the whole graph", in_shards=False)
+            _require_options(given, "the whole graph")
             require_one_process("train", "--num-neighbors or --shards")
-            check_outputs(json_path, folder=out, inputs=inputs)
+            outputs.check_outputs(json_path, folder=out, inputs=inputs)
             data = read_graph(**files)
             size = GraphSize.of(data)
         choice = choose_engine(chosen, configured, size, limit, engine=engine, runs=seeds)
     # Of several processes only the first says it.
     if choice.reason != "you said so" and os.environ.get("RANK", "0") == "0":
         said = f"Training on {choice.trained_on}: {choice.reason}."
-        people(json_path).print(said, soft_wrap=True)
+        outputs.people(json_path).print(said, soft_wrap=True)
     _require_options(given, choice.trained_on)
     in_steps = StepOptions(
         out=out,
@@ -145,7 +140,7 @@ def train(
         from ..graphs.shards.shard_graph import graph_of_shards
 
         require_one_process(f"train --method {method}")
-        check_outputs(json_path, folder=out, shards=shards)
+        outputs.check_outputs(json_path, folder=out, shards=shards)
         data = graph_of_shards(opened)
     with progress("training") as tell:
         result = fit(
@@ -158,37 +153,27 @@ def train(
             progress=tell,
             **changes,
         )
-    audit = audited([result], command=typed_command(), graph_options=graph_options(context))
-    if out is not None:
-        from .._core.atomic_folders import atomic_directory
-        from ..experiments.model_files import outdated_in
+
+    def write(folder: Path) -> None:
         from ..reporting import figures
-        from ..reporting.page import report
 
-        with atomic_directory(out, outdated_in(out)) as folder:
-            result.write_model(folder)
-            result.to_predictions(folder / "predictions.csv")
-            figures.save(figures.by_degree(result), folder / "by_degree.png")
-            report(audit or result, folder / "report.html", command=typed_command())
-    show([result], audit, json_path)
+        result.write_model(folder)
+        result.to_predictions(folder / "predictions.csv")
+        figures.save(figures.by_degree(result), folder / "by_degree.png")
+
+    how = {"command": outputs.typed_command(), "graph_options": outputs.graph_options(context)}
+    outdated = outdated_in(out or Path())
+    outputs.present(Comparison([result]), out, json_path, write, outdated, **how)
     if out is not None:
-        say_written(out, people(json_path))
-    write_json(json_path, result.to_dict())
+        outputs.say_written(out, outputs.people(json_path))
+    outputs.write_json(json_path, result.to_dict())
 
 
-def _given_options(context: typer.Context) -> set[str]:
-    """The parameters that the user typed, rather than their defaults."""
-    sources = {name: context.get_parameter_source(name) for name in context.params}
-    return {name for name, source in sources.items() if source and source.name == "COMMANDLINE"}
-
-
-def _require_options(given: set[str], trained_on: str, *, in_shards: bool = True) -> None:
+def _require_options(given: set[str], trained_on: str) -> None:
     """Raise an error for an option of ``train`` that does not apply."""
-    known: set[str] = set().union(*_OPTIONS.values())
-    for name in sorted(given & known - _OPTIONS[trained_on]):
-        option = f"--{name.replace('_', '-')}"
-        if trained_on == "the whole graph" and not in_shards:
-            raise RawlsError(
-                f"{option} is for training on samples: add --num-neighbors or --shards"
-            )
-        raise RawlsError(f"{option} does not apply to training on {trained_on}: leave it out")
+    for name in sorted(given & _OPTIONS["samples"] - _OPTIONS[trained_on]):
+        cure = ", or give --num-neighbors" if trained_on == "the whole graph" else ""
+        raise RawlsError(
+            f"--{name.replace('_', '-')} does not apply to training on {trained_on}: leave it "
+            f"out{cure}"
+        )

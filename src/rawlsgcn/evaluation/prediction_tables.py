@@ -72,7 +72,9 @@ def open_array(values: Any, called: str, kind: str | None) -> Opened:
         values = values.detach().cpu()
         # numpy has no bfloat16, whose values single precision represents exactly.
         values = (values.float() if str(values.dtype) == "torch.bfloat16" else values).numpy()
-    return _array_table(Path(called), called, np.asarray(values), "scores", kind)
+    array = np.asarray(values)
+    key = "predicted" if array.ndim == 1 else "scores"
+    return _array_table(Path(called), called, array, key, kind, {})
 
 
 def label_column(path: str | Path) -> str | None:
@@ -108,8 +110,7 @@ def _open_archive(path: Path) -> Opened:
     if split is not None and split.shape == array.shape[:1]:
         beside["split"] = split
     kind = key if key in ("probabilities", "logits") else None
-    wide = (2,) if key in SCORE_KEYS else (1,)
-    return _array_table(path, path.name, array, key, kind, wide, beside)
+    return _array_table(path, path.name, array, key, kind, beside)
 
 
 def _array_table(
@@ -118,18 +119,17 @@ def _array_table(
     values: Array,
     key: str,
     kind: str | None,
-    dimensions: Collection[int] = (1, 2),
-    beside: Mapping[str, Array] = {},
+    beside: Mapping[str, Array],
 ) -> Opened:
     """The table of an array, and of those ``beside`` it, which are called by their roles."""
-    kinds = "biuf" if values.ndim == 2 else "biufOU"
-    if values.ndim not in dimensions or values.dtype.kind not in kinds or 0 in values.shape[1:]:
+    wide, kinds = (2, "biuf") if key in SCORE_KEYS else (1, "biufOU")
+    if values.ndim != wide or values.dtype.kind not in kinds or 0 in values.shape[1:]:
         raise RawlsError(
             f"{path}: scores must be numbers of the shape (nodes, classes) and predicted classes "
             f"of the shape (nodes,), they are {values.dtype} of the shape {values.shape}"
         )
     names, found = ["predicted"], PredictionColumns(None, predicted=0)
-    if values.ndim == 2:
+    if wide == 2:
         names = [f"{key}[:, {number}]" for number in range(values.shape[1])]
         found = PredictionColumns(None, scores=list(range(len(names))), kind=kind)
     frame = pd.DataFrame(values, copy=False)

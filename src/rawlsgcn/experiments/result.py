@@ -17,13 +17,24 @@ from .._core.serialization import jsonable
 from ..graphs.node_features import has_negative_features
 from ..graphs.notes import GraphFacts
 from ..graphs.splits import MASKS
-from .model_files import TrainingGraph, split_words
+from .model_files import TrainingGraph, split_words, write_model
 from .trained_runs import TrainedRuns
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from .auditing.audit_result import Audit
+
+
+#: What ``--json`` has of a result: its attributes, and its metrics over the runs.
+_FACTS = (
+    *("dataset", "synthetic", "method", "normalization", "seeds", "device", "parameters"),
+    *("diverged", "not_learned", "seconds", "peak_memory_mb", "settings", "caution", "notes"),
+)
+_METRICS = (
+    *("accuracy", "bias", "validation_accuracy", "training_accuracy", "calibrated_bias"),
+    *("low_degree_accuracy", "high_degree_accuracy", "loss_slope", "accuracy_slope", "temperature"),
+)
 
 
 class Result(TrainedRuns):
@@ -85,31 +96,10 @@ class Result(TrainedRuns):
             Plain values by name; a number that is not defined is None.
         """
 
-        def spreads(*names: str) -> dict[str, Any]:
-            return {name: asdict(self.spread(name)) for name in names}
-
-        values = {
-            "dataset": self.dataset,
-            "synthetic": self.synthetic,
-            "method": self.method,
-            "normalization": self.normalization,
-            "lr": self.settings["lr"],
-            "epochs": self.settings["epochs"],
-            "seeds": self.seeds,
-            "device": self.device,
-            "parameters": self.parameters,
-            **spreads("accuracy", "bias", "validation_accuracy", "training_accuracy"),
-            "diverged": self.diverged,
-            "not_learned": self.not_learned,
-            **spreads("calibrated_bias", "low_degree_accuracy", "high_degree_accuracy"),
-            **spreads("loss_slope", "accuracy_slope", "temperature"),
-            "seconds": self.seconds,
-            "peak_memory_mb": self.peak_memory_mb,
-            "settings": self.settings,
-            "caution": self.caution,
-            "notes": self.notes,
-        }
-        return {name: jsonable(value) for name, value in values.items()}
+        values = {name: getattr(self, name) for name in _FACTS}
+        values |= {name: self.settings[name] for name in ("lr", "epochs")}
+        values |= {name: asdict(self.spread(name)) for name in _METRICS}
+        return dict(jsonable(values))
 
     def save(self, folder: str | Path) -> None:
         """Save the model: weights of every run, configuration and metrics.
@@ -131,8 +121,6 @@ class Result(TrainedRuns):
         Args:
             folder: The folder.
         """
-        from .model_files import write_model
-
         # Decided once, on the training graph: another graph's features must be treated alike.
         divided = self.settings["normalize_features"] and not has_negative_features(self.graph.x)
         write_model(

@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 
 from .._core.progress import ProgressCallback, no_progress
@@ -18,25 +19,20 @@ if TYPE_CHECKING:
 
 # Measured on the seven graphs and the synthetic one with the default settings of GCN and both
 # RawlsGCN methods, and with a weight decay of 5e-6 (table in docs/metrics.md).
+#: A training accuracy, in per cent, from which on nothing is checked. With the default of 5e-4 it
+#: was 94 % or less where the decay is too large, elsewhere 96 % or more, except for RawlsGCN-Graph
+#: on Chameleon.
 FITTED = 95.0
-"""A training accuracy, in per cent, from which on nothing is checked.
-
-With the default of 5e-4 it was 94 % or less where the decay is too large (GCN and RawlsGCN-Grad on
-Chameleon and the Amazon graphs, RawlsGCN-Graph on Amazon-Computers), elsewhere 96 % or more, except
-for RawlsGCN-Graph on Chameleon.
-"""
+#: The run that is trained for comparison has the weight decay divided by this: 5e-4 gives 5e-6.
 DIVISOR = 100
-"""The run that is trained for comparison has the weight decay divided by this: 5e-4 gives 5e-6."""
+#: The largest share of the training errors that less decay may leave; measured: 7 to 50 %.
 ERROR_LEFT = 2 / 3
-"""The largest share of the training errors that less decay may leave; measured: 7 to 50 %."""
+#: Standard errors by which more training and validation nodes must be predicted correctly. The
+#: validation nodes prevent a false alarm: on Chameleon RawlsGCN-Graph with less decay fits its
+#: training nodes better (93 % instead of 80 %) and validation nodes worse (46 % instead of 59 %).
 CLEAR = 2.0
-"""Standard errors by which more training and validation nodes must be predicted correctly.
-
-The validation nodes prevent a false alarm: on Chameleon RawlsGCN-Graph with less decay fits its
-training nodes better (93 % instead of 80 %) and validation nodes worse (46 % instead of 59 %).
-"""
+#: The share of the way from the majority class to no error; slow methods get a note below it.
 NEAR_CHANCE = 0.25
-"""The share of the way from the majority class to no error; slow methods get a note below it."""
 
 
 def weight_decay_note(
@@ -59,8 +55,7 @@ def weight_decay_note(
     if settings.weight_decay == 0 or result.diverged:
         return None
     accuracies = result.training_accuracy.runs
-    by_accuracy = sorted(range(len(accuracies)), key=lambda run: accuracies[run])
-    median = by_accuracy[(len(by_accuracy) - 1) // 2]
+    median = sorted(range(len(accuracies)), key=accuracies.__getitem__)[(len(accuracies) - 1) // 2]
     if accuracies[median] >= FITTED:
         return None
     lower = float(f"{settings.weight_decay / DIVISOR:.3g}")
@@ -94,10 +89,7 @@ def weight_decay_note(
 
 
 def _near_chance(result: Result, run: int, decay: float, lower: float) -> str | None:
-    """The sentence about a slow method with a training accuracy near chance.
-
-    One that has not learned at all has a note already, which names the weight decay.
-    """
+    """The sentence about a slow method near chance; one that has not learned has a note already."""
     nodes = result.graph.train_mask & (result.graph.y >= 0)
     fit = Learning.of(result.logits[run][nodes].argmax(-1), result.graph.y[nodes])
     least = fit.majority + NEAR_CHANCE * (100 - fit.majority)
@@ -117,7 +109,5 @@ def _advice(decay: float) -> str:
 
 def _short(value: float) -> str:
     """A small number as people write it: 5e-6, not 5e-06 and not 0.000005."""
-    if value >= 1e-3:
-        return f"{value:g}"
-    digits, exponent = f"{value:.2e}".split("e")
-    return f"{float(digits):g}e{int(exponent)}"
+    small = np.format_float_scientific(value, precision=2, trim="-", exp_digits=1)
+    return f"{value:g}" if value >= 1e-3 else small

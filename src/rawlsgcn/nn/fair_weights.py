@@ -7,13 +7,13 @@ it received.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
+from torch.utils.weak import WeakIdKeyDictionary
 from torch_geometric.typing import SparseTensor
 
 from .._core.errors import RawlsError
@@ -79,7 +79,7 @@ class FairWeightHolder:
     #: Class attributes, so that a layer turned fair in place has them too.
     _set_fair_weight: Tensor | None = None
     #: The weights of each adjacency that still exists, from the first use of fair_weights on.
-    _stored_fair_weights: dict[int, tuple[weakref.ref[Any], Tensor | None]] | None = None
+    _stored_fair_weights: WeakIdKeyDictionary | None = None
 
     def _store_fair_weight(self, adjacency: Any) -> None:
         current = self._set_fair_weight
@@ -87,22 +87,19 @@ class FairWeightHolder:
         if unused or _in_backward() or not isinstance(adjacency, (Tensor, SparseTensor)):
             return
         if self._stored_fair_weights is None:
-            self._stored_fair_weights = {}
-        stored, key = self._stored_fair_weights, id(adjacency)
-        stored[key] = weakref.ref(adjacency, lambda _: stored.pop(key, None)), current
+            self._stored_fair_weights = WeakIdKeyDictionary()
+        self._stored_fair_weights[adjacency] = current
 
     def _current_fair_weight(self, adjacency: Any) -> Tensor | None:
         """Return the weights of ``fair_weights`` for this pass, or the one it repeats."""
         current, stored = self._set_fair_weight, self._stored_fair_weights
         if torch.compiler.is_compiling() or stored is None or not _in_backward():
             return current
-        known = (
-            [stored[id(adjacency)]] if id(adjacency) in stored else reversed(tuple(stored.values()))
-        )
-        for reference, weight in known:
-            other = reference()
-            if other is not None and same_graph(other, adjacency):
-                return weight
+        known: Any = stored
+        pairs = [(adjacency, known[adjacency])] if adjacency in known else list(known.items())
+        for other, weight in reversed(pairs):
+            if same_graph(other, adjacency):
+                return cast("Tensor | None", weight)
         if current is None:
             raise RawlsError(
                 f"{type(self).__name__} is computed again in the backward pass (activation "

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch_geometric.nn import GCN2Conv
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
-from torch_geometric.typing import OptTensor
 
 from .fair_gradient import attach
 from .fair_layer import FairLayer
@@ -59,8 +58,6 @@ class FairGCN2Conv(FairLayer, GCN2Conv):  # type: ignore[misc]
         >>> layer(x, x, edge_index).shape
         torch.Size([4, 3])
     """
-
-    propagate_type: ClassVar = {"x": Tensor, "edge_weight": OptTensor}
 
     def forward(  # type: ignore[override]
         self,

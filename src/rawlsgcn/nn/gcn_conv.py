@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from torch import Tensor
 from torch_geometric.nn import GCNConv
-from torch_geometric.typing import OptTensor
 
 from .balanced_weights import Loops
 from .fair_layer import FairLayer
@@ -62,8 +58,6 @@ class FairGCNConv(FairLayer, GCNConv):  # type: ignore[misc]
         >>> layer(x, edge_index).shape
         torch.Size([4, 2])
     """
-
-    propagate_type: ClassVar = {"x": Tensor, "edge_weight": OptTensor}
 
     def _loops(self) -> Loops:
         return Loops(2.0 if self.improved else 1.0, last=super()._loops().last)

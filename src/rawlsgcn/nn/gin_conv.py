@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from torch import Tensor, nn
 from torch.nn import LazyLinear
 from torch_geometric.nn import MLP, GINConv, MeanAggregation
-from torch_geometric.typing import OptPairTensor, Size
+from torch_geometric.typing import Size
 
 from .balanced_weights import Loops
 from .fair_layer import FairLayer
@@ -61,7 +61,6 @@ class FairGINConv(FairLayer, GINConv):  # type: ignore[misc]
         torch.Size([4, 2])
     """
 
-    propagate_type: ClassVar = {"x": OptPairTensor}
     _aggregates_first = _bipartite = True
 
     @staticmethod

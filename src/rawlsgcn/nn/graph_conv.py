@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from torch import Tensor
 from torch_geometric.nn import GraphConv
-from torch_geometric.typing import OptPairTensor, OptTensor, Size
+from torch_geometric.typing import Size
 
 from .fair_layer import FairLayer
 
@@ -40,7 +40,6 @@ class FairGraphConv(FairLayer, GraphConv):  # type: ignore[misc]
         - **output:** node features :math:`(|V_t|, F_{out})`
     """
 
-    propagate_type: ClassVar = {"x": OptPairTensor, "edge_weight": OptTensor}
     _aggregates_first = _bipartite = True
 
     def forward(  # type: ignore[override]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from torch import Tensor
 from torch_geometric.nn import SAGEConv
-from torch_geometric.typing import OptPairTensor, Size
+from torch_geometric.typing import Size
 
 from .fair_layer import FairLayer
 
@@ -43,7 +43,6 @@ class FairSAGEConv(FairLayer, SAGEConv):  # type: ignore[misc]
         - **output:** node features :math:`(|V_t|, F_{out})`
     """
 
-    propagate_type: ClassVar = {"x": OptPairTensor}
     _aggregates_first = _bipartite = True
 
     @staticmethod

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
-from torch import Tensor
 from torch_geometric.nn import SGConv
-from torch_geometric.typing import OptTensor
 
 from .fair_layer import FairLayer
 
@@ -43,7 +41,6 @@ class FairSGConv(FairLayer, SGConv):  # type: ignore[misc]
         - **output:** node features :math:`(|V|, F_{out})`
     """
 
-    propagate_type: ClassVar = {"x": Tensor, "edge_weight": OptTensor}
     _aggregates_first = True
 
     def _learning(self) -> list[tuple[Any, int]]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
-from torch import Tensor
 from torch_geometric.nn import TAGConv
-from torch_geometric.typing import OptTensor
 
 from .fair_layer import FairLayer
 
@@ -41,8 +39,6 @@ class FairTAGConv(FairLayer, TAGConv):  # type: ignore[misc]
           :math:`(|E| + |V|)` *(optional)*
         - **output:** node features :math:`(|V|, F_{out})`
     """
-
-    propagate_type: ClassVar = {"x": Tensor, "edge_weight": OptTensor}
 
     def _learning(self) -> list[tuple[Any, int]]:
         return [(linear, power) for power, linear in enumerate(self.lins)]

@@ -13,9 +13,9 @@ from .._core import homes, lazy_names
 if TYPE_CHECKING:
     from . import audit_figures as audit_figures
     from . import figures as figures
-    from .audit_tables import audit_table as audit_table
     from .audit_verdict import verdict as verdict
     from .page import report as report
+    from .tables import audit_table as audit_table
     from .tables import datasets_table as datasets_table
     from .tables import leaderboard_table as leaderboard_table
     from .tables import results_table as results_table
@@ -24,11 +24,10 @@ if TYPE_CHECKING:
 _HOMES = homes(
     {
         "audit_figures": "audit_figures",
-        "audit_tables": "audit_table",
         "audit_verdict": "verdict",
         "figures": "figures",
         "page": "report",
-        "tables": "datasets_table leaderboard_table results_table tuning_table",
+        "tables": "audit_table datasets_table leaderboard_table results_table tuning_table",
     }
 )
 __all__ = sorted(_HOMES)

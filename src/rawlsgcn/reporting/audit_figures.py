@@ -6,7 +6,7 @@ Each function returns a ``matplotlib.figure.Figure``; ``figures.save`` writes it
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from .._core.errors import RawlsError
 from .._core.text import printable
 from ..evaluation.audit.intervals import log_scale
-from .figure_style import FAINT, INK, PAPER, Figure, color, cut_bars, plain_axes
+from .figure_style import FAINT, INK, PAPER, Figure, color, cut_bars, legend, plain_axes
 from .formatting import number
 
 if TYPE_CHECKING:
@@ -28,19 +28,24 @@ __all__ = ["calibration", "chance", "curves"]
 Floats = npt.NDArray[np.float64]
 #: Models differ in color, marker and dash, so that none of the three alone is needed.
 MARKERS = ("o", "s", "^", "D", "v", "P")
-DASHES: tuple[Any, ...] = (
-    "-",
-    (0, (6, 2)),
-    (0, (2, 1.5)),
-    (0, (8, 2, 2, 2)),
-    (0, (4, 1, 1, 1, 1, 1)),
-    (0, (1, 1)),
-)
+DASHES = (None, (6, 2), (2, 1.5), (8, 2, 2, 2), (4, 1, 1, 1, 1, 1), (1, 1))
+
+
+def _log(values: Any) -> Any:
+    # matplotlib also asks for positions beyond the values, of which there is no logarithm.
+    return np.log(np.maximum(values, 1e-300))
+
+
+#: The functions to an axis and back, by the kinds of :func:`log_kind`.
+SCALES: dict[str | None, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    None: (np.positive, np.positive),
+    "one more": (lambda values: _log(np.add(values, 1)), lambda places: np.exp(places) - 1),
+    "plain": (_log, np.exp),
+}
 _HEADROOM = 1.2
 """Room for a line of text above the tallest bar."""
 _MOST_LABELS, _LINE_LENGTH = 40, 70
 """Groups of text with a name on the axis at most, and characters that fit there in one line."""
-_METRICS = (("loss", "average loss"), ("accuracy", "accuracy (%)"))
 
 
 def curves(audit: Audit) -> Figure:
@@ -61,19 +66,11 @@ def curves(audit: Audit) -> Figure:
     _require_audit(audit)
     figure = Figure(figsize=(7.6, 6.4), layout="constrained")
     top, bottom = figure.subplots(2, 1, sharex=True)
-    for axes, (metric, label) in zip((top, bottom), _METRICS, strict=True):
-        drawn = [[getattr(group, metric) for group in model.groups] for model in audit.models]
-        for series, model in enumerate(audit.models):
-            _draw_groups(axes, audit, model, drawn[series], series)
-            _draw_single_values(axes, audit, model, metric, series)
-        if metric == "loss":
-            _cut_losses(axes, audit)
-        for series, model in enumerate(audit.models):
-            _draw_small_groups(axes, audit, model, drawn[series], series)
-        axes.set_ylabel(label)
-        plain_axes(axes)
+    _draw(top, audit, "loss", "average loss")
+    _draw(bottom, audit, "accuracy", "accuracy (%)")
     _label_column(bottom, audit)
-    _legend(figure, top, audit)
+    if len(audit.models) > 1:
+        legend(figure, top, "upper")
     return figure
 
 
@@ -124,15 +121,10 @@ def calibration(audit: Audit) -> Figure | None:
     figure = Figure(figsize=(7.6, 3.8), layout="constrained")
     axes = figure.subplots()
     axes.axhline(0, color=FAINT, linewidth=1)
-    for series, model in enumerate(audit.models):
-        excess = [group.calibration.excess for group in model.groups if group.calibration]
-        if excess:
-            _draw_groups(axes, audit, model, excess, series)
-            _draw_small_groups(axes, audit, model, excess, series)
-    axes.set_ylabel("confidence less accuracy (points)")
-    plain_axes(axes)
+    _draw(axes, audit, "calibration", "confidence less accuracy (points)")
     _label_column(axes, audit)
-    _legend(figure, axes, audit)
+    if len(audit.models) > 1:
+        legend(figure, axes, "upper")
     return figure
 
 
@@ -153,37 +145,19 @@ def log_kind(audit: Audit) -> str | None:
     return log_scale(np.array([point.value for point in audit.models[0].curve]))
 
 
-def to_axis(value: float | Floats, kind: str | None) -> Floats:
-    """The position of a value on a logarithmic axis of this kind, or the value itself."""
-    numbers = np.asarray(value, dtype=float)
-    if kind is None:
-        return numbers
-    positions: Floats = np.log(numbers + (kind == "one more"))
-    return positions
-
-
-def from_axis(position: float | Floats, kind: str | None) -> Floats:
-    """The inverse of :func:`to_axis`."""
-    numbers = np.asarray(position, dtype=float)
-    return numbers if kind is None else np.exp(numbers) - (kind == "one more")
-
-
-def group_positions(model: ModelAudit, ordered: bool, kind: str | None) -> Sequence[float]:
-    """The value at which each group is drawn: the mean of its nodes, or its index for text."""
+def group_positions(model: ModelAudit, ordered: bool, kind: str | None) -> list[float]:
+    """The value at which each group is drawn: the mean of its nodes on an axis of this kind (not
+    the middle of a range such as 43 to 997), or its index for text."""
     if not ordered:
         return list(map(float, range(len(model.groups))))
-    return [group_center(model, group, kind) for group in model.groups]
-
-
-def group_center(model: ModelAudit, group: GroupAudit, kind: str | None) -> float:
-    """The mean position of the group's nodes, not the middle of a range such as 43 to 997."""
-    inside = [point for point in model.curve if group.low <= point.value <= group.high]
-    if not inside:
-        middle = (to_axis(group.low, kind) + to_axis(group.high, kind)) / 2
-        return float(from_axis(middle, kind))
-    positions = to_axis(np.array([point.value for point in inside]), kind)
-    mean = np.average(positions, weights=[point.nodes for point in inside])
-    return float(from_axis(mean, kind))
+    forward, backward = SCALES[kind]
+    positions = []
+    for group in model.groups:
+        inside = [each for each in model.curve if group.low <= each.value <= group.high]
+        values = forward(np.array([each.value for each in inside], dtype=float))
+        mean = np.average(values, weights=[each.nodes for each in inside])
+        positions.append(float(backward(mean)))
+    return positions
 
 
 def log_ticks(low: float, high: float, kind: str) -> list[float]:
@@ -196,24 +170,6 @@ def log_ticks(low: float, high: float, kind: str) -> list[float]:
     if len(inside) > 12:
         inside = [tick for tick in inside if tick == 0 or math.log10(tick) % 1 < 1e-9]
     return inside
-
-
-def _draw_single_values(
-    axes: Axes, audit: Audit, model: ModelAudit, metric: str, series: int
-) -> None:
-    dots = [point for point in model.curve if point.nodes >= audit.how.smallest_group]
-    if audit.ordered and len(dots) > len(model.groups):
-        size = np.array([point.nodes for point in dots], dtype=float)
-        axes.scatter(
-            to_axis(np.array([point.value for point in dots]), log_kind(audit)),
-            [getattr(point, metric).value for point in dots],
-            s=6 + 60 * size / size.max(),
-            color=color(series),
-            marker=MARKERS[series % len(MARKERS)],
-            alpha=0.3,
-            linewidths=0,
-            label="_dots",
-        )
 
 
 def _draw_shuffled(axes: Axes, model: ModelAudit, series: int) -> None:
@@ -240,79 +196,90 @@ def _draw_shuffled(axes: Axes, model: ModelAudit, series: int) -> None:
     )
 
 
-def _draw_groups(
-    axes: Axes, audit: Audit, model: ModelAudit, estimates: Sequence[Estimate], series: int
-) -> None:
-    x, large, ink = _places(audit, model, series), _large(model), color(series)
-    marker = MARKERS[series % len(MARKERS)]
-    y, low, high = np.array([(each.value, each.low, each.high) for each in estimates]).T
-    if audit.ordered:
-        axes.fill_between(x, low, high, where=large, color=ink, alpha=0.16, linewidth=0)
+def _draw(axes: Axes, audit: Audit, metric: str, label: str) -> None:
+    """Draw the loss, the accuracy or the calibration of the groups of all models."""
+    kind, bars, small_groups = log_kind(audit), [], []
+    for series, model in enumerate(audit.models):
+        estimates = [each for group in model.groups if (each := _estimate(group, metric))]
+        if not estimates:
+            continue
+        ink, marker = color(series), MARKERS[series % len(MARKERS)]
+        x = np.array(group_positions(model, audit.ordered, kind))
+        if not audit.ordered:  # beside the other models
+            x += 0.12 * (series - (len(audit.models) - 1) / 2)
+        y, low, high = np.array([(each.value, each.low, each.high) for each in estimates]).T
+        large = np.array([not group.too_small for group in model.groups])
+        if audit.ordered:
+            dash: Any = (0, DASHES[series % len(DASHES)])
+            axes.fill_between(x, low, high, where=large, color=ink, alpha=0.16, linewidth=0)
+            axes.plot(x[large], y[large], color=ink, linestyle=dash, linewidth=2, label="_line")
+        else:  # text has no order: bars next to each other, not a line
+            axes.vlines(x[large], low[large], high[large], color=ink, linewidth=4, alpha=0.3)
+        axes.plot(x[large], y[large], marker, color=ink, markersize=7, label=printable(model.name))
+        if audit.ordered and metric != "calibration":
+            _draw_single_values(axes, model, metric, audit.how.smallest_group, series)
+        bars.append((x, high, ink))
+        small_groups.append((x[~large], y[~large], large.any(), marker, ink))
+    if metric == "loss":
+        _cut_losses(axes, audit, bars)
+    bounds = axes.get_ylim()
+    for x, y, others, marker, ink in small_groups:
+        # They do not change the scale: outside of it they are at its edge.
         axes.plot(
-            x[large],
-            y[large],
+            x,
+            np.clip(y, *bounds) if others else y,
+            marker,
             color=ink,
-            linestyle=DASHES[series % len(DASHES)],
-            linewidth=2,
-            label="_line",
+            markersize=5,
+            markerfacecolor=PAPER,
+            alpha=0.6,
+            label="_small",
+            scaley=not others,
         )
-    else:
-        # Text has no order: bars next to each other, not a line.
-        axes.vlines(x[large], low[large], high[large], color=ink, linewidth=4, alpha=0.3)
-    axes.plot(x[large], y[large], marker, color=ink, markersize=7, label=printable(model.name))
+    axes.set_ylabel(label)
+    plain_axes(axes)
 
 
-def _draw_small_groups(
-    axes: Axes, audit: Audit, model: ModelAudit, estimates: Sequence[Estimate], series: int
+def _estimate(group: GroupAudit, metric: str) -> Estimate | None:
+    if metric == "calibration":
+        return group.calibration.excess if group.calibration else None
+    return group.loss if metric == "loss" else group.accuracy
+
+
+def _draw_single_values(
+    axes: Axes, model: ModelAudit, metric: str, smallest: int, series: int
 ) -> None:
-    """Groups that are too small do not change the scale: outside of it they are at its edge."""
-    large, bounds = _large(model), axes.get_ylim()
-    y = np.array([each.value for each in estimates])[~large]
-    axes.plot(
-        _places(audit, model, series)[~large],
-        np.clip(y, *bounds) if large.any() else y,
-        MARKERS[series % len(MARKERS)],
-        color=color(series),
-        markersize=5,
-        markerfacecolor=PAPER,
-        alpha=0.6,
-        label="_small",
-        scaley=not large.any(),
-    )
+    dots = [point for point in model.curve if point.nodes >= smallest]
+    if len(dots) > len(model.groups):
+        size = np.array([point.nodes for point in dots], dtype=float)
+        axes.scatter(
+            [point.value for point in dots],
+            [getattr(point, metric).value for point in dots],
+            s=6 + 60 * size / size.max(),
+            color=color(series),
+            marker=MARKERS[series % len(MARKERS)],
+            alpha=0.3,
+            linewidths=0,
+            label="_dots",
+        )
 
 
-def _cut_losses(axes: Axes, audit: Audit) -> None:
+def _cut_losses(axes: Axes, audit: Audit, bars: Sequence[tuple[Floats, Floats, str]]) -> None:
     """End the axis of the losses above their dots, whatever their intervals."""
     drawn: list[GroupAudit | CurvePoint] = []
     for model in audit.models:
-        drawn += model.groups
-        drawn += model.curve
+        drawn += [*model.groups, *model.curve]
     dots = [each.loss.value for each in drawn if each.nodes >= audit.how.smallest_group]
-    bars = [
-        (_places(audit, model, series), [group.loss.high for group in model.groups], color(series))
-        for series, model in enumerate(audit.models)
-    ]
     if dots:
         cut_bars(axes, dots, bars)
-
-
-def _large(model: ModelAudit) -> npt.NDArray[np.bool_]:
-    """Which groups have an interval."""
-    return ~np.array([group.too_small for group in model.groups], dtype=bool)
-
-
-def _places(audit: Audit, model: ModelAudit, series: int) -> Floats:
-    """Where the groups of a model are drawn: those of text beside the other models'."""
-    kind = log_kind(audit)
-    x = to_axis(np.array(group_positions(model, audit.ordered, kind)), kind)
-    return x if audit.ordered else x + 0.12 * (series - (len(audit.models) - 1) / 2)
 
 
 def _label_column(axes: Axes, audit: Audit) -> None:
     kind = log_kind(audit)
     axes.set_xlabel(printable(audit.column), parse_math=False)
     if not audit.ordered:
-        labels = [_shortened(group.label) for group in audit.models[0].groups]
+        names = [printable(group.label) for group in audit.models[0].groups]
+        labels = [name if len(name) < 25 else f"{name[:23]}…" for name in names]
         if len(labels) > _MOST_LABELS:
             axes.set_xlabel(f"{printable(audit.column)}, {len(labels)} groups", parse_math=False)
             axes.set_xticks([])
@@ -322,19 +289,6 @@ def _label_column(axes: Axes, audit: Audit) -> None:
         axes.set_xticks(range(len(labels)), labels, parse_math=False, **vertical)
         return
     if kind is not None:
-        low, high = from_axis(np.array(axes.get_xlim()), kind).tolist()
-        ticks = log_ticks(low, high, kind)
-        axes.set_xticks(to_axis(np.array(ticks), kind), [f"{tick:,g}" for tick in ticks])
-
-
-def _legend(figure: Figure, axes: Axes, audit: Audit) -> None:
-    if len(audit.models) > 1:
-        handles, labels = axes.get_legend_handles_labels()
-        figure.legend(
-            handles, labels, loc="outside upper center", ncols=4, frameon=False, labelcolor=INK
-        )
-
-
-def _shortened(text: str, most: int = 24) -> str:
-    text = printable(text)
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+        axes.set_xscale("function", functions=SCALES[kind])
+        ticks = log_ticks(*axes.get_xlim(), kind)
+        axes.set_xticks(ticks, [f"{tick:,g}" for tick in ticks])

@@ -106,42 +106,32 @@ def low_degree_significant(low: LowAgainstRest) -> bool:
 
 def _headline(audit: Audit, model: ModelAudit) -> str:
     if not model.learned:
-        return _nothing_learned(audit, model)
+        name, result = printable(model.name), audit.results.get(model.name)
+        who = f"{name} is not" if len(audit.models) == 1 else "No model is"
+        if len(audit.models) == 1 and result is not None and result.failed:
+            return f"{name} {result.failed}"
+        return f"{who} clearly better than always predicting the most frequent class"
     if model.low is not None:
         return _low_degree(model.low)
-    gap = model.by_accuracy
+    column, least = printable(audit.column), f"{audit.how.smallest_group} nodes or more"
+    accuracy = f"accuracy is {percent(model.accuracy.value)} %"
     if len(model.curve) == 1:
-        return (
-            f"All evaluated nodes have the same {printable(audit.column)} "
-            f"({printable(model.curve[0].label)}); accuracy is {percent(model.accuracy.value)} %"
-        )
+        same = printable(model.curve[0].label)
+        return f"All evaluated nodes have the same {column} ({same}); {accuracy}"
+    gap = model.by_accuracy
     if gap is None:
-        return (
-            f"There are no two groups of {audit.how.smallest_group} nodes or more to compare; "
-            f"accuracy is {percent(model.accuracy.value)} %"
-        )
+        return f"There are no two groups of {least} to compare; {accuracy}"
     groups = {group.label: group for group in model.groups if not group.pooled}
     worst, best = groups[gap.worst], groups[gap.best]
     if gap.difference.value == 0:
-        return (
-            f"All groups by {printable(audit.column)} of {audit.how.smallest_group} nodes or more "
-            f"are right equally often, {percent(best.accuracy.value)} % of the time"
-        )
-    chance = "this is not chance" if gap.difference.low > 0 else "this may be chance"
+        often = f"right equally often, {percent(best.accuracy.value)} % of the time"
+        return f"All groups by {column} of {least} are {often}"
     return (
-        f"Nodes with {printable(audit.column)} {printable(gap.worst)}, "
-        f"{_share(worst.share)} of all, are right {percent(worst.accuracy.value)} % of the time "
-        f"and those with {printable(gap.best)} {percent(best.accuracy.value)} %; {chance}"
+        f"Nodes with {column} {printable(gap.worst)}, {_share(worst.share)} of all, are right "
+        f"{percent(worst.accuracy.value)} % of the time and those with {printable(gap.best)} "
+        f"{percent(best.accuracy.value)} %; "
+        f"{'this is not chance' if gap.difference.low > 0 else 'this may be chance'}"
     )
-
-
-def _nothing_learned(audit: Audit, model: ModelAudit) -> str:
-    name, result = printable(model.name), audit.results.get(model.name)
-    if len(audit.models) > 1:
-        return "No model is clearly better than always predicting the most frequent class"
-    if result is not None and result.failed:
-        return f"{name} {result.failed}"
-    return f"{name} is not clearly better than always predicting the most frequent class"
 
 
 def _share(share: float) -> str:
@@ -158,22 +148,20 @@ def _low_degree(low: LowAgainstRest, who: str | None = None) -> str:
         if low.at_most == 0:
             who = "Nodes without neighbors"
         who += f", {_share(low.share)} of all,"
-    rates = f"{percent(low.error.value)} % against {percent(low.rest_error.value)} %"
+    wrong, rest = f"{percent(low.error.value)} %", f"{percent(low.rest_error.value)} %"
     if low.error.value == low.rest_error.value:
-        return f"{who} are wrong just as often as the rest ({percent(low.error.value)} %)"
+        return f"{who} are wrong just as often as the rest ({wrong})"
     if not low_degree_significant(low):
         return (
-            f"{who} are wrong {percent(low.error.value)} % of the time and the rest "
-            f"{percent(low.rest_error.value)} %; the difference is not significant: it may be "
-            "chance"
+            f"{who} are wrong {wrong} of the time and the rest {rest}; the difference is not "
+            "significant: it may be chance"
         )
-    if low.difference.value < 0:
-        return f"{who} are wrong less often than the rest ({rates}); this is not chance"
-    if math.isfinite(low.ratio.value) and low.ratio.value >= 1.05:
+    how = f"{'less' if low.difference.value < 0 else 'more'} often than the rest"
+    if low.difference.value > 0 and math.isfinite(low.ratio.value) and low.ratio.value >= 1.05:
         return (
             f"{who} are wrong {low.ratio.value:.1f} times as often as the rest; this is not chance"
         )
-    return f"{who} are wrong more often than the rest ({rates}); this is not chance"
+    return f"{who} are wrong {how} ({wrong} against {rest}); this is not chance"
 
 
 def _on_model(audit: Audit, model: ModelAudit, in_headline: bool) -> list[str]:
@@ -207,23 +195,22 @@ def _bias(audit: Audit, model: ModelAudit, explain: bool) -> list[str]:
     what = f" (the variance of the average loss over {net.groups} {groups})" if explain else ""
     bias = f"Its bias{what} is {number(test.seen)}"
     if not test.draws:
-        why = f"each node has {'a degree' if groups == 'degrees' else 'a group'} of its own"
+        why = f"each node has a {groups[:-1]} of its own"
         if net.single < net.groups:
             why = "all losses are the same"
         return [f"{bias}; shuffling the {groups} among the nodes cannot change it, as {why}."]
     significant = test.p <= SIGNIFICANT
-    bias += (
-        f"; with the {groups} shuffled among the nodes it is {number(test.mean)} on average "
+    said = [
+        f"{bias}; with the {groups} shuffled among the nodes it is {number(test.mean)} on average "
         f"({p_text(test.p, test.draws)}), so by this test it "
         f"{'is more than chance' if significant else 'may be chance'}."
-    )
+    ]
     if significant and net.value == 0:
-        return [
-            bias,
+        said.append(
             f"Without the noise within each {groups[:-1]} nothing is left of it: the spread of the "
-            f"losses, not their average, may differ between {groups}.",
-        ]
-    return [bias]
+            f"losses, not their average, may differ between {groups}."
+        )
+    return said
 
 
 def _trend(audit: Audit, model: ModelAudit) -> list[str]:
@@ -253,31 +240,32 @@ def _why_tests_differ(audit: Audit, first: ModelAudit) -> list[str]:
     The headline (of the model ``first``, and the same sentence on other models) asks about two
     groups of nodes, the bias about all single degrees.
     """
-    differing = [
-        model
-        for model in audit.models
-        if model.learned
-        and model.permutation.draws
-        and (model.low is not None or (model is first and model.by_accuracy is not None))
-        and _difference_found(model) != (model.permutation.p <= SIGNIFICANT)
-    ]
+    differing = []
+    for model in audit.models:
+        if model.low is not None:
+            found = low_degree_significant(model.low)
+        elif model is first and model.by_accuracy is not None:
+            found = model.by_accuracy.difference.low > 0
+        else:
+            continue
+        tested = model.learned and model.permutation.draws
+        if tested and found != (model.permutation.p <= SIGNIFICANT):
+            differing.append(model)
     if not differing:
         return []
     net = differing[0].net_variance
     single = f", {net.single} of them with one node," if net.single else ""
-    whom = ""
-    if len(audit.models) > 1:
-        whom = f" for {join_words([printable(model.name) for model in differing])}"
+    names = join_words([printable(model.name) for model in differing])
+    whom = f" for {names}" if len(audit.models) > 1 else ""
+    asks = (
+        "whether the worst and the best group differ in accuracy (by an interval that holds for "
+        "all pairs of groups)"
+    )
     if differing[0].low is not None:
         tests = [p_text(model.low.p) for model in differing if model.low is not None]
         asks = (
             "whether the low-degree nodes, taken together, are wrong more or less often than the "
             f"rest (Fisher's exact test, {join_words(tests)})"
-        )
-    else:
-        asks = (
-            "whether the worst and the best group differ in accuracy (by an interval that holds "
-            "for all pairs of groups)"
         )
     return [
         f"The two tests of chance disagree{whom}, which is no contradiction, as they ask "
@@ -285,13 +273,6 @@ def _why_tests_differ(audit: Audit, first: ModelAudit) -> list[str]:
         f"the bias, asks whether the average losses of {net.groups} {_groups_noun(audit)}{single} "
         "differ by more than chance, each counting the same however few its nodes."
     ]
-
-
-def _difference_found(model: ModelAudit) -> bool:
-    """Whether the test behind the headline finds a difference."""
-    if model.low is not None:
-        return low_degree_significant(model.low)
-    return model.by_accuracy is not None and model.by_accuracy.difference.low > 0
 
 
 def _groups_noun(audit: Audit) -> str:

@@ -66,49 +66,38 @@ def _bias_words(pair: ModelComparison) -> str:
     test, after = pair.bias, pair.calibrated_bias
     if math.isnan(test.first) or math.isnan(test.second):
         return f"All nodes are in one group, so {first} and {second} have no bias to compare"
-    forward = test.first <= test.second
+    forward, clear = test.first <= test.second, test.p <= SIGNIFICANT
     lower, higher = (first, second) if forward else (second, first)
-    clear = test.p <= SIGNIFICANT
     said = f"{lower} {'has less bias' if clear else 'is not shown to be fairer'} than {higher}"
     said += f" (bias {_biases(test, forward)})"
-    return said if after is None else said + _calibrated(after, forward, clear, lower, higher)
+    if after is None:
+        return said
+    still = after.p <= SIGNIFICANT
+    if still and (after.first <= after.second) != forward:
+        turned = "it is the other way round: " if clear else ""
+        turned += f"{higher} has less bias ({_biases(after, not forward)})"
+        return f"{said}, but once both are calibrated {turned}"
+    if still != clear:
+        how = "it is" if still else "not clearly"
+        said += f", but {how} once both are calibrated ({_biases(after, forward)})"
+    return said
 
 
 def _leveling_down(audit: Audit, pair: ModelComparison) -> str:
     """Say so where a gap is smaller only because the nodes of higher degrees lost."""
-    models = {model.name: model for model in audit.models}
+    lows = {model.name: model.low for model in audit.models}
+    low_change, rest_change = pair.low_accuracy.clear, pair.rest_accuracy.clear
     for name, other, way in ((pair.first, pair.second, 1), (pair.second, pair.first, -1)):
-        low, before = models[name].low, models[other].low
+        low, before = lows[name], lows[other]
         if low is None or before is None:
             return ""
-        closer = abs(low.error.value - low.rest_error.value) < abs(
-            before.error.value - before.rest_error.value
-        )
-        if closer and way * pair.low_accuracy.clear <= 0 and way * pair.rest_accuracy.clear < 0:
+        gap, wider = (abs(each.error.value - each.rest_error.value) for each in (low, before))
+        if gap < wider and way * low_change <= 0 and way * rest_change < 0:
             why = " because the rest lost accuracy; low-degree nodes do not clearly gain"
-            if pair.low_accuracy.clear:
-                why = ", but both lose accuracy with it"
-            return (
-                f" The gap between low-degree nodes and the rest is smaller with {printable(name)}"
-                f"{why}."
-            )
+            why = ", but both lose accuracy with it" if low_change else why
+            smaller = "The gap between low-degree nodes and the rest is smaller with"
+            return f" {smaller} {printable(name)}{why}."
     return ""
-
-
-def _calibrated(after: PairedBiasTest, forward: bool, clear: bool, lower: str, higher: str) -> str:
-    """What calibration does to the order of two biases, ``lower`` and ``higher``."""
-    same_order = (after.first <= after.second) == forward
-    if after.p > SIGNIFICANT:
-        if not clear:
-            return ""
-        figures = _biases(after, forward)
-        return f", but not clearly once both are calibrated ({figures})"
-    if not same_order:
-        reversed_order = f"{higher} has less bias ({_biases(after, not forward)})"
-        if clear:
-            return f", but once both are calibrated it is the other way round: {reversed_order}"
-        return f", but once both are calibrated {reversed_order}"
-    return "" if clear else f", but it is once both are calibrated ({_biases(after, forward)})"
 
 
 def _biases(test: PairedBiasTest, forward: bool) -> str:
@@ -120,35 +109,27 @@ def _biases(test: PairedBiasTest, forward: bool) -> str:
 def gains(audit: Audit, name: str, other: str) -> list[str]:
     """Say who gains and who loses with one model compared with another, with intervals over nodes.
 
-    Args:
-        audit: An audit of both.
-        name: The model.
-        other: The model that it is compared with.
-
-    Returns:
-        Two sentences, on accuracy and on bias; one if both are the same model, and none if one of
-        them has not learned.
+    Two sentences, on accuracy and on bias; one if both are the same model, and none if one of them
+    has not learned.
     """
-    for pair in audit.comparisons:
-        if {pair.first, pair.second} == {name, other}:
-            differences = (pair.accuracy, pair.low_accuracy, pair.rest_accuracy)
-            if pair.loss.low == pair.loss.high == 0:
-                return [
-                    f"{printable(name)} is {printable(other)} itself: both give every node the "
-                    "same probabilities."
-                ]
-            whole, low, rest = (each if pair.first == name else -each for each in differences)
-            said = (
-                f"Compared with {printable(other)}, {printable(name)} changes accuracy by "
-                f"{_change(whole, '95 % interval over nodes ')}"
-            )
-            clear = {"nodes": whole.clear}
-            if math.isfinite(low.value):
-                said += f": by {_change(low)} on low-degree nodes, by {_change(rest)} on the others"
-                clear = {"low-degree nodes": low.clear, "the others": rest.clear}
-            fairer = f"{_bias_words(pair)}.{_leveling_down(audit, pair)}"
-            return [f"{said}. {_winners(clear)}", fairer]
-    return []
+    pairs = [pair for pair in audit.comparisons if {pair.first, pair.second} == {name, other}]
+    if not pairs:
+        return []
+    (pair,) = pairs
+    if pair.loss.low == pair.loss.high == 0:
+        both = "both give every node the same probabilities"
+        return [f"{printable(name)} is {printable(other)} itself: {both}."]
+    differences = (pair.accuracy, pair.low_accuracy, pair.rest_accuracy)
+    whole, low, rest = (each if pair.first == name else -each for each in differences)
+    said = (
+        f"Compared with {printable(other)}, {printable(name)} changes accuracy by "
+        f"{_change(whole, '95 % interval over nodes ')}"
+    )
+    clear = {"nodes": whole.clear}
+    if math.isfinite(low.value):
+        said += f": by {_change(low)} on low-degree nodes, by {_change(rest)} on the others"
+        clear = {"low-degree nodes": low.clear, "the others": rest.clear}
+    return [f"{said}. {_winners(clear)}", f"{_bias_words(pair)}.{_leveling_down(audit, pair)}"]
 
 
 def _change(gain: Estimate, what: str = "") -> str:

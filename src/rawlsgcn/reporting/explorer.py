@@ -13,7 +13,7 @@ from .._core.text import printable
 from .audit_figures import group_positions, log_kind
 
 if TYPE_CHECKING:
-    from ..evaluation.audit.findings import Estimate, ModelAudit
+    from ..evaluation.audit.findings import ModelAudit
     from ..experiments.auditing.audit_result import Audit, ShownNodes
 
 SCRIPTS = ("chart.js", "explorer.js")
@@ -46,6 +46,10 @@ def explorer_data(audit: Audit) -> Markup:
 
 
 def _node_data(nodes: ShownNodes) -> dict[str, Any]:
+    models = []
+    for model in nodes.models:
+        losses = [None if loss is None else round(loss, 5) for loss in model.loss]
+        models.append({"predicted": model.predicted, "loss": losses})
     return {
         "of": nodes.of,
         "id": [_script_value(each) for each in nodes.id],
@@ -53,24 +57,12 @@ def _node_data(nodes: ShownNodes) -> dict[str, Any]:
         "degree": nodes.degree,
         "label": nodes.label,
         "classes": nodes.classes and [printable(name) for name in nodes.classes],
-        "models": [
-            {
-                "predicted": each.predicted,
-                "loss": [None if loss is None else round(loss, 5) for loss in each.loss],
-            }
-            for each in nodes.models
-        ],
+        "models": models,
     }
 
 
 def _model_data(audit: Audit, model: ModelAudit) -> dict[str, Any]:
-    kind = log_kind(audit)
-    positions = zip(
-        model.groups,
-        group_positions(model, audit.ordered, None),
-        group_positions(model, audit.ordered, kind),
-        strict=True,
-    )
+    places = [group_positions(model, audit.ordered, kind) for kind in (None, log_kind(audit))]
     return {
         "name": printable(model.name),
         "groups": [
@@ -84,10 +76,10 @@ def _model_data(audit: Audit, model: ModelAudit) -> dict[str, Any]:
                 "pooled": group.pooled,
                 "at": at,
                 "logAt": log_at,
-                "loss": _ends(group.loss),
-                "accuracy": _ends(group.accuracy),
+                "loss": [group.loss.value, group.loss.low, group.loss.high],
+                "accuracy": [group.accuracy.value, group.accuracy.low, group.accuracy.high],
             }
-            for group, at, log_at in positions
+            for group, at, log_at in zip(model.groups, *places, strict=True)
         ],
         "dots": [
             [point.value, point.nodes, point.loss.value, point.accuracy.value]
@@ -101,7 +93,3 @@ def _script_value(value: object) -> Any:
     """A number where a script's numbers can represent it, else text."""
     exact = isinstance(value, int | float) and abs(value) <= 2**53
     return value if exact else printable(value)
-
-
-def _ends(estimate: Estimate) -> list[float]:
-    return [estimate.value, estimate.low, estimate.high]

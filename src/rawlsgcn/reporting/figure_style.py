@@ -29,11 +29,7 @@ INK, FAINT, GRID, PAPER = "#1a1c20", "#5c6370", "#d9dce1", "#fefefe"
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 # Without a date and with a fixed salt the same figure gives the same bytes.
 _REPEATABLE: dict[Any, Any] = {"svg.hashsalt": "rawlsgcn", "svg.fonttype": "none"}
-_DATES: dict[str, dict[str, None]] = {
-    ".png": {},
-    ".svg": {"Date": None},
-    ".pdf": {"CreationDate": None},
-}
+_DATES: dict[str, Any] = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 # The page's style sheet gives these variables a value for light, for dark and for print.
 _VARIABLES = {
     INK: "var(--ink)",
@@ -120,12 +116,12 @@ def title(figure: MatplotlibFigure, text: str, subtitle: str = "") -> None:
         figure.supxlabel(subtitle, fontsize=9, color=FAINT, parse_math=False)
 
 
-def legend(figure: MatplotlibFigure, axes: Axes) -> None:
-    """Explain the series of ``axes``, if there are any, below the figure."""
+def legend(figure: MatplotlibFigure, axes: Axes, place: str = "lower") -> None:
+    """Explain the series of ``axes``, if there are any, below or above the figure."""
     handles, texts = axes.get_legend_handles_labels()
     if handles:
-        style: dict[str, Any] = {"ncols": 4, "frameon": False, "labelcolor": INK, "fontsize": 9}
-        figure.legend(handles, texts, loc="outside lower center", **style)
+        style: dict[str, Any] = {"loc": f"outside {place} center", "ncols": 4, "fontsize": 9}
+        figure.legend(handles, texts, frameon=False, labelcolor=INK, **style)
 
 
 def save(figure: MatplotlibFigure, path: str | Path) -> Path:

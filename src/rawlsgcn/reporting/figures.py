@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from matplotlib.axes import Axes
 
@@ -227,7 +226,14 @@ def _columns(results: Comparison, width: float) -> Figure:
         grid[1, column].set_xlabel("degree")
         if len(results) > 1:
             grid[0, column].set_title(name, fontsize=12, color=INK, parse_math=False, pad=24)
-    _limit(grid, results)
+    # The axes are set by the dots of all panels, when all of them are drawn.
+    shown = [_drawn(result) for result in results]
+    highest = [groups["loss"].max() for groups in shown]
+    for column, groups in enumerate(shown):
+        cut_bars(grid[0, column], highest, [(groups.index, groups["loss_high"], color(column))])
+    # The regression line may leave the range of accuracies; the axis does not follow it.
+    bottom, top = grid[1, 0].get_ylim()
+    grid[1, 0].set_ylim(max(bottom, -4), min(top, 104))
     first = results[0]
     dataset = dataset_name(first.dataset, first.synthetic)
     runs = list(dict.fromkeys(seeds_text(result) for result in results))
@@ -238,17 +244,6 @@ def _columns(results: Comparison, width: float) -> Figure:
         "dots: degrees with more than five nodes, bars: 95 % intervals (arrow: longer)",
     )
     return figure
-
-
-def _limit(grid: npt.NDArray[np.object_], results: Comparison) -> None:
-    """Set the axes by the dots of all panels, when all of them are drawn."""
-    shown = [_drawn(result) for result in results]
-    for column, (axes, groups) in enumerate(zip(grid[0], shown, strict=True)):
-        bar = groups.index, groups["loss_high"], color(column)
-        cut_bars(axes, [each["loss"].max() for each in shown], [bar])
-    # The regression line may leave the range of accuracies; the axis does not follow it.
-    bottom, top = grid[1, 0].get_ylim()
-    grid[1, 0].set_ylim(max(bottom, -4), min(top, 104))
 
 
 def _drawn(result: Result) -> pd.DataFrame:
@@ -280,23 +275,11 @@ def _draw(axes: Axes, result: Result, metric: str, ink: str) -> None:
         zorder=3,
     )
     slope, intercept = regression_line(torch.tensor(degree), torch.tensor(mean))
+    words = "too few degrees for a line"
     if not math.isnan(slope):
         ends = np.array([degree.min(), degree.max()])
         axes.plot(ends, intercept + slope * ends, color=INK, linewidth=2, zorder=4, label="_line")
-    axes.annotate(
-        _slope_text(slope, metric),
-        (1, 1.02),
-        xycoords="axes fraction",
-        ha="right",
-        va="bottom",
-        fontsize=10,
-        color=INK,
-    )
-
-
-def _slope_text(slope: float, metric: str) -> str:
-    if math.isnan(slope):
-        return "too few degrees for a line"
-    sign = "+" if slope > 0 else ""
-    unit = "points per neighbor" if metric == "accuracy" else "per neighbor"
-    return f"slope {sign}{number(slope)} {unit}"
+        unit = "points per neighbor" if metric == "accuracy" else "per neighbor"
+        words = f"slope {'+' if slope > 0 else ''}{number(slope)} {unit}"
+    place: dict[str, Any] = {"ha": "right", "va": "bottom"}
+    axes.annotate(words, (1, 1.02), xycoords="axes fraction", fontsize=10, color=INK, **place)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from .._core.text import printable
 
 if TYPE_CHECKING:
+    from ..evaluation.audit.findings import Estimate
     from ..experiments.result import Result
     from ..experiments.trained_runs import Spread
 
@@ -32,25 +33,17 @@ def number(value: float) -> str:
     """A number without a unit (bias, loss, slope): three decimals, or fewer if it is large."""
     if not math.isfinite(value):
         return "–"
-    value += 0.0  # a zero has no sign
-    size = abs(value)
-    if size >= 1e5:
-        shown = f"{value:.1e}"
-    elif size >= 10:
-        shown = f"{value:,.1f}"
-    elif size >= 5e-4 or size == 0:
-        shown = f"{value:.3f}"
-    else:
+    value, size = value + 0.0, abs(value)  # a zero has no sign
+    shown = f"{value:,.1f}" if size >= 10 else f"{value:.3f}"
+    if size >= 1e5 or 0 < size < 5e-4:
         shown = f"{value:.1e}"
     return shown.replace("-", MINUS)
 
 
 def percent(value: float) -> str:
     """A percentage with one decimal, without the sign."""
-    if not math.isfinite(value):
-        return "–"
     # Adding zero turns a rounded -0.0 into 0.0.
-    return f"{round(value, 1) + 0.0:,.1f}".replace("-", MINUS)
+    return f"{round(value, 1) + 0.0:,.1f}".replace("-", MINUS) if math.isfinite(value) else "–"
 
 
 def spread(figure: Spread, show: Callable[[float], str]) -> str:
@@ -63,6 +56,20 @@ def spread(figure: Spread, show: Callable[[float], str]) -> str:
     return f"{show(figure.mean)} ± {show(figure.std)}"
 
 
+def with_interval(estimate: Estimate, unit: str = "number") -> str:
+    """``0.25 [0.20, 0.30]`` for a terminal: two decimals, unless the number is small or large."""
+
+    def show(value: float) -> str:
+        if unit == "percent" or not (0.01 <= abs(value) < 100 or value == 0):
+            return percent(value) if unit == "percent" else number(value)
+        return f"{value:.2f}".replace("-", MINUS)
+
+    shown = show(estimate.value)
+    if math.isnan(estimate.low):
+        return shown
+    return f"{shown} [{show(estimate.low)}, {show(estimate.high)}]"
+
+
 def join_words(items: Sequence[str]) -> str:
     """``a``, ``a and b``, ``a, b and c``."""
     return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
@@ -70,9 +77,9 @@ def join_words(items: Sequence[str]) -> str:
 
 def short_count(count: int) -> str:
     """``950``, ``233 k`` or ``1.4 M``."""
-    if count < 1000:
-        return f"{count}"
-    return f"{count / 1e3:,.0f} k" if count < 999_500 else f"{count / 1e6:,.1f} M"
+    if count >= 999_500:
+        return f"{count / 1e6:,.1f} M"
+    return f"{count}" if count < 1000 else f"{count / 1e3:,.0f} k"
 
 
 def p_text(p: float, draws: int = 0) -> str:
@@ -87,13 +94,13 @@ def p_text(p: float, draws: int = 0) -> str:
 def judged_runs(results: Mapping[str, Result]) -> str | None:
     """Which run of each result is audited; None where none has several."""
     sound = {
-        name: result.seeds[result.best_run]
+        printable(name): result.seeds[result.best_run]
         for name, result in results.items()
         if len(result.diverged) < len(result.seeds)
     }
     if not sound or max(len(result.seeds) for result in results.values()) == 1:
         return None
-    which = join_words([f"seed {seed} of {printable(name)}" for name, seed in sound.items()])
+    which = join_words([f"seed {seed} of {name}" for name, seed in sound.items()])
     whose = "one run of each method"
     if len(results) == 1:
         which, whose = f"seed {next(iter(sound.values()))}", "one run"

@@ -51,17 +51,17 @@ def next_steps(audit: Audit) -> list[Step]:
 
 
 def _find_out_why(audit: Audit, model: ModelAudit) -> Step:
-    name = printable(model.name)
-    if model.name in audit.results:
-        return Step(
-            f"Before asking who is worst off with {name}, change its training: another learning "
-            "rate (--lr), more epochs (--epochs) or more training nodes (--split)."
-        )
-    return Step(
-        f"Before asking who is worst off with {name}, find out why it is not clearly better than "
-        "a constant prediction: check that its classes are numbered as the labels are, that the "
-        "predictions belong to the nodes of this graph, and how its training went."
+    cure = (
+        "change its training: another learning rate (--lr), more epochs (--epochs) or more "
+        "training nodes (--split)."
     )
+    if model.name not in audit.results:
+        cure = (
+            "find out why it is not clearly better than a constant prediction: check that its "
+            "classes are numbered as the labels are, that the predictions belong to the nodes of "
+            "this graph, and how its training went."
+        )
+    return Step(f"Before asking who is worst off with {printable(model.name)}, {cure}")
 
 
 def _about_column(audit: Audit, model: ModelAudit) -> Iterator[Step]:
@@ -107,12 +107,21 @@ def _about_degree(audit: Audit, model: ModelAudit) -> Iterator[Step]:
             f"Of the models audited here, {printable(best)} serves low-degree nodes best: they are "
             f"right {percent(gains[best])} points more often than with {name}."
         )
-        yield _tune(audit, best, words)
+        result = audit.results.get(best)
+        if result is None or result.method == _AUTO:
+            yield Step(words)
+        else:
+            line = f"--method {shlex.quote(printable(result.method))} --out model"
+            python = f"tuning = rg.tune(graph, {printable(result.method)!r})"
+            yield _step(f"{words} Search better settings for it:", audit, "tune", [line], python)
+    without_features = ""
+    if audit.how.graph_options and not audit.how.graph_features and not audit.results:
+        without_features = " Without --features FILE the structure of the graph alone is used."
     methods = {result.method for result in audit.results.values()}
     if _AUTO not in methods:
         yield _step(
             "Let auto choose the best of several models by the validation nodes of the graph, "
-            f"and compare it with a GCN that is tuned as carefully.{_features(audit)}",
+            f"and compare it with a GCN that is tuned as carefully.{without_features}",
             audit,
             "auto",
             ["--out best"],
@@ -121,7 +130,7 @@ def _about_degree(audit: Audit, model: ModelAudit) -> Iterator[Step]:
     if not methods >= _COMPARED:
         yield _step(
             "Train a plain GCN and both RawlsGCN methods on the same split and compare "
-            f"them.{_features(audit)}",
+            f"them.{without_features}",
             audit,
             "compare",
             ["--out out"],
@@ -133,20 +142,6 @@ def _about_degree(audit: Audit, model: ModelAudit) -> Iterator[Step]:
         "edge_index, edge_weight = rg.balance(graph.edge_index, num_nodes=graph.num_nodes)"
         ".matrix(torch.float32)",
         "python",
-    )
-
-
-def _tune(audit: Audit, name: str, words: str) -> Step:
-    """The step that tunes a method further, if it was trained here and was not auto's choice."""
-    if name not in audit.results or audit.results[name].method == _AUTO:
-        return Step(words)
-    method = printable(audit.results[name].method)
-    return _step(
-        f"{words} Search better settings for it:",
-        audit,
-        "tune",
-        [f"--method {shlex.quote(method)} --out model"],
-        f"tuning = rg.tune(graph, {method!r})",
     )
 
 
@@ -185,32 +180,23 @@ def _evaluate_more(audit: Audit, model: ModelAudit) -> Iterator[Step]:
 
 
 def _step(words: str, audit: Audit, name: str, rest: Sequence[str], python: str) -> Step:
-    """A step with its command, or with its line of Python for a graph that was made in Python."""
-    options = _graph_options(name, audit)
+    """A step with its command, or with its line of Python for a graph that was made in Python.
+
+    The command names the audited graph by the options that were typed.
+    """
+    typed = audit.how.graph_options
+    options = []
+    if {"dataset", "graph"} & typed.keys():
+        for option in _OPTIONS[name]:
+            # The nodes to evaluate are called differently by audit and by the commands that train.
+            differs = option == "evaluate" and (name == "audit") is bool(audit.results)
+            if option in typed and not differs:
+                options += [f"--{option}", shlex.quote(printable(typed[option]))]
+    elif audit.results and audit.graph in datasets():
+        options = ["--dataset", audit.graph]
     if not options:
         return Step(words, python, "python")
     return Step(words, " ".join(["rawlsgcn", name.split()[0], *options, *rest]))
-
-
-def _graph_options(name: str, audit: Audit) -> list[str]:
-    """The options that name the audited graph, as they were typed; empty if there were none."""
-    typed = audit.how.graph_options
-    if not {"dataset", "graph"} & typed.keys():
-        return ["--dataset", audit.graph] if audit.results and audit.graph in datasets() else []
-    options = []
-    for option in _OPTIONS[name]:
-        # The nodes to evaluate are called differently by audit and by the commands that train.
-        differs = option == "evaluate" and (name == "audit") is bool(audit.results)
-        if option in typed and not differs:
-            options += [f"--{option}", shlex.quote(printable(typed[option]))]
-    return options
-
-
-def _features(audit: Audit) -> str:
-    """What to add to the words where predictions were audited without the node features."""
-    if audit.how.graph_features or audit.results or not audit.how.graph_options:
-        return ""
-    return " Without --features FILE the structure of the graph alone is used."
 
 
 def _predictions(audit: Audit) -> list[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from markupsafe import Markup
@@ -22,6 +22,7 @@ from .text_tables import (
     TRIAL_HEADINGS,
     audit_rows,
     leaderboard_rows,
+    one_line,
     result_rows,
     trial_cells,
 )
@@ -37,7 +38,14 @@ if TYPE_CHECKING:
 def results_html(results: Result | Sequence[Result]) -> str:
     """One row for each method, and the paper's Figure 1 or 3; of ``auto`` also how it chose."""
     if isinstance(results, AutoResult):
-        return _auto_html(results)
+        # The answer beside the tuned GCN, why it was chosen, and the pool.
+        headings, members = leaderboard_rows(results, narrow=True)
+        return _display(
+            ["member (→ chosen)", *one_line(headings)],
+            [["→ " * (row["weight"] > 0) + row["member"], *cells] for row, cells in members],
+            above=Markup(results_html(results.comparison())),
+            sentences=list(map(printable, results.explanation)),
+        )
     results = Comparison.of(results)
     lines = [f"{setup_text(results)}."]
     for name, result in zip(results.names, results, strict=True):
@@ -56,37 +64,27 @@ def results_html(results: Result | Sequence[Result]) -> str:
     )
 
 
-def _auto_html(result: AutoResult) -> str:
-    """The answer beside the tuned GCN, why it was chosen, and the pool."""
-    headings, members = leaderboard_rows(result, whole=False)
-    return _display(
-        ("member (→ chosen)", *headings),
-        [("→ " * (row["weight"] > 0) + row["member"], *row["cells"]) for row in members],
-        above=results_html(result.comparison()),
-        sentences=map(printable, result.explanation),
-    )
-
-
 def tuning_html(tuning: Tuning) -> str:
     """A row for each trial, the chosen one marked."""
     best = None if all(trial.diverged for trial in tuning.trials) else tuning.best
     chosen = f"{setup_text(tuning.trials[:1])}. → chosen by accuracy on the validation nodes."
     return _display(
-        ("", *tuning.grid, *TRIAL_HEADINGS),
-        [("→" * (trial is best), *trial_cells(trial, tuning.grid)) for trial in tuning.trials],
+        ["", *tuning.grid, *one_line(TRIAL_HEADINGS)],
+        [["→" * (trial is best), *trial_cells(trial, tuning.grid)] for trial in tuning.trials],
         lines=[chosen],
     )
 
 
 def audit_html(audit: Audit) -> str:
     """The verdict, a row for each model, and the curves with their intervals."""
-    words = verdict(audit)
-    headings = ("model", "accuracy (%)", "worst group", "bias", "shuffled", "calibrated")
+    said = verdict(audit)
+    headings = ["model", "accuracy (%)", "worst group", "bias", "bias, shuffled"]
+    headings.append("bias, calibrated")
     return _display(
         headings,
         audit_rows(audit, headings),
-        headline=words.headline,
-        sentences=words.lines[1:],
+        headline=said.headline,
+        sentences=said.lines[1:],
         lines=["audit.to_html(path) writes the whole page."],
         figure=curves(audit),
         words="Average loss and accuracy by group, with 95 % intervals; see audit.models.",
@@ -98,28 +96,14 @@ def _display(
     headings: Sequence[str],
     rows: Sequence[Sequence[str]],
     *,
-    above: str = "",
-    headline: str = "",
-    sentences: Iterable[str] = (),
-    lines: Sequence[str] = (),
     figure: Figure | None = None,
     words: str = "",
-    width: int = 0,
+    **shown: Any,
 ) -> str:
-    """A table with names in the first column, and what is said above and below it."""
+    """A table with names in the first column, and what is ``shown`` above and below it."""
+    shown = {"above": "", "headline": "", "sentences": [], "lines": [], "width": 0} | shown
     # The ids in the pictures of different things differ.
-    name = f"rawlsgcn-{crc32(repr((headline, lines, rows)).encode()):08x}"
-    return (
-        template_environment()
-        .get_template("notebook.html.j2")
-        .render(
-            headings=headings,
-            rows=rows,
-            above=Markup(above),
-            headline=headline,
-            sentences=list(sentences),
-            lines=lines,
-            picture=None if figure is None else Markup(inline_svg(figure, name, words)),
-            width=width,
-        )
-    )
+    name = f"rawlsgcn-{crc32(repr((shown['headline'], shown['lines'], rows)).encode()):08x}"
+    picture = None if figure is None else Markup(inline_svg(figure, name, words))
+    template = template_environment().get_template("notebook.html.j2")
+    return template.render(headings=headings, rows=rows, picture=picture, **shown)

@@ -9,11 +9,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
@@ -28,12 +29,12 @@ from .audit_verdict import DIVERGED, doubled, headline_model, verdict
 from .explorer import explorer_data, explorer_script
 from .figure_style import inline_svg
 from .formatting import dataset_name, number, p_text, percent, seeds_text, setup_text
-from .model_choice_section import model_choice_figures, model_choice_sections
+from .model_choice_section import model_choice_sections
 from .next_steps import next_steps
 from .training_section import training_figures, training_section
 
 if TYPE_CHECKING:
-    from ..evaluation.audit.findings import Estimate, ModelAudit, PairedBiasTest, PermutationTest
+    from ..evaluation.audit.findings import Estimate, PairedBiasTest, PermutationTest
     from ..experiments.result import Result
     from .figure_style import Figure
 
@@ -79,35 +80,32 @@ def report(
 
 def render(subject: Audit | Result | Sequence[Result], *, command: str | None = None) -> str:
     """The page of :func:`report` as text."""
+    audit: Audit | None
     if isinstance(subject, Audit):
-        return _render(subject, subject.results, command or subject.how.command)
-    results = Comparison.of(subject)
-    if isinstance(subject, AutoResult):
-        results = subject.comparison()
-    if all(len(result.diverged) == len(result.seeds) for result in results):
-        return _render(None, dict(zip(results.names, results, strict=True)), command)
-    audit = results.audit()
-    return _render(audit, audit.results, command)
-
-
-def _render(audit: Audit | None, results: Mapping[str, Result], command: str | None) -> str:
-    """The page of an audit and of ``results`` by name; without an audit if all runs diverged."""
+        audit, results, command = subject, subject.results, command or subject.how.command
+    else:
+        chosen = Comparison.of(subject)
+        if isinstance(subject, AutoResult):
+            chosen = subject.comparison()
+        sound = any(len(result.diverged) < len(result.seeds) for result in chosen)
+        audit = chosen.audit() if sound else None
+        results = dict(zip(chosen.names, chosen, strict=True))
     failures = {name: result.failure_of(name) for name, result in results.items()}
     notes = [] if audit is None else audit.notes
     for result in results.values():
         notes = notes + [note for note in result.notes if note != result.failure]
+    choices, drawn = model_choice_sections(results, audit)
     context: dict[str, Any] = {
         "audit": audit,
         "version": __version__,
-        "choices": model_choice_sections(results, audit),
+        "choices": choices,
         "training": training_section(results) if results else None,
         "failed": {name: result.failed for name, result in results.items()},
         "notes": list(dict.fromkeys(printable(note) for note in notes)),
         "command": None if command is None else printable(command),
         "script_hash": "none",
     }
-    figures = training_figures(results) if results else {}
-    figures |= model_choice_figures(results)
+    figures = (training_figures(results) if results else {}) | drawn
     if audit is None:
         first = next(iter(results.values()))
         context |= {
@@ -122,18 +120,24 @@ def _render(audit: Audit | None, results: Mapping[str, Result], command: str | N
     context["figures"] = {
         name: Markup(inline_svg(figure, name, words)) for name, (figure, words) in figures.items()
     }
-    return _environment().get_template("page.html.j2").render(context)
+    environment = template_environment()
+    environment.filters |= _FILTERS
+    environment.tests["known"] = lambda value: value is not None and not math.isnan(value)
+    return environment.get_template("page.html.j2").render(context)
 
 
 def _audit_context(audit: Audit) -> dict[str, Any]:
-    script = explorer_script()
+    how, slope, script = audit.how, audit.models[0].slope, explorer_script()
     # By this hash the page's policy allows the script and no other.
     digest = hashlib.sha256(script.encode()).digest()
-    slope = audit.models[0].slope
+    seeds = dict.fromkeys(seeds_text(result) for result in audit.results.values())
+    trained = f", trained with {' or '.join(seeds)}" if seeds else ""
     return {
         "graph": dataset_name(audit.graph, audit.synthetic),
         "synthetic": audit.synthetic,
-        "setup": _setup(audit),
+        "setup": f"{how.nodes:,} of {plural(how.graph_nodes, 'node')} evaluated "
+        f"({printable(how.evaluated)}), grouped by {printable(audit.column)}; "
+        f"{plural(len(audit.models), 'model')}{trained}.",
         "column": printable(audit.column),
         "verdict": verdict(audit),
         "steps": next_steps(audit),
@@ -150,17 +154,6 @@ def _audit_context(audit: Audit) -> dict[str, Any]:
     }
 
 
-def _setup(audit: Audit) -> str:
-    how = audit.how
-    said = (
-        f"{how.nodes:,} of {plural(how.graph_nodes, 'node')} evaluated "
-        f"({printable(how.evaluated)}), grouped by {printable(audit.column)}; "
-        f"{plural(len(audit.models), 'model')}"
-    )
-    seeds = dict.fromkeys(seeds_text(result) for result in audit.results.values())
-    return f"{said}, trained with {' or '.join(seeds)}." if seeds else f"{said}."
-
-
 def template_environment(*packages: str) -> Environment:
     """The templates of these packages and of this one; all that is inserted in them is escaped."""
     return Environment(
@@ -170,23 +163,6 @@ def template_environment(*packages: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-
-
-def _environment() -> Environment:
-    environment = template_environment()
-    environment.filters |= {
-        # A number and its per cent sign are kept on one line.
-        "unbroken": lambda text: printable(text).replace(" %", "\N{NO-BREAK SPACE}%"),
-        "grouped": lambda count: f"{count:,}",
-        "plain": printable,
-        "percent": percent,
-        "number": number,
-        "interval": _interval,
-        "p": _p,
-        "plural": plural,
-    }
-    environment.tests["known"] = lambda value: value is not None and not math.isnan(value)
-    return environment
 
 
 def _interval(estimate: Estimate, unit: str) -> str:
@@ -203,11 +179,38 @@ def _p(test: PermutationTest | PairedBiasTest) -> str:
     return "–" if math.isnan(test.p) else p_text(test.p, test.draws)
 
 
+#: A number and its per cent sign are kept on one line.
+_FILTERS: dict[str, Callable[..., str]] = {
+    "unbroken": lambda text: printable(text).replace(" %", "\N{NO-BREAK SPACE}%"),
+    "grouped": lambda count: f"{count:,}",
+    "plain": printable,
+    "percent": percent,
+    "number": number,
+    "interval": _interval,
+    "p": _p,
+    "plural": plural,
+}
+
+
 def _audit_figures(audit: Audit) -> dict[str, tuple[Figure, str]]:
     """The figures of the audit with the words of a screen reader."""
+    curves, chances = [], []
+    for model in audit.models:
+        name, test = printable(model.name), model.permutation
+        groups = "; ".join(
+            f"{printable(group.label)}: loss {number(group.loss.value)}, accuracy "
+            f"{percent(group.accuracy.value)} %"
+            for group in model.groups
+        )
+        curves.append(f"{name} by group. {groups}.")
+        shuffled = (
+            f"bias {number(test.seen)}, shuffled {number(test.mean)} on average, 95 % of them "
+            f"between {number(test.low)} and {number(test.high)}."
+        )
+        chances.append(f"{name}: {shuffled if test.draws else 'nothing to shuffle.'}")
     drawn = {
-        "curves": (audit_figures.curves(audit), " ".join(map(_curve_words, audit.models))),
-        "chance": (audit_figures.chance(audit), " ".join(map(_chance_words, audit.models))),
+        "curves": (audit_figures.curves(audit), " ".join(curves)),
+        "chance": (audit_figures.chance(audit), " ".join(chances)),
     }
     calibration = audit_figures.calibration(audit)
     if calibration is not None:
@@ -216,29 +219,9 @@ def _audit_figures(audit: Audit) -> dict[str, tuple[Figure, str]]:
     return drawn
 
 
-def _curve_words(model: ModelAudit) -> str:
-    groups = "; ".join(
-        f"{printable(group.label)}: loss {number(group.loss.value)}, accuracy "
-        f"{percent(group.accuracy.value)} %"
-        for group in model.groups
-    )
-    return f"{printable(model.name)} by group. {groups}."
-
-
-def _chance_words(model: ModelAudit) -> str:
-    test = model.permutation
-    if not test.draws:
-        return f"{printable(model.name)}: nothing to shuffle."
-    return (
-        f"{printable(model.name)}: bias {number(test.seen)}, shuffled {number(test.mean)} on "
-        f"average, 95 % of them between {number(test.low)} and {number(test.high)}."
-    )
-
-
 def _worst_nodes(audit: Audit) -> list[int]:
     """Positions in the node table of the largest losses of the first model."""
     if audit.nodes is None:
         return []
-    loss = audit.nodes.models[0].loss
-    known = [place for place, value in enumerate(loss) if value is not None]
-    return sorted(known, key=lambda place: -(loss[place] or 0))[:STATIC_NODES]
+    loss = pd.Series(audit.nodes.models[0].loss, dtype=float).dropna()
+    return loss.sort_values(ascending=False, kind="stable").index[:STATIC_NODES].tolist()

@@ -1,4 +1,4 @@
-"""Tables for the terminal: of results, of a tuning, of the pool of ``auto`` and of the datasets.
+"""Tables for the terminal: results, a tuning, the pool of ``auto``, audits and the datasets.
 
 Torch and matplotlib are not imported here, because ``rawlsgcn datasets`` uses this module.
 """
@@ -6,26 +6,40 @@ Torch and matplotlib are not imported here, because ``rawlsgcn datasets`` uses t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from rich import box
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
 from .._core.text import printable
-from .formatting import number, setup_text
-from .text_tables import LEADERBOARD, best_figures, result_rows, trial_cells
+from .formatting import setup_text, with_interval
+from .text_tables import (
+    AUDITED,
+    COMPARED,
+    TRIAL_HEADINGS,
+    best_figures,
+    leaderboard_rows,
+    result_cells,
+    result_rows,
+    trial_cells,
+)
 
 if TYPE_CHECKING:
+    from ..evaluation.audit.findings import GroupAudit, ModelAudit
+    from ..experiments.auditing.audit_result import Audit
     from ..experiments.model_search.result import AutoResult
     from ..experiments.result import Result
     from ..experiments.tuning import Tuning
 
 _BEST = "bold green"
-_UNBOUNDED = 10_000
+#: Names up to this length fit the heading of a column of three in a terminal of 80.
+_SHORT_NAME = 16
 
 
 class FittingTable(Table):
@@ -34,21 +48,30 @@ class FittingTable(Table):
     narrower: Table | None = None
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        wanted = Measurement.get(console, options.update(width=_UNBOUNDED), self).maximum
+        wanted = Measurement.get(console, options.update(width=10_000), self).maximum
         if self.narrower is not None and wanted > options.max_width:
             yield self.narrower
         else:
             yield from super().__rich_console__(console, options)
 
 
+def _fitting(make: Callable[[bool], FittingTable]) -> FittingTable:
+    """The table of ``make(False)``, or where that is too wide of ``make(True)``."""
+    table = make(False)
+    table.narrower = make(True)
+    return table
+
+
 def _table(
     caption: str,
     headings: Sequence[str],
-    rows: Iterable[tuple[Sequence[str | Text], str]],
+    rows: Iterable[Sequence[str | Text]],
+    *,
+    styles: Iterable[str] = repeat(""),
     names: int = 1,
-    no_wrap: bool = True,
+    no_wrap: bool = False,
 ) -> FittingTable:
-    """A table of ``names``, whose columns are folded, and of numbers: cells and a style a row."""
+    """A table of ``names`` and of numbers, to the right; what is not a ``Text`` has no markup."""
     table = FittingTable(
         box=box.SIMPLE_HEAD,
         caption=Text(f"\n{caption}", style="dim") if caption else None,
@@ -59,13 +82,12 @@ def _table(
         show_edge=False,
         header_style="bold",
     )
-    for place, heading in enumerate(headings):
-        if place < names:  # names wrap before a number does
-            table.add_column(heading, overflow="fold")
-        else:
-            table.add_column(heading, justify="right", no_wrap=no_wrap)
-    for cells, style in rows:
-        table.add_row(*cells, style=style)
+    for place, heading in enumerate(map(Text, headings)):
+        right = place >= names
+        side: Any = {"justify": "right" if right else "left", "overflow": "fold"}
+        table.add_column(heading, no_wrap=no_wrap and right, **side)
+    for cells, style in zip(rows, styles, strict=False):
+        table.add_row(*(Text(c) if isinstance(c, str) else c for c in cells), style=style)
     return table
 
 
@@ -87,36 +109,31 @@ def results_table(results: Result | Sequence[Result]) -> Table:
     from ..experiments.comparison import Comparison
 
     results = Comparison.of(results)
-    missing = any(
-        result.failure is None and math.isnan(result.calibrated_bias.mean) for result in results
-    )
-    legend = f"{_RESULTS_LEGEND} {_NOT_CALIBRATED}" if missing else _RESULTS_LEGEND
-    caption = f"{setup_text(results)}. {legend}"
-    wide: list[tuple[list[str | Text], str]] = []
-    narrow: list[tuple[list[str | Text], str]] = []
+    caption = f"{setup_text(results)}. {_RESULTS_LEGEND}"
+    if any(each.failure is None and math.isnan(each.calibrated_bias.mean) for each in results):
+        caption += " Why there is no calibrated bias (–), the note on temperature scaling says."
+    headings = ["\nmethod", *(heading for heading, *_ in COMPARED), "worst-off\ndegrees"]
     best = best_figures(results)
-    for result, (name, *shown), is_best in zip(results, result_rows(results), best, strict=True):
-        styles = [_BEST if emphasized else "" for emphasized in is_best]
-        cells = [Text(text, style=style) for text, style in zip(shown, styles, strict=True)]
-        bias = Text(number(result.bias.mean), style=styles[3])
-        cost = f"{result.parameters:,}", f"{sum(result.seconds.values()):,.1f}"
-        worst = "" if result.failed else ", ".join(map(str, result.worst_off().index))
-        wide.append(([Text(name), *cells, worst or "–", *cost], ""))
-        narrow.append(([Text(name), *cells[:3], bias, *cells[4:], worst or "–"], ""))
-    table = _table(caption, _RESULTS_HEADINGS, wide)
-    table.narrower = _table(caption, _RESULTS_HEADINGS[:-2], narrow, no_wrap=False)
-    return table
+
+    def table(narrow: bool) -> FittingTable:
+        rows: list[list[str | Text]] = []
+        spreads = ("accuracy",) if narrow else ("accuracy", "bias")
+        for result, (name, *_), is_best in zip(results, result_rows(results), best, strict=True):
+            shown = zip(result_cells(result, spreads), is_best, strict=True)
+            cells = [Text(cell, style=_BEST if emphasized else "") for cell, emphasized in shown]
+            worst = "" if result.failed else ", ".join(map(str, result.worst_off().index))
+            cost = [f"{result.parameters:,}", f"{sum(result.seconds.values()):,.1f}"]
+            rows.append([name, *cells, worst or "–", *([] if narrow else cost)])
+        costs = [] if narrow else ["para-\nmeters", "\nseconds"]
+        return _table(caption, headings + costs, rows, no_wrap=not narrow)
+
+    return _fitting(table)
 
 
-_RESULTS_HEADINGS = (
-    *("\nmethod", "accuracy\n(%)", "of low\ndegrees", "of high\ndegrees", "\nbias"),
-    *("calibrated\nbias", "worst-off\ndegrees", "para-\nmeters", "\nseconds"),
-)
 _RESULTS_LEGEND = (
     "Low, high: accuracy of the quarters with the lowest and highest degrees. "
     "Less bias is better, but an under-confident model has less of it: read the calibrated one."
 )
-_NOT_CALIBRATED = "Why there is no calibrated bias (–), the note on temperature scaling says."
 
 
 def tuning_table(tuning: Tuning) -> Table:
@@ -134,15 +151,14 @@ def tuning_table(tuning: Tuning) -> Table:
         if best is on_test
         else "†: what the test nodes would choose (for comparison only)."
     )
-    headings = ("validation\naccuracy", "test\naccuracy", "\nbias", "calibrated\nbias")
-    rows = [
-        (
-            ("→" if t is best else "†" if t is on_test else t.failed, *trial_cells(t, tuning.grid)),
-            _BEST if t is best else "",
-        )
-        for t in trials
-    ]
-    return _table(f"{setup_text([best])}. {legend}", ("", *tuning.grid, *headings), rows)
+    marks = ["→" if each is best else "†" if each is on_test else each.failed for each in trials]
+    return _table(
+        f"{setup_text([best])}. {legend}",
+        ["", *tuning.grid, *TRIAL_HEADINGS],
+        [[mark, *trial_cells(each, tuning.grid)] for mark, each in zip(marks, trials, strict=True)],
+        styles=[_BEST if mark == "→" else "" for mark in marks],
+        no_wrap=True,
+    )
 
 
 def leaderboard_table(result: AutoResult) -> Table:
@@ -156,9 +172,21 @@ def leaderboard_table(result: AutoResult) -> Table:
     Returns:
         A rich table with one row for each member.
     """
-    table, narrower = (_leaderboard_table(result, whole) for whole in (True, False))
-    table.narrower = narrower
-    return table
+
+    def table(narrow: bool) -> FittingTable:
+        headings, members = leaderboard_rows(result, narrow=narrow, exact=False)
+        if narrow:
+            headings = [heading.replace("validation", "") for heading in headings]
+        return _table(
+            _LEADERBOARD_LEGEND,
+            ["", "\nmember", *headings],
+            [["→" if row["weight"] else "", row["member"], *cells] for row, cells in members],
+            styles=[_BEST if row["weight"] else "" for row, _ in members],
+            names=2,
+            no_wrap=True,
+        )
+
+    return _fitting(table)
 
 
 _LEADERBOARD_LEGEND = (
@@ -166,23 +194,6 @@ _LEADERBOARD_LEGEND = (
     "validation nodes after temperature scaling. The accuracies and the bias are those of the "
     "evaluated nodes; low degrees: the quarter with the lowest. Parameters: the numbers to keep."
 )
-
-
-def _leaderboard_table(result: AutoResult, whole: bool) -> FittingTable:
-    columns = [column for column in LEADERBOARD if whole or not column[3]]
-    headings = [heading if whole else heading.replace("validation", "") for heading, *_ in columns]
-    rows = [
-        (
-            (
-                "→" if row["weight"] else "",
-                Text(printable(row["member"])),
-                *(show(row[name]) for _, name, show, _ in columns),
-            ),
-            _BEST if row["weight"] else "",
-        )
-        for row in result.leaderboard.to_dict("records")
-    ]
-    return _table(_LEADERBOARD_LEGEND, ("", "\nmember", *headings), rows, names=2)
 
 
 def datasets_table(rows: Iterable[dict[str, Any]]) -> Table:
@@ -196,18 +207,19 @@ def datasets_table(rows: Iterable[dict[str, Any]]) -> Table:
     Returns:
         A rich table with one row for each dataset.
     """
-    names, on_disk = ("\nname", "\ngraph"), "on\ndisk"
-    wide: list[tuple[list[str | Text], str]] = []
-    narrow: list[tuple[list[str | Text], str]] = []
-    for row in rows:
-        statistics = [_count(row.get(key)) for key in _STATISTICS]
-        name, title = (Text(printable(row[key])) for key in ("name", "title"))
-        wide.append(([name, title, _on_disk(row), *statistics], ""))
-        narrow.append(([name, _on_disk(row), *statistics], ""))
-    headings = (on_disk, *_STATISTICS.values())
-    table = _table("", (*names, *headings), wide, names=3, no_wrap=False)
-    table.narrower = _table("", (names[0], *headings), narrow, names=2, no_wrap=False)
-    return table
+    every = list(rows)
+
+    def table(narrow: bool) -> FittingTable:
+        names = {"name": "\nname"} if narrow else {"name": "\nname", "title": "\ngraph"}
+        cells: list[list[Text]] = [
+            [*(Text(printable(row[key])) for key in names), _on_disk(row)]
+            + [Text(_count(row.get(key))) for key in _STATISTICS]
+            for row in every
+        ]
+        headings = [*names.values(), "on\ndisk", *_STATISTICS.values()]
+        return _table("", headings, cells, names=len(names) + 1)
+
+    return _fitting(table)
 
 
 _STATISTICS = {
@@ -227,6 +239,61 @@ def _on_disk(row: dict[str, Any]) -> Text:
 
 
 def _count(value: float | None) -> str:
-    if value is None:
-        return "–"
-    return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
+    return "–" if value is None else f"{value:,.1f}".removesuffix(".0")
+
+
+def audit_table(audit: Audit) -> Group:
+    """Show an audit's groups (with their loss for a single model) and the metrics of each model.
+
+    Args:
+        audit: The audit.
+
+    Returns:
+        Two rich tables.
+    """
+    names = short_names([printable(model.name) for model in audit.models])
+    several = len(names) > 1  # four columns of intervals would not fit a terminal
+
+    def cells(figures: Sequence[ModelAudit | GroupAudit]) -> list[str]:
+        accuracies = [with_interval(each.accuracy, "percent") for each in figures]
+        return accuracies if several else [*accuracies, with_interval(figures[0].loss)]
+
+    column = printable(audit.column)
+    headings = [f"{name}\naccuracy (%)" for name in names] if several else ["accuracy (%)", "loss"]
+    groups = _table(
+        f"95 % intervals in brackets; groups under {audit.how.smallest_group} nodes are too small "
+        "for one.",
+        [column, "nodes", *headings],
+        [
+            [printable(same[0].label), f"{same[0].nodes:,}", *cells(same)]
+            for same in zip(*(model.groups for model in audit.models), strict=True)
+        ],
+        styles=["dim" if group.too_small else "" for group in audit.models[0].groups],
+    )
+    groups.add_section()
+    groups.add_row("all", f"{audit.how.nodes:,}", *cells(audit.models))
+    metrics = list(AUDITED)[list(AUDITED).index("bias") :]
+    models = _table(
+        f"Shuffled: the mean bias with {column} shuffled among the nodes. Without noise: the bias "
+        "less what chance adds to it.",
+        ["", *names],
+        [[metric, *map(AUDITED[metric], audit.models)] for metric in metrics],
+    )
+    return Group(groups, "", models)
+
+
+def short_names(names: Sequence[str]) -> list[str]:
+    """Shorten long names to the words in which they differ.
+
+    Words at the beginning or the end that all names share are removed; words are separated by -,
+    _, . or spaces.
+    """
+    if len(names) < 2 or max(map(len, names)) <= _SHORT_NAME:
+        return list(names)
+    words = [re.split(r"([-_. ]+)", name) for name in names]
+    for end in (0, -1):
+        while min(map(len, words)) > 1 and len({each[end] for each in words}) == 1:
+            for each in words:
+                each.pop(end)
+    short = ["".join(each).strip("-_. ") for each in words]
+    return short if all(short) and len(set(short)) == len(set(names)) else list(names)

@@ -1,7 +1,6 @@
-"""The figures in tables of results, tunings, audits and pools of ``auto``; tables as text.
+"""What tables of results, tunings, audits and pools of ``auto`` show, and tables as text.
 
-No heavy import, and neither rich nor matplotlib: these objects are also used where no command is,
-and the command line's light commands use this module.
+Neither rich nor matplotlib nor anything heavy is imported: results without a command use this too.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._core.text import plural, printable
 from .formatting import dataset_name, number, p_text, percent, setup_text, short_count, spread
+from .formatting import with_interval as interval
 
 if TYPE_CHECKING:
     from ..evaluation.audit.findings import ModelAudit
@@ -23,16 +23,56 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 5
 """The most trials of a tuning, or models of an audit, that ``repr`` shows."""
-RESULT_HEADINGS = ("method", "accuracy (%)", "of low degrees", "of high", "bias", "calibrated")
-TRIAL_HEADINGS = ("validation (%)", "test (%)", "bias", "calibrated")
-#: The figures by which results are compared: heading, property, how it is shown, and the best.
+#: The figures by which results are compared: heading as a terminal breaks it, property, how it is
+#: shown, and the best.
 COMPARED: tuple[tuple[str, str, Callable[[float], str], Callable[[list[float]], float]], ...] = (
-    ("accuracy (%)", "accuracy", percent, max),
-    ("of low degrees", "low_degree_accuracy", percent, max),
-    ("of high degrees", "high_degree_accuracy", percent, max),
-    ("bias", "bias", number, min),
-    ("calibrated bias", "calibrated_bias", number, min),
+    ("accuracy\n(%)", "accuracy", percent, max),
+    ("of low\ndegrees", "low_degree_accuracy", percent, max),
+    ("of high\ndegrees", "high_degree_accuracy", percent, max),
+    ("\nbias", "bias", number, min),
+    ("calibrated\nbias", "calibrated_bias", number, min),
 )
+TRIAL_HEADINGS = ("validation\naccuracy", "test\naccuracy", "\nbias", "calibrated\nbias")
+#: Heading, column of the leaderboard, how it is shown, and whether it is omitted in few columns.
+LEADERBOARD: tuple[tuple[str, str, Callable[[float], str], bool], ...] = (
+    ("validation\nloss", "validation_loss", number, False),
+    ("validation\naccuracy", "validation_accuracy", percent, True),
+    ("accuracy\n(%)", "accuracy", percent, False),
+    ("of low\ndegrees", "low_degree_accuracy", percent, False),
+    ("calibrated\nbias", "calibrated_bias", number, False),
+    ("para-\nmeters", "parameters", lambda count: short_count(int(count)), False),
+    ("\nseconds", "seconds", lambda seconds: f"{seconds:,.1f}", True),
+)
+#: What is shown of each model of an audit.
+AUDITED: dict[str, Callable[[ModelAudit], str]] = {
+    "model": lambda model: printable(model.name),
+    "accuracy (%)": lambda model: percent(model.accuracy.value),
+    "of low degrees": lambda model: (model.low and percent(100 - model.low.error.value)) or "–",
+    "worst group": lambda model: (model.by_accuracy and printable(model.by_accuracy.worst)) or "–",
+    "by chance": lambda model: p_text(model.permutation.p, model.permutation.draws),
+    "bias": lambda model: number(model.bias),
+    "bias, shuffled": lambda model: (
+        f"{number(model.permutation.mean)}, {AUDITED['by chance'](model)}"
+        if model.permutation.draws
+        else "–"
+    ),
+    "bias, without noise": lambda model: number(model.net_variance.value),
+    "bias, calibrated": lambda model: number(
+        math.nan if model.scaling is None else model.scaling.calibrated_bias
+    ),
+    "loss per doubling": lambda model: (model.slope and interval(model.slope.loss)) or "–",
+    "loss of worst 10 %": lambda model: next(
+        (interval(worst.loss) for worst in model.worst if worst.percent == 10), "–"
+    ),
+}
+
+
+def one_line(headings: Iterable[str]) -> list[str]:
+    """The headings of a table that is not on a terminal."""
+    return [each.replace("-\n", "").replace("\n", " ").strip() for each in headings]
+
+
+RESULT_HEADINGS = ("method", *one_line(heading for heading, *_ in COMPARED))
 
 
 def best_figures(results: Sequence[Result]) -> list[tuple[bool, ...]]:
@@ -51,95 +91,62 @@ def best_figures(results: Sequence[Result]) -> list[tuple[bool, ...]]:
     return list(zip(*columns, strict=True))
 
 
-def result_cells(result: Result) -> tuple[str, ...]:
-    """Accuracy, that of low and of high degrees, bias and calibrated bias, as tables show them."""
-    return (
-        spread(result.accuracy, percent),
-        percent(result.low_degree_accuracy.mean),
-        percent(result.high_degree_accuracy.mean),
-        spread(result.bias, number),
-        number(result.calibrated_bias.mean),
-    )
+def result_cells(result: Result, spreads: Sequence[str] = ("accuracy", "bias")) -> list[str]:
+    """The figures of ``COMPARED``, those of ``spreads`` with their standard deviation."""
+    figures = [(metric, getattr(result, metric), show) for _, metric, show, _ in COMPARED]
+    return [
+        spread(figure, show) if metric in spreads else show(figure.mean)
+        for metric, figure, show in figures
+    ]
 
 
-def trial_cells(trial: Result, grid: Iterable[str]) -> tuple[str, ...]:
-    """The values of a trial of a tuning, validation and test accuracy, bias and calibrated bias."""
-    return (
-        *(printable(trial.settings[name]) for name in grid),
-        percent(trial.validation_accuracy.mean),
-        spread(trial.accuracy, percent),
-        spread(trial.bias, number),
-        number(trial.calibrated_bias.mean),
-    )
+def result_rows(results: Comparison) -> list[list[str]]:
+    """A row for each method, with ``RESULT_HEADINGS``."""
+    return [
+        [f"{name} ({result.failed})" if result.failed else name, *result_cells(result)]
+        for name, result in zip(results.names, results, strict=True)
+    ]
 
 
-#: Heading, column of the leaderboard, how it is shown, and whether it is omitted in few columns.
-LEADERBOARD: tuple[tuple[str, str, Callable[[float], str], bool], ...] = (
-    ("validation\nloss", "validation_loss", number, False),
-    ("validation\naccuracy", "validation_accuracy", percent, True),
-    ("accuracy\n(%)", "accuracy", percent, False),
-    ("of low\ndegrees", "low_degree_accuracy", percent, False),
-    ("calibrated\nbias", "calibrated_bias", number, False),
-    ("para-\nmeters", "parameters", lambda count: short_count(int(count)), False),
-    ("\nseconds", "seconds", lambda seconds: f"{seconds:,.1f}", True),
-)
+def trial_cells(trial: Result, grid: Iterable[str]) -> list[str]:
+    """The values of a trial of a tuning, and its figures, with ``TRIAL_HEADINGS``."""
+    accuracy, _, _, *biases = result_cells(trial)
+    values = [printable(trial.settings[name]) for name in grid]
+    return [*values, percent(trial.validation_accuracy.mean), accuracy, *biases]
 
 
-def leaderboard_rows(result: AutoResult, whole: bool) -> tuple[list[str], list[dict[str, Any]]]:
-    """The headings in one line and the members with their ``cells``, with all columns or some."""
-    columns = [column for column in LEADERBOARD if whole or not column[3]]
-    headings = [heading.replace("-\n", "").replace("\n", " ").strip() for heading, *_ in columns]
+def leaderboard_rows(
+    result: AutoResult, *, narrow: bool = False, exact: bool = True
+) -> tuple[list[str], list[tuple[dict[str, Any], list[str]]]]:
+    """The headings of the pool's figures, and each member with them, with all columns or some."""
+    columns = [column for column in LEADERBOARD if not (narrow and column[3])]
     rows: list[Any] = result.leaderboard.to_dict("records")
     for row in rows:
         row["member"] = printable(row["member"])
-        row["cells"] = [
-            f"{row[name]:,}" if name == "parameters" else show(row[name])
+    cells = [
+        [
+            f"{row[name]:,}" if exact and name == "parameters" else show(row[name])
             for _, name, show, _ in columns
         ]
-    return headings, rows
+        for row in rows
+    ]
+    return [heading for heading, *_ in columns], list(zip(rows, cells, strict=True))
 
 
-AUDITED: dict[str, Callable[[ModelAudit], str]] = {
-    "model": lambda model: printable(model.name),
-    "accuracy (%)": lambda model: percent(model.accuracy.value),
-    "of low degrees": lambda model: (
-        "–" if model.low is None else percent(100 - model.low.error.value)
-    ),
-    "worst group": lambda model: (
-        "–" if model.by_accuracy is None else printable(model.by_accuracy.worst)
-    ),
-    "bias": lambda model: number(model.bias),
-    "by chance": lambda model: p_text(model.permutation.p, model.permutation.draws),
-    "shuffled": lambda model: f"{number(model.permutation.mean)}, {AUDITED['by chance'](model)}",
-    "calibrated": lambda model: (
-        "–" if model.scaling is None else number(model.scaling.calibrated_bias)
-    ),
-}
-"""What is shown of each model of an audit, by the headings."""
-
-
-def audit_rows(audit: Audit, headings: Iterable[str]) -> list[tuple[str, ...]]:
+def audit_rows(audit: Audit, headings: Iterable[str]) -> list[list[str]]:
     """A row for each model, with those of ``AUDITED`` that the headings name."""
     shown = [AUDITED[heading] for heading in headings]
-    return [tuple(show(model) for show in shown) for model in audit.models]
-
-
-def result_rows(results: Comparison) -> list[tuple[str, ...]]:
-    """A row for each method, with ``RESULT_HEADINGS``."""
-    return [
-        (f"{name} ({result.failed})" if result.failed else name, *result_cells(result))
-        for name, result in zip(results.names, results, strict=True)
-    ]
+    return [[show(model) for show in shown] for model in audit.models]
 
 
 def results_text(results: Sequence[Result]) -> str:
     """A line on the graph and the runs, and a row for each method."""
     from ..experiments.comparison import Comparison
 
-    results = Comparison(results)
     if not results:
         return "Comparison of no results"
-    return f"{setup_text(results)}\n{text_table(RESULT_HEADINGS, result_rows(results))}"
+    rows = result_rows(Comparison(results))
+    return f"{setup_text(results)}\n{text_table(RESULT_HEADINGS, rows)}"
 
 
 def result_line(result: Result) -> str:
@@ -168,12 +175,14 @@ def tuning_text(tuning: Tuning) -> str:
         tuning.trials,
         key=lambda trial: (bool(trial.diverged), -trial.validation_accuracy.mean),
     )
-    rows = [trial_cells(trial, tuning.grid) for trial in ordered[:MOST_ROWS]]
     graph = dataset_name(first.dataset, first.synthetic)
     count = plural(len(tuning.trials), "combination")
-    headings = (*tuning.grid, *TRIAL_HEADINGS)
-    head = f"{first.title} on {graph}: {count} of {plural(len(first.seeds), 'seed')}, best first"
-    return f"{head}\n{text_table(headings, rows)}{_left_out(len(ordered), 'tuning.trials')}"
+    return _short(
+        f"{first.title} on {graph}: {count} of {plural(len(first.seeds), 'seed')}, best first",
+        (*tuning.grid, *one_line(TRIAL_HEADINGS)),
+        [trial_cells(trial, tuning.grid) for trial in ordered],
+        "tuning.trials",
+    )
 
 
 def audit_text(audit: Audit) -> str:
@@ -181,23 +190,19 @@ def audit_text(audit: Audit) -> str:
     graph = dataset_name(audit.graph, audit.synthetic)
     head = f"Audit by {printable(audit.column)} of {plural(audit.how.nodes, 'node')} of {graph}"
     headings = ("model", "accuracy (%)", "of low degrees", "worst group", "bias", "by chance")
-    rows = audit_rows(audit, headings)[:MOST_ROWS]
-    return f"{head}\n{text_table(headings, rows)}{_left_out(len(audit.models), 'audit.models')}"
+    return _short(head, headings, audit_rows(audit, headings), "audit.models")
 
 
-def _left_out(count: int, where: str) -> str:
-    return f"\n… {count - MOST_ROWS} more in {where}" if count > MOST_ROWS else ""
+def _short(head: str, headings: Sequence[str], rows: Sequence[Sequence[str]], where: str) -> str:
+    """``head`` above the first rows, and below them where the others are."""
+    left = f"\n… {len(rows) - MOST_ROWS} more in {where}" if len(rows) > MOST_ROWS else ""
+    return f"{head}\n{text_table(headings, rows[:MOST_ROWS])}{left}"
 
 
-def text_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def text_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Align columns: the first to the left, the others to the right."""
-    table = [tuple(headings), *map(tuple, rows)]
-    widths = [max(len(row[place]) for row in table) for place in range(len(headings))]
-    lines = (
-        "  ".join(
-            cell.ljust(width) if place == 0 else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in table
-    )
-    return "\n".join(lines)
+    columns = []
+    for place, cells in enumerate(zip(headings, *rows, strict=True)):
+        width = max(map(len, cells))
+        columns.append([cell.rjust(width) if place else cell.ljust(width) for cell in cells])
+    return "\n".join("  ".join(line).rstrip() for line in zip(*columns, strict=True))

@@ -9,51 +9,54 @@ from typing import TYPE_CHECKING, Any
 
 from .._core.text import printable
 from .figures import accuracy_bias_plot, by_degree, degrees, side_by_side
-from .formatting import dataset_name, join_words, judged_runs, number, percent, seeds_text, spread
-from .text_tables import COMPARED, best_figures
+from .formatting import dataset_name, join_words, judged_runs, number, percent, seeds_text
+from .text_tables import COMPARED, RESULT_HEADINGS, best_figures, result_cells
 
 if TYPE_CHECKING:
     from ..experiments.result import Result
     from .figure_style import Figure
 
-_RUN_COLUMNS = (
-    *((metric, show) for _, metric, show, _ in COMPARED),
-    ("temperature", number),
-    ("validation_accuracy", percent),
-)
+_METRICS = {metric: show for _, metric, show, _ in COMPARED}
+_OF_EACH_RUN = {**_METRICS, "temperature": number, "validation_accuracy": percent}
 
 
 def training_section(results: Mapping[str, Result]) -> dict[str, Any]:
     """What the template shows of the results, which are given by their names on the page."""
+    every = list(results.values())
+    seeds = dict.fromkeys(map(seeds_text, every))
+    judged = judged_runs(results)
+    about = f" The other sections are about {judged}." if judged else ""
+    failed = [f"{printable(name)}, which {r.failed}" for name, r in results.items() if r.failed]
     return {
-        "runs_text": _runs_text(results),
-        "several_runs": any(len(result.seeds) > 1 for result in results.values()),
-        "headings": [*(column[0] for column in COMPARED), "parameters", "seconds"],
-        "rows": _rows(results),
-        "runs": _runs(results),
-        "settings": _settings(results),
-        "remarks": [*_order_after_calibration(results), *_without_calibrated_bias(results)],
-        "left_out": join_words(
-            [
-                f"{printable(name)}, which {result.failed}"
-                for name, result in results.items()
-                if result.failed
-            ]
-        ),
+        "runs_text": f"Trained with {' or '.join(seeds)}.{about}",
+        "several_runs": any(len(result.seeds) > 1 for result in every),
+        "headings": [*RESULT_HEADINGS[1:], "parameters", "seconds"],
+        "rows": [
+            {
+                "name": printable(name),
+                "failed": result.failed,
+                "cells": result_cells(result, list(_METRICS)),
+                "best": best,
+                "cost": [f"{result.parameters:,}", f"{sum(result.seconds.values()):,.1f}"],
+            }
+            for (name, result), best in zip(results.items(), best_figures(every), strict=True)
+        ],
+        "runs": [run for name, result in results.items() for run in _runs(name, result)],
+        "settings": _settings(every),
+        "remarks": list(_remarks(results)),
+        "left_out": join_words(failed),
     }
 
 
 def training_figures(results: Mapping[str, Result]) -> dict[str, tuple[Figure, str]]:
     """Figures 1 or 3 and 2 of the paper, and accuracy against bias, each with its words."""
     every = list(results.values())
-    first = every[0]
+    first, names = every[0], "; ".join(map(printable, results))
     low, high = int(first.degree.min()), int(first.degree.max())
     drawn = {
         "by-degree": (
             by_degree(first) if len(every) == 1 else side_by_side(every),
-            "Average loss and accuracy by degree, with regression lines: "
-            + "; ".join(map(printable, results))
-            + ".",
+            f"Average loss and accuracy by degree, with regression lines: {names}.",
         ),
         "degrees": (
             degrees(first.graph),
@@ -72,91 +75,56 @@ def training_figures(results: Mapping[str, Result]) -> dict[str, tuple[Figure, s
     return drawn
 
 
-def _runs_text(results: Mapping[str, Result]) -> str:
-    """How many runs there are, and which of them the other sections are about."""
-    seeds = dict.fromkeys(seeds_text(result) for result in results.values())
-    trained = f"Trained with {' or '.join(seeds)}."
-    judged = judged_runs(results)
-    return f"{trained} The other sections are about {judged}." if judged else trained
+def _runs(name: str, result: Result) -> Iterator[dict[str, Any]]:
+    """The figures of each run; the one of the highest validation accuracy is audited."""
+    sound = len(result.diverged) < len(result.seeds)
+    for place, run in enumerate(result.to_frame().to_dict("records")):
+        cells = [str(run["seed"]), *(show(run[metric]) for metric, show in _OF_EACH_RUN.items())]
+        audited = sound and place == result.best_run
+        yield {"name": printable(name), "audited": audited, "cells": cells}
 
 
-def _rows(results: Mapping[str, Result]) -> list[dict[str, Any]]:
-    """A row for each method; a cell says whether it is the best of those that have learned."""
-    rows = []
-    best = best_figures(list(results.values()))
-    for (name, result), is_best in zip(results.items(), best, strict=True):
-        texts = [spread(getattr(result, metric), show) for _, metric, show, _ in COMPARED]
-        texts += [f"{result.parameters:,}", f"{sum(result.seconds.values()):,.1f}"]
-        cells = [
-            {"text": text, "best": emphasized}
-            for text, emphasized in zip(texts, (*is_best, False, False), strict=True)
-        ]
-        rows.append({"name": printable(name), "failed": result.failed, "cells": cells})
-    return rows
-
-
-def _runs(results: Mapping[str, Result]) -> list[dict[str, Any]]:
-    rows = []
-    for name, result in results.items():
-        sound = len(result.diverged) < len(result.seeds)
-        best = result.seeds[result.best_run] if sound else None
-        for run in result.to_frame().to_dict("records"):
-            cells = [show(run[column]) for column, show in _RUN_COLUMNS]
-            audited = run["seed"] == best
-            rows.append(
-                {"name": printable(name), "audited": audited, "cells": [str(run["seed"]), *cells]}
-            )
-    return rows
-
-
-def _settings(results: Mapping[str, Result]) -> list[tuple[str, list[str]]]:
-    every = list(results.values())
-    settings = [result.described_settings for result in every]
-    rows = [
-        (printable(key.replace("_", " ")), [_setting(each.get(key)) for each in settings])
-        for key in dict.fromkeys(key for each in settings for key in each)
+def _settings(every: list[Result]) -> list[tuple[str, list[str]]]:
+    """A row for each setting, and for what the runs cost; a dash for those that have none."""
+    settings, costs = [], []
+    for result in every:
+        described = result.described_settings.items()
+        settings.append({key.replace("_", " "): _setting(value) for key, value in described})
+        cost = {"seeds": ", ".join(map(str, result.seeds)), "device": printable(result.device)}
+        if not math.isnan(result.peak_memory_mb):
+            cost["peak memory (MB)"] = f"{result.peak_memory_mb:,.0f}"
+        seconds = {f"seconds to {phase}": f"{time:,.2f}" for phase, time in result.seconds.items()}
+        costs.append(cost | seconds)
+    return [
+        (printable(key), [column.get(key, "–") for column in columns])
+        for columns in (settings, costs)
+        for key in dict.fromkeys(key for column in columns for key in column)
     ]
-    rows.append(("seeds", [", ".join(map(str, result.seeds)) for result in every]))
-    rows.append(("device", [printable(result.device) for result in every]))
-    if not any(math.isnan(result.peak_memory_mb) for result in every):
-        rows.append(("peak memory (MB)", [f"{result.peak_memory_mb:,.0f}" for result in every]))
-    for phase in dict.fromkeys(phase for result in every for phase in result.seconds):
-        times = [result.seconds.get(phase) for result in every]
-        rows.append(
-            (f"seconds to {phase}", ["–" if time is None else f"{time:,.2f}" for time in times])
-        )
-    return rows
 
 
 def _setting(value: object) -> str:
-    if value is None:
-        return "–"
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else printable(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "–" if value is None else printable(value)
 
 
-def _order_after_calibration(results: Mapping[str, Result]) -> Iterator[str]:
-    """Say so where another method has the least bias once all are calibrated."""
+def _remarks(results: Mapping[str, Result]) -> Iterator[str]:
+    """Say where calibration changes who has the least bias, and why a method has no such bias."""
     learned = {printable(name): each for name, each in results.items() if each.failure is None}
     least = []
     for metric in ("bias", "calibrated_bias"):
-        means = [(getattr(result, metric).mean, name) for name, result in learned.items()]
-        finite = [pair for pair in means if math.isfinite(pair[0])]
-        least += [min(finite)[1]] if len(finite) > 1 else []
+        means = {name: getattr(result, metric).mean for name, result in learned.items()}
+        finite = {name: mean for name, mean in means.items() if math.isfinite(mean)}
+        least += [min(finite, key=lambda name: finite[name])] if len(finite) > 1 else []
     if len(set(least)) > 1:
-        before, after = least
         yield (
-            f"Calibration changes the order: {before} has the least bias before it, {after} after "
-            "it."
+            f"Calibration changes the order: {least[0]} has the least bias before it, {least[1]} "
+            "after it."
         )
-
-
-def _without_calibrated_bias(results: Mapping[str, Result]) -> Iterator[str]:
-    """Say why the mean of a method's calibrated bias is a dash."""
-    for name, result in results.items():
-        if result.failure is not None or math.isfinite(result.calibrated_bias.mean):
+    for name, result in learned.items():
+        if math.isfinite(result.calibrated_bias.mean):
             continue
-        reasons = Counter(run.calibration for run in result.run_metrics)
-        for reason, runs in reasons.items():
+        for reason, runs in Counter(run.calibration for run in result.run_metrics).items():
             if not reason.usable:
                 which = f" in {runs} of {len(result.seeds)} runs" if len(result.seeds) > 1 else ""
-                yield f"{printable(name)} has no calibrated bias{which}: {reason.value}."
+                yield f"{name} has no calibrated bias{which}: {reason.value}."

@@ -13,7 +13,7 @@ from torch import Tensor
 from .._core.errors import RawlsError, unknown_name
 from .._core.progress import ProgressCallback, no_progress
 from .._core.random_state import kept_random_state
-from .._core.threads import TrainingThreads, threads_for_graph
+from .._core.threads import threads_for_graph, training_threads
 from ..methods import Convolutional, Inputs, Method, Settings, Stackable
 from .engine_choice import ENGINES, STEPWISE
 from .reference import train_reference
@@ -90,15 +90,15 @@ def _train_stacked(
     runs: dict[int, TrainedRun] = {}
     for settings, indices in groups.items():
         share = sum(jobs[index].settings.epochs for index in indices)
-        with threads_for_graph(inputs.x, inputs.edge_index), TrainingThreads():
+        with threads_for_graph(inputs.x, inputs.edge_index), training_threads():
             engine = StackedEngine(method, inputs, settings)
         clock.lap("prepare")
         part = PartialProgress(progress, done, share, total)
-        with threads_for_graph(*engine.stack.tensors), TrainingThreads():
+        with threads_for_graph(*engine.stack.tensors), training_threads():
             states = engine.train([jobs[index] for index in indices], part, workers)
         clock.lap("train")
         count = sum(tensor.numel() for tensor in states[0])
-        with threads_for_graph(inputs.x, inputs.edge_index), TrainingThreads():
+        with threads_for_graph(inputs.x, inputs.edge_index), training_threads():
             notes = (*engine.stack.notes, *engine.notes)
             for index, state in zip(indices, states, strict=True):
                 # The names of the reference engine's module.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import networkx as nx
 import pytest
 import torch
 from torch import Tensor, nn
@@ -99,3 +100,15 @@ def test_weights_that_the_graph_does_not_have_are_none() -> None:
 
     graph = rg.synthetic(120, classes=2)
     assert rg.audit(Weighted(), graph, evaluate="labeled", resamples=100).models
+
+
+def test_a_networkx_graph_is_given_to_a_module_as_data() -> None:
+    network = nx.barabasi_albert_graph(100, 2, seed=0)
+    for node in network:
+        network.nodes[node].update(label=node % 2, x=[float(node % 2)])
+
+    class Right(nn.Module):
+        def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+            return torch.cat([1 - x, x], 1)
+
+    assert rg.audit(network, Right(), resamples=100).models[0].accuracy.value == 100

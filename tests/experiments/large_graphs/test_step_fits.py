@@ -13,11 +13,11 @@ import torch
 import rawlsgcn as rg
 from rawlsgcn.evaluation.run_metrics import evaluate_run
 from rawlsgcn.experiments.large_graphs import step_fits
-from rawlsgcn.experiments.large_graphs.row_evaluation import evenly
 from rawlsgcn.experiments.large_graphs.step_fits import fit_rows, usual_epochs
 from rawlsgcn.graphs.shards import write_shards
 from rawlsgcn.graphs.shards.shard_graph import ShardNodes
 from rawlsgcn.methods import find_method
+from rawlsgcn.training.smoothed.row_order import evenly
 from rawlsgcn.training.smoothed.smooth_shards import smooth_shards
 from rawlsgcn.training.smoothed.smoothed_files import SmoothedForm
 

@@ -77,6 +77,7 @@ def normal_quantile(level: float) -> float:
     return float(ndtri((1 + level) / 2))
 
 
+@np.errstate(divide="ignore", invalid="ignore")
 def wilson(right: Floats, nodes: Floats, level: float = LEVEL) -> tuple[Floats, Floats]:
     """Wilson's score interval of a share: every p with |p̂ - p| <= z sqrt(p (1 - p) / n).
 
@@ -84,16 +85,16 @@ def wilson(right: Floats, nodes: Floats, level: float = LEVEL) -> tuple[Floats, 
     and nothing at all where everybody is right.
     """
     z = normal_quantile(level)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        p = right / nodes
-        middle = (p + z**2 / (2 * nodes)) / (1 + z**2 / nodes)
-        half = z / (1 + z**2 / nodes) * np.sqrt(p * (1 - p) / nodes + z**2 / (4 * nodes**2))
+    p = right / nodes
+    middle = (p + z**2 / (2 * nodes)) / (1 + z**2 / nodes)
+    half = z / (1 + z**2 / nodes) * np.sqrt(p * (1 - p) / nodes + z**2 / (4 * nodes**2))
     # Rounding must not exclude the share itself where it is 0 or 1.
     low = np.where(right <= 0, 0.0, np.maximum(middle - half, 0))
     high = np.where(right >= nodes, 1.0, np.minimum(middle + half, 1))
     return np.where(nodes > 0, low, np.nan), np.where(nodes > 0, high, np.nan)
 
 
+@np.errstate(divide="ignore", invalid="ignore")
 def bootstrap_t(
     seen: Floats, error: Floats, drawn: Floats, drawn_error: Floats, level: float = LEVEL
 ) -> tuple[Floats, Floats]:
@@ -106,15 +107,10 @@ def bootstrap_t(
 
     which, unlike the percentiles, follows the skewness of a loss to second order.
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        t = (drawn - seen) / drawn_error
-    t = np.where(np.isfinite(t), t, np.nan)
-    low, high = _quantiles(t, level)
+    t = (drawn - seen) / drawn_error
     # Where every draw is the same (a constant loss) there is no t, and nothing is uncertain.
-    constant = error == 0
-    low, high = np.where(constant, 0, low), np.where(constant, 0, high)
-    with np.errstate(invalid="ignore"):  # two nodes have no error
-        return seen - high * error, seen - low * error
+    low, high = np.where(error == 0, 0, _quantiles(np.where(np.isfinite(t), t, np.nan), level))
+    return seen - high * error, seen - low * error
 
 
 def difference(a: Estimate, b: Estimate) -> Estimate:
@@ -210,18 +206,18 @@ def slopes(grouped: GroupedScores, drawn: GroupSums) -> Slope | None:
     )
 
 
-def _quantiles(t: Floats, level: float) -> tuple[Floats, Floats]:
-    """Both ends of the middle ``level`` of every column, without its NaN."""
+def _quantiles(t: Floats, level: float) -> Floats:
+    """Both ends of the middle ``level`` of every column, without its NaN: (2, columns)."""
     ends = [(1 - level) / 2, (1 + level) / 2]
     whole = ~np.isnan(t).any(0)
-    low, high = np.full((2, t.shape[1]), np.nan)
+    found = np.full((2, t.shape[1]), np.nan)
     if whole.any():
-        low[whole], high[whole] = np.quantile(t[:, whole], ends, axis=0)
+        found[:, whole] = np.quantile(t[:, whole], ends, axis=0)
     for column in np.flatnonzero(~whole):
         kept = t[~np.isnan(t[:, column]), column]
         if len(kept) > 1:
-            low[column], high[column] = np.quantile(kept, ends)
-    return low, high
+            found[:, column] = np.quantile(kept, ends)
+    return found
 
 
 def _slope(fits: Sequence[tuple[Floats, Floats, Floats]], by: float = 1) -> tuple[Estimate, float]:
@@ -231,20 +227,19 @@ def _slope(fits: Sequence[tuple[Floats, Floats, Floats]], by: float = 1) -> tupl
     return Estimate.of(slope, ends, by=by), float(correlation[0])
 
 
+@np.errstate(divide="ignore", invalid="ignore")
 def _fit(x: Floats, count: Floats, total: Floats, square: Floats) -> tuple[Floats, Floats, Floats]:
     """Slope, standard error and correlation of every row of (rows, groups) sums."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        nodes = count.sum(1, keepdims=True)
-        middle, mean = (count @ x)[:, None] / nodes, total.sum(1, keepdims=True) / nodes
-        away = x - middle
-        spread = (count * away**2).sum(1)
-        # Around the mean, so that of a constant loss the slope is 0 and not rounding.
-        slope = (away * (total - mean * count)).sum(1) / spread
-        fitted = mean + slope[:, None] * away
-        squares = square - 2 * fitted * total + fitted**2 * count
-        meat = (away**2 * np.maximum(squares, 0)).sum(1)
-        error = np.sqrt(meat * nodes[:, 0] / (nodes[:, 0] - 2)) / spread
-        variance = square.sum(1) - nodes[:, 0] * mean[:, 0] ** 2
-        correlation = slope * np.sqrt(spread / variance)
-    correlation[~np.isfinite(correlation)] = math.nan
-    return slope, error, correlation
+    nodes = count.sum(1, keepdims=True)
+    middle, mean = (count @ x)[:, None] / nodes, total.sum(1, keepdims=True) / nodes
+    away = x - middle
+    spread = (count * away**2).sum(1)
+    # Around the mean, so that of a constant loss the slope is 0 and not rounding.
+    slope = (away * (total - mean * count)).sum(1) / spread
+    fitted = mean + slope[:, None] * away
+    squares = square - 2 * fitted * total + fitted**2 * count
+    meat = (away**2 * np.maximum(squares, 0)).sum(1)
+    error = np.sqrt(meat * nodes[:, 0] / (nodes[:, 0] - 2)) / spread
+    variance = square.sum(1) - nodes[:, 0] * mean[:, 0] ** 2
+    correlation = slope * np.sqrt(spread / variance)
+    return slope, error, np.where(np.isfinite(correlation), correlation, math.nan)

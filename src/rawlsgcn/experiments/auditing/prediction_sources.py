@@ -16,17 +16,11 @@ from torch_geometric.data import Data
 from ..._core.errors import RawlsError
 from ...evaluation.node_index import NodeIndex
 from ...evaluation.predictions import Predictions
-from ...graphs import load
+from ...graphs import check, load
 from ...graphs.shards.shards import Shards
 
 #: Parameters of ``forward`` that are attributes of a Data under the same name.
 _ATTRIBUTES = ("x", "edge_index", "adj_t", "edge_weight", "edge_attr", "batch", "pos")
-_OTHER_NAMES = {"adj": "adj_t", "features": "x", "feats": "x"}
-#: Layers take either, and transforms replace one by the other.
-_EITHER = {"edge_index": "adj_t", "adj_t": "edge_index"}
-_WHOLE = ("data", "graph", "batch_data")
-#: What layers take None for where the graph has no such values.
-_MAY_BE_NONE = ("edge_weight", "edge_attr")
 
 
 def prediction_sources(
@@ -94,6 +88,8 @@ def module_scores(module: nn.Module, graph: Data | str | Shards) -> Tensor:
     if isinstance(graph, Shards):
         raise RawlsError("a module is called with the whole graph: give its predictions of shards")
     data = load(graph) if isinstance(graph, str) else graph
+    if not isinstance(data, Data):  # networkx's
+        data = check(data, need_features=False, need_labels=False)
     weight = next(chain(module.parameters(), module.buffers()), torch.empty(0))
     here = data.to(weight.device) if weight.device != torch.device("cpu") else data
     arguments = _arguments(module, here)
@@ -117,23 +113,25 @@ def module_scores(module: nn.Module, graph: Data | str | Shards) -> Tensor:
 
 def _arguments(module: nn.Module, data: Data) -> dict[str, Any]:
     """What ``forward`` is called with."""
+    known = {name: data.get(name) for name in _ATTRIBUTES}
+    # Layers take either, and transforms replace one by the other.
+    for name, other in (("edge_index", "adj_t"), ("adj_t", "edge_index")):
+        known[name] = data.get(other) if known[name] is None else known[name]
+    known |= {"adj": known["adj_t"], "features": known["x"], "feats": known["x"]}
+    known |= dict.fromkeys(("data", "graph", "batch_data"), data)
     found: dict[str, Any] = {}
     for name, parameter in inspect.signature(module.forward).parameters.items():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
-        key = _OTHER_NAMES.get(name, name)
-        value = data if name in _WHOLE else data.get(key) if key in _ATTRIBUTES else None
-        if value is None and key in _EITHER:
-            value = data.get(_EITHER[key])
+        value = known.get(name)
         if name == "batch" and value is None and not found:
             value = data  # the whole graph, in a model written for a loader
-        if value is not None:
-            found[name] = value
-        elif key in _MAY_BE_NONE and parameter.default is parameter.empty:
-            found[name] = None
-        elif parameter.default is parameter.empty:
+        if value is None and parameter.default is not parameter.empty:
+            continue
+        if value is None and name not in ("edge_weight", "edge_attr"):  # layers take None for these
             raise RawlsError(
                 f"{type(module).__name__}.forward needs '{name}', which the graph does not have: "
                 "call the model yourself and audit its scores, as rg.audit(graph, scores)"
             )
+        found[name] = value
     return found

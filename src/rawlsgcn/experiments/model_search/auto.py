@@ -25,7 +25,7 @@ from ...methods import Settings
 from ...methods.ensemble import Ensemble, EnsembleLearner, EnsembleSettings, scores_of
 from ...training import TrainedRun
 from ..fitting import checked, evaluate_runs, prepare_inputs
-from .pool import Member, WeightedMean
+from .pool import Member, WeightedMean, ranked
 from .result import AutoResult, EnsembleResult
 from .search import Search
 from .selection import LEAST_LOSS, Judge
@@ -187,7 +187,7 @@ def _leaderboard(search: Search, chosen: WeightedMean) -> pd.DataFrame:
             "runs": member.trained,
             "seconds": member.seconds,
         }
-        for member in sorted(search.members, key=lambda each: each.losses.rank)
+        for member in ranked(search.members)
     )
 
 
@@ -198,7 +198,7 @@ def _parts(search: Search, chosen: WeightedMean) -> pd.DataFrame:
     first = [each for each in search.members if not each.candidate.student]
     gcn = _pool_gcn(search)
     parts: dict[str, Member | WeightedMean] = {} if gcn is None else {gcn.name: gcn}
-    parts["best member"] = min(first, key=lambda each: each.losses.rank)
+    parts["best member"] = ranked(first)[0]
     parts["mean without students"] = search.teacher or WeightedMean.best(first, search.judge)
     parts["mean with students"] = chosen
     return pd.DataFrame(

@@ -149,6 +149,11 @@ def seeds_of(seed: int) -> list[int]:
     return [RUNS_OF_SETTING * seed + run for run in range(RUNS_OF_SETTING)]
 
 
+def ranked(members: Iterable[Member]) -> list[Member]:
+    """The members, the one with the lowest loss first."""
+    return sorted(members, key=lambda each: each.losses.rank)
+
+
 def require_members(members: Sequence[Member], failed: Iterable[str] = ()) -> None:
     """Raise an error if there is nothing to choose from: the first reason, if there is one."""
     if not members:

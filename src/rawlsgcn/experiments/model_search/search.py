@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from torch import Tensor
 from torch_geometric.data import Data
 
 from ..._core.errors import RawlsError
@@ -27,6 +26,7 @@ from .pool import (
     Member,
     WeightedMean,
     grid,
+    ranked,
     require_members,
     rival_settings,
     seeds_of,
@@ -137,8 +137,15 @@ class Search:
             yield Step(each.method, each, grid(each), self.inputs, both)
         require_members(self.members, self.failed)
         self.teacher = WeightedMean.best(self.members, self.judge)
-        for student, settings, inputs in self._students(self.teacher.probabilities):
-            yield Step("student", student, settings, inputs, once)
+        teacher, inputs = self.teacher.probabilities, self.inputs
+        best = [each for each in ranked(self.members) if each.candidate.method != "gcn"]
+        for share in SHARES:
+            degree, train = inputs.degree.cpu(), inputs.train.cpu()
+            nodes = confident_nodes(teacher, degree, train, share, self.seed)
+            labeled = pseudo_labeled(inputs, teacher, nodes)
+            for member in best[:WITH_STUDENTS]:
+                student, settings = student_of(member, share)
+                yield Step("student", student, settings, labeled, once)
         if baseline:
             how = {"seeds": seeds, "best": RIVAL_RUNS}
             yield Step(RIVAL.method, RIVAL, rival_settings(), self.inputs, how)
@@ -161,24 +168,15 @@ class Search:
             # About half of a run's time grows with the width.
             yield "gcn", RUNS_OF_SETTING * sum((1 + width) / 2 for width in widths)
 
-    def _students(self, teacher: Tensor) -> Iterator[tuple[Candidate, list[Settings], Inputs]]:
-        """The students of the best members, their settings and what they learn from."""
-        degree, train = self.inputs.degree.cpu(), self.inputs.train.cpu()
-        ordered = sorted(self.members, key=lambda member: member.losses.rank)
-        best = [member for member in ordered if member.candidate.method != "gcn"]
-        for share in SHARES:
-            nodes = confident_nodes(teacher, degree, train, share, self.seed)
-            inputs = pseudo_labeled(self.inputs, teacher, nodes)
-            for member in best[:WITH_STUDENTS]:
-                student = replace(
-                    member.candidate,
-                    name=f"{member.name}, student {share:.0%}",
-                    changes=member.candidate.changes | {"label_smoothing": LABEL_SMOOTHING},
-                    student=True,
-                )
-                tried = list(dict.fromkeys((run.lr, run.weight_decay) for run in member.runs))
-                settings = [
-                    student.settings(lr=lr, weight_decay=decay)
-                    for lr, decay in tried[:SETTINGS_OF_STUDENT]
-                ]
-                yield student, settings, inputs
+
+def student_of(member: Member, share: float) -> tuple[Candidate, list[Settings]]:
+    """The student of a member by a share of pseudo-labels, with the member's best settings."""
+    student = replace(
+        member.candidate,
+        name=f"{member.name}, student {share:.0%}",
+        changes=member.candidate.changes | {"label_smoothing": LABEL_SMOOTHING},
+        student=True,
+    )
+    tried = list(dict.fromkeys((run.lr, run.weight_decay) for run in member.runs))
+    best = tried[:SETTINGS_OF_STUDENT]
+    return student, [student.settings(lr=lr, weight_decay=decay) for lr, decay in best]

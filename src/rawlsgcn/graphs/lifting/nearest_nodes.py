@@ -9,9 +9,10 @@ depend on how, on which device and with how many threads the products were compu
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -47,11 +48,8 @@ _SPARSE_COST = 50
 _FEW_PRODUCTS = 0.005
 
 
-class Candidates(NamedTuple):
-    """Nodes, as positions in a part of the nodes, each with a node that may be near it."""
-
-    position: Array
-    node: Array
+#: Nodes, as positions in a part of the nodes, each with a node that may be near it.
+Candidates = tuple[Array, Array]
 
 
 @dataclass(frozen=True)
@@ -69,8 +67,7 @@ class _Search:
         """Whether two nodes are neither neighbors nor the same."""
         key = node.astype(np.int64) * self.nodes + other
         at = np.searchsorted(self.excluded, key)
-        allowed: Array = self.excluded[np.minimum(at, len(self.excluded) - 1)] != key
-        return allowed
+        return np.asarray(self.excluded[np.minimum(at, len(self.excluded) - 1)] != key)
 
     @cached_property
     def _place(self) -> Tensor:
@@ -123,9 +120,8 @@ def _nearest(
     allowed = search.is_allowed(search.low[start + position], node)
     position, node = position[allowed], node[allowed]
     cosine = _cosines(matrix, search.low[start + position], node).round(_DECIMALS)
-    position, node, cosine = (each[cosine > 0] for each in (position, node, cosine))
-    order = np.lexsort((node, -cosine, position))
-    position, node, cosine = position[order], node[order], cosine[order]
+    keep = cosine > 0
+    position, node, cosine = _nearest_first(position[keep], node[keep], cosine[keep])
     begins = np.diff(position, prepend=position[:1]) != 0
     begins |= np.diff(cosine, prepend=cosine[:1]) != 0
     tie = begins.cumsum()
@@ -137,10 +133,14 @@ def _nearest(
     return position[keep], node[keep]
 
 
+def _nearest_first(position: Array, node: Array, cosine: Array) -> tuple[Array, Array, Array]:
+    order = np.lexsort((node, -cosine, position))
+    return position[order], node[order], cosine[order]
+
+
 def _rank(group: Array) -> Array:
     """Number the entries of each group from 0; equal numbers are beside each other."""
-    ranks: Array = np.arange(len(group)) - np.searchsorted(group, group)
-    return ranks
+    return np.asarray(np.arange(len(group)) - np.searchsorted(group, group))
 
 
 def _cosines(matrix: Any, one: Array, other: Array) -> Array:
@@ -183,8 +183,7 @@ def _products(matrix: Any, rows: Array) -> Array:
     """Return how many multiplications each row takes in a sparse product with all others."""
     frequency = np.bincount(matrix.indices, minlength=matrix.shape[1]).astype(np.float64)
     ones = sp.csr_matrix((np.ones(matrix.nnz), matrix.indices, matrix.indptr), shape=matrix.shape)
-    count: Array = (ones @ frequency)[rows]
-    return count
+    return np.asarray((ones @ frequency)[rows])
 
 
 def _exact(matrix: Any, search: _Search) -> Iterator[tuple[int, Candidates]]:
@@ -230,11 +229,10 @@ def _to_torch(matrix: Any) -> Tensor:
 
 def _product_type() -> torch.dtype:
     """Single precision, except where the user allows products of less than that."""
-    try:
-        exact = torch.get_float32_matmul_precision() == "highest"
-    except RuntimeError:  # set for one kind of device, which torch cannot express by this name
-        exact = False
-    return torch.float32 if exact else torch.float64
+    with suppress(RuntimeError):  # raised if the precision was set for one kind of device
+        if torch.get_float32_matmul_precision() == "highest":
+            return torch.float32
+    return torch.float64
 
 
 def _of_dense(cosines: Tensor, start: int, search: _Search) -> Candidates:
@@ -267,7 +265,7 @@ def _of_dense(cosines: Tensor, start: int, search: _Search) -> Candidates:
         i, j = (each.cpu().numpy() for each in (chosen | (near > high)).nonzero().unbind(1))
         positions.append(rows[i])
         others.append(j)
-    return Candidates(np.concatenate(positions), np.concatenate(others))
+    return np.concatenate(positions), np.concatenate(others)
 
 
 def _of_entries(
@@ -275,9 +273,7 @@ def _of_entries(
 ) -> Candidates:
     """Return the candidates of a block of rows of cosines, given by its entries."""
     keep = (cosine > search.floor) & search.is_allowed(search.low[start + position], node)
-    position, node, cosine = position[keep], node[keep], cosine[keep]
-    order = np.lexsort((node, -cosine, position))
-    position, node, cosine = position[order], node[order], cosine[order]
+    position, node, cosine = _nearest_first(position[keep], node[keep], cosine[keep])
     # The cosine of the last one that each node needs; minus one if there are fewer.
     last = np.full(len(search.low), -1.0)
     is_last = _rank(position) == search.lacks[start + position] - 1
@@ -288,7 +284,7 @@ def _of_entries(
     near = near[np.lexsort((turn, position[near]))]
     keep = above > _MARGIN
     keep[near[_rank(position[near]) < _MANY_TIES + search.most]] = True
-    return Candidates(position[keep], node[keep])
+    return position[keep], node[keep]
 
 
 def _approximate(matrix: Any, search: _Search) -> Iterator[tuple[int, Candidates]]:
@@ -296,7 +292,7 @@ def _approximate(matrix: Any, search: _Search) -> Iterator[tuple[int, Candidates
     for start, node in approximate_neighbors(matrix, search.low, search.most):
         position = np.broadcast_to(np.arange(len(node))[:, None], node.shape)
         keep = node >= 0
-        yield start, Candidates(position[keep], node[keep])
+        yield start, (position[keep], node[keep])
 
 
 def _to_scipy(features: Tensor) -> Any:

@@ -123,15 +123,10 @@ class EdgeTable:
         return every if as_text else np.sort(every)
 
     def batches(self, numbers: NodeNumbers, named_in: str) -> Iterator[EdgeBatch]:
-        """Yield the arcs; both ends must be nodes.
-
-        Args:
-            numbers: The nodes.
-            named_in: The file that lists them, for error messages.
+        """Yield the arcs; both ends must be nodes, which the file ``named_in`` lists.
 
         Raises:
             TextIdsError: If an id is text, and those of the nodes are numbers.
-            RawlsError: If a row is damaged.
         """
         with reading(self.path, "a graph"):
             tables = self._table.tables(ROWS, self._ends if numbers.is_text else ())

@@ -99,7 +99,6 @@ def _mapped(path: Path) -> Array:
     with path.open("rb") as file:
         shape, kind = read_npy_header(file, path.stat().st_size)
         left = path.stat().st_size - file.tell()
-    require_matrix(path.name, shape)
     if kind.kind not in "biuf":
         raise RawlsError(f"{path.name}: features must be real numbers, not {kind}")
     if math.prod(shape) * kind.itemsize > left:
@@ -108,14 +107,10 @@ def _mapped(path: Path) -> Array:
     return mapped
 
 
-def use_one_file_for_both(labels: NodeTable, features: NodeTable) -> bool:
-    """Whether the features are in the file of the labels, which then has no unused columns.
-
-    Raises:
-        RawlsError: If the column of the labels is a feature too.
-    """
+def use_one_file_for_both(labels: NodeTable, features: NodeTable) -> None:
+    """Of one file of labels and features, no column is unused, and the labels are no feature."""
     if labels.table is None or features.table is None or not features.path.samefile(labels.path):
-        return False
+        return
     if labels.columns[0] in features.columns:
         raise RawlsError(
             f"{features.path} has features and labels, and "
@@ -123,7 +118,6 @@ def use_one_file_for_both(labels: NodeTable, features: NodeTable) -> bool:
             "labels 'label'"
         )
     labels.ignored = features.ignored = []
-    return True
 
 
 def feature_batches(

@@ -19,7 +19,7 @@ from ..graph_statistics import fingerprint
 from ..node_features import dense_rows
 from ..splits import MASKS
 from .feature_files import FeatureFiles
-from .shard_files import array_path, save_node_ids
+from .shard_files import array_path, save_node_ids, whole_row_start
 from .shard_fingerprint import shard_fingerprint
 from .shards import Shards, outdated, require_own, write_manifest
 
@@ -99,20 +99,19 @@ class ShardWriter:
     def reopen(cls, folder: Path, count: int, *, weighted: bool) -> ShardWriter:
         """Go on with a folder that has the arcs of all shards."""
         parts = [np.load(array_path(folder, shard, "row_start")) for shard in range(count)]
-        lengths = np.concatenate([[0], *(np.diff(part) for part in parts)])
-        return cls(folder, np.cumsum(lengths), count, weighted=weighted)
+        return cls(folder, whole_row_start(parts), count, weighted=weighted)
 
     def write_arcs(self, column: ArcReader, weight: ArcReader | None) -> None:
         """Write the rows of all shards; columns and weights are read some at a time."""
         small = np.int32 if self.cuts[-1] < 2**31 else np.int64
+        readers = [("column", small, column)]
+        if weight is not None:
+            readers.append(("weight", weight(0, 0).dtype.type, weight))
         for shard, (first, last) in enumerate(pairwise(self.cuts)):
             start = self._row_start[first : last + 1]
             np.save(self._path(shard, "row_start"), start - start[0])
             begin, end = int(start[0]), int(start[-1])
-            for name, read in (("column", column), ("weight", weight)):
-                if read is None:
-                    continue
-                kind = small if name == "column" else read(0, 0).dtype
+            for name, kind, read in readers:
                 parts = (read(at, min(at + _ARCS, end)) for at in range(begin, end, _ARCS))
                 with self._path(shard, name).open("wb") as into:
                     write_parts(into, (end - begin,), kind, parts)

@@ -50,14 +50,9 @@ def _are_names(value: Any, classes: int) -> bool:
 
 
 def _are_cuts(value: Any) -> bool:
-    """Whether a value of the manifest can be where a graph was cut."""
-    return (
-        isinstance(value, list)
-        and len(value) > 1
-        and all(map(is_nonnegative_int, value))
-        and value[0] == 0
-        and all(a < b for a, b in pairwise(value))
-    )
+    if not isinstance(value, list) or len(value) < 2 or not all(map(is_nonnegative_int, value)):
+        return False
+    return value[0] == 0 and all(a < b for a, b in pairwise(value))
 
 
 #: What the manifest has.
@@ -95,22 +90,23 @@ class Shards:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
-        about = _read_about(self.folder / MANIFEST, _ENTRIES)
+        manifest = self.folder / MANIFEST
+        about = _read_about(manifest, _ENTRIES)
         self.name, self.fingerprint = about["name"], about["graph"]
         self.num_nodes, self.num_arcs = about["nodes"], about["arcs"]
         self.classes, self.negative_features = about["classes"], about["negative_features"]
         self.cuts: list[int] = about["cuts"]
         self.class_names: list[str] | None = about.get("class_names")
-        if self.class_names is not None and not _are_names(self.class_names, self.classes):
-            raise RawlsError(
-                f"{self.folder / MANIFEST} is damaged: class_names must be a list of "
-                f"{self.classes} or more names; write the shards again"
-            )
-        if self.cuts[-1] != self.num_nodes:
-            raise RawlsError(
-                f"{self.folder / MANIFEST} is damaged: it cuts {self.cuts[-1]:,} rows of "
-                f"{self.num_nodes:,} nodes; write the shards again"
-            )
+        named = self.class_names is None or _are_names(self.class_names, self.classes)
+        for holds, wrong in (
+            (named, f"class_names must be a list of {self.classes} or more names"),
+            (
+                self.cuts[-1] == self.num_nodes,
+                f"it cuts {self.cuts[-1]:,} rows of {self.num_nodes:,} nodes",
+            ),
+        ):
+            if not holds:
+                raise RawlsError(f"{manifest} is damaged: {wrong}; write the shards again")
 
     def __len__(self) -> int:
         return len(self.cuts) - 1
@@ -128,7 +124,7 @@ class Shards:
         Raises:
             RawlsError: If a file is missing, damaged or of another graph.
         """
-        about = _read_about(self.folder / f"{shard:05d}.json", {"graph": _ENTRIES["graph"]})
+        about = _read_about(self._about(shard), {"graph": _ENTRIES["graph"]})
         if about["graph"] != self.fingerprint:
             raise RawlsError(
                 f"shard {shard} in {self.folder} is of another graph than {MANIFEST}: "
@@ -142,14 +138,17 @@ class Shards:
 
         A single file that is lost would otherwise be a part of the graph without labels or ids.
         """
-        paths = {
-            name: [array_path(self.folder, i, name) for i in range(len(self))] for name in ARRAYS
-        }
-        found = {name for name in paths if any(path.exists() for path in paths[name])}
+        found = {name for name in ARRAYS if any(path.exists() for path in self._paths(name))}
         found |= {"row_start", "column"} | ({"y"} if self.classes else set())
         if found & {"id_start", "id_text"}:
             found |= {"id_start", "id_text"}
         return [name for name in ARRAYS if name in found - {"scale"}]
+
+    def _about(self, shard: int) -> Path:
+        return self.folder / f"{shard:05d}.json"
+
+    def _paths(self, name: str) -> list[Path]:
+        return [array_path(self.folder, shard, name) for shard in range(len(self))]
 
     def open_all(self) -> list[Shard]:
         """Map every shard; together they must be the graph that the manifest describes."""
@@ -189,10 +188,10 @@ class Shards:
     def files_digest(self, *names: str) -> str:
         """A digest of the sizes and the times of change of the files of these arrays."""
         found: list[tuple[int, int] | None] = []
-        for shard in range(len(self)):
-            for name in names:
+        for paths in zip(*(self._paths(name) for name in names), strict=True):
+            for path in paths:
                 try:
-                    about = array_path(self.folder, shard, name).stat()
+                    about = path.stat()
                     found.append((about.st_size, about.st_mtime_ns))
                 except FileNotFoundError:
                     found.append(None)
@@ -210,7 +209,7 @@ class Shards:
 
     def write_residual(self, shard: int, residual: float) -> None:
         """Note the residual of the scaling vector, the largest ``|sum − 1|`` of a row."""
-        path = self.folder / f"{shard:05d}.json"
+        path = self._about(shard)
         about = {"graph": self.fingerprint, "scale_residual": residual}
         if _read_about(path, {}) != about:
             with atomic_file(path) as temporary:
@@ -222,10 +221,9 @@ class Shards:
         Raises:
             RawlsError: If balancing stopped at a residual above 1e-6.
         """
-        for shard in range(len(self)):
-            if not array_path(self.folder, shard, "scale").exists():
-                continue
-            residual = _read_about(self.folder / f"{shard:05d}.json", {}).get("scale_residual")
+        for shard, path in enumerate(self._paths("scale")):
+            about = _read_about(self._about(shard), {}) if path.exists() else {}
+            residual = about.get("scale_residual")
             if isinstance(residual, float) and not residual <= _LARGEST_RESIDUAL:
                 raise RawlsError(
                     f"the shards in {self.folder} are balanced to a residual of {residual:.1e} "

@@ -11,7 +11,7 @@ memory: weights of repeated arcs are added up from the smallest to the largest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -25,13 +25,11 @@ from ..._core.progress import ProgressCallback, no_progress
 from ..._core.threads import num_threads, ordered_map
 from ..notes import GraphFacts
 from ..readers.edge_lists import EdgeBatch
+from ..shards.shard_writer import ArcReader
 
 Array = NDArray[Any]
 #: Keys of both directions, and weights if there are any.
 Keys = tuple[Array, Array | None]
-#: Reads the columns or weights of the arcs from a first one up to a last one.
-ArcReader = Callable[[int, int], Array]
-
 #: The memory for each key of a run: one run is filled, one waits and one is sorted, with weights.
 _BYTES_A_KEY = 128
 _FEWEST, _MOST = 1 << 12, 1 << 25

@@ -8,6 +8,7 @@ nodes. A folder without labels is that of an unlabeled graph. Nothing is unpickl
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -200,11 +201,9 @@ def _stored_labels(path: Path) -> Array:
     y = Archive(path).first(("node_label",))
     if y is None:
         raise RawlsError(f"{path} has no node_label")
-    if y.ndim == 2 and y.shape[1] == 1:
-        y = y[:, 0]
-    if y.ndim != 1:
+    if y.size != len(np.atleast_1d(y)):
         raise RawlsError(f"{path} has labels of the shape {y.shape}: one is read for each node")
-    return y
+    return y.reshape(-1)
 
 
 class NpzMember:
@@ -223,13 +222,12 @@ class NpzMember:
         self._path, self._key = path, key
         with reading(path, "numpy arrays"), self._open() as (file, size):
             self.shape, self._kind = read_header(file, size)
-            begin = file.tell()
-            entries = int(np.prod(self.shape, dtype=np.float64))
+            length = math.prod(self.shape) * self._kind.itemsize
             if len(self.shape) != 2 or self._kind.kind not in kinds:
                 raise RawlsError(
                     f"{path}: {key} is an array of {self._kind} of the shape {self.shape}"
                 )
-            if entries * self._kind.itemsize != size - begin:
+            if length != size - file.tell():
                 raise RawlsError(f"{path} is damaged: {key} does not have its length")
             file.seek(0)
             np.lib.format.read_magic(file)
@@ -238,13 +236,12 @@ class NpzMember:
 
     @contextmanager
     def _open(self) -> Iterator[tuple[IO[bytes], int]]:
+        name = f"{self._key}.npy"
         with open_zip(self._path) as archive:
-            try:
-                info = archive.getinfo(f"{self._key}.npy")
-            except KeyError as error:
-                raise RawlsError(f"{self._path} has no {self._key}") from error
-            with archive.open(info) as file:
-                yield file, info.file_size
+            if name not in archive.namelist():
+                raise RawlsError(f"{self._path} has no {self._key}")
+            with archive.open(name) as file:
+                yield file, archive.getinfo(name).file_size
 
     def blocks(self, first: int, last: int, length: int) -> Iterator[Array]:
         """Entries ``first`` to ``last`` of the flat array, so many at a time."""

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from ..._core.progress import ProgressCallback, no_progress
 from ..._core.random_state import kept_random_state
-from ..._core.threads import TrainingThreads
+from ..._core.threads import training_threads
 from ...methods import Inputs, Settings, Stackable
 from ...methods._ops.convolution import GraphConvolutionalNetwork
 from ..runs import Job
@@ -58,9 +58,9 @@ class StackedEngine:
         def train(block: list[int]) -> list[list[Tensor]]:
             replicas = self.replicas([jobs[place] for place in block])
             step = self.step(replicas, [jobs[place] for place in block])
-            with TrainingThreads() as threads:
+            with training_threads() as update_threads:
                 for _ in range(jobs[block[0]].settings.epochs):
-                    threads.update()
+                    update_threads()
                     step()
                     counter()
             return [replicas.state(run) for run in range(len(block))]
