@@ -126,7 +126,14 @@ class DoublyStochastic(BaseTransform):  # type: ignore[misc]
                 "form; use data.to_homogeneous() first."
             )
         loops = self.add_self_loops
-        _require_no_attributes(data)
+        # The labels of link prediction belong to pairs of nodes of their own.
+        known = {"edge_index", "edge_weight", "adj_t", "edge_label", "edge_label_index"}
+        for name in data.edge_attrs():
+            if name not in known and data[name] is not None:
+                raise RawlsError(
+                    f"DoublyStochastic cannot say what {name} of a self-loop should be: give "
+                    f"weights as edge_weight, and remove {name} or set it after the transform."
+                )
         if "edge_index" in data:
             data.edge_index, data.edge_weight, data.scaling = _balanced(
                 data.edge_index, data.edge_weight, data.num_nodes, loops, None
@@ -256,18 +263,6 @@ class LiftLowDegrees(BaseTransform):  # type: ignore[misc]
         return (
             f"{type(self).__name__}(min_degree={self.min_degree}, features={self.features!r}, "
             f"search={self.search!r})"
-        )
-
-
-def _require_no_attributes(data: Data) -> None:
-    """Raise an error for attributes of edges, which are reordered and get self-loops."""
-    # The labels of link prediction belong to pairs of nodes of their own.
-    known = {"edge_index", "edge_weight", "adj_t", "edge_label", "edge_label_index"}
-    names = [name for name in data.edge_attrs() if name not in known and data[name] is not None]
-    if names:
-        raise RawlsError(
-            f"DoublyStochastic cannot say what {names[0]} of a self-loop should be: give weights "
-            f"as edge_weight, and remove {names[0]} or set it after the transform."
         )
 
 

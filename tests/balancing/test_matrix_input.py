@@ -37,6 +37,8 @@ PAIR = torch.tensor([[0, 1], [1, 0]])
         (sp.csr_array((0, 0)), None, None, "empty"),
         (sp.csr_array(np.ones((2, 3))), None, None, "square"),
         (torch.ones(2, 3).to_sparse(), None, None, "square"),
+        (torch.eye(2).to_sparse(1), None, None, "square"),
+        (torch.ones(2, 2, 2).to_sparse(2), None, None, "square"),
         (sp.csr_array(-np.eye(2)), None, None, "row 0, column 0 is -1.0"),
         (sp.csr_array(np.eye(2) * 1j), None, None, "complex"),
         (sp.csr_array(np.eye(2)), np.ones(2), None, "edge_weight and num_nodes"),

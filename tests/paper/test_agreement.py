@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from rawlsgcn.paper.agreement import (
-    accuracy_verdict,
-    bias_verdict,
-    published,
-    published_figures,
-)
+from rawlsgcn.paper.agreement import figure_verdict, published, published_figures
 
+accuracy_verdict, bias_verdict = (partial(figure_verdict, name) for name in ("accuracy", "bias"))
 numbers = st.floats(0.001, 100)
 rules = st.sampled_from([accuracy_verdict, bias_verdict])
 counts = st.integers(1, 20)

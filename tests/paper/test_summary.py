@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.paper.agreement import accuracy_verdict, bias_verdict, with_current_verdicts
+from rawlsgcn.paper.agreement import figure_verdict, with_current_verdicts
 from rawlsgcn.paper.output import main_tables, redraw, training_hours
 from rawlsgcn.paper.summary import CHOICE_WORDS, sentences, tuning_gains
 from rawlsgcn.paper.tables import tables
@@ -46,10 +46,10 @@ def test_the_counts_follow_from_the_kept_figures(kept: dict[str, Any]) -> None:
                 mine = cell["method"].startswith("rawlsgcn") and not cell["variant"]
                 if cell["protocol"] != "paper" or (own and not mine):
                     continue
-                for name, rule in (("accuracy", accuracy_verdict), ("bias", bias_verdict)):
+                for name in ("accuracy", "bias"):
                     runs = cell["chosen"][choice][name]["runs"]
                     ours = fmean(runs), pstdev(runs)
-                    found = rule(ours, (cell["paper"] or {}).get(name), len(runs))
+                    found = figure_verdict(name, ours, (cell["paper"] or {}).get(name), len(runs))
                     if found != "new":
                         counts[found] += 1
             assert sum(counts.values()) == total

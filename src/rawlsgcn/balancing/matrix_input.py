@@ -135,7 +135,7 @@ def _from_scipy(matrix: Any) -> _Rows:
 
 
 def _from_torch(matrix: Tensor) -> _Rows:
-    nodes = _square(() if matrix.dense_dim() else matrix.shape)
+    nodes = _square(matrix.shape[:1] if matrix.dense_dim() else matrix.shape)
     if matrix.layout == torch.sparse_coo:
         row, column = matrix._indices()
         _require_inside(row, column, nodes=nodes)

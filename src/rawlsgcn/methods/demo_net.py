@@ -29,9 +29,8 @@ from torch.autograd.function import once_differentiable
 from .._core.sparse import csr_entries, csr_from_entries
 from ._ops.fixed_matrix import FixedMatrix, propagated, suited, times
 from ._ops.random_draws import Dropout
-from ._ops.receptive_field import select_rows
+from ._ops.receptive_field import Step, grouped_steps, select_rows
 from ._ops.restricted_learner import LayeredNetwork, RestrictedLearner
-from ._ops.rows_by_degree import Step, grouped_steps
 from .base import Learner, Method
 from .inputs import Inputs
 from .settings import Settings

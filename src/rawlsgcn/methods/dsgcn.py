@@ -21,9 +21,8 @@ from torch import Tensor, nn
 from ..balancing import propagation_matrix
 from ._ops.fixed_matrix import FixedMatrix, propagated, times
 from ._ops.random_draws import empty
-from ._ops.receptive_field import select_rows
+from ._ops.receptive_field import grouped_steps, select_rows
 from ._ops.restricted_learner import LayeredNetwork, RestrictedLearner
-from ._ops.rows_by_degree import grouped_steps
 from .base import Learner, Method
 from .inputs import Inputs
 from .settings import Settings

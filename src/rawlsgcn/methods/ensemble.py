@@ -63,11 +63,7 @@ class EnsembleSettings(Settings):
 
     @cached_property
     def parsed(self) -> tuple[EnsembleRun, ...]:
-        """The runs.
-
-        Raises:
-            RawlsError: If the text does not describe runs of known methods.
-        """
+        """The runs; an error is raised where the text does not describe runs of known methods."""
         runs = []
         try:
             for one in json.loads(self.runs):
@@ -86,9 +82,8 @@ class EnsembleSettings(Settings):
     def described(self) -> dict[str, Any]:
         """Describe the ensemble for tables.
 
-        Returns:
-            ``runs``, as in ``"12 of smoothed-mlp, 6 of gcn"``; each setting of the runs, with
-            its different values separated by commas; and ``temperature``.
+        ``runs`` is as in ``"12 of smoothed-mlp, 6 of gcn"``, and a setting has the different
+        values of the runs, separated by commas.
         """
         methods = Counter(run.method for run in self.parsed)
         described = {"runs": ", ".join(f"{count} of {name}" for name, count in methods.items())}

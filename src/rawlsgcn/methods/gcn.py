@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 from typing import ClassVar
@@ -25,7 +24,7 @@ from .base import (
     training_loss,
 )
 from .inputs import Inputs
-from .settings import RENORMALIZED, Settings
+from .settings import Settings
 
 
 class Convolutional(Stackable):
@@ -40,7 +39,6 @@ class Convolutional(Stackable):
         gradient = self.gradient_normalization(settings)
         return ConvolutionalStack(inputs, layer_sizes(inputs, settings), forward, gradient)
 
-    @abstractmethod
     def forward_normalization(self, settings: Settings) -> str:
         """Return the normalization of A + I that features are propagated with.
 
@@ -48,8 +46,9 @@ class Convolutional(Stackable):
             settings: The settings of a run.
 
         Returns:
-            A kind of :func:`rawlsgcn.balancing.propagation_matrix`.
+            A kind of :func:`rawlsgcn.balancing.propagation_matrix`, by default the setting.
         """
+        return settings.normalization
 
     def gradient_normalization(self, settings: Settings) -> str | None:
         """Return the normalization that W's gradient is computed with.
@@ -153,6 +152,3 @@ class GCN(Convolutional):
     name = "gcn"
     title = "GCN"
     defaults: ClassVar[Settings] = Settings(lr=0.01, epochs=200)
-
-    def forward_normalization(self, settings: Settings) -> str:
-        return RENORMALIZED

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from .._core.sparse import aligned, csr_tensor
+from .._core.sparse import aligned, csr_entries, csr_tensor
 from ..graphs.node_features import has_negative_features, prefer_sparse
 from ..graphs.splits import MASKS
 
@@ -132,13 +132,12 @@ def row_normalized(x: Tensor) -> Tensor:
     """Each row divided by its sum, taken in float64; a row whose sum is not positive stays."""
     if x.layout != torch.sparse_csr:
         return (x / row_sums(x)).to(x.dtype)
-    counts = x.crow_indices().diff().long()
-    rows = torch.repeat_interleave(torch.arange(len(counts), device=x.device), counts)
-    sums = torch.zeros(len(counts), dtype=torch.float64, device=x.device)
-    sums.index_add_(0, rows, x.values().double())
+    rows, _, values = csr_entries(x)
+    sums = torch.zeros(x.shape[0], dtype=torch.float64, device=x.device)
+    sums.index_add_(0, rows, values.double())
     sums[sums <= 0] = 1
-    values = (x.values().double() / sums[rows]).to(x.dtype)
-    return csr_tensor(x.crow_indices(), x.col_indices(), values, x.shape)
+    divided = (values.double() / sums[rows]).to(x.dtype)
+    return csr_tensor(x.crow_indices(), x.col_indices(), divided, x.shape)
 
 
 def row_sums(x: Tensor) -> Tensor:

@@ -20,6 +20,3 @@ class RawlsGCNGraph(Convolutional):
     title = "RawlsGCN-Graph"
     defaults: ClassVar[Settings] = Settings(lr=0.05, epochs=100, normalization="doubly-stochastic")
     normalizations: ClassVar[tuple[str, ...]] = ABLATION_NORMALIZATIONS
-
-    def forward_normalization(self, settings: Settings) -> str:
-        return settings.normalization

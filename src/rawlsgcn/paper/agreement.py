@@ -69,40 +69,20 @@ def published_figures(dataset: str, method: str, normalization: str = "") -> dic
     return cell or {"accuracy": None, "bias": None}
 
 
-def accuracy_verdict(
-    ours: MeanAndStd, paper: Sequence[float] | None, runs: int = PUBLISHED_RUNS
+def figure_verdict(
+    name: str, ours: MeanAndStd, paper: Sequence[float] | None, runs: int = PUBLISHED_RUNS
 ) -> str:
-    """Compare a mean accuracy in per cent and its deviation over ``runs`` runs with the paper's."""
-    return _verdict(ours, paper, runs, ACCURACY_POINTS, RELEVANT_POINTS, sign=1)
-
-
-def bias_verdict(
-    ours: MeanAndStd, paper: Sequence[float] | None, runs: int = PUBLISHED_RUNS
-) -> str:
-    """Compare a mean bias and its deviation over ``runs`` runs with the paper's."""
-    theirs = math.nan if paper is None else paper[0]
-    relevant = (RELEVANT_FACTOR - 1) * min(theirs, theirs if ours[0] is None else ours[0])
-    return _verdict(ours, paper, runs, BIAS_SHARE * theirs, relevant, sign=-1)
-
-
-def _verdict(
-    ours: MeanAndStd,
-    paper: Sequence[float] | None,
-    runs: int,
-    margin: float,
-    relevant: float,
-    sign: int,
-) -> str:
-    """Apply the rule; ``sign`` is 1 where higher is better, and -1 where lower is."""
+    """Compare our "accuracy" in per cent, or our "bias", over ``runs`` runs with the paper's."""
     if paper is None:
         return NEW
-    mean, std = ours
+    (mean, std), (paper_mean, paper_std) = ours, paper
     if mean is None or std is None or not math.isfinite(mean + std):
         return DIVERGED
-    paper_mean, paper_std = paper
-    difference = mean - paper_mean
+    difference, margin, relevant = mean - paper_mean, ACCURACY_POINTS, RELEVANT_POINTS
+    if name == "bias":
+        margin, relevant = BIAS_SHARE * paper_mean, (RELEVANT_FACTOR - 1) * min(paper_mean, mean)
     if abs(difference) > max(DEVIATIONS * math.hypot(std, paper_std), margin):
-        return BETTER if sign * difference > 0 else DIFFERS
+        return BETTER if (difference > 0) == (name == "accuracy") else DIFFERS
     if runs < 2:
         return INCONCLUSIVE
     error = math.hypot(std / math.sqrt(runs - 1), paper_std / math.sqrt(PUBLISHED_RUNS - 1))
@@ -134,11 +114,10 @@ def verdicts(
             "memory_mb": _cost_verdict(memory, paper.get("memory_mb")),
             "training_seconds": _cost_verdict(seconds, paper.get("training_seconds")),
         }
-    rules = {"accuracy": accuracy_verdict, "bias": bias_verdict}
-    figures = {name: (chosen[name]["mean"], chosen[name]["std"]) for name in rules}
+    figures = {name: chosen[name] for name in ("accuracy", "bias")}
     return {
-        name: rule(figures[name], paper.get(name), len(chosen[name]["runs"]))
-        for name, rule in rules.items()
+        name: figure_verdict(name, (each["mean"], each["std"]), paper.get(name), len(each["runs"]))
+        for name, each in figures.items()
     }
 
 

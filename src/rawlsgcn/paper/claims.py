@@ -151,7 +151,8 @@ def _consistency(cells: Cells, nodes: ChosenNodes, choice: str) -> dict[str, Any
             if all((name, choice) in nodes for name in names):
                 own, changed, plain = (nodes[name, choice] for name in names)
                 pairs.append((own, changed))
-                gcn.append(mean_log_bias(plain))
+                swapped = log_biases(plain.loss, plain.loss, plain.degree)
+                gcn.append(swapped(np.zeros(len(plain.degree)))[0].mean())
         if not pairs:
             continue
         test = paired_bias_test(pairs, "loss", _worst_case(np.array(gcn)))
@@ -202,23 +203,21 @@ def paired_bias_test(
     statistic: Statistic = mean_difference,
     draws: int = DRAWS,
 ) -> PairedTest:
-    """Test whether the first of each pair has the lower bias.
+    """Test whether the first of each pair of methods, one for each graph, has the lower bias.
 
-    Args:
-        pairs: The node losses of two methods, one pair for each graph.
-        measure: ``"loss"`` for the bias, ``"calibrated"`` for the calibrated bias.
-        statistic: The difference to test, a function of the two log biases.
-        draws: How many random ways of swapping nodes are tried.
-
-    Returns:
-        The observed difference and its p-values.
+    ``measure`` is "loss" for the bias, "calibrated" for the calibrated bias; ``draws`` random ways
+    of swapping nodes are tried.
     """
-    graphs = [_LossesByDegree(getattr(a, measure), getattr(b, measure), a.degree) for a, b in pairs]
-    seeds = min(len(graph.sums[0]) for graph in graphs)
-    first, second = (
-        np.stack([graph.log_bias(graph.sums[which])[:seeds] for graph in graphs])
-        for which in (0, 1)
-    )
+    graphs = [log_biases(getattr(a, measure), getattr(b, measure), a.degree) for a, b in pairs]
+    sizes = [len(first.degree) for first, _ in pairs]
+    seeds = min(len(each.loss) for pair in pairs for each in pair)
+
+    def both(ways: Sequence[np.ndarray]) -> tuple[Floats, Floats]:
+        each = [swapped(way) for swapped, way in zip(graphs, ways, strict=True)]
+        first, second = (np.stack([a[:seeds] for a in side]) for side in zip(*each, strict=True))
+        return first, second
+
+    first, second = both([np.zeros(nodes) for nodes in sizes])
     seen = statistic(first, second)
     by_seeds = []
     for swapped in product((False, True), repeat=seeds):
@@ -227,58 +226,48 @@ def paired_bias_test(
     rng = np.random.default_rng(0)
     by_nodes = []
     for _ in range(draws):
-        moved = [graph.swapped(rng.random(graph.nodes) < 0.5) for graph in graphs]
-        both = (np.stack([each[:seeds] for each in side]) for side in zip(*moved, strict=True))
-        by_nodes.append(statistic(*both))
+        by_nodes.append(statistic(*both([rng.random(nodes) < 0.5 for nodes in sizes])))
     p_seeds, q_seeds = p_values(seen, by_seeds, exhaustive=True)
     p_nodes, q_nodes = p_values(seen, by_nodes)
     return PairedTest(seen, p_seeds, p_nodes, q_seeds, q_nodes)
 
 
-def mean_log_bias(nodes: NodeLosses) -> float:
-    """Return the log of the geometric mean of the biases over the seeds."""
-    losses = _LossesByDegree(nodes.loss, nodes.loss, nodes.degree)
-    return float(losses.log_bias(losses.sums[0]).mean())
+def log_biases(
+    first: Floats, second: Floats, degree: np.ndarray
+) -> Callable[[np.ndarray], tuple[Floats, Floats]]:
+    """Return a function from the nodes to swap to both log biases, one for each seed.
 
+    The losses are (seeds, nodes); a bias is the sample variance over degrees of the mean losses.
+    """
+    order = np.argsort(degree, kind="stable")
+    first, second = first[:, order], second[:, order]
+    _, starts, counts = np.unique(degree[order], return_index=True, return_counts=True)
+    sums = [np.add.reduceat(each, starts, 1) for each in (first, second)]
+    difference = second - first
 
-class _LossesByDegree:
-    """The losses of two methods on one graph, (seeds, nodes) each, summed by degree."""
-
-    def __init__(self, first: Floats, second: Floats, degree: np.ndarray) -> None:
-        order = np.argsort(degree, kind="stable")
-        first, second = first[:, order], second[:, order]
-        _, self.starts, self.counts = np.unique(
-            degree[order], return_index=True, return_counts=True
-        )
-        self.nodes = len(degree)
-        self.sums = [np.add.reduceat(each, self.starts, 1) for each in (first, second)]
-        self.difference = second - first
-
-    def log_bias(self, sums: Floats) -> Floats:
-        """Return the log of the sample variance over degrees of the mean losses, by seed."""
-        if len(self.counts) < 2:
+    def log_bias(sums: Floats) -> Floats:
+        if len(counts) < 2:
             return np.zeros(len(sums))
-        variance = (sums / self.counts).var(1, ddof=1)
-        logs: Floats = np.log(np.maximum(variance, 1e-300))
+        logs: Floats = np.log(np.maximum((sums / counts).var(1, ddof=1), 1e-300))
         return logs
 
-    def swapped(self, at: np.ndarray) -> tuple[Floats, Floats]:
-        """Return both log biases with the losses of some nodes swapped."""
-        moved = np.add.reduceat(self.difference * at, self.starts, 1)
-        return self.log_bias(self.sums[0] + moved), self.log_bias(self.sums[1] - moved)
+    def swapped(at: np.ndarray) -> tuple[Floats, Floats]:
+        moved = np.add.reduceat(difference * at, starts, 1)
+        return log_bias(sums[0] + moved), log_bias(sums[1] - moved)
+
+    return swapped
 
 
 def accuracy_difference(first: NodeLosses, second: NodeLosses) -> Estimate:
-    """Subtract the second method's accuracy from the first's, paired by seed and by node.
+    """Subtract the second method's accuracy from the first's, with a 95 % interval, in points.
 
-    The variance of the mean is that of the seeds' means plus that of the nodes' means.
-
-    Returns:
-        The difference in points, with a 95 % interval over seeds and nodes.
+    The difference is paired by seed and by node; the variance of its mean is that of the seeds'
+    means plus that of the nodes' means.
     """
     seeds = min(len(first.correct), len(second.correct))
     gains = 100 * (first.correct[:seeds].astype(float) - second.correct[:seeds])
-    error = math.sqrt(sum(_variance_of_mean(gains.mean(axis)) for axis in (0, 1)))
+    means = [gains.mean(axis) for axis in (0, 1)]
+    error = math.sqrt(sum(float(m.var(ddof=1)) / len(m) for m in means if len(m) > 1))
     points = float(gains.mean())
     return Estimate(points, points - 1.96 * error, points + 1.96 * error)
 
@@ -286,7 +275,3 @@ def accuracy_difference(first: NodeLosses, second: NodeLosses) -> Estimate:
 def not_worse(gain: Estimate, margin: float) -> str:
     """Return whether a gain in accuracy is a loss of at most ``margin`` points."""
     return HOLDS if gain.low > -margin else FAILS if gain.high < -margin else UNCLEAR
-
-
-def _variance_of_mean(values: Floats) -> float:
-    return float(values.var(ddof=1)) / len(values) if len(values) > 1 else 0.0

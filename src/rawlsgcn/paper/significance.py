@@ -109,26 +109,22 @@ def bias_significance(
 
 def _graph(name: str, results: Sequence[Result], draws: int) -> dict[str, Any]:
     nodes = [NodeLosses.of(result) for result in results]
-    base = nodes[0]
-    _, counts = np.unique(base.degree, return_counts=True)
+    _, counts = np.unique(nodes[0].degree, return_counts=True)
+    against = []
+    for result, own in zip(results[1:], nodes[1:], strict=True):
+        pair: dict[str, Any] = {"method": result.method, "title": result.title}
+        for measure in ("loss", "calibrated"):
+            test = paired_bias_test([(own, nodes[0])], measure, draws=draws)
+            pair[measure] = {"outcome": test.outcome, **asdict(test)}
+        against.append(pair)
     return {
         "dataset": name,
         "title": CATALOG[name].title if name in CATALOG else name,
-        "nodes": len(base.degree),
+        "nodes": len(nodes[0].degree),
         "degrees": len(counts),
         "single": int((counts == 1).sum()),
-        "methods": [
-            _method(result, own, draws) for result, own in zip(results, nodes, strict=True)
-        ],
-        "against_gcn": [
-            {"method": result.method, "title": result.title}
-            | {
-                measure: {"outcome": test.outcome, **asdict(test)}
-                for measure in ("loss", "calibrated")
-                for test in [paired_bias_test([(own, base)], measure, draws=draws)]
-            }
-            for result, own in zip(results[1:], nodes[1:], strict=True)
-        ],
+        "methods": [_method(*each, draws) for each in zip(results, nodes, strict=True)],
+        "against_gcn": against,
     }
 
 

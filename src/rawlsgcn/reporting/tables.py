@@ -254,23 +254,21 @@ def audit_table(audit: Audit) -> Group:
     names = short_names([printable(model.name) for model in audit.models])
     several = len(names) > 1  # four columns of intervals would not fit a terminal
 
-    def cells(figures: Iterable[ModelAudit | GroupAudit]) -> list[str]:
-        if several:
-            return [with_interval(each.accuracy, "percent") for each in figures]
-        (only,) = figures
-        return [with_interval(only.accuracy, "percent"), with_interval(only.loss)]
+    def cells(figures: Sequence[ModelAudit | GroupAudit]) -> list[str]:
+        accuracies = [with_interval(each.accuracy, "percent") for each in figures]
+        return accuracies if several else [*accuracies, with_interval(figures[0].loss)]
 
-    column, first = printable(audit.column), audit.models[0]
+    column = printable(audit.column)
     headings = [f"{name}\naccuracy (%)" for name in names] if several else ["accuracy (%)", "loss"]
     groups = _table(
         f"95 % intervals in brackets; groups under {audit.how.smallest_group} nodes are too small "
         "for one.",
         [column, "nodes", *headings],
         [
-            [printable(group.label), f"{group.nodes:,}", *cells(m.groups[i] for m in audit.models)]
-            for i, group in enumerate(first.groups)
+            [printable(same[0].label), f"{same[0].nodes:,}", *cells(same)]
+            for same in zip(*(model.groups for model in audit.models), strict=True)
         ],
-        styles=["dim" if group.too_small else "" for group in first.groups],
+        styles=["dim" if group.too_small else "" for group in audit.models[0].groups],
     )
     groups.add_section()
     groups.add_row("all", f"{audit.how.nodes:,}", *cells(audit.models))

@@ -30,11 +30,8 @@ _TO_UNIT = 2.0**-53
 class Hop:
     """The arcs drawn in one hop: row ``first`` + i has the next ``drawn[i]`` of them.
 
-    Attributes:
-        first: The first node of the sample whose row was drawn.
-        drawn: The number of arcs of each row.
-        source: The source of each arc, as a position in the sample's nodes.
-        arc: The number of each arc in the graph.
+    Rows and the ``source`` of each arc are positions in the sample's nodes, and ``arc`` is its
+    number in the graph.
     """
 
     first: int
@@ -51,13 +48,7 @@ class Hop:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """A sampled neighborhood.
-
-    Attributes:
-        nodes: The sampled nodes, seeds first.
-        new: The number of nodes that were new in each hop, seeds first.
-        hops: The arcs drawn in each hop.
-    """
+    """The sampled nodes, how many of them were new in each hop, seeds first, and its arcs."""
 
     nodes: Array
     new: list[int]
@@ -125,13 +116,9 @@ class Neighborhoods:
         return arcs[np.arange(k) < drawn[:, None]], drawn
 
     def _enter(self, nodes: Array, count: int) -> Array:
-        """Number the distinct nodes of ``nodes``, from ``count`` on, and return them.
-
-        Each node is assigned its position in the list; of a node that appears twice the last
-        position stays and is the one that is returned.
-        """
+        """Number the distinct nodes of ``nodes``, from ``count`` on, and return them."""
         places = np.arange(len(nodes), dtype=np.int32)
-        self._place[nodes] = places
+        self._place[nodes] = places  # of a node that appears twice the last one stays
         met: Array = nodes[self._place[nodes] == places]
         self._place[met] = np.arange(count, count + len(met), dtype=np.int32)
         return met
@@ -154,19 +141,18 @@ def parse_num_neighbors(num_neighbors: Any) -> tuple[int, ...]:
         >>> parse_num_neighbors("15,10")
         (15, 10)
     """
-    wrong = RawlsError(
-        f"num_neighbors must have a whole number for each layer, at least 1 or -1 for all "
-        f"neighbors, as in 10,10; not {num_neighbors!r}"
-    )
     try:
         if isinstance(num_neighbors, str):
             numbers = tuple(int(each) for each in num_neighbors.split(","))
         else:
             numbers = tuple(index(each) for each in num_neighbors)
     except (TypeError, ValueError):
-        raise wrong from None
+        numbers = ()
     if not numbers or any(k == 0 or k < -1 for k in numbers):
-        raise wrong
+        raise RawlsError(
+            f"num_neighbors must have a whole number for each layer, at least 1 or -1 for all "
+            f"neighbors, as in 10,10; not {num_neighbors!r}"
+        )
     return numbers
 
 

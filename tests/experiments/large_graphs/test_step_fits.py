@@ -6,14 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
 import rawlsgcn as rg
 from rawlsgcn.evaluation.run_metrics import evaluate_run
 from rawlsgcn.experiments.large_graphs import step_fits
-from rawlsgcn.experiments.large_graphs.row_evaluation import evenly
 from rawlsgcn.experiments.large_graphs.step_fits import fit_rows, usual_epochs
 from rawlsgcn.graphs.shards import write_shards
 from rawlsgcn.graphs.shards.shard_graph import ShardNodes
@@ -58,11 +56,6 @@ def test_epochs_are_named_or_follow_from_the_steps(
     assert first["epochs"] == 4
     second = fitted(graph, tmp_path / "b", tmp_path / "shards", epochs=2)
     assert second["epochs"] == 2
-
-
-def test_some_of_many_nodes_are_spread_over_all() -> None:
-    assert np.array_equal(evenly(np.arange(5), 10), np.arange(5))
-    assert np.array_equal(evenly(np.arange(100), 4), [0, 25, 50, 75])
 
 
 def test_usual_epochs_make_enough_steps_and_not_too_many() -> None:

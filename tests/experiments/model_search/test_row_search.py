@@ -15,6 +15,7 @@ from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.cli import app
 from rawlsgcn.cli import auto as auto_command
 from rawlsgcn.evaluation.run_metrics import evaluate_run
+from rawlsgcn.experiments.large_graphs import step_fits
 from rawlsgcn.experiments.large_graphs.shard_predictions import predict_shards
 from rawlsgcn.experiments.model_files import outdated_in
 from rawlsgcn.experiments.model_search import pool, row_search
@@ -27,7 +28,7 @@ from rawlsgcn.graphs.shards.shard_graph import ShardNodes
 def few_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "RATES", (0.05, 0.01))
     monkeypatch.setattr(pool, "DECAYS", (5e-5,))
-    monkeypatch.setattr(row_search, "usual_epochs", lambda steps, most: 15)
+    monkeypatch.setattr(step_fits, "usual_epochs", lambda steps, most: 15)
 
 
 def test_members_that_need_the_graph_are_left_out_with_the_reason() -> None:

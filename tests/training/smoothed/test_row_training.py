@@ -6,7 +6,9 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,11 +20,12 @@ from torch import nn
 from rawlsgcn._core import memory
 from rawlsgcn._core.distributed_context import DistributedContext, distributed_context
 from rawlsgcn._core.errors import RawlsError
+from rawlsgcn.graphs.shards.shard_graph import ShardNodes
 from rawlsgcn.methods import find_method
 from rawlsgcn.training.checkpoints import train_with_checkpoints
 from rawlsgcn.training.smoothed import row_order
-from rawlsgcn.training.smoothed.row_order import RowOrder
-from rawlsgcn.training.smoothed.row_training import LabeledRows, RowTraining
+from rawlsgcn.training.smoothed.row_order import RowOrder, evenly
+from rawlsgcn.training.smoothed.row_training import RowTraining
 from rawlsgcn.training.smoothed.smoothed_files import take_rows
 
 METHOD = find_method("smoothed-mlp")
@@ -40,20 +43,36 @@ class RowsInMemory:
         return self.x[first:last].copy()
 
 
+@dataclass
+class LabeledRows:
+    """The nodes of a graph in shards, and their rows."""
+
+    labeled: ShardNodes
+    file: RowsInMemory
+
+    @property
+    def nodes(self) -> np.ndarray[Any, Any]:
+        return self.labeled.nodes("train")
+
+    @property
+    def y(self) -> np.ndarray[Any, Any]:
+        return self.labeled.y[self.nodes]
+
+
 def labeled_rows(nodes: int = 500, features: int = 6, classes: int = 3) -> LabeledRows:
     random = np.random.default_rng(0)
     y = np.sort(random.integers(0, classes, nodes))
     x = random.normal(size=(nodes, features)) + 4 * np.eye(classes, features)[y]
-    train = np.flatnonzero(random.random(nodes) < 0.7)
-    val = np.setdiff1d(np.arange(nodes), train)
-    return LabeledRows(RowsInMemory(x.astype(np.float32)), train, y[train], classes, val, y[val])
+    split = np.where(random.random(nodes) < 0.7, 1, 2)
+    shards = SimpleNamespace(classes=classes)
+    return LabeledRows(ShardNodes(shards, y, split, y), RowsInMemory(x.astype(np.float32)))
 
 
 def training_of(
     rows: LabeledRows, changes: dict[str, Any] | None = None, **how: Any
 ) -> RowTraining:
     settings = METHOD.configure({"epochs": 3, **(changes or {})})
-    return RowTraining(rows, settings, **({"batch_size": 40} | how))
+    return RowTraining(rows.labeled, rows.file, settings, **({"batch_size": 40} | how))
 
 
 @pytest.fixture
@@ -61,6 +80,11 @@ def small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunks of four rows of six features, and windows of ten chunks."""
     monkeypatch.setattr(row_order, "CHUNK_BYTES", 96)
     monkeypatch.setattr(row_order, "WINDOW_CHUNKS", 10)
+
+
+def test_some_of_many_nodes_are_spread_over_all() -> None:
+    assert np.array_equal(evenly(np.arange(5), 10), np.arange(5))
+    assert np.array_equal(evenly(np.arange(100), 4), [0, 25, 50, 75])
 
 
 def weights(training: RowTraining) -> torch.Tensor:

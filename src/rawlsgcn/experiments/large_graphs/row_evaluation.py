@@ -17,6 +17,7 @@ from ...evaluation.run_metrics import RunMetrics, metrics_of_scores
 from ...graphs.shards.shard_graph import ShardNodes
 from ...methods.base import accuracy_of
 from ...training.sampled.inference import exchange_rows
+from ...training.smoothed.row_order import evenly
 from ...training.smoothed.row_scores import RowModel, row_scores
 
 Ints = NDArray[np.int64]
@@ -76,10 +77,3 @@ def require_finite_scores(logits: Tensor, lr: float | None = None) -> None:
             "the trained model's scores are not finite numbers, so that it is not saved: lower the "
             f"learning rate{rate} and start again"
         )
-
-
-def evenly(nodes: Ints, most: int) -> Ints:
-    """At most so many of the nodes, evenly spaced among all."""
-    if len(nodes) <= most:
-        return nodes
-    return nodes[np.arange(most) * len(nodes) // most]

@@ -34,18 +34,16 @@ from ...training.sampled.sources import Source
 from ...training.sampled.trainer import SampledTraining
 from ...training.smoothed.row_order import BATCH_ROWS, RowOrder
 from ...training.smoothed.row_scores import RowModel
-from ...training.smoothed.row_training import LabeledRows, RowTraining
+from ...training.smoothed.row_training import RowTraining
 from ...training.smoothed.smoothed_files import SmoothedRows
 from ...training.whole_graph import PartialProgress
 from ..model_files import outdated_in, write_model
 from ..trained_runs import Spread
-from .row_evaluation import evaluate_rows, evenly, require_finite_scores
+from .row_evaluation import evaluate_rows, require_finite_scores
 
 Training = TypeVar("Training", bound=BatchTraining)
 #: Steps that training on rows takes by default, if that is neither under 3 nor over 200 epochs.
 USUAL_STEPS, FEWEST_EPOCHS = 2000, 3
-#: Validation nodes whose accuracy the progress shows, at most: of more, so many are taken.
-SHOWN_NODES = 10_000
 
 
 def usual_epochs(steps: int, most: int) -> int:
@@ -53,10 +51,13 @@ def usual_epochs(steps: int, most: int) -> int:
     return min(most, max(FEWEST_EPOCHS, math.ceil(USUAL_STEPS / steps)))
 
 
-def labeled_rows(nodes: ShardNodes, file: SmoothedRows, shown: int = SHOWN_NODES) -> LabeledRows:
-    """The training rows of a graph in shards, and at most so many validation rows."""
-    train, val = nodes.nodes("train"), evenly(nodes.nodes("val"), shown)
-    return LabeledRows(file, train, nodes.y[train], nodes.shards.classes, val, nodes.y[val])
+def with_usual_epochs(
+    settings: SmoothedMLPSettings, nodes: ShardNodes, file: SmoothedRows, batch_size: int
+) -> SmoothedMLPSettings:
+    """The settings with the epochs of training on these rows where the user names none."""
+    train = len(nodes.nodes("train"))
+    steps = RowOrder(train, 4 * file.num_features, batch_size, seed=0).steps
+    return replace(settings, epochs=usual_epochs(steps, settings.epochs))
 
 
 def fit_rows(
@@ -102,15 +103,14 @@ def fit_rows(
         RawlsError: If a part of the split has no nodes, the checkpoint does not fit, or training
             diverges.
     """
-    rows = labeled_rows(nodes, file)
     how: dict[str, Any] = {"batch_size": batch_size, "average": average}
-    steps = RowOrder(len(rows.nodes), 4 * file.num_features, batch_size, seeds[0]).steps
-    settings = replace(settings, epochs=epochs or usual_epochs(steps, settings.epochs))
+    usual = with_usual_epochs(settings, nodes, file, batch_size)
+    settings = replace(settings, epochs=epochs or usual.epochs)
 
     def evaluate(training: RowTraining) -> tuple[RunMetrics, float, dict[str, Any]]:
         about = {
             "steps": training.steps * training.trained_epochs,
-            "training_rows": len(rows.nodes),
+            "training_rows": len(training.train),
             "streamed": not training.in_memory,
         }
         return *evaluate_rows([RowModel(training.kept, file)], nodes, training.context), about
@@ -118,7 +118,7 @@ def fit_rows(
     return _fit_seeds(
         seeds,
         out,
-        partial(RowTraining, rows, settings, context=context, memory=memory, **how),
+        partial(RowTraining, nodes, file, settings, context=context, memory=memory, **how),
         evaluate,
         how,
         checkpoint_every,

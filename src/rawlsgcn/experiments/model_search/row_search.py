@@ -7,7 +7,7 @@ import json
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,16 +26,16 @@ from ...methods.smoothed_mlp_inputs import SmoothedMLPSettings
 from ...training import Job, TrainedRun
 from ...training.batch_training import DivergedError
 from ...training.checkpoints import train_with_checkpoints
-from ...training.smoothed.row_order import BATCH_ROWS, RowOrder
+from ...training.smoothed.row_order import BATCH_ROWS, evenly
 from ...training.smoothed.row_scores import RowModel
-from ...training.smoothed.row_training import LabeledRows, RowTraining
+from ...training.smoothed.row_training import RowTraining
 from ...training.smoothed.smooth_shards import smooth_shards
-from ...training.smoothed.smoothed_files import SmoothedForm, take_rows, why_not_rows
+from ...training.smoothed.smoothed_files import SmoothedForm, SmoothedRows, take_rows, why_not_rows
 from ...training.whole_graph import PartialProgress
 from ..fitting import described
-from ..large_graphs.row_evaluation import evaluate_rows, evenly
+from ..large_graphs.row_evaluation import evaluate_rows
 from ..large_graphs.shard_predictions import row_models
-from ..large_graphs.step_fits import labeled_rows, usual_epochs
+from ..large_graphs.step_fits import with_usual_epochs
 from ..model_files import RUNS, outdated_in, write_model
 from ..saved_models import TrainedModel
 from .pool import (
@@ -92,9 +92,9 @@ def auto_rows(
             shards, form, context, memory=memory, training_rows=len(train), progress=progress
         ).rows
         runs = RowRuns(
-            labeled_rows(nodes, rows, shown=0),
+            nodes,
+            rows,
             take_rows(rows, val),
-            shards.fingerprint,
             out / RUNS,
             memory,
             context,
@@ -159,14 +159,13 @@ def auto_rows(
 class RowRuns:
     """Trains runs on rows, each with checkpoints, so that a killed search goes on with its last.
 
-    The scores of a run are those of ``val_rows``, the rows of the validation nodes; ``graph`` is
-    the fingerprint of the graph, and ``folder`` has the checkpoints of all runs. After the
-    ``deadline`` no run begins but the very first.
+    The scores of a run are those of ``val_rows``, the rows of the validation nodes, and ``folder``
+    has the checkpoints of all runs. After the ``deadline`` no run begins but the very first.
     """
 
-    labeled: LabeledRows
+    nodes: ShardNodes
+    file: SmoothedRows
     val_rows: NDArray[np.float32]
-    graph: str
     folder: Path
     memory: int
     context: DistributedContext
@@ -190,15 +189,23 @@ class RowRuns:
         return runs
 
     def _run(self, job: Job, progress: ProgressCallback) -> TrainedRun:
-        labeled, settings = self.labeled, job.settings
+        settings = job.settings
         assert isinstance(settings, SmoothedMLPSettings)
-        row_bytes = 4 * labeled.file.num_features
-        steps = RowOrder(len(labeled.nodes), row_bytes, BATCH_ROWS, job.seed).steps
-        settings = replace(settings, epochs=usual_epochs(steps, settings.epochs))
+        settings = with_usual_epochs(settings, self.nodes, self.file, BATCH_ROWS)
         training = RowTraining(
-            labeled, settings, seed=job.seed, context=self.context, memory=self.memory
+            self.nodes,
+            self.file,
+            settings,
+            shown=0,
+            seed=job.seed,
+            context=self.context,
+            memory=self.memory,
         )
-        run = {"graph": self.graph, "seed": job.seed, "settings": asdict(settings)}
+        run = {
+            "graph": self.nodes.shards.fingerprint,
+            "seed": job.seed,
+            "settings": asdict(settings),
+        }
         key = hashlib.blake2b(json.dumps(run).encode(), digest_size=8).hexdigest()
         try:
             train_with_checkpoints(training, self.folder / key, run, progress=progress)
@@ -206,5 +213,5 @@ class RowRuns:
             with torch.no_grad():
                 next(training.kept.parameters()).fill_(torch.nan)
         state = {name: each.detach().cpu() for name, each in training.kept.state_dict().items()}
-        scores = RowModel(training.kept, labeled.file).scores(self.val_rows)
+        scores = RowModel(training.kept, self.file).scores(self.val_rows)
         return TrainedRun(sum(each.numel() for each in state.values()), state, scores)

@@ -146,6 +146,7 @@ class NodeTable:
         """Bring the rows into the order of the nodes, which the files ``others`` name too."""
         if self.table is None:
             return
+        assert isinstance(self.table, TableFile)
         ids = self.ids(numbers.is_text)
         where = others[-1] if numbers.is_range else " or ".join(others)
         refuse_unknown(self.table, ids, numbers.find(ids), numbers.unknown(where))
@@ -184,13 +185,13 @@ def estimated_rows(table: TableHeader) -> int:
     return table.path.stat().st_size * max(1, start.count(b"\n")) // max(1, len(start))
 
 
-def refuse_unknown(table: TableHeader, ids: Array, places: Array, what: str) -> None:
+def refuse_unknown(table: TableFile, ids: Array, places: Array, what: str) -> None:
     """Refuse ids of which one is no node, whose place is -1; ``what`` says where it is not."""
     unknown = np.flatnonzero(places < 0)
     if len(unknown):
         row = int(unknown[0])
-        first = getattr(table, "first", 0) + row == 0
-        header = first and ids.dtype == object and ids[row] == table.first_id
+        first = ids.dtype == object and table.first + row == 0
+        header = first and ids[row] == table.first_id
         cure = ": if it is the name of a column, call it 'id'" if header else ""
         raise RawlsError(f"{table.row(row)}: node {ids[row]} is {what}{cure}")
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import warnings
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -99,26 +99,11 @@ class ArcBlocks:
         converts = any(each.dtype != (weight_dtype or each.dtype) for each in weights)
         if device.type != "cpu":
             self._cuts = _cuts(shards, _CUDA_BLOCK_SIZE)
-            self._blocks = [
-                ArcBlock(
-                    block.first,
-                    block.last,
-                    block.row_start.to(device, copy=True),
-                    block.column.to(device, copy=True),
-                    None if block.weight is None else block.weight.to(device),
-                )
-                for block in self._read()
-            ]
+            self._blocks = [_moved(block, device) for block in self._read()]
         elif whole <= memory and not converts:
             self._blocks = [
-                ArcBlock(
-                    shard.first - self.first,
-                    shard.last - self.first,
-                    tensor_of(shard.row_start),
-                    tensor_of(shard.column),
-                    None if shard.weight is None else tensor_of(shard.weight),
-                )
-                for shard in shards
+                ArcBlock(each.first - self.first, each.last - self.first, *_tensors(each))
+                for each in shards
             ]
         else:
             self._cuts = _cuts(shards, block_size)
@@ -194,6 +179,17 @@ def _cuts(shards: Sequence[Shard], size: int) -> list[tuple[Shard, int, int]]:
             found.append((shard, a, b))
             a = b
     return found
+
+
+def _tensors(shard: Shard) -> tuple[Tensor, Tensor, Tensor | None]:
+    weight = None if shard.weight is None else tensor_of(shard.weight)
+    return tensor_of(shard.row_start), tensor_of(shard.column), weight
+
+
+def _moved(block: ArcBlock, device: torch.device) -> ArcBlock:
+    weight = None if block.weight is None else block.weight.to(device)
+    rows = block.row_start.to(device, copy=True)
+    return replace(block, row_start=rows, column=block.column.to(device, copy=True), weight=weight)
 
 
 def _start(shard: Shard, row: int) -> int:

@@ -84,6 +84,11 @@ def array_path(folder: Path, shard: int, name: str) -> Path:
     return folder / f"{shard:05d}-{name}.npy"
 
 
+def whole_row_start(parts: Iterable[Array]) -> Array:
+    """Where the rows of all shards begin, from where those of each begin in it."""
+    return np.cumsum(np.concatenate([[0], *(np.diff(part) for part in parts)]))
+
+
 def save_node_ids(folder: Path, shard: int, ids: Array) -> None:
     """Write the ids of a shard's nodes, whole numbers or texts."""
     arrays: dict[str, Array] = {"node_id": ids}

@@ -17,7 +17,7 @@ from ..._core.threads import ordered_map
 from ..catalog import MASKS
 from ..graph_statistics import BlockTensor, Hashed, fingerprint_text, tensor_hash
 from ..node_features import SPARSE_BELOW
-from .shard_files import array_path
+from .shard_files import array_path, whole_row_start
 
 if TYPE_CHECKING:
     from .feature_files import FeatureFiles
@@ -66,11 +66,7 @@ def shard_fingerprint(
 
 def shard_edge_digest(shards: Shards) -> str:
     """Return what :func:`..graph_statistics.edge_digest` returns for the graph in memory."""
-    ends = [shard.row_start[1:] for shard in shards.open_all()]
-    starts = np.cumsum([0, *(int(each[-1]) for each in ends)])
-    row_start = np.concatenate(
-        [[0], *(each + start for each, start in zip(ends, starts[:-1], strict=True))]
-    )
+    row_start = whole_row_start(shard.row_start for shard in shards.open_all())
     count = torch.tensor(shards.num_nodes)
     edges = _ends(shards.folder, len(shards), row_start)
     return tensor_hash([count, BlockTensor(torch.int64, (2, int(row_start[-1])), edges)])

@@ -36,14 +36,14 @@ class ShardNodes:
     degree: Ints
 
     @classmethod
-    def of(cls, shards: Shards) -> ShardNodes:
-        """Read what shards with labels say of every node.
+    def of(cls, shards: Shards, parts: list[Shard] | None = None) -> ShardNodes:
+        """Read what shards with labels, or all of them that are open already, say of every node.
 
         Raises:
             RawlsError: If there are no labels, or a file is damaged.
         """
         shards.require_labels()
-        parts = [shards.open(number) for number in range(len(shards))]
+        parts = parts or [shards.open(number) for number in range(len(shards))]
         y, split = _joined(parts, "y"), _joined(parts, "split")
         assert y is not None  # every shard has labels if the manifest says so
         split = np.zeros(shards.num_nodes) if split is None else split

@@ -19,7 +19,7 @@ from ..graph_statistics import fingerprint
 from ..node_features import dense_rows
 from ..splits import MASKS
 from .feature_files import FeatureFiles
-from .shard_files import array_path, save_node_ids
+from .shard_files import array_path, save_node_ids, whole_row_start
 from .shard_fingerprint import shard_fingerprint
 from .shards import Shards, outdated, require_own, write_manifest
 
@@ -99,8 +99,7 @@ class ShardWriter:
     def reopen(cls, folder: Path, count: int, *, weighted: bool) -> ShardWriter:
         """Go on with a folder that has the arcs of all shards."""
         parts = [np.load(array_path(folder, shard, "row_start")) for shard in range(count)]
-        lengths = np.concatenate([[0], *(np.diff(part) for part in parts)])
-        return cls(folder, np.cumsum(lengths), count, weighted=weighted)
+        return cls(folder, whole_row_start(parts), count, weighted=weighted)
 
     def write_arcs(self, column: ArcReader, weight: ArcReader | None) -> None:
         """Write the rows of all shards; columns and weights are read some at a time."""

@@ -47,16 +47,16 @@ class PageRankSmoothing:
         """The rows of Π F of some nodes, dense, for a dense or CSR F."""
         matrix = features.matrix
         out = matrix.new_zeros((len(nodes), matrix.shape[1]), layout=torch.strided)
+        size = self._columns(out)
         if len(nodes) < matrix.shape[1]:
-            for chosen in torch.split(
-                torch.arange(len(nodes), device=nodes.device), self._columns(out)
-            ):
+            for start in range(0, len(nodes), size):
+                chosen = nodes[start : start + size]
                 unit = out.new_zeros(matrix.shape[0], len(chosen))
-                unit[nodes[chosen], torch.arange(len(chosen), device=nodes.device)] = 1
-                out[chosen] = product(features.transpose, self._block(unit)).t()
+                unit[chosen, torch.arange(len(chosen), device=nodes.device)] = 1
+                out[start : start + size] = product(features.transpose, self._block(unit)).t()
             return out
-        for columns in torch.split(torch.arange(matrix.shape[1]), self._columns(out)):
-            start, end = int(columns[0]), int(columns[-1]) + 1
+        for start in range(0, matrix.shape[1], size):
+            end = min(start + size, matrix.shape[1])
             out[:, start:end] = self._block(_dense_columns(features, start, end))[nodes]
         return out
 

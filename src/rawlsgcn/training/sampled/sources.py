@@ -18,7 +18,8 @@ from ..._core.sparse import aligned
 from ...balancing.distributed import balance_and_save
 from ...graphs.graph_statistics import fingerprint
 from ...graphs.node_features import has_negative_features
-from ...graphs.splits import MASKS, evaluate_on
+from ...graphs.shards.shard_graph import ShardNodes
+from ...graphs.splits import MASKS, SPLIT_WORDS, evaluate_on
 from ...methods._ops.receptive_field import select_rows
 from ...methods.inputs import row_normalized
 from ...sampling import Adjacency
@@ -121,29 +122,29 @@ class Source:
         if labeled:
             shards.require_labels()
         parts = shards.open_all()
-        x, y, split, scale = (
+        x, scale = (
             [piece for part in parts if (piece := getattr(part, name)) is not None]
-            for name in ("x", "y", "split", "scale")
+            for name in ("x", "scale")
         )
-        for name, pieces in (("features", x), ("labels", y), ("split", split)):
-            if len(pieces) < len(parts) and (labeled or name == "features"):
-                raise RawlsError(
-                    f"the shards in {shards.folder} have no {name}: only balancing can use them; "
-                    "write them from a graph with features, labels and a split"
-                )
-        nodes = np.zeros(0 if labeled else shards.num_nodes, dtype=np.int64)
-        which = torch.from_numpy(np.concatenate(split) if len(split) == len(parts) else nodes)
-        masks = {name: which == number for number, name in enumerate(MASKS, start=1)}
-        for name, mask in masks.items():
-            if labeled and not bool(mask.any()):
-                raise RawlsError(f"the shards in {shards.folder} have no node in their {name}")
+        if len(x) < len(parts):
+            raise RawlsError(
+                f"the shards in {shards.folder} have no features: only balancing can use them; "
+                "write them from a graph with features, labels and a split"
+            )
+        y, masks = torch.empty(0), {}
+        if labeled:
+            nodes = ShardNodes.of(shards, parts)
+            y = torch.from_numpy(nodes.y)
+            for name, word in zip(MASKS, SPLIT_WORDS, strict=True):
+                masks[name] = torch.zeros(shards.num_nodes, dtype=torch.bool)
+                masks[name][nodes.nodes(word)] = True
         return cls(
             name=shards.name,
             fingerprint=shards.fingerprint,
             adjacency=Adjacency.of_shards(parts),
             x=x,
             normalize=normalize and not shards.negative_features,
-            y=torch.from_numpy(np.concatenate(y) if len(y) == len(parts) else nodes - 1),
+            y=y,
             masks=masks,
             num_classes=shards.classes,
             scale=np.concatenate(scale) if len(scale) == len(parts) else None,

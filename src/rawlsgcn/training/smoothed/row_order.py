@@ -96,3 +96,10 @@ def row_bytes(rows: int, num_features: int, context: DistributedContext) -> tupl
     first, last = RowOrder(rows, row, BATCH_ROWS, 0).own_rows(context)
     kept = int(((last - first) * row + 2 * READ_BYTES) / _SHARE)
     return kept, int(2 * WINDOW_CHUNKS * max(CHUNK_BYTES, row) / _SHARE)
+
+
+def evenly(nodes: Ints, most: int) -> Ints:
+    """At most so many of the nodes, evenly spaced among all."""
+    if len(nodes) <= most:
+        return nodes
+    return nodes[np.arange(most) * len(nodes) // most]

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -19,28 +17,17 @@ from torch import Tensor, nn
 
 from ..._core.distributed_context import DistributedContext
 from ..._core.memory import memory_left
+from ..._core.threads import ordered_map
+from ...graphs.shards.shard_graph import ShardNodes
 from ...methods.smoothed_mlp_inputs import SmoothedMLPSettings
 from ..batch_training import Batch, BatchTraining
 from ..stacked.dropout import Dropout as Masks
-from .row_order import BATCH_ROWS, RowOrder, Window, row_bytes
+from .row_order import BATCH_ROWS, RowOrder, Window, evenly, row_bytes
 from .smoothed_files import SmoothedRows, take_rows
 
 Ints = NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class LabeledRows:
-    """The rows of all nodes, and the training nodes, in rising order, with their classes.
-
-    The accuracy after each epoch is that of some validation nodes, in rising order.
-    """
-
-    file: SmoothedRows
-    nodes: Ints
-    y: Ints
-    num_classes: int
-    val_nodes: Ints
-    val_y: Ints
+#: Validation nodes whose accuracy the progress shows, at most: of more, so many are taken.
+SHOWN_NODES = 10_000
 
 
 class RowDropout(nn.Module):
@@ -72,8 +59,10 @@ class RowTraining(BatchTraining):
     """An MLP that learns from mini-batches of labeled rows.
 
     Args:
-        rows: The training rows.
+        nodes: The classes and the split of all nodes.
+        file: Their rows.
         settings: The settings of smoothed-mlp.
+        shown: Validation nodes whose accuracy is known after each epoch, at most.
         memory: Bytes that this process may use; rows that take more than half of what Python
             and torch leave of them are streamed.
         batch_size, seed, context, average, dtype: As for
@@ -88,9 +77,11 @@ class RowTraining(BatchTraining):
 
     def __init__(
         self,
-        rows: LabeledRows,
+        nodes: ShardNodes,
+        file: SmoothedRows,
         settings: SmoothedMLPSettings,
         *,
+        shown: int = SHOWN_NODES,
         batch_size: int = BATCH_ROWS,
         seed: int = 0,
         context: DistributedContext | None = None,
@@ -98,11 +89,13 @@ class RowTraining(BatchTraining):
         memory: int = 1 << 40,
         dtype: torch.dtype = torch.float32,
     ) -> None:
-        count, width = len(rows.nodes), rows.file.num_features
-        self.rows, self.order = rows, RowOrder(count, 4 * width, batch_size, seed)
+        self.file, self.y, self.train = file, nodes.y, nodes.nodes("train")
+        self.val = evenly(nodes.nodes("val"), shown)
+        count, width = len(self.train), file.num_features
+        self.order = RowOrder(count, 4 * width, batch_size, seed)
         super().__init__(
             settings,
-            (width, rows.num_classes),
+            (width, nodes.shards.classes),
             nodes=count,
             steps=self.order.steps,
             batch_size=batch_size,
@@ -124,21 +117,18 @@ class RowTraining(BatchTraining):
         self._val: Tensor | None = None
 
     def batches(self, epoch: int, first: int = 0) -> Iterator[Batch]:
-        windows = self.order.windows(epoch, first)
-        with ThreadPoolExecutor(max_workers=1) as reader:
-            ahead = next(windows, None)
-            task = None if ahead is None else reader.submit(self._read, ahead[1])
-            while ahead is not None and task is not None:
-                start, window = ahead
-                x, y, place = task.result()
-                ahead = next(windows, None)
-                task = None if ahead is None else reader.submit(self._read, ahead[1])
-                cuts = np.arange(window.steps + 1) * len(window.order) // window.steps
-                for step in range(max(0, first - start), window.steps):
-                    chosen = window.order[cuts[step] : cuts[step + 1]]
-                    places = place[chosen]
-                    own = torch.from_numpy(places[places >= 0]).to(x.device)
-                    yield Batch(x.index_select(0, own), y.index_select(0, own), len(chosen))
+        def read(part: tuple[int, Window]) -> tuple[int, Window, Tensor, Tensor, Ints]:
+            return *part, *self._read(part[1])
+
+        # One window is read ahead.
+        for start, window, x, y, place in ordered_map(read, self.order.windows(epoch, first), 1):
+            cuts = np.arange(window.steps + 1) * len(window.order) // window.steps
+            for step in range(max(0, first - start), window.steps):
+                chosen = window.order[cuts[step] : cuts[step + 1]]
+                places = place[chosen]
+                own = torch.from_numpy(places[places >= 0]).to(x.device)
+                yield Batch(x.index_select(0, own), y.index_select(0, own), len(chosen))
+            del x, y  # before the window after the next one is read
 
     def _read(self, window: Window) -> tuple[Tensor, Tensor, Ints]:
         """This process's rows of a window or of all, and the place of the window's rows there."""
@@ -152,21 +142,21 @@ class RowTraining(BatchTraining):
 
     def _load(self, rows: Ints) -> tuple[Tensor, Tensor]:
         """Training rows and their classes, read in consecutive pieces."""
-        x = np.empty((len(rows), self.rows.file.num_features), dtype=np.float32)
+        x = np.empty((len(rows), self.file.num_features), dtype=np.float32)
         at = 0
-        for nodes in np.split(self.rows.nodes[rows], np.flatnonzero(np.diff(rows) > 1) + 1):
-            take_rows(self.rows.file, nodes, x[at : at + len(nodes)])
+        for nodes in np.split(self.train[rows], np.flatnonzero(np.diff(rows) > 1) + 1):
+            take_rows(self.file, nodes, x[at : at + len(nodes)])
             at += len(nodes)
-        y, device = torch.from_numpy(self.rows.y[rows]), self.context.device
+        y, device = torch.from_numpy(self.y[self.train[rows]]), self.context.device
         return torch.from_numpy(x).to(device, self.dtype), y.to(device)
 
     @torch.no_grad()
     def validation_accuracy(self) -> float:
-        if not len(self.rows.val_nodes):
+        if not len(self.val):
             return math.nan
         if self._val is None:
-            self._val = torch.from_numpy(take_rows(self.rows.file, self.rows.val_nodes))
+            self._val = torch.from_numpy(take_rows(self.file, self.val))
         self.network.eval()
         scores = self.network(self._val.to(self.context.device, self.dtype), None)
-        right = scores.argmax(1).cpu() == torch.from_numpy(self.rows.val_y)
+        right = scores.argmax(1).cpu() == torch.from_numpy(self.y[self.val])
         return float(right.float().mean())

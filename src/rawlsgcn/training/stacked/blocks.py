@@ -23,7 +23,7 @@ from ...methods.base import Layer
 B = TypeVar("B")
 R = TypeVar("R")
 # Runs per block on the CPU: wide products pay for dense features, narrow ones for sparse.
-DENSE_BLOCK, SPARSE_BLOCK = 5, 1
+_DENSE_BLOCK, _SPARSE_BLOCK = 5, 1
 # A GPU trains as many runs at once as fit into this share of its free memory, of which a run takes
 # so many numbers for every parameter and for every entry of a layer's input and output.
 GPU_SHARE, PARAMETER_COPIES, ENTRY_COPIES = 0.8, 20, 12
@@ -36,7 +36,7 @@ def block_size(sizes: Sequence[int], layers: Sequence[Layer], inputs: Inputs, on
         return max(1, int(room) // run_bytes(sizes, layers, inputs.dtype))
     first = layers[0].forward
     sparse = first is not None and first.matrix.layout != torch.strided
-    return SPARSE_BLOCK if sparse else DENSE_BLOCK
+    return _SPARSE_BLOCK if sparse else _DENSE_BLOCK
 
 
 def run_bytes(sizes: Sequence[int], layers: Sequence[Layer], dtype: torch.dtype) -> int:
