@@ -41,7 +41,8 @@ def run(job: tuple[str, int, str, int]) -> dict[str, object]:
             average=share,
         )
         for epoch in range(epochs):
-            training.epoch(epoch)
+            for step, batch in enumerate(training.batches(epoch)):
+                training.step(batch, epoch, step)
         degree = torch.from_numpy(source.adjacency.degree)
         found = evaluate_run(training.logits(), graph.y, degree, graph.test_mask, graph.val_mask)
         accuracy, bias = found.accuracy, found.bias
