@@ -13,7 +13,8 @@ import torch
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.graphs import load
 from rawlsgcn.graphs.catalog import CATALOG, MASKS, data_root
-from rawlsgcn.graphs.splits import Split, evaluate_on, fits_paper_split, paper_split, random_split
+from rawlsgcn.graphs.split_choice import default_split
+from rawlsgcn.graphs.splits import Split, evaluate_on, paper_split, random_split
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -41,7 +42,7 @@ def load_split(name: str, split: int, root: Path | None = None) -> Data:
     if split:
         if name in CATALOG and CATALOG[name].split == "stored":
             masks = stored_split(name, split, root)
-        elif fits_paper_split(graph.y):
+        elif default_split(graph.y) == "paper":
             masks = paper_split(graph.y, seed=FIRST_SEED + split)
         else:
             masks = random_split(graph.y, seed=FIRST_SEED + split)

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.graphs.splits import (
-    fits_paper_split,
     paper_split,
     parse_split,
     random_split,
@@ -73,7 +72,6 @@ def test_a_class_with_too_few_nodes_is_named() -> None:
     y = torch.cat([torch.zeros(2000, dtype=torch.long), torch.ones(7, dtype=torch.long)])
     with pytest.raises(RawlsError, match="class 1 has 7 labeled nodes"):
         paper_split(y)
-    assert not fits_paper_split(y)
 
 
 def test_too_few_remaining_nodes_are_counted() -> None:

@@ -96,7 +96,7 @@ def train(
     opened = None if shards is None else Shards(shards)
     data: Data | None = None
     if num_neighbors is not None or (engine == "sampled" and shards is None):
-        choice = EngineChoice("sampled", "you said so")
+        choice = EngineChoice("sampled")
     else:
         configured = chosen.configure(changes)  # an error before a graph is read
         if opened is not None:

@@ -80,14 +80,13 @@ def temperature(logits: Tensor, y: Tensor) -> Temperature:
         p = torch.softmax(math.exp(log_beta) * z, -1)
         return float(((p * z).sum(-1) - of_label).mean())
 
+    from scipy.optimize import brentq
+
     blurred, sharp = -math.log(HIGHEST), -math.log(LOWEST)
     if derivative(sharp) <= 0:
         return Temperature(LOWEST, CalibrationOutcome.SEPARABLE)
     if derivative(blurred) >= 0:
         return Temperature(HIGHEST, CalibrationOutcome.HOPELESS)
-
-    from scipy.optimize import brentq
-
     root = float(brentq(derivative, blurred, sharp, xtol=1e-14, rtol=1e-14))
     return Temperature(math.exp(-root), CalibrationOutcome.FOUND)
 

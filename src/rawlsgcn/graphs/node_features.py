@@ -18,6 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from .._core.errors import RawlsError
 from .._core.memory import physical_memory
 from .._core.sparse import csr_tensor
 
@@ -139,6 +140,15 @@ def first_not_finite(x: Tensor) -> int | None:
         return int(torch.searchsorted(x.crow_indices(), bad[0], right=True)) - 1
     rows = (~torch.isfinite(x).all(1)).nonzero().view(-1)
     return int(rows[0]) if len(rows) else None
+
+
+def require_matrix(where: str, shape: tuple[int, ...]) -> None:
+    """Refuse features that are not in rows and columns; ``where`` is their file."""
+    if len(shape) != 2 or not all(int(size) == size > 0 for size in shape):
+        raise RawlsError(
+            f"{where}: features must be a matrix with a row for each node, they have the shape "
+            f"{tuple(shape)}"
+        )
 
 
 def feature_flaw(finite: bool) -> str:

@@ -110,14 +110,6 @@ def paper_split(
     return _draw(y, lambda size: per_class, val, test, seed)
 
 
-def fits_paper_split(y: Tensor) -> bool:
-    """Whether the graph has nodes enough for :func:`paper_split`."""
-    try:
-        return bool(paper_split(y))
-    except RawlsError:
-        return False
-
-
 def random_split(y: Tensor, seed: int = SPLIT_SEED) -> Split:
     """Draw a random split: a tenth of the labeled nodes trains, a tenth validates, the rest tests.
 

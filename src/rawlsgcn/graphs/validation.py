@@ -24,6 +24,7 @@ from .node_features import (
     first_not_finite,
     is_sparse,
     is_structural,
+    require_matrix,
     structural_features,
 )
 from .notes import GraphFacts
@@ -184,7 +185,7 @@ def _count_nodes(raw: RawGraph, need_features: bool, need_labels: bool) -> int:
     if raw.node_ids is not None:
         deciding[f"{raw.graph_from} has {{}} node ids"] = len(raw.node_ids)
     if raw.x is not None and need_features:
-        _check_matrix(raw)
+        require_matrix(raw.features_from, raw.x.shape)
         deciding[f"{raw.features_from} has {{}} rows of features"] = int(raw.x.shape[0])
     elif raw.x is not None and raw.x.ndim == 2:
         spare.append(int(raw.x.shape[0]))
@@ -250,17 +251,9 @@ def _as_column(values: NDArray[Any]) -> NDArray[Any]:
     return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
 
 
-def _check_matrix(raw: RawGraph) -> None:
-    if raw.x.ndim != 2 or raw.x.shape[1] == 0:
-        raise RawlsError(
-            f"{raw.features_from}: features must be a matrix with a row for each node, "
-            f"they have the shape {tuple(raw.x.shape)}"
-        )
-
-
 def _features(raw: RawGraph, nodes: int, sparse: bool) -> Tensor:
     where, kind = raw.features_from, raw.x.dtype
-    _check_matrix(raw)
+    require_matrix(raw.features_from, raw.x.shape)
     if raw.x.shape[0] != nodes:
         raise RawlsError(f"{where} has {raw.x.shape[0]} rows of features for {nodes} nodes")
     if getattr(kind, "is_complex", False) or getattr(kind, "kind", "f") not in "biuf":

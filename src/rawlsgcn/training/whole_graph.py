@@ -102,8 +102,8 @@ def _train_stacked(
             notes = (*engine.stack.notes, *engine.notes)
             for index, state in zip(indices, states, strict=True):
                 # The names of the reference engine's module.
-                parts = product(range(len(state) // 2), ("weight", "bias"))
-                names = [f"layers.{number}.{part}" for number, part in parts]
+                places = product(range(len(state) // 2), ("weight", "bias"))
+                names = [f"layers.{number}.{kind}" for number, kind in places]
                 kept = dict(zip(names, state, strict=True)) | dict(engine.stack.fixed)
                 runs[index] = TrainedRun(
                     count, _on_cpu(kept), engine.stack.logits(state).cpu(), notes

@@ -293,3 +293,18 @@ def test_a_series_to_group_by_is_read_by_its_index(named: Data) -> None:
         for by in (town, town.sample(frac=1, random_state=0))
     ]
     pd.testing.assert_frame_equal(*results)
+
+
+def test_arrays_are_read_as_columns_of_a_file_are(graph: Data, named: Data) -> None:
+    """Numbers as objects are numbers; a cell that is none is named with its row."""
+    classes = np.arange(NODES) % 3
+    for given in (classes.astype(object), classes.astype(str), classes.astype(">i2")):
+        assert rg.audit(graph, given, **FEW).models[0].accuracy.value == 100
+    scores = np.eye(3)[classes]
+    scores[7, 1] = np.nan
+    with pytest.raises(RawlsError, match=r"'mine', row 7 .*column 'scores\[:, 1\]' is empty or"):
+        rg.audit(graph, {"mine": scores}, **FEW)
+    with pytest.raises(RawlsError, match=r"row 0 .* is 'cat': every predicted node needs numbers"):
+        rg.audit(graph, np.array(["cat"] * NODES), **FEW)
+    with pytest.raises(RawlsError, match=r"row 3 .* is '0\.5x': .* \(cat, dog, eel\)"):
+        rg.audit(named, np.where(np.arange(120) == 3, "0.5x", "cat").astype(object), **FEW)

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
@@ -17,7 +16,6 @@ from rawlsgcn.experiments.large_graphs.step_fits import fit_rows, usual_epochs
 from rawlsgcn.graphs.shards import write_shards
 from rawlsgcn.graphs.shards.shard_graph import ShardNodes
 from rawlsgcn.methods import find_method
-from rawlsgcn.training.smoothed.row_order import evenly
 from rawlsgcn.training.smoothed.smooth_shards import smooth_shards
 from rawlsgcn.training.smoothed.smoothed_files import SmoothedForm
 
@@ -58,11 +56,6 @@ def test_epochs_are_named_or_follow_from_the_steps(
     assert first["epochs"] == 4
     second = fitted(graph, tmp_path / "b", tmp_path / "shards", epochs=2)
     assert second["epochs"] == 2
-
-
-def test_some_of_many_nodes_are_spread_over_all() -> None:
-    assert np.array_equal(evenly(np.arange(5), 10), np.arange(5))
-    assert np.array_equal(evenly(np.arange(100), 4), [0, 25, 50, 75])
 
 
 def test_usual_epochs_make_enough_steps_and_not_too_many() -> None:

@@ -24,7 +24,7 @@ from rawlsgcn.graphs.shards.shard_graph import ShardNodes
 from rawlsgcn.methods import find_method
 from rawlsgcn.training.checkpoints import train_with_checkpoints
 from rawlsgcn.training.smoothed import row_order
-from rawlsgcn.training.smoothed.row_order import RowOrder
+from rawlsgcn.training.smoothed.row_order import RowOrder, evenly
 from rawlsgcn.training.smoothed.row_training import RowTraining
 from rawlsgcn.training.smoothed.smoothed_files import take_rows
 
@@ -80,6 +80,11 @@ def small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunks of four rows of six features, and windows of ten chunks."""
     monkeypatch.setattr(row_order, "CHUNK_BYTES", 96)
     monkeypatch.setattr(row_order, "WINDOW_CHUNKS", 10)
+
+
+def test_some_of_many_nodes_are_spread_over_all() -> None:
+    assert np.array_equal(evenly(np.arange(5), 10), np.arange(5))
+    assert np.array_equal(evenly(np.arange(100), 4), [0, 25, 50, 75])
 
 
 def weights(training: RowTraining) -> torch.Tensor:

@@ -34,13 +34,12 @@ class GroupSums:
         """For every group, the sums of all the other groups."""
         return GroupSums(*(sums.sum(1, keepdims=True) - sums for sums in vars(self).values()))
 
+    @np.errstate(divide="ignore", invalid="ignore")
     def moments(self) -> tuple[Floats, Floats]:
         """Mean loss and its variance s²/N of every group; NaN for fewer than two nodes."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            mean = self.total / self.count
-            spread = np.maximum(self.square - self.count * mean**2, 0) / (self.count - 1)
-            error = np.where(self.count > 1, spread / self.count, np.nan)
-        return mean, error
+        mean = self.total / self.count
+        spread = np.maximum(self.square - self.count * mean**2, 0) / (self.count - 1)
+        return mean, np.where(self.count > 1, spread / self.count, np.nan)
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ import torch
 from .group_statistics import GroupedScores, GroupSums
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 _WORTH_A_THREAD = 1 << 24
 """Random numbers under which starting threads costs more than it saves."""
 _NUMBERS = 1 << 20
@@ -93,12 +94,8 @@ def resampled(grouped: GroupedScores, resamples: int, seed: int) -> GroupSums:
     sums = in_blocks(draw, resamples, nodes, (seed, 1), rows)
     back = np.argsort(by_size)
     number, away_sum, away_square, right = (sums[:, column, back] for column in range(4))
-    return GroupSums(
-        number,
-        away_sum + mean * number,
-        away_square + 2 * mean * away_sum + mean**2 * number,
-        right,
-    )
+    square = away_square + 2 * mean * away_sum + mean**2 * number
+    return GroupSums(number, away_sum + mean * number, square, right)
 
 
 def poisson(rng: np.random.Generator, shape: tuple[int, int]) -> npt.NDArray[np.float32]:
@@ -111,9 +108,7 @@ def poisson(rng: np.random.Generator, shape: tuple[int, int]) -> npt.NDArray[np.
     return weights.reshape(shape).astype(np.float32)
 
 
-def _pieces(
-    start: npt.NDArray[np.int64], count: npt.NDArray[np.int64], most: int
-) -> list[tuple[int, int]]:
+def _pieces(start: Ints, count: Ints, most: int) -> list[tuple[int, int]]:
     """The sorted nodes in pieces of about ``most``: small groups whole, or parts of a large one."""
     pieces: list[tuple[int, int]] = []
     low = 0

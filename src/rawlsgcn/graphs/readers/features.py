@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..._core.errors import RawlsError, reading
 from ..._core.progress import ProgressCallback, no_progress
 from ..._core.threads import ordered_map
-from ..node_features import FILL_IN, compact, dense_rows, feature_flaw
+from ..node_features import FILL_IN, compact, dense_rows, feature_flaw, require_matrix
 from .arrays import checked_array
 from .arrays import read_header as read_npy_header
 from .column_names import NO_FEATURES, features_have_header
@@ -69,11 +69,7 @@ def open_features(
             nodes.progress = progress
             return nodes
         values = _mapped(path) if suffix == ".npy" else read_array(path, "features")[0]
-        if len(values.shape) != 2 or 0 in values.shape:
-            raise RawlsError(
-                f"{path.name}: features must be a matrix with a row for each node, they have the "
-                f"shape {tuple(values.shape)}"
-            )
+        require_matrix(path.name, values.shape)
         return NodeTable(path, values if suffix == ".npy" else compact(values))
 
 

@@ -17,6 +17,7 @@ from ..._core.threads import ordered_map
 from ..notes import GraphFacts
 from ..raw_graph import RawGraph
 from .arrays import FEATURE_KEYS, LABEL_KEYS, Archive, read_npy
+from .column_names import FIRST_ID_COLUMNS, ID_COLUMNS
 from .node_numbers import NodeNumbers, TextIdsError, no_row
 from .table_formats import ParquetTable, is_parquet
 from .tables import TableFile, TableHeader
@@ -206,8 +207,11 @@ def refuse_repeated(table: TableHeader, ids: Any, before: Array | None = None) -
 
 
 def node_columns(table: TableHeader) -> tuple[int, list[int]]:
-    """The column of the ids, and the others; a pandas index beside the ids says nothing."""
-    key = table.id_column()
+    """The column of the ids, the first by default, and the others but a pandas index beside it."""
+    key = 0
+    if table.names is not None and table.words[0] not in FIRST_ID_COLUMNS:
+        names = FIRST_ID_COLUMNS if table.has_unnamed_index else ID_COLUMNS
+        key = table.find(names) or 0
     apart = {key, 0} if table.has_unnamed_index else {key}
     return key, [index for index in range(table.width) if index not in apart]
 

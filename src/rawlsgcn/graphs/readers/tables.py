@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from ..._core.errors import RawlsError, reading
 from .column_names import (
     COLUMN_NAMES,
-    FIRST_ID_COLUMNS,
-    ID_COLUMNS,
     UNNAMED_COLUMNS,
     HeaderRule,
     is_number,
@@ -76,12 +74,6 @@ class TableHeader:
     def has_unnamed_index(self) -> bool:
         """Whether the first column is the index of a pandas DataFrame that had no name."""
         return self.names is not None and self.words[0] in UNNAMED_COLUMNS
-
-    def id_column(self) -> int:
-        """The column of the node ids: the one that the header calls so, else the first."""
-        if self.names is None or self.words[0] in FIRST_ID_COLUMNS:
-            return 0
-        return self.find(FIRST_ID_COLUMNS if self.has_unnamed_index else ID_COLUMNS) or 0
 
     @property
     def first_id(self) -> str:
