@@ -130,7 +130,8 @@ class EdgeTable:
         """
         with reading(self.path, "a graph"):
             tables = self._table.tables(ROWS, self._ends if numbers.is_text else ())
-            yield from ordered_map(lambda table: self._batch(table, numbers, named_in), tables)
+            for_each = map if isinstance(self._table, TableFile) else ordered_map
+            yield from for_each(lambda table: self._batch(table, numbers, named_in), tables)
 
     def _batch(self, table: TableFile, numbers: NodeNumbers, named_in: str) -> EdgeBatch:
         if numbers.is_text:
