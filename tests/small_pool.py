@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from rawlsgcn.experiments.model_search import pool, search
+from rawlsgcn.experiments.model_search import pool, search, tuned_gcn
 
 EPOCHS = 30
 
@@ -23,7 +23,8 @@ def small_pool() -> Iterator[None]:
         ]
         patch.setattr(search, "POOL", tuple(quick))
         patch.setattr(pool, "RATES", (0.05,))
+        patch.setattr(tuned_gcn, "RATES", (0.05,))
         patch.setattr(pool, "DECAYS", (5e-4, 0.0))
-        patch.setattr(pool, "RIVAL_DECAYS", (5e-4,))
-        patch.setattr(pool, "RIVAL_WIDTHS", (16,))
+        patch.setattr(tuned_gcn, "DECAYS", (5e-4,))
+        patch.setattr(tuned_gcn, "WIDTHS", (16,))
         yield

@@ -16,7 +16,7 @@ from rawlsgcn._core.errors import RawlsError
 from rawlsgcn._core.progress import ProgressCallback, no_progress
 from rawlsgcn._core.random_state import kept_random_state
 from rawlsgcn._core.threads import threads_for_graph, training_threads
-from rawlsgcn.experiments.model_search import pool
+from rawlsgcn.experiments.model_search import tuned_gcn
 from rawlsgcn.experiments.model_search.pool import RATES, RUNS_OF_SETTING
 from rawlsgcn.methods import Inputs, find_method
 from rawlsgcn.methods.base import all_finite
@@ -28,7 +28,7 @@ from .models import NETWORKS, SideBySide
 
 RIVALS = ("gcn", *NETWORKS)
 #: The answer of a rival is the mean probability of so many runs.
-BEST = pool.RIVAL_RUNS
+BEST = tuned_gcn.BEST_RUNS
 EPOCHS = 200
 #: The largest tensor of a block of runs that are trained side by side, in bytes.
 BLOCK_BYTES = {"cpu": 1 << 25, "cuda": 1 << 31}
@@ -102,10 +102,10 @@ def grid(rival: str, runs: int | None = None, seed: int = 0) -> list[RunSettings
     every = [
         RunSettings(hidden, dropout, lr, decay, 2 * seed + each)
         for hidden, dropout, lr, decay, each in product(
-            pool.RIVAL_WIDTHS,
-            DROPOUTS.get(rival, pool.RIVAL_DROPOUTS),
+            tuned_gcn.WIDTHS,
+            DROPOUTS.get(rival, tuned_gcn.DROPOUTS),
             RATES,
-            pool.RIVAL_DECAYS,
+            tuned_gcn.DECAYS,
             range(RUNS_OF_SETTING),
         )
     ]

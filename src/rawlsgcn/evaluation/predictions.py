@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from .._core.errors import RawlsError, reading, require_file
-from ..graphs.readers.column_names import require_split
+from ..graphs.readers.split_column import require_split
 from ..graphs.readers.table_formats import no_rows
 from ..graphs.readers.tables import numbers_of
 from .node_index import NodeIndex, require_all

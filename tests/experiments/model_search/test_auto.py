@@ -163,7 +163,7 @@ def test_three_classes_and_sixty_labels() -> None:
 def test_a_gcn_that_diverges_ends_only_the_comparison(
     graph: Data, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search, "rival_settings", lambda: [pool.GCN.settings(lr=1e30)])
+    monkeypatch.setattr(search, "tuned_gcn_settings", lambda: [pool.GCN.settings(lr=1e30)])
     found = rg.auto(graph, baseline=True)
     assert any("GCN to compare with: training diverged" in note for note in found.notes)
     assert found.baseline is not None  # that of the pool

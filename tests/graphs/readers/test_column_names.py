@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from rawlsgcn.graphs.readers.column_names import (
@@ -13,7 +12,6 @@ from rawlsgcn.graphs.readers.column_names import (
     features_have_header,
     labels_have_header,
     missing_column,
-    split_codes,
 )
 
 
@@ -21,13 +19,6 @@ def test_a_missing_column_is_named_with_all_names_it_may_have() -> None:
     said = str(missing_column(Path("y.csv"), "labels", LABEL_COLUMNS))
     assert said.startswith("y.csv has no column of labels: call it one of class, ")
     assert all(name in said for name in LABEL_COLUMNS)
-
-
-def test_a_split_column_has_three_words_or_nothing() -> None:
-    cells = pd.Series(["Train", " valid", "test", None, "none", "often"], dtype=object)
-    codes, wrong = split_codes(cells)
-    assert codes.tolist() == [0, 1, 2, -1, -1, -1]
-    assert wrong.tolist() == [False] * 5 + [True]
 
 
 @pytest.mark.parametrize(

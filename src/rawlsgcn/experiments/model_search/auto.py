@@ -29,13 +29,12 @@ from .pool import Member, WeightedMean, ranked
 from .result import AutoResult, EnsembleResult
 from .search import Search
 from .selection import LEAST_LOSS, Judge
+from .tuned_gcn import TITLE as TUNED_GCN_TITLE
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Kind = TypeVar("Kind", bound=EnsembleResult)
-#: The name of the GCN that the answer is compared with.
-RIVAL_TITLE = "Tuned GCN"
 #: With fewer validation nodes than this a note says so.
 FEW_NODES = 30
 
@@ -119,7 +118,7 @@ def answer(search: Search) -> AutoResult:
     rival = None
     if gcn is not None:
         rival = _evaluated(
-            EnsembleResult, search, WeightedMean({gcn: 1.0}), gcn.seconds, title=RIVAL_TITLE
+            EnsembleResult, search, WeightedMean({gcn: 1.0}), gcn.seconds, title=TUNED_GCN_TITLE
         )
     result = _evaluated(
         AutoResult,
@@ -230,16 +229,16 @@ def _explanation(search: Search, chosen: WeightedMean) -> list[str]:
         f"{plural(sum(member.trained for member in search.members), 'run')}; the labels of the "
         "evaluated nodes were not used.",
     ]
-    about_rival = f"{RIVAL_TITLE} is the mean of {{}}, chosen by the same validation nodes."
+    about_tuned_gcn = f"{TUNED_GCN_TITLE} is the mean of {{}}, chosen by the same validation nodes."
     if search.gcn is not None:
         made = f"the best six of {plural(search.gcn.trained, 'run')} of a GCN"
-        sentences.append(about_rival.format(made))
+        sentences.append(about_tuned_gcn.format(made))
     elif gcn := _pool_gcn(search):
         made = (
             f"{plural(len(gcn.runs), 'run')} with the best settings of the GCN in the pool, of "
             f"which {plural(gcn.trained, 'run')} were trained"
         )
-        sentences.append(about_rival.format(made))
+        sentences.append(about_tuned_gcn.format(made))
     if GraphFacts.of(search.graph).structural_features:
         sentences.append(
             "It was trained on the structure of this graph, which has no features, and cannot "

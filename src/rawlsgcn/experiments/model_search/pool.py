@@ -1,10 +1,10 @@
-"""The pool and its rival, a tuned GCN: what is trained, and how a member is made of its runs."""
+"""The pool: what is trained, and how a member is made of its runs."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from typing import Any
@@ -22,9 +22,6 @@ from .selection import Judge, Losses, greedy_weights
 
 RATES = (0.05, 0.01, 0.005)
 DECAYS = (5e-4, 5e-5, 0.0)
-#: What the GCN to compare with is tuned over, besides the rates; it is the mean of its best runs.
-RIVAL_DECAYS, RIVAL_WIDTHS, RIVAL_DROPOUTS = (5e-3, 5e-4, 5e-5, 0.0), (64, 256), (0.5, 0.8)
-RIVAL_RUNS = 6
 #: Of students, and of the model of the adjacency matrix, which is otherwise too sure of itself.
 LABEL_SMOOTHING = 0.1
 #: A member is the mean of the runs of its best settings, each with so many seeds. All settings are
@@ -74,8 +71,6 @@ POOL = (
     Candidate("lifted", "smoothed-mlp", _LIFTED),
     Candidate("lifted, tf-idf", "smoothed-mlp", _LIFTED | _TF_IDF),
 )
-#: A GCN that is tuned with as many runs as the whole pool, and no member of it.
-RIVAL = replace(GCN, name="GCN to compare with")
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,14 +129,6 @@ class WeightedMean:
 def grid(candidate: Candidate) -> list[Settings]:
     """Every rate with every decay."""
     return [candidate.settings(lr=lr, weight_decay=decay) for lr, decay in product(RATES, DECAYS)]
-
-
-def rival_settings() -> list[Settings]:
-    """Every rate with every decay, width and dropout that the GCN to compare with is tuned over."""
-    return [
-        GCN.settings(lr=lr, weight_decay=decay, hidden_channels=width, dropout=dropout)
-        for width, dropout, lr, decay in product(RIVAL_WIDTHS, RIVAL_DROPOUTS, RATES, RIVAL_DECAYS)
-    ]
 
 
 def seeds_of(seed: int) -> list[int]:

@@ -19,8 +19,6 @@ from .pool import (
     BEST_SETTINGS,
     LABEL_SMOOTHING,
     POOL,
-    RIVAL,
-    RIVAL_RUNS,
     RUNS_OF_SETTING,
     Candidate,
     Member,
@@ -28,13 +26,13 @@ from .pool import (
     grid,
     ranked,
     require_members,
-    rival_settings,
     seeds_of,
     train_member,
 )
 from .selection import Judge
 from .students import MOST_ROWS, SHARES, confident_nodes, pseudo_labeled
 from .time_estimate import TimeEstimate
+from .tuned_gcn import BEST_RUNS, TUNED_GCN, tuned_gcn_settings
 
 #: Members that get students, and how many of its best settings a student is trained with.
 WITH_STUDENTS, SETTINGS_OF_STUDENT = 2, 2
@@ -125,7 +123,7 @@ class Search:
                 return
         if made is None:
             self.notes.append(f"{name}: training diverged with every setting.")
-        elif step.candidate is RIVAL:
+        elif step.candidate is TUNED_GCN:
             self.gcn = made
         else:
             self.members.append(made)
@@ -147,8 +145,8 @@ class Search:
                 student, settings = student_of(member, share)
                 yield Step("student", student, settings, labeled, once)
         if baseline:
-            how = {"seeds": seeds, "best": RIVAL_RUNS}
-            yield Step(RIVAL.method, RIVAL, rival_settings(), self.inputs, how)
+            how = {"seeds": seeds, "best": BEST_RUNS}
+            yield Step(TUNED_GCN.method, TUNED_GCN, tuned_gcn_settings(), self.inputs, how)
 
     def _costs(
         self, candidates: Sequence[Candidate], baseline: bool
@@ -163,8 +161,8 @@ class Search:
             for _ in range(WITH_STUDENTS):
                 yield "student", SETTINGS_OF_STUDENT * rows / labeled
         if baseline:
-            usual = find_method(RIVAL.method).defaults.hidden_channels
-            widths = [settings.hidden_channels / usual for settings in rival_settings()]
+            usual = find_method(TUNED_GCN.method).defaults.hidden_channels
+            widths = [settings.hidden_channels / usual for settings in tuned_gcn_settings()]
             # About half of a run's time grows with the width.
             yield "gcn", RUNS_OF_SETTING * sum((1 + width) / 2 for width in widths)
 

@@ -9,10 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
-
 from ..._core.errors import RawlsError
 
 SOURCE_COLUMNS = frozenset(
@@ -36,35 +32,12 @@ PREDICTED_COLUMNS = frozenset(
 SPLIT_COLUMNS = frozenset({"split", "set", "mask"})
 NO_FEATURES = (LABEL_COLUMNS - {"y", "target", "true", "truth"}) | {"split"}
 """Names of columns that are never features: a label among them would be learned from itself."""
-_SPLIT_VALUES = {"train": 0, "training": 0, "test": 2} | dict.fromkeys(
-    ("val", "valid", "validation", "dev"), 1
-)
-"""The words of a split column, and the number of the mask that each one means."""
 COLUMN_NAMES = WEIGHT_COLUMNS | FIRST_ID_COLUMNS | LABEL_COLUMNS | PREDICTED_COLUMNS
 UNNAMED_COLUMNS = frozenset({"", "unnamed: 0"})
 """What pandas calls an index that it writes, or reads back, as the first column."""
 
 HeaderRule = Callable[[list[str], Callable[[int], bool]], bool]
 """Judges the cells of the first line; it may ask whether a column is all numbers below it."""
-
-
-def split_codes(cells: pd.Series[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Return the number of each cell's mask, -1 for none, and which cells say anything else."""
-    words = cells.astype(object).fillna("").astype(str).str.strip().str.lower()
-    codes = words.map({**_SPLIT_VALUES, "": -1, "none": -1})
-    return codes.fillna(-1).to_numpy(dtype=np.int64), codes.isna().to_numpy()
-
-
-def require_split(cells: pd.Series[Any], where: Callable[[int], str]) -> NDArray[Any]:
-    """:func:`split_codes` of a table; ``where(row)`` names a cell that says anything else."""
-    codes, wrong = split_codes(cells)
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise RawlsError(
-            f"{where(row)}: '{cells.iloc[row]}' is not train, val or test; if the column says "
-            "something else, rename it"
-        )
-    return codes
 
 
 def missing_column(path: Path, what: str, names: frozenset[str]) -> RawlsError:

@@ -21,9 +21,9 @@ from .column_names import (
     is_number,
     labels_have_header,
     missing_column,
-    require_split,
 )
 from .node_tables import NodeTable, node_columns, read_array
+from .split_column import require_split
 from .table_formats import TABLES, separator_name
 from .tables import read_table
 

@@ -16,8 +16,9 @@ from ..._core.errors import RawlsError, reading
 from ..catalog import MASKS
 from ..raw_graph import RawGraph, clean_ids
 from .arrays import FEATURE_KEYS
-from .column_names import LABEL_COLUMNS, SPLIT_COLUMNS, WEIGHT_COLUMNS, split_codes
+from .column_names import LABEL_COLUMNS, SPLIT_COLUMNS, WEIGHT_COLUMNS
 from .labels import label_column
+from .split_column import split_codes
 
 Array = NDArray[Any]
 _ID, _ENDS = ("id",), ("source", "target")
