@@ -142,9 +142,9 @@ def say_written(out: Path, console: Console, *, page: bool = True) -> None:
 
 def typed_command(program: str = "rawlsgcn") -> str:
     """The command line for a page, which others may read: without the password of a storage and
-    without this machine's folders (see :func:`~rawlsgcn._core.text.shown_word`)."""
+    without this machine's folders (see :func:`~rawlsgcn._core.redaction.shown_word`)."""
     import shlex
 
-    from .._core.text import shown_word
+    from .._core.redaction import shown_word
 
     return shlex.join([*program.split(), *map(shown_word, sys.argv[1:])])

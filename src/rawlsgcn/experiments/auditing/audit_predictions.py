@@ -18,7 +18,8 @@ from torch_geometric.data import Data
 from ..._core import __version__
 from ..._core.argument_checks import whole_number
 from ..._core.errors import RawlsError
-from ..._core.text import printable, shown_path
+from ..._core.redaction import shown_path
+from ..._core.text import printable
 from ..._core.threads import fork_safe_threads
 from ...evaluation.audit.grouping import Grouping
 from ...evaluation.audit.intervals import LEVEL
