@@ -14,9 +14,10 @@ from optuna.trial import TrialState
 
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.paper import workers
+from rawlsgcn.paper.heartbeats import GRACE_SECONDS
 from rawlsgcn.paper.plan import Cell, Plan
 from rawlsgcn.paper.reproduction import reproduce, unfinished
-from rawlsgcn.paper.studies import GRACE_SECONDS, Studies, fail, finish
+from rawlsgcn.paper.studies import Studies, fail, finish
 
 RECORD = {"values": {}, "runs": {"validation_accuracy": [1.0], "accuracy": [1.0]}}
 

@@ -4,39 +4,32 @@ A worker enqueues a point that nobody has trained, with the point's key as a use
 for the next trial of the queue, and tells its value when its figures are written. Of two workers
 that enqueue the same point the first trial counts, and the other is pruned before it is trained.
 
-A worker also writes its machine, process and heartbeat into its trials (Optuna's own heartbeat runs
-only inside ``Study.optimize``, one trial at a time). A running trial whose process has ended or
-whose heartbeat has stopped is marked as failed, and its point is enqueued again. If the worker was
-only slow, its result is ignored.
+A running trial whose worker has ended (see :mod:`.heartbeats`) is marked as failed, and its point
+is enqueued again. If the worker was only slow, its result is ignored.
 """
 
 from __future__ import annotations
 
-import os
 import re
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from .._core.errors import RawlsError, missing_extra
-from .._core.machine import machine_id, process_runs
+from .heartbeats import abandoned, this_worker
 from .plan import Cell, score
 
 try:
     import optuna
     from optuna.distributions import BaseDistribution, CategoricalDistribution
     from optuna.exceptions import UpdateFinishedTrialError
-    from optuna.trial import FrozenTrial, TrialState
+    from optuna.trial import TrialState
 except ImportError as error:
     raise missing_extra("reproducing the paper", "reproduce") from error
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
-HEARTBEAT_SECONDS = 20.0
-GRACE_SECONDS = 300.0
-"""A worker whose last heartbeat is older than this is taken for dead."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +110,7 @@ class Studies:
                     content.nodes[key] = attributes["nodes"]
             elif state == TrialState.WAITING:
                 content.waiting.add(key)
-            elif state == TrialState.RUNNING and _abandoned(trial):
+            elif state == TrialState.RUNNING and abandoned(trial):
                 _end(study, trial.number, TrialState.FAIL)
             elif state == TrialState.RUNNING:
                 content.running.add(key)
@@ -137,7 +130,7 @@ class Studies:
             if point is None:
                 break
             if point.key not in content.waiting:
-                attributes = {"point": point.key, "worker": _this_worker()}
+                attributes = {"point": point.key, "worker": this_worker()}
                 study.enqueue_trial(dict(point.values), user_attrs=attributes)
             if (trial := _ask(study, cell)) is not None:
                 claimed.append(trial)
@@ -151,7 +144,7 @@ def _ask(study: optuna.Study, cell: Cell) -> optuna.Trial | None:
     }
     try:
         trial = study.ask(grid)
-        trial.set_user_attr("worker", _this_worker())
+        trial.set_user_attr("worker", this_worker())
     except UpdateFinishedTrialError:  # another worker took it for abandoned
         return None
     key = trial.user_attrs.get("point")
@@ -159,7 +152,7 @@ def _ask(study: optuna.Study, cell: Cell) -> optuna.Trial | None:
     for other in study.get_trials(deepcopy=False):
         if other.user_attrs.get("point") == key and other.number != trial.number:
             earlier = other.state == TrialState.RUNNING and other.number < trial.number
-            taken |= other.state == TrialState.COMPLETE or (earlier and not _abandoned(other))
+            taken |= other.state == TrialState.COMPLETE or (earlier and not abandoned(other))
     if taken:
         _end(study, trial.number, TrialState.PRUNED)
     return None if taken else trial
@@ -190,38 +183,6 @@ def _end(study: optuna.Study, number: int, state: TrialState, value: float | Non
         return study.tell(number, value, state, skip_if_finished=True).state == state
     except UpdateFinishedTrialError:
         return False
-
-
-@contextmanager
-def heartbeat(trials: Sequence[optuna.Trial]) -> Iterator[None]:
-    """Write a heartbeat into running trials every 20 seconds while the context lasts."""
-    stop = threading.Event()
-
-    def repeat() -> None:
-        while not stop.wait(HEARTBEAT_SECONDS):
-            for trial in trials:
-                with suppress(Exception):  # the storage is out of reach: the next beat tries again
-                    trial.set_user_attr("worker", _this_worker())
-
-    thread = threading.Thread(target=repeat, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
-
-
-def _this_worker() -> dict[str, Any]:
-    return {"machine": machine_id(), "pid": os.getpid(), "heartbeat": time.time()}
-
-
-def _abandoned(trial: FrozenTrial) -> bool:
-    """Whether the worker of a running trial has ended, as far as this machine can see."""
-    worker = trial.user_attrs.get("worker", {})
-    if time.time() - worker.get("heartbeat", 0.0) > GRACE_SECONDS:
-        return True
-    return worker.get("machine") == machine_id() and not process_runs(int(worker.get("pid", 0)))
 
 
 def _open(url: str) -> optuna.storages.RDBStorage:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from .heartbeats import heartbeat
 from .plan import CHOICES, Cell, Point, diverged, score
-from .studies import Studies, StudyContent, fail, finish, heartbeat
+from .studies import Studies, StudyContent, fail, finish
 from .trials import TrainedPoint, train_points, train_timed
 
 if TYPE_CHECKING:

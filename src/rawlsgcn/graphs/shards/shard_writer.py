@@ -19,6 +19,7 @@ from ..graph_statistics import fingerprint
 from ..node_features import dense_rows
 from ..splits import MASKS
 from .feature_files import FeatureFiles
+from .shard_boundaries import boundaries
 from .shard_files import array_path, save_node_ids, whole_row_start
 from .shard_fingerprint import shard_fingerprint
 from .shards import Shards, outdated, require_own, write_manifest
@@ -93,7 +94,7 @@ class ShardWriter:
 
     def __init__(self, folder: Path, row_start: Array, count: int, *, weighted: bool) -> None:
         self._folder, self._row_start, self._weighted = folder, row_start, weighted
-        self.cuts = _cuts(row_start, count)
+        self.cuts = boundaries(row_start, count)
 
     @classmethod
     def reopen(cls, folder: Path, count: int, *, weighted: bool) -> ShardWriter:
@@ -169,15 +170,3 @@ class ShardWriter:
 
     def _path(self, shard: int, name: str) -> Path:
         return array_path(self._folder, shard, name)
-
-
-def _cuts(row_start: Array, count: int) -> list[int]:
-    """Rows at which to cut so that rows and arcs together, the bytes, are shared evenly."""
-    nodes = len(row_start) - 1
-    load = row_start + np.arange(nodes + 1)
-    inner = np.searchsorted(load, load[-1] * np.arange(1, count) / count)
-    # Every shard has a row of its own, however much one hub weighs.
-    inner = np.maximum(inner, np.arange(1, count))
-    inner = np.maximum.accumulate(inner - np.arange(1, count)) + np.arange(1, count)
-    inner = np.minimum(inner, nodes - count + np.arange(1, count))
-    return [0, *inner.tolist(), nodes]
