@@ -101,6 +101,8 @@ def _num_nodes(listed: Array, folder: Path) -> int:
     listed = listed.reshape(-1)
     if len(listed) != 1:
         raise RawlsError(f"{folder} holds {len(listed)} graphs: give a folder of one")
+    if listed.dtype.kind not in "iu":
+        raise RawlsError(f"{folder}: the number of nodes must be an integer, not {listed.dtype}")
     return node_count(listed[0], folder.name)
 
 
