@@ -6,8 +6,17 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
+from hypothesis import given, settings
+from strategies import graphs
+from torch_geometric.data import Data
 
-from rawlsgcn.graphs.node_features import compact, dense, first_not_finite, prefer_sparse
+from rawlsgcn.graphs.node_features import (
+    compact,
+    dense,
+    first_not_finite,
+    prefer_sparse,
+    row_normalized,
+)
 
 SPARSE = sp.random(40, 30, density=0.05, random_state=0, format="csr")
 DENSE = np.random.default_rng(0).random((40, 30))
@@ -76,3 +85,20 @@ def test_the_first_row_that_is_not_finite_is_found(bad: float) -> None:
     sparse[17, 3] = bad
     assert first_not_finite(compact(sparse)) == 17
     assert first_not_finite(compact(SPARSE)) is None
+
+
+@settings(max_examples=50, deadline=None)
+@given(graph=graphs())
+def test_rows_sum_to_one_or_zero_and_sparse_equals_dense(graph: Data) -> None:
+    x = graph.x.to_dense()
+    normal = row_normalized(x)
+    sums = normal.sum(1)
+    assert torch.allclose(sums, (x.sum(1) > 0).double())
+    torch.testing.assert_close(row_normalized(x.to_sparse_csr()).to_dense(), normal)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_huge_features_do_not_overflow_their_sum(sparse: bool) -> None:
+    x = torch.rand(30, 50, generator=torch.Generator().manual_seed(0)) * 1e38
+    normal = row_normalized(x.to_sparse_csr() if sparse else x).to_dense()
+    torch.testing.assert_close(normal.sum(1), torch.ones(30))

@@ -12,7 +12,7 @@ import pytest
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.paper.agreement import figure_verdict, with_current_verdicts
 from rawlsgcn.paper.output import main_tables, redraw, training_hours
-from rawlsgcn.paper.summary import CHOICE_WORDS, sentences, tuning_gains
+from rawlsgcn.paper.summary import CHOICE_WORDS, sentences
 from rawlsgcn.paper.tables import tables
 from rawlsgcn.paper.terminal import KEPT_HOURS
 
@@ -93,13 +93,6 @@ def test_redrawing_changes_verdicts_alone(kept: dict[str, Any], tmp_path: Path) 
     assert line in (tmp_path / "tables.md").read_text()
     assert '<td class="inconclusive">inconclusive</td>' in (tmp_path / "index.html").read_text()
     assert "inconclusive" in (tmp_path / "cells.csv").read_text()
-
-
-def test_gains_by_tuning_and_by_method_add_up(kept: dict[str, Any]) -> None:
-    gains = tuning_gains(kept)
-    assert len(gains) == 14
-    both = gains["by_tuning"] + gains["by_method"]
-    assert both.tolist() == pytest.approx((gains["accuracy"] - gains["gcn"]).tolist())
 
 
 def test_sentences_name_where_the_opposite_of_a_claim_was_found() -> None:

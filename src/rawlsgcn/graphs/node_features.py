@@ -20,7 +20,7 @@ from torch import Tensor
 
 from .._core.errors import RawlsError
 from .._core.memory import physical_memory
-from .._core.sparse import csr_tensor
+from .._core.sparse import csr_entries, csr_tensor
 
 FILL_IN = "fill it in or leave that column out"
 """The cure for a feature that is missing."""
@@ -225,3 +225,21 @@ def is_structural(x: Tensor, edge_index: Tensor) -> bool:
         return False
     degree = torch.bincount(edge_index[0], minlength=nodes) + 1.0
     return torch.equal(x[:, -1], degree.log())
+
+
+def row_normalized(x: Tensor) -> Tensor:
+    """Each row divided by its sum, taken in float64; a row whose sum is not positive stays."""
+    if x.layout != torch.sparse_csr:
+        return (x / row_sums(x)).to(x.dtype)
+    rows, _, values = csr_entries(x)
+    sums = torch.zeros(x.shape[0], dtype=torch.float64, device=x.device)
+    sums.index_add_(0, rows, values.double())
+    sums[sums <= 0] = 1
+    divided = (values.double() / sums[rows]).to(x.dtype)
+    return csr_tensor(x.crow_indices(), x.col_indices(), divided, x.shape)
+
+
+def row_sums(x: Tensor) -> Tensor:
+    """The sums that rows of a dense matrix are divided by, float64, of shape (rows, 1)."""
+    sums = x.sum(1, keepdim=True, dtype=torch.float64)
+    return sums.masked_fill_(sums <= 0, 1)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from .._core.sparse import aligned, csr_entries, csr_tensor
-from ..graphs.node_features import has_negative_features, prefer_sparse
+from .._core.sparse import aligned, csr_tensor
+from ..graphs.node_features import has_negative_features, prefer_sparse, row_normalized
 from ..graphs.splits import MASKS
 
 if TYPE_CHECKING:
@@ -126,21 +126,3 @@ def _aligned(x: Tensor) -> Tensor:
     if x.layout != torch.sparse_csr:
         return aligned(x)
     return csr_tensor(x.crow_indices(), x.col_indices(), x.values(), x.shape)
-
-
-def row_normalized(x: Tensor) -> Tensor:
-    """Each row divided by its sum, taken in float64; a row whose sum is not positive stays."""
-    if x.layout != torch.sparse_csr:
-        return (x / row_sums(x)).to(x.dtype)
-    rows, _, values = csr_entries(x)
-    sums = torch.zeros(x.shape[0], dtype=torch.float64, device=x.device)
-    sums.index_add_(0, rows, values.double())
-    sums[sums <= 0] = 1
-    divided = (values.double() / sums[rows]).to(x.dtype)
-    return csr_tensor(x.crow_indices(), x.col_indices(), divided, x.shape)
-
-
-def row_sums(x: Tensor) -> Tensor:
-    """The sums that rows of a dense matrix are divided by, float64, of shape (rows, 1)."""
-    sums = x.sum(1, keepdim=True, dtype=torch.float64)
-    return sums.masked_fill_(sums <= 0, 1)

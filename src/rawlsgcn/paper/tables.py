@@ -14,8 +14,9 @@ from ..balancing import ABLATION_NORMALIZATIONS
 from ..reporting.formatting import join_words
 from .agreement import RULE, published_figures, verdicts
 from .plan import BASELINES, FIGURES, HETEROPHILY, OWN, PAPER_DATASETS
-from .summary import CHOICE_WORDS, claim_text, tuning_gains
+from .summary import CHOICE_WORDS, claim_text
 from .table_formats import Table
+from .tuning_gains import tuning_gains
 
 METHOD_ORDER = ("gcn", *BASELINES, *OWN)
 QUICK_SIGN = "†"

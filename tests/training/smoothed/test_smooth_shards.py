@@ -21,10 +21,10 @@ from rawlsgcn._core.kernels import kernels, without_kernels
 from rawlsgcn.balancing import propagation_matrix
 from rawlsgcn.balancing.distributed import balance_and_save
 from rawlsgcn.graphs import synthetic
+from rawlsgcn.graphs.node_features import row_normalized
 from rawlsgcn.graphs.shards import Shards, write_shards
 from rawlsgcn.graphs.shards.shard_files import array_path
 from rawlsgcn.methods import find_method
-from rawlsgcn.methods.inputs import row_normalized
 from rawlsgcn.training.smoothed import column_blocks as column_blocks_module
 from rawlsgcn.training.smoothed import memory_plan
 from rawlsgcn.training.smoothed import smooth_shards as module

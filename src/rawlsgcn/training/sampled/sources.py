@@ -17,11 +17,10 @@ from ..._core.progress import ProgressCallback, no_progress
 from ..._core.sparse import aligned
 from ...balancing.distributed import balance_and_save
 from ...graphs.graph_statistics import fingerprint
-from ...graphs.node_features import has_negative_features
+from ...graphs.node_features import has_negative_features, row_normalized
 from ...graphs.shards.shard_graph import ShardNodes
 from ...graphs.splits import MASKS, SPLIT_WORDS, evaluate_on
 from ...methods._ops.receptive_field import select_rows
-from ...methods.inputs import row_normalized
 from ...sampling import Adjacency
 from ...sampling.adjacency import take_concatenated
 

@@ -27,9 +27,9 @@ from ..._core.progress import ProgressCallback, no_progress
 from ..._core.row_files import read_rows
 from ..._core.sparse import as_tensor, empty_array
 from ...balancing.distributed import balance_and_save
+from ...graphs.node_features import row_sums
 from ...graphs.shards.arc_blocks import ArcBlocks, shards_of_process
 from ...graphs.shards.shards import Shard, Shards
-from ...methods.inputs import row_sums
 from .column_blocks import PART_SIZE, ColumnBlocks
 from .exchange import Exchange, plan_exchange
 from .memory_plan import LINE, column_blocks, padded, plan_memory
