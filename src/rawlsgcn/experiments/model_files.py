@@ -26,7 +26,7 @@ from .._core.serialization import (
     read_json,
     read_tensors,
 )
-from ..graphs.graph_statistics import edge_digest
+from ..graphs.graph_fingerprint import edge_digest
 from ..graphs.splits import MASKS, SPLIT_WORDS
 
 GRAPH = "graph/"

@@ -21,7 +21,7 @@ from .._core.serialization import read_tensors
 from .._core.text import plural
 from .._core.threads import fork_safe_threads
 from ..graphs import check, load
-from ..graphs.graph_statistics import fingerprint
+from ..graphs.graph_fingerprint import fingerprint
 from ..graphs.node_features import structural_features
 from ..graphs.splits import MASKS
 from ..methods import Inputs, Learner, Method, Settings, find_method

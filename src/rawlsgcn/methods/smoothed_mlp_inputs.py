@@ -14,7 +14,7 @@ from torch import Tensor
 from .._core.errors import RawlsError, unknown_name
 from .._core.sparse import csr_entries, csr_from_entries
 from ..balancing import propagation_matrix
-from ..graphs.graph_statistics import edge_digest
+from ..graphs.graph_fingerprint import edge_digest
 from ..graphs.lifting.lifted_graph import LiftedGraph, lift_low_degrees
 from ..graphs.tf_idf import inverse_document_frequency, tf_idf
 from ._ops.fixed_matrix import FixedMatrix, short_indices, suited

@@ -10,7 +10,7 @@ import torch
 
 import rawlsgcn as rg
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.graphs.graph_statistics import fingerprint
+from rawlsgcn.graphs.graph_fingerprint import fingerprint
 from rawlsgcn.graphs.shards import write_shards
 from rawlsgcn.graphs.shards.shard_graph import ShardNodes, graph_of_shards
 

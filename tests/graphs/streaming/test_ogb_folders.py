@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.graphs import check
-from rawlsgcn.graphs.graph_statistics import fingerprint
+from rawlsgcn.graphs.graph_fingerprint import fingerprint
 from rawlsgcn.graphs.readers import features
 from rawlsgcn.graphs.streaming import arc_sorter, ogb_folders
 from rawlsgcn.graphs.streaming.ogb_folders import ogb_raw_folder, shard_ogb

@@ -10,7 +10,7 @@ from torch_geometric.testing import MyFeatureStore, MyGraphStore
 
 import rawlsgcn as rg
 from rawlsgcn._core.errors import RawlsError
-from rawlsgcn.graphs.graph_statistics import fingerprint
+from rawlsgcn.graphs.graph_fingerprint import fingerprint
 from rawlsgcn.graphs.readers import features
 from rawlsgcn.graphs.splits import MASKS
 from rawlsgcn.graphs.streaming import store_shards

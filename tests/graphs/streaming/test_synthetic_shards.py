@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 import rawlsgcn as rg
 from rawlsgcn._core.errors import RawlsError
 from rawlsgcn.graphs import check
-from rawlsgcn.graphs.graph_statistics import fingerprint
+from rawlsgcn.graphs.graph_fingerprint import fingerprint
 from rawlsgcn.graphs.shards import Shards, write_shards
 from rawlsgcn.graphs.splits import MASKS
 from rawlsgcn.graphs.streaming import arc_sorter, build_shards

@@ -15,7 +15,7 @@ from ..._core.progress import ProgressCallback, no_progress
 from ..._core.row_files import npy_blocks
 from ..._core.threads import ordered_map
 from ..catalog import MASKS
-from ..graph_statistics import BlockTensor, Hashed, fingerprint_text, tensor_hash
+from ..graph_fingerprint import BlockTensor, Hashed, fingerprint_text, tensor_hash
 from ..node_features import SPARSE_BELOW
 from .shard_files import array_path, whole_row_start
 
@@ -39,7 +39,7 @@ def shard_fingerprint(
     split: Array,
     progress: ProgressCallback = no_progress,
 ) -> str:
-    """Return what :func:`..graph_statistics.fingerprint` returns for the graph in memory.
+    """Return what :func:`..graph_fingerprint.fingerprint` returns for the graph in memory.
 
     The arcs and the features are read once in blocks, features of which under a tenth is non-zero
     twice; edges and features are hashed on a thread each.
@@ -65,7 +65,7 @@ def shard_fingerprint(
 
 
 def shard_edge_digest(shards: Shards) -> str:
-    """Return what :func:`..graph_statistics.edge_digest` returns for the graph in memory."""
+    """Return what :func:`..graph_fingerprint.edge_digest` returns for the graph in memory."""
     row_start = whole_row_start(shard.row_start for shard in shards.open_all())
     count = torch.tensor(shards.num_nodes)
     edges = _ends(shards.folder, len(shards), row_start)

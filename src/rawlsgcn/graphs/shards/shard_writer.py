@@ -15,7 +15,7 @@ from ..._core.errors import RawlsError
 from ..._core.progress import ProgressCallback, no_progress
 from ..._core.row_files import write_parts
 from ..._core.text import plural
-from ..graph_statistics import fingerprint
+from ..graph_fingerprint import fingerprint
 from ..node_features import dense_rows
 from ..splits import MASKS
 from .feature_files import FeatureFiles

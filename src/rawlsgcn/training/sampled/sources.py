@@ -16,7 +16,7 @@ from ..._core.errors import RawlsError
 from ..._core.progress import ProgressCallback, no_progress
 from ..._core.sparse import aligned
 from ...balancing.distributed import balance_and_save
-from ...graphs.graph_statistics import fingerprint
+from ...graphs.graph_fingerprint import fingerprint
 from ...graphs.node_features import has_negative_features, row_normalized
 from ...graphs.shards.shard_graph import ShardNodes
 from ...graphs.splits import MASKS, SPLIT_WORDS, evaluate_on

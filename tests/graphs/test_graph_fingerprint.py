@@ -9,7 +9,7 @@ import torch
 from torch_geometric.data import Data
 
 from rawlsgcn.graphs import synthetic
-from rawlsgcn.graphs.graph_statistics import fingerprint
+from rawlsgcn.graphs.graph_fingerprint import fingerprint
 from rawlsgcn.graphs.shards import write_shards
 from rawlsgcn.training.sampled.sources import Source
 
